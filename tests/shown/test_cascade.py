@@ -32,8 +32,9 @@ PLAN_LINES = [
     "cost: of a row, as a share of strong alone; accepted: the largest share whose mean fitted "
     "chance of an error is at most alpha; wrong: what people say of it; * planned",
     "learning share: 30 % of the rows by a hash of prompt_id (seed 7); calibrate refuses them",
-    "It assumes: A CONDITION",
     "left out 210 rows: outside the learning share",
+    "detail: What this assumes",
+    "detail: It assumes: A CONDITION",
     "figure: Up and to the left is better: more accepted for less. A smaller tau moves right along "
     "the curve.",
 ]

@@ -31,6 +31,8 @@ from shown_selection import (
     risk,
 )
 
+from adjudge.present.render.terminal import render_text
+from adjudge.present.views import blocks_of
 from adjudge.results.base import Result
 from shown import assert_shown, html_lines, panel, terminal_lines, title
 
@@ -45,12 +47,14 @@ POLICY_LINES = [
     "* scope | doubt <= 0.21346 | 142 | 47.3 % | 8.5 %",
     "fdr | per batch | ~151 | ~50.3 % | ~9.1 %",
     "pac | nothing | 0 | 0 % | –",
-    "It promises: THE PROMISE",
-    "It does not promise: THE LIMIT",
-    "It assumes: FIRST CONDITION",
-    "It assumes: SECOND CONDITION",
-    "fdr would promise: FDR PROMISE; but not: FDR LIMIT",
-    "pac would promise: PAC PROMISE; but not: PAC LIMIT",
+    "Promise: THE PROMISE",
+    "detail: What this assumes and does not promise",
+    "detail: It promises: THE PROMISE",
+    "detail: It does not promise: THE LIMIT",
+    "detail: It assumes: FIRST CONDITION",
+    "detail: It assumes: SECOND CONDITION",
+    "detail: fdr would promise: FDR PROMISE; but not: FDR LIMIT",
+    "detail: pac would promise: PAC PROMISE; but not: PAC LIMIT",
     "~ fdr decides on each batch: here a mean over random halves of the labels",
     "note: A WARNING",
     "left out 7 rows: no label",
@@ -62,6 +66,14 @@ POLICY_LINES = [
 
 def test_a_policy() -> None:
     assert_shown(POLICY, POLICY_LINES)
+
+
+def test_what_a_promise_rests_on_is_explained_and_not_in_its_line() -> None:
+    policy = replace(POLICY, promise="among the surest (of x): at most 10 % (seen; no proof)")
+    assert "Promise: among the surest (of x): at most 10 %" in terminal_lines(policy)
+    assert "It promises: among the surest (of x): at most 10 % (seen; no proof)" in render_text(
+        blocks_of(policy), explain=True
+    )
 
 
 def test_a_policy_below_a_cut_says_of_what_it_accepts() -> None:
@@ -177,7 +189,7 @@ def test_what_a_policy_says_to_do() -> None:
         "Each batch is decided by adjudge select; give the others to people.",
     ]
     assert "* fdr | per batch | ~151 | ~50.3 % | ~9.1 %" in html_lines(batch)
-    assert "scope would promise: THE PROMISE; but not: THE LIMIT" in html_lines(batch)
+    assert "detail: scope would promise: THE PROMISE; but not: THE LIMIT" in html_lines(batch)
     everything = replace(POLICY, accepts="all", threshold=None)
     assert html_lines(everything)[1] == (
         "Every verdict passes; keep labelling a random sample to see that it stays so."
@@ -249,9 +261,11 @@ def test_a_selection() -> None:
             "judge-x | fr | 500 | 204 | 40.8 %",
             "no drift seen: the distribution of the new scores is up to 0.043 away from that of "
             "the calibration scores in judge-x / fr (Kolmogorov-Smirnov, p = 0.37)",
-            "It promises: THE PROMISE",
-            "It does not promise: THE LIMIT",
-            "It assumes: A CONDITION",
+            "Promise: THE PROMISE",
+            "detail: What this assumes and does not promise",
+            "detail: It promises: THE PROMISE",
+            "detail: It does not promise: THE LIMIT",
+            "detail: It assumes: A CONDITION",
             "note: A WARNING",
             "not accepted, 380 rows: too uncertain",
             "not accepted, 16 rows: no verdict",
@@ -326,9 +340,10 @@ EVALUATION_LINES = [
     "preference_entropy",
     "above alpha: share of splits whose test half had a larger error share; ratio: all errors over "
     "all accepted, across splits",
-    "note: A CAVEAT",
     "note: A WARNING",
     "left out 5 rows: no label",
+    "detail: What this assumes",
+    "detail: A CAVEAT",
 ]
 EVERY_METHOD = [
     "Every method on every signal at every alpha",
@@ -428,8 +443,9 @@ def test_a_plan() -> None:
             "50 | 0.534 | 0.152 | 0.145 | 32 % | 98 %",
             "100 * | 0.551 | 0.091 | 0.167 | 43 % | 100 %",
             "above alpha, accepting: share of the draws; * extrapolated",
-            "It assumes: A CONDITION",
             "left out 4 rows: human tie",
+            "detail: What this assumes",
+            "detail: It assumes: A CONDITION",
             "figure: Stop labelling where the line flattens; the band is one standard deviation "
             "over the draws.",
         ],

@@ -77,7 +77,7 @@ def print_reader_remarks() -> Iterator[None]:
         log.propagate = before
 
 
-def show(*parts: RenderableType | Block) -> None:
+def show(*parts: RenderableType | Block, explain: bool = False) -> None:
     """Print for a person, to standard output. Plain strings are text, never markup."""
     from adjudge.present.blocks import Block
     from adjudge.present.render.terminal import render_terminal
@@ -87,7 +87,7 @@ def show(*parts: RenderableType | Block) -> None:
         if isinstance(part, str):
             console.print(Text(safe(part)))
         elif isinstance(part, Block):
-            for renderable in render_terminal([part]):
+            for renderable in render_terminal([part], explain=explain):
                 console.print(renderable)
         else:
             console.print(part)
@@ -117,12 +117,15 @@ def deliver(
     output: Path | None,
     plot: Path | None = None,
     figure: str | None = None,
+    explain: bool | None = None,
 ) -> None:
     """Write a result and its picture where asked, then print it: as JSON, or for a person.
 
-    Files come first, so that a reader who closes the pipe loses nothing.
+    Files come first, so that a reader who closes the pipe loses nothing. `explain` is --explain,
+    None in a verb without it.
     """
     from adjudge.io import write_result
+    from adjudge.present.blocks import Note
     from adjudge.present.views import blocks_of
 
     if output is not None:
@@ -134,7 +137,11 @@ def deliver(
     if as_json:
         echo(safe_json(result.to_json()))
     else:
-        show(*blocks_of(result))
+        blocks = blocks_of(result)
+        show(*blocks, explain=bool(explain))
+        folded = [block.title for block in blocks if isinstance(block, Note) and block.detail]
+        if folded and explain is False:
+            show(f"--explain prints {folded[0][:1].lower()}{folded[0][1:]}")
 
 
 def require_extra(extra: str, *modules: str) -> None:

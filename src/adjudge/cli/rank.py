@@ -13,6 +13,7 @@ from adjudge.cli._options import (
     ClusterOption,
     ColumnOption,
     ConfidenceOption,
+    ExplainFlag,
     FormatOption,
     FormerFormatOption,
     JsonFlag,
@@ -144,6 +145,7 @@ def rank(
     workers: WorkersOption = None,
     ray_address: RayAddressOption = None,
     seed: SeedOption = 0,
+    explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Rank models by their battles, or place new ones.
@@ -213,6 +215,7 @@ def rank(
         output=output,
         plot=plot if board.feasible else None,
         figure=figure,
+        explain=explain,
     )
     if not board.feasible:
         bad_finding()

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 Tone = Literal["plain", "good", "bad"]
 _Part = TypeVar("_Part")
+#: What folded sentences are called, on the page and in the hint that names --explain.
+ASSUMED = "What this assumes"
+PROMISED = "What this assumes and does not promise"
 
 
 @dataclass(frozen=True)
@@ -79,16 +82,25 @@ def table_of(
 
 @dataclass(frozen=True)
 class Note:
-    """Sentences: one is a paragraph, several are a list. `detail` as in Table."""
+    """Sentences: one is a paragraph, several are a list.
+
+    `detail` as in Table; --explain prints it in a terminal. `title` names what is folded.
+    """
 
     lines: Sequence[str]
     tone: Tone = "plain"
     detail: bool = False
+    title: str = "Details"
 
 
 def notes_of(lines: Sequence[str], *, tone: Tone = "plain") -> list[Block]:
     """A note of these lines, where there are any."""
     return [Note(lines, tone)] if lines else []
+
+
+def explain(lines: Sequence[str], *, title: str = ASSUMED) -> list[Block]:
+    """A folded note of these lines, if there are any: what only some readers want."""
+    return [Note(lines, detail=True, title=title)] if lines else []
 
 
 def warnings_of(warnings: Iterable[str]) -> list[Block]:

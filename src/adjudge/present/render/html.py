@@ -145,7 +145,9 @@ def _note(block: Note) -> str:
         return f'<p class="{block.tone}">{_text(block.lines[0])}</p>'
     items = "".join(f"<li>{_text(line)}</li>" for line in block.lines)
     listed = f'<ul class="{block.tone}">{items}</ul>'
-    return f"<details><summary>Details</summary>{listed}</details>" if block.detail else listed
+    if block.detail:
+        return f"<details><summary>{_text(block.title)}</summary>{listed}</details>"
+    return listed
 
 
 def _figure(block: Figure, prefix: str) -> str:

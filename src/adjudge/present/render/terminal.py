@@ -20,11 +20,13 @@ _STYLES = {"plain": "", "good": "green", "bad": "yellow"}
 _WIDTH = 400
 
 
-def render_terminal(blocks: Iterable[Block], *, detail: bool = False) -> list[RenderableType]:
-    """What a terminal prints for the blocks; `detail` shows what is otherwise left to the page."""
+def render_terminal(blocks: Iterable[Block], *, explain: bool = False) -> list[RenderableType]:
+    """What a terminal prints for the blocks; `explain` adds folded notes, never folded tables."""
     shown: list[RenderableType] = []
     for block in blocks:
-        if isinstance(block, (Table, Note)) and block.detail and not detail:
+        if isinstance(block, Table) and block.detail:
+            continue
+        if isinstance(block, Note) and block.detail and not explain:
             continue
         part = _block(block)
         if part is not None:
@@ -32,11 +34,11 @@ def render_terminal(blocks: Iterable[Block], *, detail: bool = False) -> list[Re
     return shown
 
 
-def render_text(blocks: Iterable[Block], *, detail: bool = False) -> str:
+def render_text(blocks: Iterable[Block], *, explain: bool = False) -> str:
     """The same as plain text, for `str(result)`."""
     page = io.StringIO()
     console = Console(file=page, width=_WIDTH, highlight=False, soft_wrap=True, color_system=None)
-    for part in render_terminal(blocks, detail=detail):
+    for part in render_terminal(blocks, explain=explain):
         console.print(part)
     return "\n".join(line.rstrip() for line in page.getvalue().splitlines()).strip("\n")
 

@@ -15,6 +15,7 @@ from adjudge.present.blocks import (
     Headline,
     Note,
     Table,
+    explain,
     notes_of,
     table_of,
     warnings_of,
@@ -70,7 +71,7 @@ def view_leaderboard(board: Leaderboard) -> list[Block]:
     if board.jury:
         blocks.append(_jury_table(board))
     blocks += evaluation_blocks(board) + group_blocks(board)
-    blocks += notes_of([f"assumes: {text}" for text in board.assumptions])
+    blocks += explain([f"assumes: {text}" for text in board.assumptions])
     return blocks + _remarks(board)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 
 from adjudge._text import DASH, count, group_name, left_out, number, percent, signed
 from adjudge.present.blocks import (
+    PROMISED,
     Block,
     Fact,
     Facts,
@@ -14,6 +16,7 @@ from adjudge.present.blocks import (
     Headline,
     Note,
     Table,
+    explain,
     notes_of,
     table_of,
 )
@@ -37,6 +40,7 @@ from adjudge.results.selection import (
 )
 
 TITLE = "Which verdicts can be trusted"
+_ASIDE = re.compile(r" \([^()]*\)$")
 _ACCEPTS = {"all": "all", "none": "nothing", "batch": "per batch", "groups": "per group"}
 
 
@@ -69,7 +73,7 @@ def view_policy(policy: Policy) -> list[Block]:
         blocks += _doubt(policy.doubt, policy)
     if policy.cascade is not None:
         blocks += cascade_blocks(policy.cascade, policy)
-    blocks.append(Note(_promise(policy)))
+    blocks.append(_promise(policy))
     others = [
         f"{other.guarantee} would promise: {other.promise}; but not: {other.not_promised}"
         for other in policy.alternatives
@@ -81,7 +85,8 @@ def view_policy(policy: Policy) -> list[Block]:
         "The error share among the surest verdicts, on the labels that the rule was made from; a "
         "dot marks where the rule stops.",
     )
-    return [*blocks, *notes_of(others), *notes_of(_policy_notes(policy)), figure]
+    explained = explain([*_explain(policy), *others], title=PROMISED)
+    return [*blocks, *explained, *notes_of(_policy_notes(policy)), figure]
 
 
 def _policy_headline(policy: Policy) -> Headline:
@@ -209,7 +214,12 @@ def _doubt(doubt: DoubtReport, policy: Policy) -> list[Block]:
     return [table, Note(notes)]
 
 
-def _promise(result: Policy | Selection) -> list[str]:
+def _promise(result: Policy | Selection) -> Note:
+    """The promise in one line; what it rests on, in parentheses at its end, is explained."""
+    return Note([f"Promise: {_ASIDE.sub('', result.promise)}"])
+
+
+def _explain(result: Policy | Selection) -> list[str]:
     return [
         f"It promises: {result.promise}",
         f"It does not promise: {result.not_promised}",
@@ -303,7 +313,7 @@ def view_selection(selection: Selection) -> list[Block]:
         blocks.append(groups)
     blocks += stage_table(selection)
     blocks.append(Note([_drift(selection)], tone="bad" if selection.drift.flagged else "plain"))
-    blocks.append(Note(_promise(selection)))
+    blocks += [_promise(selection), *explain(_explain(selection), title=PROMISED)]
     lines = [f"note: {line}" for line in selection.warnings]
     if selection.n_overturned is not None:
         lines.append(
