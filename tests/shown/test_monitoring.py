@@ -82,8 +82,8 @@ def test_an_alarm_of_a_policy_by_pac() -> None:
             "the error rate seems to have risen at audit 1,100: an estimate, without an interval",
             "Promise: as promised",
             "detail: What this assumes and does not promise",
-            "detail: pac itself can fail with probability 10 %: a false alarm about a policy as calibrated "
-            "has a probability of at most 15 %",
+            "detail: pac itself can fail with probability 10 %: a false alarm about a policy as "
+            "calibrated has a probability of at most 15 %",
             "detail: It does not promise: as not promised",
             "detail: It assumes: as assumed",
             "figure: the running error rate with its band, and the evidence that it is above 0.10: "

@@ -266,7 +266,7 @@ def test_a_selection() -> None:
             "detail: It promises: THE PROMISE",
             "detail: It does not promise: THE LIMIT",
             "detail: It assumes: A CONDITION",
-            "note: A WARNING",
+            "warning: A WARNING",
             "not accepted, 380 rows: too uncertain",
             "not accepted, 16 rows: no verdict",
         ],

@@ -19,6 +19,7 @@ from adjudge.present.blocks import (
     explain,
     notes_of,
     table_of,
+    warnings_of,
 )
 from adjudge.present.figures.selection import policy_figure
 from adjudge.present.views import View
@@ -314,7 +315,8 @@ def view_selection(selection: Selection) -> list[Block]:
     blocks += stage_table(selection)
     blocks.append(Note([_drift(selection)], tone="bad" if selection.drift.flagged else "plain"))
     blocks += [_promise(selection), *explain(_explain(selection), title=PROMISED)]
-    lines = [f"note: {line}" for line in selection.warnings]
+    blocks += warnings_of(selection.warnings)
+    lines = []
     if selection.n_overturned is not None:
         lines.append(
             f"accepted is about learned_verdict: it is not the judge's verdict in "
