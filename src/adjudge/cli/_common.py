@@ -110,6 +110,14 @@ def read_no_further(stream: TextIO) -> None:
         return
 
 
+def write(result: Result, path: Path) -> None:
+    """Write a result with the command that made it."""
+    from adjudge.cli._command import command_line
+    from adjudge.io import write_result
+
+    write_result(result, path, command=command_line())
+
+
 def deliver(
     result: Result,
     *,
@@ -124,12 +132,11 @@ def deliver(
     Files come first, so that a reader who closes the pipe loses nothing. `explain` is --explain,
     None in a verb without it.
     """
-    from adjudge.io import write_result
     from adjudge.present.blocks import Note
     from adjudge.present.views import blocks_of
 
     if output is not None:
-        write_result(result, output)
+        write(result, output)
         remark(f"wrote {output}")
     if plot is not None:
         result.plot(plot, figure=figure)

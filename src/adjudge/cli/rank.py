@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjudge.cli._common import bad_finding, deliver, remark
+from adjudge.cli._common import bad_finding, deliver, remark, write
 from adjudge.cli._diagnosis import FamiliesOption, read_families
 from adjudge.cli._options import (
     ClusterOption,
@@ -227,9 +227,7 @@ def rank(
 
 
 def _save_anchors(anchors: Anchors, path: Path) -> None:
-    from adjudge.io import write_result
-
-    write_result(anchors, path)
+    write(anchors, path)
     remark(f"wrote {path}: {str(anchors).splitlines()[0]}")
 
 

@@ -131,6 +131,13 @@ class Heading:
 
 
 @dataclass(frozen=True)
+class Commands:
+    """Lines to copy into a shell."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Sides:
     """One pair of answers side by side, or one answer with what it is compared with, for pages."""
 
@@ -143,7 +150,7 @@ class Sides:
     note: str
 
 
-Block = Headline | Facts | Table | Note | Figure | Heading | Sides
+Block = Headline | Facts | Table | Note | Figure | Heading | Commands | Sides
 
 
 @dataclass(frozen=True, kw_only=True)

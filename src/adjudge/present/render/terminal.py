@@ -11,7 +11,17 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from adjudge._text import clip, safe
-from adjudge.present.blocks import Block, Facts, Figure, Heading, Headline, Note, Sides, Table
+from adjudge.present.blocks import (
+    Block,
+    Commands,
+    Facts,
+    Figure,
+    Heading,
+    Headline,
+    Note,
+    Sides,
+    Table,
+)
 
 #: A cell of a table: a name of millions of characters would take minutes to fold.
 _LONGEST = 2_000
@@ -54,6 +64,8 @@ def _block(block: Block) -> RenderableType | None:
             return _facts(block)
         case Table():
             return _FittedTable(block)
+        case Commands():
+            return Group(*(Text(safe(line)) for line in block.lines))
         case Note():
             return Group(*(Text(safe(line), style=_STYLES[block.tone]) for line in block.lines))
         case Heading():
