@@ -84,7 +84,7 @@ def test_the_picture_of_a_plan() -> None:
 
 def test_a_policy() -> None:
     lines = html_lines(CASCADE_POLICY)
-    assert lines[0].startswith("scope at alpha 0.1 (mean share over sets) accepts 47.3 % of the "
+    assert lines[0].startswith("scope at alpha 0.1 (an average over sets) accepts 47.3 % of the "
                                "verdicts of a cascade of 2 judges; ")  # fmt: skip
     assert lines[1].startswith("Accept a learned doubt of at most")
     at = lines.index(

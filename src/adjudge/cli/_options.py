@@ -142,7 +142,7 @@ AlphaOption = Annotated[float, typer.Option(help="Error level allowed among acce
 GuaranteeOption = Annotated[
     str,
     typer.Option(
-        help="scope: mean share over calibration sets; fdr: expected share in a batch; "
+        help="scope: an average over calibration sets; fdr: expected share in a batch; "
         "pac: this threshold, with probability 1 - delta; or one that a package adds."
     ),
 ]

@@ -39,6 +39,7 @@ from adjudge.results.selection import (
     PolicyGroup,
     Selection,
 )
+from adjudge.selection.guarantees import all_guarantees
 
 TITLE = "Which verdicts can be trusted"
 _ASIDE = re.compile(r" \([^()]*\)$")
@@ -202,8 +203,8 @@ def _doubt(doubt: DoubtReport, policy: Policy) -> list[Block]:
         f"learned from {count(doubt.n_learning, 'label')}, which calibrate nothing; penalty "
         f"{doubt.penalty:g} on what was learned"
         + (" (it stays with the doubt that learns nothing)" if doubt.stays_home else ""),
-        f"{percent(doubt.coverage_without)} of the same rows accepted by the doubt of {judge}, "
-        f"{percent(policy.coverage)} by the learned one",
+        f"on the calibration labels {percent(doubt.coverage_without)} accepted by the doubt of "
+        f"{judge}, {percent(policy.coverage)} by the learned one",
         f"{doubt.n_overturned:,} of {count(doubt.n_verdicts, 'verdict')} overturned: "
         "the promise is about the learned verdict",
     ]
@@ -336,6 +337,9 @@ def _selection_headline(selection: Selection) -> Headline:
         f"({percent(selection.accepted_share)}), {selection.guarantee} at alpha "
         f"{selection.alpha:g}"
     )
+    known = {one.name: one.summary for one in all_guarantees()}
+    if selection.guarantee in known:
+        text += f" ({known[selection.guarantee]})"
     if selection.drift.flagged:
         some = f"label some of the new {LABELLED[selection.about]} and calibrate again"
         action = f"The promise may not hold: {some}."
@@ -382,7 +386,7 @@ def view_threshold(rule: Threshold) -> list[Block]:
         ),
         Facts(
             [
-                Fact("accepted of the calibration rows", percent(rule.coverage), accepted),
+                Fact("accepted, on the calibration labels", percent(rule.coverage), accepted),
                 Fact("wrong among them", _wrong(rule), wrong),
             ]
         ),
