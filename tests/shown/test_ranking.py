@@ -228,7 +228,7 @@ def test_a_placed_model() -> None:
     two = replace(PLACED, models=(*PLACED.models[:2], replace(open_row, model="later", rank=4)))
     assert headline(two) == [
         "2 new models, the highest newcomer: Elo 1588 on people's scale, 90 % interval "
-        "[1533, 1645], rank 2 of 3",
+        "[1533, 1645] (conformal, judge errors included), rank 2 of 3",
         "1 of 2 intervals unbounded.",
     ]
     assert '<p class="finding plain">' in two._repr_html_()

@@ -21,8 +21,8 @@ from adjudge.selection.verifying import NO_DIGEST, check_policy
 from adjudge.store import StorePlace
 
 SAME_ROWS = (
-    "these look like the rows that the policy was calibrated on: the error share among them is not "
-    "a promise about new rows"
+    "these look like the rows that the policy was calibrated on, or include them: the error share "
+    "among them is not a promise about new rows"
 )
 _ABOUT: Mapping[About, str] = {
     "pairs": "verdicts on pairs",
