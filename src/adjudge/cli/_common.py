@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 from adjudge._text import safe, safe_json, without_passwords
-from adjudge.errors import BackendMissingError
+from adjudge.errors import BackendMissingError, how_to_install
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -155,9 +155,7 @@ def require_extra(extra: str, *modules: str) -> None:
     """Refuse in one line where the packages of an extra are not installed."""
     missing = [name for name in modules if find_spec(name) is None]
     if missing:
-        raise BackendMissingError(
-            f"{', '.join(missing)} not installed; pip install 'adjudge[{extra}]'"
-        )
+        raise BackendMissingError(f"{', '.join(missing)} not installed; {how_to_install(extra)}")
 
 
 def bad_finding() -> NoReturn:

@@ -11,7 +11,7 @@ import typer
 from adjudge._text import safe_json
 from adjudge.cli._common import echo, remark, show, write
 from adjudge.cli._options import JsonFlag, SeedOption
-from adjudge.errors import BackendMissingError
+from adjudge.errors import BackendMissingError, how_to_install
 
 
 def demo(
@@ -35,8 +35,8 @@ def demo(
 
     if judge == EMBEDDED and find_spec("xllamacpp") is None:
         raise BackendMissingError(
-            "the embedded judge needs llama.cpp; run: pip install '.[embedded]' in a checkout of "
-            "adjudge, or, without any model: adjudge demo --judge simulated"
+            f"the embedded judge needs llama.cpp; {how_to_install('embedded')}, or, without any "
+            "model: adjudge demo --judge simulated"
         )
     if judge == EMBEDDED and not is_cached("smollm2"):
         weights = KNOWN["smollm2"]
