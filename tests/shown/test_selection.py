@@ -264,12 +264,12 @@ def test_a_selection() -> None:
             "judge-x | fr | 500 | 204 | 40.8 %",
             "no drift seen: the distribution of the new scores is up to 0.043 away from that of "
             "the calibration scores in judge-x / fr (Kolmogorov-Smirnov, p = 0.37)",
+            "warning: A WARNING",
             "Promise: THE PROMISE",
             "detail: What this assumes and does not promise",
             "detail: It promises: THE PROMISE",
             "detail: It does not promise: THE LIMIT",
             "detail: It assumes: A CONDITION",
-            "warning: A WARNING",
             "not accepted, 380 rows: too uncertain",
             "not accepted, 16 rows: no verdict",
         ],

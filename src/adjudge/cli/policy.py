@@ -38,7 +38,7 @@ def verify(policy: PolicyArgument, output: OutputOption = None, as_json: JsonFla
     """Check that a policy is as calibrate wrote it; exit 2 if not.
 
     Compares the digest with the content, and every count and threshold with the calibration
-    scores in the file. Against mistakes, not attackers.
+    scores in the file, but not the command in it. Against mistakes, not attackers.
     """
     from adjudge.selection import verify_policy
 

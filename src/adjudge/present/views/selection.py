@@ -315,8 +315,8 @@ def view_selection(selection: Selection) -> list[Block]:
         blocks.append(groups)
     blocks += stage_table(selection)
     blocks.append(Note([_drift(selection)], tone="bad" if selection.drift.flagged else "plain"))
-    blocks += [_promise(selection), *explain(_explain(selection), title=PROMISED)]
     blocks += warnings_of(selection.warnings)
+    blocks += [_promise(selection), *explain(_explain(selection), title=PROMISED)]
     lines = []
     if selection.n_overturned is not None:
         lines.append(
