@@ -119,6 +119,15 @@ class JudgeError(AdjudgeError):
     """The judge cannot be asked."""
 
 
+def how_to_install(extra: str) -> str:
+    """The remedy if the packages of an extra are missing. No index has adjudge before its release.
+
+    >>> how_to_install("ray")
+    "run: pip install '.[ray]' in a checkout of adjudge"
+    """
+    return f"run: pip install '.[{extra}]' in a checkout of adjudge"
+
+
 class BackendMissingError(JudgeError):
     """A package, program or weights file that the backend needs is not there."""
 

@@ -18,7 +18,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar, cast
 
-from adjudge.errors import ArgumentError, BackendMissingError
+from adjudge.errors import ArgumentError, BackendMissingError, how_to_install
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ class Registry(Generic[T]):
                 owner = self._plugins[name].dist
                 remedy = f"repair or remove the package {owner.name if owner else name}"
             elif builtin.extra:
-                remedy = f"run: pip install 'adjudge[{builtin.extra}]'"
+                remedy = how_to_install(builtin.extra)
             else:
                 remedy = "reinstall adjudge"
             raise BackendMissingError(f"{self.noun} {name}: {error}; {remedy}") from error

@@ -19,7 +19,7 @@ from serving import served, write_policy
 def test_schemathesis_finds_nothing(tmp_path: Path, about: str, phases: str, examples: str) -> None:
     program = shutil.which("schemathesis", path=str(Path(sys.executable).parent))
     if program is None:
-        pytest.skip("schemathesis is not installed: pip install 'adjudge[dev]'")
+        pytest.skip("schemathesis is not installed: pip install '.[dev]'")
     # What breaks the schema by being too long can be too large for the server too: 413 refuses it.
     refused = "negative_data_rejection.expected-statuses = [400, 413, 415, 422]"
     (tmp_path / "schemathesis.toml").write_text(f"[checks]\n{refused}\n")

@@ -132,7 +132,7 @@ def test_plan_follows_it(judgments):
 def test_the_command_line_knows_it(judgments, tmp_path, capsys):
     write_rows(judgments, tmp_path / "rows.jsonl")
     asked = ["--alpha", "0.15", "--guarantee", "hoeffding"]
-    assert run(["calibrate", "rows.jsonl", *asked, "-o", "p.json"]) == 0
+    assert run(["calibrate", "rows.jsonl", *asked, "-o", "p.json", "--explain"]) == 0
     shown = capsys.readouterr().out
     assert PROMISE in shown
     assert NOT_PROMISED in shown

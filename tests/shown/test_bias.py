@@ -443,9 +443,10 @@ def test_a_report_of_one_judge() -> None:
             *map(capital, SENTENCES.values()),
             *WINNERS,
             "left out 12 rows: votes on turn 2",
-            "clusters are independent",
             FLOOR,
             "without any bias up to 0.25 of 5 tests would show one by chance",
+            "detail: What this assumes",
+            "detail: clusters are independent",
             "figure: Distance from an unbiased judge, with 95 % intervals. How sure a judge is, "
             "and how often it is right.",
         ],
@@ -490,9 +491,10 @@ def test_a_report_of_two_judges_names_whose_each_number_is() -> None:
             "a-fair: verbosity not measured: no response text",
             "a-fair: contradictions not measured: needs verdicts",
             "left out 12 rows: votes on turn 2",
-            "clusters are independent",
             FLOOR,
             "without any bias up to 0.25 of 5 tests would show one by chance",
+            "detail: What this assumes",
+            "detail: clusters are independent",
             "figure: Distance from an unbiased judge, with 95 % intervals. How sure a judge is, "
             "and how often it is right.",
         ],

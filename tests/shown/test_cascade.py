@@ -32,8 +32,9 @@ PLAN_LINES = [
     "cost: of a row, as a share of strong alone; accepted: the largest share whose mean fitted "
     "chance of an error is at most alpha; wrong: what people say of it; * planned",
     "learning share: 30 % of the rows by a hash of prompt_id (seed 7); calibrate refuses them",
-    "It assumes: A CONDITION",
     "left out 210 rows: outside the learning share",
+    "detail: What this assumes",
+    "detail: It assumes: A CONDITION",
     "figure: Up and to the left is better: more accepted for less. A smaller tau moves right along "
     "the curve.",
 ]
@@ -89,7 +90,7 @@ def test_the_picture_of_a_plan() -> None:
 
 def test_a_policy() -> None:
     lines = html_lines(CASCADE_POLICY)
-    assert lines[0].startswith("scope at alpha 0.1 (mean share over sets) accepts 47.3 % of the "
+    assert lines[0].startswith("scope at alpha 0.1 (an average over sets) accepts 47.3 % of the "
                                "verdicts of a cascade of 2 judges; ")  # fmt: skip
     assert lines[1].startswith("Accept a learned doubt of at most")
     at = lines.index(

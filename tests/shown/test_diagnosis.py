@@ -103,7 +103,8 @@ def test_cycles() -> None:
             "than that noise explains (p = 0.005); the same rate at random would touch 99 % of "
             "documents: the cycles are in fewer",
             "left out 9 rows: no verdict",
-            "ties are in no triple",
+            "detail: What this assumes",
+            "detail: ties are in no triple",
             "figure: Each dot is a document; the bar is the mean rate that a transitive judge with "
             "noise shows on the same comparisons.",
         ],
@@ -303,7 +304,8 @@ def test_residual_scores_say_nothing_about_width() -> None:
             *AGREEMENT,
             FAMILY,
             "left out 13 rows: no human score",
-            "the promise is an average",
+            "detail: What this assumes",
+            "detail: the promise is an average",
             *FIGURES[:2],
         ],
     )
@@ -333,7 +335,8 @@ def test_learned_scores() -> None:
             "judge and criterion",
             FAMILY,
             "left out 13 rows: no human score",
-            "learned on one half",
+            "detail: What this assumes",
+            "detail: learned on one half",
             *FIGURES,
         ],
     )

@@ -48,9 +48,10 @@ def test_no_alarm() -> None:
             _BECAME,
             _COUNTS,
             "all | 9 | 7 | 1 | 1 | 1 | 1",
-            "It promises: as promised",
-            "It does not promise: as not promised",
-            "It assumes: as assumed",
+            "Promise: as promised",
+            "detail: What this assumes and does not promise",
+            "detail: It does not promise: as not promised",
+            "detail: It assumes: as assumed",
             "warning: the audit rate was changed",
             "left out 2 rows: label changed after it was counted",
             "figure: the running error rate with its band, and the evidence that it is above 0.15: "
@@ -79,11 +80,12 @@ def test_an_alarm_of_a_policy_by_pac() -> None:
             _COUNTS,
             "all | 1,300 | 1,300 | 0 | 0 | 0 | 0",
             "the error rate seems to have risen at audit 1,100: an estimate, without an interval",
-            "It promises: as promised",
-            "pac itself can fail with probability 10 %: a false alarm about a policy as calibrated "
-            "has a probability of at most 15 %",
-            "It does not promise: as not promised",
-            "It assumes: as assumed",
+            "Promise: as promised",
+            "detail: What this assumes and does not promise",
+            "detail: pac itself can fail with probability 10 %: a false alarm about a policy as "
+            "calibrated has a probability of at most 15 %",
+            "detail: It does not promise: as not promised",
+            "detail: It assumes: as assumed",
             "figure: the running error rate with its band, and the evidence that it is above 0.10: "
             "an alarm is raised where it meets the line.",
         ],

@@ -59,7 +59,8 @@ def test_scores_with_two_prompts() -> None:
             "gpt-x, relevance: 12.1 % change; 1.7 % beyond what asking again changes, which is "
             "not shown to be more; the mean score is not shown to move",
             "left out 3 rows: row of the first file alone",
-            "intervals are clustered",
+            "detail: What this assumes",
+            "detail: intervals are clustered",
             "figure: Answers that change with the prompt, and (rings) when the same prompt is "
             "asked again.",
         ],

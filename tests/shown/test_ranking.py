@@ -30,9 +30,8 @@ def test_a_leaderboard_of_a_judge() -> None:
         BOARD,
         [
             "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3, and 1 other model can "
-            "be first too",
-            "Intervals and rank ranges cover the noise of 2,345 battles, not the judge's own "
-            "errors; rank --evaluate measures those where there are votes.",
+            "be first too; 95 % intervals of the battles alone, judge errors not included",
+            "rank --evaluate measures judge errors if there are votes.",
             "soft-elo: 2,345 battles, sigma(beta s), s = score_a - score_b; bootstrap intervals "
             "over 321 prompts",
             *BOARD_TABLE,
@@ -47,6 +46,9 @@ def test_a_leaderboard_of_a_judge() -> None:
     assert replace(BOARD) == BOARD != replace(BOARD, models=MODELS[1:])
 
 
+ALONE = "; 95 % intervals of the battles alone, judge errors not included"
+
+
 def headline(board: Leaderboard) -> list[str]:
     return markdown_lines(board)[:2]
 
@@ -54,35 +56,40 @@ def headline(board: Leaderboard) -> list[str]:
 def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
     alone = replace(MODELS[0], rank_high=1)
     sure = replace(BOARD, models=(alone, replace(MODELS[1], rank_low=2), *MODELS[2:]))
-    assert headline(sure)[0] == "ash is first of 4 models by soft-elo; 95 % rank range 1 only"
+    assert (
+        headline(sure)[0] == f"ash is first of 4 models by soft-elo; 95 % rank range 1 only{ALONE}"
+    )
     # Its rank range is wide, though nobody else can be first: another is surely above each rival.
     wide = replace(BOARD, models=(MODELS[0], replace(MODELS[1], rank_low=2), *MODELS[2:]))
-    assert headline(wide)[0] == "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3"
+    assert (
+        headline(wide)[0] == f"ash is first of 4 models by soft-elo; 95 % rank range 1 to 3{ALONE}"
+    )
     people = replace(sure, method="bt", outcome="votes", covers_judge_error=True)
-    assert headline(people) == [
-        "ash is first of 4 models by bt; 95 % rank range 1 only",
-        "Intervals and rank ranges are about people's opinion.",
-    ]
+    assert headline(people)[0] == (
+        "ash is first of 4 models by bt; 95 % rank range 1 only; 95 % intervals of people's "
+        "votes, without a judge"
+    )
+    helped = replace(people, outcome="votes and a judge", interval="sandwich")
+    assert headline(helped)[0].endswith("; 95 % intervals, sandwich, judge errors included")
     unranked = tuple(replace(row, rank_low=None, rank_high=None) for row in MODELS)
     assert headline(replace(BOARD, models=unranked)) == [
-        "ash is first of 4 models by soft-elo",
-        "Intervals cover the noise of 2,345 battles, not the judge's own errors; rank --evaluate "
-        "measures those where there are votes.",
+        f"ash is first of 4 models by soft-elo{ALONE}",
+        "rank --evaluate measures judge errors if there are votes.",
     ]
     tied = (*(replace(row, rank=1, rank_low=1) for row in MODELS[:2]), *MODELS[2:])
     assert headline(replace(BOARD, models=tied))[0] == (
-        "ash and birch share first place of 4 models by soft-elo; 95 % rank range 1 to 3"
+        f"ash and birch share first place of 4 models by soft-elo; 95 % rank range 1 to 3{ALONE}"
     )
     four = tuple(replace(row, rank=1, rank_low=1) for row in MODELS)
     assert headline(replace(BOARD, models=four))[0] == (
         "ash, birch, cedar and 1 more share first place of 4 models by soft-elo; 95 % rank range "
-        "1 to 3"
+        f"1 to 3{ALONE}"
     )
     apart = (*MODELS[:2], *(replace(row, rank=row.rank - 2, component=1) for row in MODELS[2:]))
     several = replace(BOARD, models=apart, components=(("ash", "birch"), ("cedar", "dogwood")))
     assert headline(several)[0] == (
         "ash is first of 2 models by soft-elo, in the first of 2 groups that never met; 95 % rank "
-        "range 1 to 3, and 1 other model can be first too"
+        f"range 1 to 3, and 1 other model can be first too{ALONE}"
     )
     assert markdown_lines(several)[3:8] == [
         "model | rank | rank range | Elo | 95 % interval | battles | group",
@@ -114,8 +121,8 @@ def test_orders_without_elo() -> None:
     assert_shown(
         rates,
         [
-            "ash is first of 2 models by win-rate",
-            "Intervals are about people's opinion.",
+            "ash is first of 2 models by win-rate; 95 % intervals of people's votes, "
+            "without a judge",
             "win-rate: 2,345 battles, votes; bootstrap intervals",
             "model | rank | win rate | 95 % interval | battles",
             "ash | 1 | 0.812 | [0.752, 0.864] | 101",
@@ -191,8 +198,9 @@ def test_a_placed_model() -> None:
     assert_shown(
         PLACED,
         [
-            "newcomer: Elo 1588 on people's scale, 90 % interval [1533, 1645], rank 2 of 4",
-            "Intervals cover the judge's own errors, as measured on the anchors.",
+            "newcomer: Elo 1588 on people's scale, 90 % interval [1533, 1645] (conformal, judge "
+            "errors included), rank 2 of 4",
+            "Judge errors are taken to be as large as on the anchors.",
             "On people's scale: soft-elo, 211 judged battles",
             "new model | Elo | 90 % interval | rank | rank range | battles",
             "newcomer | 1588 | [1533, 1645] | 2 of 4 | 1 to 3 | 211",
@@ -203,7 +211,8 @@ def test_a_placed_model() -> None:
             "cedar | 3 | 1449",
             BOARD_FIGURE,
             "beta | 0.612 | standard error 0.035",
-            "assumes: new models are like the anchors",
+            "detail: What this assumes",
+            "detail: assumes: new models are like the anchors",
             "warning: judges compared by name alone",
             "left out 5 battles: both models are anchors",
         ],
@@ -211,14 +220,15 @@ def test_a_placed_model() -> None:
     open_row = replace(PLACED.models[1], low=None, high=None, unbounded=True)
     unbounded = replace(PLACED, models=(PLACED.models[0], open_row, *PLACED.models[2:]))
     assert headline(unbounded) == [
-        "newcomer: Elo 1588 on people's scale, 90 % interval unbounded, rank 2 of 4",
+        "newcomer: Elo 1588 on people's scale, 90 % interval unbounded (conformal, judge errors "
+        "included), rank 2 of 4",
         "1 of 1 interval unbounded.",
     ]
     assert '<p class="finding bad">' in unbounded._repr_html_()
     two = replace(PLACED, models=(*PLACED.models[:2], replace(open_row, model="later", rank=4)))
     assert headline(two) == [
         "2 new models, the highest newcomer: Elo 1588 on people's scale, 90 % interval "
-        "[1533, 1645], rank 2 of 3",
+        "[1533, 1645] (conformal, judge errors included), rank 2 of 3",
         "1 of 2 intervals unbounded.",
     ]
     assert '<p class="finding plain">' in two._repr_html_()

@@ -37,9 +37,8 @@ def test_a_leaderboard_with_its_evaluation() -> None:
         EVALUATED,
         [
             "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3, and 1 other model can "
-            "be first too",
-            "Intervals and rank ranges cover the noise of 2,345 battles, not the judge's own "
-            "errors. With each of 12 models left out in turn, its Elo by soft-elo was 19.5 from "
+            "be first too; 95 % intervals of the battles alone, judge errors not included",
+            "With each of 12 models left out in turn, its Elo by soft-elo was 19.5 from "
             "people's on average.",
             "soft-elo: 2,345 battles, sigma(beta s), s = score_a - score_b; bootstrap intervals "
             "over 321 prompts",

@@ -31,13 +31,15 @@ from shown_selection import (
     risk,
 )
 
+from adjudge.present.render.terminal import render_text
+from adjudge.present.views import blocks_of
 from adjudge.results.base import Result
 from shown import assert_shown, html_lines, panel, terminal_lines, title
 
 # --- policies --------------------------------------------------------------------------------
 
 POLICY_LINES = [
-    "scope at alpha 0.1 (mean share over sets) accepts 47.3 % of the verdicts of judge-x; on the "
+    "scope at alpha 0.1 (an average over sets) accepts 47.3 % of the verdicts of judge-x; on the "
     "calibration labels 8.5 % of those were wrong",
     "Accept an uncertainty of at most 0.213457; give the others to people.",
     "On the 300 calibration labels (44 wrong), under each guarantee at alpha 0.1",
@@ -45,12 +47,14 @@ POLICY_LINES = [
     "* scope | doubt <= 0.21346 | 142 | 47.3 % | 8.5 %",
     "fdr | per batch | ~151 | ~50.3 % | ~9.1 %",
     "pac | nothing | 0 | 0 % | –",
-    "It promises: THE PROMISE",
-    "It does not promise: THE LIMIT",
-    "It assumes: FIRST CONDITION",
-    "It assumes: SECOND CONDITION",
-    "fdr would promise: FDR PROMISE; but not: FDR LIMIT",
-    "pac would promise: PAC PROMISE; but not: PAC LIMIT",
+    "Promise: THE PROMISE",
+    "detail: What this assumes and does not promise",
+    "detail: It promises: THE PROMISE",
+    "detail: It does not promise: THE LIMIT",
+    "detail: It assumes: FIRST CONDITION",
+    "detail: It assumes: SECOND CONDITION",
+    "detail: fdr would promise: FDR PROMISE; but not: FDR LIMIT",
+    "detail: pac would promise: PAC PROMISE; but not: PAC LIMIT",
     "~ fdr decides on each batch: here a mean over random halves of the labels",
     "note: A WARNING",
     "left out 7 rows: no label",
@@ -64,9 +68,17 @@ def test_a_policy() -> None:
     assert_shown(POLICY, POLICY_LINES)
 
 
+def test_what_a_promise_rests_on_is_explained_and_not_in_its_line() -> None:
+    policy = replace(POLICY, promise="among the surest (of x): at most 10 % (seen; no proof)")
+    assert "Promise: among the surest (of x): at most 10 %" in terminal_lines(policy)
+    assert "It promises: among the surest (of x): at most 10 % (seen; no proof)" in render_text(
+        blocks_of(policy), explain=True
+    )
+
+
 def test_a_policy_below_a_cut_says_of_what_it_accepts() -> None:
     first = (
-        "scope at alpha 0.1 (mean share over sets) accepts 47.3 % of the surest 61.5 % of the "
+        "scope at alpha 0.1 (an average over sets) accepts 47.3 % of the surest 61.5 % of the "
         "verdicts of judge-x (preference) (about 29.1 % of all); on the calibration labels 8.5 % "
         "of those were wrong"
     )
@@ -102,7 +114,7 @@ def test_a_policy_of_a_jury() -> None:
     lines = html_lines(JURY)
     assert_shown(JURY, lines)
     assert lines[0].startswith(
-        "scope at alpha 0.1 (mean share over sets) accepts 47.3 % of the verdicts of a jury of "
+        "scope at alpha 0.1 (an average over sets) accepts 47.3 % of the verdicts of a jury of "
         "2 judges; "
     )
     assert lines[7:12] == [
@@ -130,8 +142,8 @@ def test_a_policy_with_a_learned_doubt() -> None:
         "mean odds | +0.310",
         "sign | +0.000",
         "learned from 90 labels, which calibrate nothing; penalty 10 on what was learned",
-        "21 % of the same rows accepted by the doubt of the mean of the judges, 47.3 % by the "
-        "learned one",
+        "on the calibration labels 21 % accepted by the doubt of the mean of the judges, 47.3 % by "
+        "the learned one",
     ]
     assert lines[20] == ("33 of 303 verdicts overturned: the promise is about the learned verdict")
     home = replace(LEARNED, jury=None, doubt=replace(LEARNED.doubt, stays_home=True, penalty=1e4))
@@ -177,14 +189,14 @@ def test_what_a_policy_says_to_do() -> None:
         "Each batch is decided by adjudge select; give the others to people.",
     ]
     assert "* fdr | per batch | ~151 | ~50.3 % | ~9.1 %" in html_lines(batch)
-    assert "scope would promise: THE PROMISE; but not: THE LIMIT" in html_lines(batch)
+    assert "detail: scope would promise: THE PROMISE; but not: THE LIMIT" in html_lines(batch)
     everything = replace(POLICY, accepts="all", threshold=None)
     assert html_lines(everything)[1] == (
         "Every verdict passes; keep labelling a random sample to see that it stays so."
     )
     nothing = replace(POLICY, accepts="none", threshold=None, feasible=False, judges=("x", "y"))
     assert html_lines(nothing)[:2] == [
-        "bad: scope at alpha 0.1 (mean share over sets) accepts nothing of 2 judges: no threshold "
+        "bad: scope at alpha 0.1 (an average over sets) accepts nothing of 2 judges: no threshold "
         "passes",
         "Label more pairs, allow a larger alpha, or use a better judge.",
     ]
@@ -238,21 +250,26 @@ def test_a_check_of_a_policy() -> None:
 # --- what select did -------------------------------------------------------------------------
 
 
+PAC = "pac at alpha 0.15 (this threshold, with probability 1 - delta)"
+
+
 def test_a_selection() -> None:
     assert_shown(
         SELECTION,
         [
-            "804 of 1,200 verdicts accepted (67 %), pac at alpha 0.15",
+            f"804 of 1,200 verdicts accepted (67 %), {PAC}",
             "Give the other 396 to people.",
             "judge | group | rows | accepted | share",
             "judge-x | en | 700 | 600 | 85.7 %",
             "judge-x | fr | 500 | 204 | 40.8 %",
             "no drift seen: the distribution of the new scores is up to 0.043 away from that of "
             "the calibration scores in judge-x / fr (Kolmogorov-Smirnov, p = 0.37)",
-            "It promises: THE PROMISE",
-            "It does not promise: THE LIMIT",
-            "It assumes: A CONDITION",
-            "note: A WARNING",
+            "warning: A WARNING",
+            "Promise: THE PROMISE",
+            "detail: What this assumes and does not promise",
+            "detail: It promises: THE PROMISE",
+            "detail: It does not promise: THE LIMIT",
+            "detail: It assumes: A CONDITION",
             "not accepted, 380 rows: too uncertain",
             "not accepted, 16 rows: no verdict",
         ],
@@ -260,10 +277,17 @@ def test_a_selection() -> None:
     assert SELECTION.to_frame()["n_accepted"].to_list() == [600, 204]
 
 
+def test_a_selection_by_scope_is_called_an_average() -> None:
+    scope = replace(SELECTION, guarantee="scope")
+    assert html_lines(scope)[0].endswith("scope at alpha 0.15 (an average over calibration sets)")
+    foreign = replace(SELECTION, guarantee="of another package")
+    assert html_lines(foreign)[0].endswith("of another package at alpha 0.15")
+
+
 def test_words_for_choices() -> None:
     policy = replace(POLICY, about="choices")
     assert html_lines(policy)[0].startswith(
-        "scope at alpha 0.1 (mean share over sets) accepts 47.3 % of the choices of judge-x; "
+        "scope at alpha 0.1 (an average over sets) accepts 47.3 % of the choices of judge-x; "
     )
     assert html_lines(replace(policy, accepts="all", threshold=None))[1] == (
         "Every choice passes; keep labelling a random sample to see that it stays so."
@@ -271,9 +295,7 @@ def test_words_for_choices() -> None:
     nothing = replace(policy, accepts="none", threshold=None, feasible=False)
     assert html_lines(nothing)[1].startswith("Label more prompts, ")
     selection = replace(SELECTION, about="choices")
-    assert terminal_lines(selection)[0] == (
-        "804 of 1,200 choices accepted (67 %), pac at alpha 0.15"
-    )
+    assert terminal_lines(selection)[0] == (f"804 of 1,200 choices accepted (67 %), {PAC}")
 
 
 def test_words_for_grades() -> None:
@@ -295,13 +317,13 @@ def test_a_selection_with_drift_or_nothing_accepted() -> None:
         "DRIFT: the distribution of the new scores is up to 0.312 away from that of the "
         "calibration scores (Kolmogorov-Smirnov, p = 0.00041)",
     ]
-    assert html_lines(moved)[0] == "bad: 804 of 1,200 verdicts accepted (67 %), pac at alpha 0.15"
+    assert html_lines(moved)[0] == f"bad: 804 of 1,200 verdicts accepted (67 %), {PAC}"
     few = replace(
         SELECTION, n_accepted=0, accepted_share=0.0,
         drift=replace(drift, flagged=False, statistic=None, p_value=None, note="TOO FEW ROWS"),
     )  # fmt: skip
     assert html_lines(few)[:2] == [
-        "bad: 0 of 1,200 verdicts accepted (0 %), pac at alpha 0.15",
+        f"bad: 0 of 1,200 verdicts accepted (0 %), {PAC}",
         "Give all of them to people.",
     ]
     assert "drift not tested: TOO FEW ROWS" in html_lines(few)
@@ -326,9 +348,10 @@ EVALUATION_LINES = [
     "preference_entropy",
     "above alpha: share of splits whose test half had a larger error share; ratio: all errors over "
     "all accepted, across splits",
-    "note: A CAVEAT",
     "note: A WARNING",
     "left out 5 rows: no label",
+    "detail: What this assumes",
+    "detail: A CAVEAT",
 ]
 EVERY_METHOD = [
     "Every method on every signal at every alpha",
@@ -428,8 +451,9 @@ def test_a_plan() -> None:
             "50 | 0.534 | 0.152 | 0.145 | 32 % | 98 %",
             "100 * | 0.551 | 0.091 | 0.167 | 43 % | 100 %",
             "above alpha, accepting: share of the draws; * extrapolated",
-            "It assumes: A CONDITION",
             "left out 4 rows: human tie",
+            "detail: What this assumes",
+            "detail: It assumes: A CONDITION",
             "figure: Stop labelling where the line flattens; the band is one standard deviation "
             "over the draws.",
         ],
@@ -493,7 +517,7 @@ def test_a_threshold() -> None:
         THRESHOLD,
         [
             "pac at alpha 0.1 accepts an uncertainty of at most 0.25",
-            "accepted of the calibration rows | 62.5 % | 50 of 80",
+            "accepted, on the calibration labels | 62.5 % | 50 of 80",
             "wrong among them | 4 % | 2 of 50; of all 80 rows 11 are wrong",
         ],
     )

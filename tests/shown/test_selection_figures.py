@@ -169,7 +169,7 @@ def test_a_policy() -> None:
     dots = [line.get_xydata().tolist() for line in axes.get_lines() if line.get_marker() == "o"]
     assert dots == [[[0.5, 0.05]], []]  # where the rule of its only group stops, and the legend's
     assert texts(axes) == ["alpha = 0.1"]
-    assert title(axes) == "scope accepts 142 of 300 labelled verdicts, 8.5 % of them wrong"
+    assert title(axes) == "scope accepts 142 of 300 calibration verdicts, 8.5 % of them wrong"
     assert words(axes)[1:] == (
         "share of labelled verdicts accepted, surest first",
         "error share among accepted",

@@ -56,7 +56,7 @@ GROUP = PolicyGroup(
 )
 SCOPE = Alternative(
     guarantee="scope",
-    summary="mean share over sets",
+    summary="an average over sets",
     accepts="below",
     threshold=0.2134567,
     n_accepted=142,

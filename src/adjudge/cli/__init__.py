@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from adjudge._text import has_password
+from adjudge.cli._command import running
 from adjudge.cli._common import EXIT_FAILED, print_reader_remarks, read_no_further, remark
 from adjudge.cli._examples import EXAMPLES
 from adjudge.cli._options import OTHER, PANELS, panel_of
@@ -228,7 +229,7 @@ def run(arguments: list[str]) -> int:
             " put it into PGPASSWORD or ~/.pgpass, or the URL into ADJUDGE_STORE"
         )
     try:
-        with print_reader_remarks():
+        with print_reader_remarks(), running(arguments):
             code = command.main(args=arguments, prog_name="adjudge", standalone_mode=False)
     except AdjudgeError as error:
         remark(f"adjudge: {_readable(str(error))}")

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 from adjudge._text import safe, safe_json, without_passwords
-from adjudge.errors import BackendMissingError
+from adjudge.errors import BackendMissingError, how_to_install
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -77,7 +77,7 @@ def print_reader_remarks() -> Iterator[None]:
         log.propagate = before
 
 
-def show(*parts: RenderableType | Block) -> None:
+def show(*parts: RenderableType | Block, explain: bool = False) -> None:
     """Print for a person, to standard output. Plain strings are text, never markup."""
     from adjudge.present.blocks import Block
     from adjudge.present.render.terminal import render_terminal
@@ -87,7 +87,7 @@ def show(*parts: RenderableType | Block) -> None:
         if isinstance(part, str):
             console.print(Text(safe(part)))
         elif isinstance(part, Block):
-            for renderable in render_terminal([part]):
+            for renderable in render_terminal([part], explain=explain):
                 console.print(renderable)
         else:
             console.print(part)
@@ -110,6 +110,14 @@ def read_no_further(stream: TextIO) -> None:
         return
 
 
+def write(result: Result, path: Path) -> None:
+    """Write a result with the command that made it."""
+    from adjudge.cli._command import command_line
+    from adjudge.io import write_result
+
+    write_result(result, path, command=command_line())
+
+
 def deliver(
     result: Result,
     *,
@@ -117,16 +125,18 @@ def deliver(
     output: Path | None,
     plot: Path | None = None,
     figure: str | None = None,
+    explain: bool | None = None,
 ) -> None:
     """Write a result and its picture where asked, then print it: as JSON, or for a person.
 
-    Files come first, so that a reader who closes the pipe loses nothing.
+    Files come first, so that a reader who closes the pipe loses nothing. `explain` is --explain,
+    None in a verb without it.
     """
-    from adjudge.io import write_result
+    from adjudge.present.blocks import Note
     from adjudge.present.views import blocks_of
 
     if output is not None:
-        write_result(result, output)
+        write(result, output)
         remark(f"wrote {output}")
     if plot is not None:
         result.plot(plot, figure=figure)
@@ -134,16 +144,18 @@ def deliver(
     if as_json:
         echo(safe_json(result.to_json()))
     else:
-        show(*blocks_of(result))
+        blocks = blocks_of(result)
+        show(*blocks, explain=bool(explain))
+        folded = [block.title for block in blocks if isinstance(block, Note) and block.detail]
+        if folded and explain is False:
+            show(f"--explain prints {folded[0][:1].lower()}{folded[0][1:]}")
 
 
 def require_extra(extra: str, *modules: str) -> None:
     """Refuse in one line where the packages of an extra are not installed."""
     missing = [name for name in modules if find_spec(name) is None]
     if missing:
-        raise BackendMissingError(
-            f"{', '.join(missing)} not installed; pip install 'adjudge[{extra}]'"
-        )
+        raise BackendMissingError(f"{', '.join(missing)} not installed; {how_to_install(extra)}")
 
 
 def bad_finding() -> NoReturn:

@@ -31,6 +31,10 @@ PlotOption = Annotated[
 FiguresOption = Annotated[
     Path | None, typer.Option("--figures", help="Save all pictures into this folder.")
 ]
+ExplainFlag = Annotated[
+    bool,
+    typer.Option("--explain", help="Print what the result assumes and does not promise, too."),
+]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 WorkersOption = Annotated[
     int | None,
@@ -138,7 +142,7 @@ AlphaOption = Annotated[float, typer.Option(help="Error level allowed among acce
 GuaranteeOption = Annotated[
     str,
     typer.Option(
-        help="scope: mean share over calibration sets; fdr: expected share in a batch; "
+        help="scope: an average over calibration sets; fdr: expected share in a batch; "
         "pac: this threshold, with probability 1 - delta; or one that a package adds."
     ),
 ]
@@ -304,8 +308,18 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     "Workers": ("engine", "workers", "ray_address"),
     "Server": ("host", "port", "browser"),
     "Output": (
-        *("output", "summary", "plot", "figure", "figures", "as_json", "write_ids", "write_rows"),
-        *("write_sets", "save_anchors", "title", "fail_above", "fail_below", "out", "help"),
+        *("output", "summary", "plot", "figure", "figures", "explain", "as_json"),
+        *(
+            "write_ids",
+            "write_rows",
+            "write_sets",
+            "save_anchors",
+            "title",
+            "fail_above",
+            "fail_below",
+            "out",
+            "help",
+        ),
         *("export_only", "label_studio", "rescue"),
     ),
 }

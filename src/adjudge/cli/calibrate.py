@@ -18,6 +18,7 @@ from adjudge.cli._options import (
     CostsOption,
     DeltaOption,
     DoubtOption,
+    ExplainFlag,
     GuaranteeOption,
     JsonFlag,
     JudgeRowsOption,
@@ -101,6 +102,7 @@ def calibrate(
         Path | None, typer.Option("--output", "-o", help="Write the policy here (JSON).")
     ] = None,
     plot: PlotOption = None,
+    explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Choose which verdicts to accept at an error level you name.
@@ -142,7 +144,7 @@ def calibrate(
         seed=seed,
         store=store,
     )
-    deliver(policy, as_json=as_json, output=output, plot=plot)
+    deliver(policy, as_json=as_json, output=output, plot=plot, explain=explain)
     if not policy.feasible:
         remark(f"nothing can be accepted at alpha {alpha:g} under {guarantee}")
         bad_finding()

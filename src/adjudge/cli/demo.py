@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from adjudge._text import safe_json
-from adjudge.cli._common import echo, remark, show
+from adjudge.cli._common import echo, remark, show, write
 from adjudge.cli._options import JsonFlag, SeedOption
-from adjudge.errors import BackendMissingError
+from adjudge.errors import BackendMissingError, how_to_install
 
 
 def demo(
@@ -31,13 +31,12 @@ def demo(
 
     from adjudge.cli._progress import watch_run
     from adjudge.demo.run import EMBEDDED, run_demo
-    from adjudge.io import write_result
     from adjudge.judges.weights import KNOWN, is_cached
 
     if judge == EMBEDDED and find_spec("xllamacpp") is None:
         raise BackendMissingError(
-            "the embedded judge needs llama.cpp; run: pip install '.[embedded]' in a checkout of "
-            "adjudge, or, without any model: adjudge demo --judge simulated"
+            f"the embedded judge needs llama.cpp; {how_to_install('embedded')}, or, without any "
+            "model: adjudge demo --judge simulated"
         )
     if judge == EMBEDDED and not is_cached("smollm2"):
         weights = KNOWN["smollm2"]
@@ -55,7 +54,7 @@ def demo(
         show=None if as_json else show,
         watch=watch_run,
     )
-    write_result(demo, out / "demo.json")
+    write(demo, out / "demo.json")
     if as_json:
         echo(safe_json(demo.to_json()))
     remark(f"done in {demo.elapsed_s:.0f} s; run it again and nothing is asked twice")

@@ -19,6 +19,7 @@ from adjudge.cli._diagnosis import (
 )
 from adjudge.cli._options import (
     ColumnOption,
+    ExplainFlag,
     JsonFlag,
     LabelsAsOption,
     LabelsOption,
@@ -92,6 +93,7 @@ def bias(
     plot: PlotOption = None,
     model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
+    explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Measure position, length and family bias, and agreement.
@@ -119,7 +121,7 @@ def bias(
         model_labels=model_labels,
         seed=seed,
     )
-    deliver(result, as_json=as_json, output=output, plot=plot)
+    deliver(result, as_json=as_json, output=output, plot=plot, explain=explain)
     enforce(limits, [_amounts(one, limits) for one in result.judges])
     if not any(one.parts() for one in result.judges):
         bad_finding()

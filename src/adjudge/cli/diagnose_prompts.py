@@ -12,6 +12,7 @@ from adjudge.cli._common import deliver
 from adjudge.cli._diagnosis import FailAboveOption, enforce, thresholds
 from adjudge.cli._options import (
     ColumnOption,
+    ExplainFlag,
     JsonFlag,
     LabelsAsOption,
     OutputOption,
@@ -47,6 +48,7 @@ def prompts(
     fail_above: FailAboveOption = None,
     output: OutputOption = None,
     plot: PlotOption = None,
+    explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Measure how often answers change with the prompt.
@@ -65,7 +67,7 @@ def prompts(
         cluster=cluster,
         floor=floor,
     )
-    deliver(result, as_json=as_json, output=output, plot=plot)
+    deliver(result, as_json=as_json, output=output, plot=plot, explain=explain)
     enforce(
         limits,
         [

@@ -19,6 +19,7 @@ from adjudge.cli._diagnosis import (
 )
 from adjudge.cli._options import (
     ColumnOption,
+    ExplainFlag,
     JsonFlag,
     ModelLabelsFlag,
     OutputOption,
@@ -89,6 +90,7 @@ def scores(
     plot: PlotOption = None,
     model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
+    explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Make sets that contain the human score at a rate you name.
@@ -134,7 +136,7 @@ def scores(
         )
         used = ", ".join(rows["sets"].drop_nulls().unique())
         remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows, {used} sets")
-    deliver(result, as_json=as_json, output=output, plot=plot, figure=figure)
+    deliver(result, as_json=as_json, output=output, plot=plot, figure=figure, explain=explain)
     enforce(
         limits,
         [

@@ -17,6 +17,7 @@ from adjudge.cli._diagnosis import (
 )
 from adjudge.cli._options import (
     ColumnOption,
+    ExplainFlag,
     JsonFlag,
     LabelsAsOption,
     OutputOption,
@@ -53,6 +54,7 @@ def transitivity(
     output: OutputOption = None,
     plot: PlotOption = None,
     seed: SeedOption = 0,
+    explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Count cycles (A over B over C over A) per document.
@@ -73,7 +75,7 @@ def transitivity(
         worst=worst,
         seed=seed,
     )
-    deliver(result, as_json=as_json, output=output, plot=plot)
+    deliver(result, as_json=as_json, output=output, plot=plot, explain=explain)
     enforce(
         limits,
         [

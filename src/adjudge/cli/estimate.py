@@ -11,6 +11,7 @@ from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
     ColumnOption,
     ConfidenceOption,
+    ExplainFlag,
     HumanColumnOption,
     JsonFlag,
     JudgeColumnOption,
@@ -108,6 +109,7 @@ def estimate(
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
+    explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Estimate the rate people would give, from judge and labels.
@@ -143,7 +145,7 @@ def estimate(
     if as_json:
         for text in getattr(result, "all_warnings", result.warnings):
             remark(f"warning: {text}")
-    deliver(result, as_json=as_json, output=output, plot=plot)
+    deliver(result, as_json=as_json, output=output, plot=plot, explain=explain)
     lows = [one.low for one in intervals_of(result)]
     if any(low is None for low in lows):
         bad_finding()

@@ -15,6 +15,7 @@ from adjudge.cli._options import (
     ColumnOption,
     DeltaOption,
     DoubtOption,
+    ExplainFlag,
     JsonFlag,
     JudgeRowsOption,
     JudgmentsArgument,
@@ -74,6 +75,7 @@ def evaluate(
             show_default="risk",
         ),
     ] = None,
+    explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Measure how well the doubt separates right from wrong verdicts.
@@ -105,7 +107,7 @@ def evaluate(
         labels_as=label_map(labels_as),
         seed=seed,
     )
-    deliver(evaluation, as_json=as_json, output=output, plot=plot, figure=figure)
+    deliver(evaluation, as_json=as_json, output=output, plot=plot, figure=figure, explain=explain)
     if fail_above is not None:
         main = map(evaluation.main_signal, evaluation.judges)
         bad = [quality for quality in main if quality.ece is None or quality.ece > fail_above]

@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from adjudge.cli._common import bad_finding, deliver, remark
-from adjudge.cli._options import JsonFlag, LabelsOption, OutputOption, PlotOption, parse_place
+from adjudge.cli._options import (
+    ExplainFlag,
+    JsonFlag,
+    LabelsOption,
+    OutputOption,
+    PlotOption,
+    parse_place,
+)
 
 
 def check(
@@ -56,6 +63,7 @@ def check(
     output: OutputOption = None,
     plot: PlotOption = None,
     figure: Annotated[str | None, typer.Option(help="Which group's picture, with --by.")] = None,
+    explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Check the audits; exit 2 on an alarm.
@@ -78,6 +86,6 @@ def check(
     )
     if state is None:
         remark("no --state: what is missing or counted now is not remembered by the next check")
-    deliver(monitor, as_json=as_json, output=output, plot=plot, figure=figure)
+    deliver(monitor, as_json=as_json, output=output, plot=plot, figure=figure, explain=explain)
     if monitor.alarm:
         bad_finding()

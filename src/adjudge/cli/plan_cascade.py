@@ -12,6 +12,7 @@ from adjudge.cli._options import (
     CategoryOption,
     ClusterOption,
     CostsOption,
+    ExplainFlag,
     JsonFlag,
     JudgmentsArgument,
     KnownStoreOption,
@@ -59,6 +60,7 @@ def cascade(
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
+    explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Plan a cascade of judges: its cost and its coverage.
@@ -84,7 +86,7 @@ def cascade(
         seed=seed,
         store=store,
     )
-    deliver(plan, as_json=as_json, output=output, plot=plot)
+    deliver(plan, as_json=as_json, output=output, plot=plot, explain=explain)
     if not plan.feasible:
         remark(f"no tau passes at alpha {alpha:g}: every row would go to the last judge")
         bad_finding()

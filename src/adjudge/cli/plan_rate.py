@@ -11,6 +11,7 @@ from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
     ColumnOption,
     ConfidenceOption,
+    ExplainFlag,
     HumanColumnOption,
     JsonFlag,
     JudgeColumnOption,
@@ -73,6 +74,7 @@ def rate(
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
+    explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Plan the labels for a rate, and whether the judge helps.
@@ -117,6 +119,6 @@ def rate(
         )
         write_rows(drawn, write_ids)
         remark(f"wrote {drawn.height} rows to {write_ids}")
-    deliver(plan, as_json=as_json, output=output, plot=plot)
+    deliver(plan, as_json=as_json, output=output, plot=plot, explain=explain)
     if plan.m0 is None:
         bad_finding()

@@ -13,6 +13,7 @@ from adjudge.cli._options import (
     ClusterOption,
     ColumnOption,
     DeltaOption,
+    ExplainFlag,
     GuaranteeOption,
     JsonFlag,
     JudgeRowsOption,
@@ -55,6 +56,7 @@ def selection(
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
+    explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Plan the labels for a policy: expected coverage by number.
@@ -93,7 +95,7 @@ def selection(
             chosen = ids_to_label(prepared, wanted, cluster=cluster, seed=seed)
             write_rows(chosen, write_ids)
             remark(f"wrote {chosen.height} ids to {write_ids}")
-    deliver(plan, as_json=as_json, output=output, plot=plot)
+    deliver(plan, as_json=as_json, output=output, plot=plot, explain=explain)
     if plan.points[-1].coverage < gain:
         remark(f"no number of labels shown accepts {gain:g} of the verdicts at alpha {alpha:g}")
         bad_finding()

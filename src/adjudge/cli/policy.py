@@ -8,14 +8,19 @@ from typing import Annotated
 import typer
 
 from adjudge.cli._common import bad_finding, deliver, remark
-from adjudge.cli._options import JsonFlag, OutputOption, PlotOption
+from adjudge.cli._options import ExplainFlag, JsonFlag, OutputOption, PlotOption
 
 PolicyArgument = Annotated[
     Path, typer.Argument(help="The policy that calibrate wrote.", show_default=False)
 ]
 
 
-def show_policy(policy: PolicyArgument, plot: PlotOption = None, as_json: JsonFlag = False) -> None:
+def show_policy(
+    policy: PolicyArgument,
+    plot: PlotOption = None,
+    explain: ExplainFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
     """Show what a policy accepts, promises and assumes.
 
     Refuses a policy that was edited.
@@ -24,7 +29,7 @@ def show_policy(policy: PolicyArgument, plot: PlotOption = None, as_json: JsonFl
     from adjudge.selection.policy import policy_remarks
 
     result = read_policy(policy)
-    deliver(result, as_json=as_json, output=None, plot=plot)
+    deliver(result, as_json=as_json, output=None, plot=plot, explain=explain)
     for line in policy_remarks(result):
         remark(line)
 
@@ -33,7 +38,7 @@ def verify(policy: PolicyArgument, output: OutputOption = None, as_json: JsonFla
     """Check that a policy is as calibrate wrote it; exit 2 if not.
 
     Compares the digest with the content, and every count and threshold with the calibration
-    scores in the file. Against mistakes, not attackers.
+    scores in the file, but not the command in it. Against mistakes, not attackers.
     """
     from adjudge.selection import verify_policy
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjudge.cli._common import bad_finding, deliver, remark
+from adjudge.cli._common import bad_finding, deliver, remark, write
 from adjudge.cli._diagnosis import FamiliesOption, read_families
 from adjudge.cli._options import (
     ClusterOption,
     ColumnOption,
     ConfidenceOption,
+    ExplainFlag,
     FormatOption,
     FormerFormatOption,
     JsonFlag,
@@ -144,6 +145,7 @@ def rank(
     workers: WorkersOption = None,
     ray_address: RayAddressOption = None,
     seed: SeedOption = 0,
+    explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Rank models by their battles, or place new ones.
@@ -213,6 +215,7 @@ def rank(
         output=output,
         plot=plot if board.feasible else None,
         figure=figure,
+        explain=explain,
     )
     if not board.feasible:
         bad_finding()
@@ -224,9 +227,7 @@ def rank(
 
 
 def _save_anchors(anchors: Anchors, path: Path) -> None:
-    from adjudge.io import write_result
-
-    write_result(anchors, path)
+    write(anchors, path)
     remark(f"wrote {path}: {str(anchors).splitlines()[0]}")
 
 

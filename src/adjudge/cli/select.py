@@ -11,6 +11,7 @@ from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
     BestFlag,
     ColumnOption,
+    ExplainFlag,
     JsonFlag,
     JudgeRowsOption,
     KnownStoreOption,
@@ -49,6 +50,7 @@ def select(
     summary: SummaryOption = None,
     store: KnownStoreOption = "adjudge.db",
     seed: SeedOption = 0,
+    explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Accept or abstain on every row, by a policy.
@@ -75,7 +77,7 @@ def select(
         write_rows(selection.rows, output)
         remark(f"wrote {output}")
     result = selection.summary
-    deliver(result, as_json=as_json, output=summary)
+    deliver(result, as_json=as_json, output=summary, explain=explain)
     if result.drift.flagged:
         remark(
             "the new scores do not look like the calibration scores: the promise may not hold; "

@@ -10,16 +10,18 @@ from adjudge._text import clip
 from adjudge.errors import DataError
 from adjudge.io._atomic import replacing
 from adjudge.io.files import open_regular
-from adjudge.results.base import Result
+from adjudge.results.base import Result, as_text
+from adjudge.results.digest import COMMAND
 from adjudge.results.load import from_dict
 
 R = TypeVar("R", bound=Result)
 
 
-def write_result(result: Result, path: str | Path) -> Path:
-    """Write a result as JSON, by atomic rename."""
+def write_result(result: Result, path: str | Path, *, command: str | None = None) -> Path:
+    """Write a result as JSON, by atomic rename; `command` is how to make it again."""
+    text = result.to_json() if command is None else as_text({**result.to_dict(), COMMAND: command})
     with replacing(path) as partial:
-        partial.write_text(result.to_json() + "\n", encoding="utf-8")
+        partial.write_text(text + "\n", encoding="utf-8")
     return Path(path)
 
 
@@ -29,8 +31,17 @@ def read_result(path: str | Path) -> Result: ...
 def read_result(path: str | Path, made: type[R]) -> R: ...
 def read_result(path: str | Path, made: type[Result] = Result) -> Result:
     """The result in a file, checked field by field; of class `made` where one is asked for."""
+    return _load(path, made)[0]
+
+
+def read_with_command(path: str | Path) -> tuple[Result, str | None]:
+    """The result in a file, and the command that made it if the file names one."""
+    return _load(path, Result)
+
+
+def _load(path: str | Path, made: type[Result]) -> tuple[Result, str | None]:
     loaded = read_json(path, remedy="give a file that adjudge wrote with -o")
-    return from_dict(loaded, made, source=path)
+    return from_dict(loaded, made, source=path), loaded.get(COMMAND)
 
 
 def read_json(path: str | Path, *, remedy: str = "repair it or write it again") -> Any:

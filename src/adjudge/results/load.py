@@ -20,7 +20,7 @@ from adjudge._text import clip
 from adjudge.errors import DataError, NotAResultError
 from adjudge.results.base import Result
 from adjudge.results.checks import problem_in_parts, problem_in_tree
-from adjudge.results.digest import ResultWithDigest, check_digest
+from adjudge.results.digest import COMMAND, ResultWithDigest, check_digest
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -48,7 +48,9 @@ def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
     _check_schema(loaded, known, source)
     if (problem := problem_in_tree(loaded)) is not None:
         raise DataError(source, problem, remedy=_AGAIN)
-    fields = {name: value for name, value in loaded.items() if name != "kind"}
+    fields = {name: value for name, value in loaded.items() if name not in ("kind", COMMAND)}
+    if not isinstance(loaded.get(COMMAND), str | None):
+        raise DataError(source, f"field {COMMAND} is not text", remedy=_AGAIN)
     if issubclass(known, ResultWithDigest):
         fields = {"schema_version": 1, **fields}  # the first files did not say
         fields.pop("digest", None)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
+from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import PolicyMismatchError
 from adjudge.io import read_result
 from adjudge.records import MEASURED, About
@@ -18,6 +20,10 @@ from adjudge.selection.cascade_policy import check_stages
 from adjudge.selection.verifying import NO_DIGEST, check_policy
 from adjudge.store import StorePlace
 
+SAME_ROWS = (
+    "these look like the rows that the policy was calibrated on, or include them: the error share "
+    "among them is not a promise about new rows"
+)
 _ABOUT: Mapping[About, str] = {
     "pairs": "verdicts on pairs",
     "grades": "grades of single answers",
@@ -40,6 +46,33 @@ def read_policy(path: str | Path) -> Policy:
 def policy_remarks(policy: Policy) -> list[str]:
     """What whoever uses the policy should know about its file."""
     return [NO_DIGEST] if policy.digest is None else []
+
+
+def are_calibration_rows(policy: Policy, scores: FloatArray, placed: IntArray) -> bool:
+    """Whether every calibration score, as often as it occurs, is among the new rows' scores.
+
+    `placed` says to which of the policy's groups each new row belongs. Groups without a new row do
+    not count. Scores with few values say nothing, because all of them occur in any file: at least
+    half of the old and half of the new scores must be distinct.
+    """
+    parts = [
+        (np.asarray(group.scores), scores[placed == number])
+        for number, group in enumerate(policy.groups)
+        if (placed == number).any()
+    ]
+    return bool(parts) and all(_mostly_distinct(*part) and _contains(*part) for part in parts)
+
+
+def _mostly_distinct(*samples: FloatArray) -> bool:
+    return all(2 * len(np.unique(scores)) >= len(scores) for scores in samples)
+
+
+def _contains(old: FloatArray, new: FloatArray) -> bool:
+    """Whether every value of `old` occurs in `new` at least as often."""
+    values, times = np.unique(old, return_counts=True)
+    ordered = np.sort(new)
+    there = np.searchsorted(ordered, values, "right") - np.searchsorted(ordered, values, "left")
+    return bool(np.all(there >= times))
 
 
 def reason_to_abstain(

@@ -39,6 +39,8 @@ from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.jury import INCOMPLETE, jury_judgments
 from adjudge.selection.learning import count_overturned, doubt_again, judge_evidence
 from adjudge.selection.policy import (
+    SAME_ROWS,
+    are_calibration_rows,
     check_about,
     check_judge,
     policy_remarks,
@@ -108,7 +110,8 @@ def select(
     policy's `min_answer_mass` count as `off_answer`. A guarantee per batch (fdr) decides on the
     rows given here as one batch. The new scores are compared with the calibration scores
     (`drift`), one random row per cluster where the policy had clusters; without ties. Batch and
-    drift are of the rows below the cuts. With a policy about choices the rows are folded into one
+    drift are of the rows below the cuts. The calibration rows themselves get a warning. With a
+    policy about choices the rows are folded into one
     for each prompt, as in calibration; `best` refuses any other policy. `columns` and `labels_as`
     as in `calibrate`.
 
@@ -162,6 +165,8 @@ def select(
         ranked = chain.rows.select("verdict", "uncertainty")
         usable = usable.with_columns(ranked.get_columns())
     placed = _place(rules, usable)
+    if are_calibration_rows(rules, _scores(usable), placed):
+        warnings.append(SAME_ROWS)
     below = lie_below(usable, rules.cuts, scored=table.measured).to_numpy()
     # Neither in a batch nor in the drift test: the labels say nothing of rows beyond the cut.
     decidable = np.where(below, placed, -1)

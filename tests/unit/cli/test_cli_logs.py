@@ -185,6 +185,8 @@ def test_convert_writes_rows_and_a_summary(
     command = f"convert LOG -o {rows} --summary {summary}"
     code, printed, remarks = call(command, LOGS / "inspect.eval", capsys)
     assert (code, remarks) == (0, [f"wrote {rows}", f"wrote {summary}"])
-    assert printed == json.loads(summary.read_text(encoding="utf-8"))
+    written = json.loads(summary.read_text(encoding="utf-8"))
+    assert written.pop("command").startswith("adjudge convert ")
+    assert printed == written
     assert printed["statuses"] == {"ok": 22, "unparsed": 2}
     assert rows.read_text(encoding="utf-8").count("\n") == 25

@@ -50,7 +50,9 @@ def test_json_is_one_object_and_nothing_else(
     told = json.loads(capsys.readouterr().out)
     assert told["kind"] == "judging"
     assert told["output"] == "o.csv"
-    assert json.loads(Path("sum.json").read_text()) == told
+    written = json.loads(Path("sum.json").read_text())
+    assert written.pop("command").startswith("adjudge judge ")
+    assert written == told
 
 
 def test_a_dry_run_prints_the_plan_and_leaves_nothing(

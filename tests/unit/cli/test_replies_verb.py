@@ -28,7 +28,11 @@ def test_one_object_with_everything(folder: Path, capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert run(["replies", "p1", "--pairs", "pairs.jsonl", "--json", "-o", "replies.json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed == json.loads(Path("replies.json").read_text())
+    written = json.loads(Path("replies.json").read_text())
+    assert written.pop("command") == (
+        "adjudge replies p1 --pairs pairs.jsonl --json -o replies.json"
+    )
+    assert printed == written
     assert (printed["kind"], printed["matching"], printed["store"]) == ("replies", 2, "adjudge.db")
     first, second = printed["replies"]
     assert (first["order"], second["order"]) == ("ab", "ba")

@@ -44,7 +44,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 
 def test_the_command_prints_one_object_and_keeps_it(demo):
     assert demo.first["kind"] == "demo"
-    assert demo.first == json.loads((demo.folder / "demo.json").read_text())
+    written = json.loads((demo.folder / "demo.json").read_text())
+    assert written.pop("command").startswith("adjudge demo --judge simulated ")
+    assert demo.first == written
 
 
 def test_every_chapter_finds_something_and_its_files_are_there(demo):

@@ -305,5 +305,7 @@ def test_without_ray_one_line_says_what_to_install() -> None:
     Path("p.csv").write_text("id,prompt,response_a,response_b\n1,p,a,b\n")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].endswith("run: pip install 'adjudge[ray]'")
+    assert done.stderr.splitlines()[-1].endswith(
+        "run: pip install '.[ray]' in a checkout of adjudge"
+    )
     assert "Traceback" not in done.stderr

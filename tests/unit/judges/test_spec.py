@@ -76,7 +76,7 @@ def test_a_backend_whose_library_is_missing_names_the_extra(
     gone = Builtin("adjudge_no_such_module:X", "embedded")
     registry = Registry[type[Backend]]("judge", "none", {"llamacpp": gone})
     monkeypatch.setattr(spec, "BACKENDS", registry)
-    with pytest.raises(BackendMissingError, match=r"pip install 'adjudge\[embedded\]'"):
+    with pytest.raises(BackendMissingError, match=r"pip install '\.\[embedded\]' in a checkout"):
         parse_judge("llamacpp:smollm2")
 
 

@@ -48,6 +48,7 @@ BLOCKS: list[Block] = [
     Note(["one line"]),
     Note(["first", "second"], tone="bad"),
     Note(["small print"], detail=True),
+    Note(["a condition"], detail=True, title="What this assumes"),
     Figure("line", _line, "what to read off it"),
     Figure("none", _nothing, "never shown"),
     Sides("p1", "Q?", "Answer A", "left", "Answer B", "right", "p(A) = 0.5"),
@@ -69,7 +70,8 @@ def test_terminal_text() -> None:
         "first",
         "second",
     ]
-    assert "small print" in render_text(BLOCKS, detail=True)
+    assert "small print" in render_text(BLOCKS, explain=True)
+    assert "hidden" not in render_text(BLOCKS, explain=True)
 
 
 def test_markdown_text() -> None:
@@ -97,6 +99,7 @@ def test_html_text() -> None:
         '<p class="plain">one line</p>',
         '<ul class="bad"><li>first</li><li>second</li></ul>',
         '<details><summary>Details</summary><ul class="plain"><li>small print</li></ul></details>',
+        "<details><summary>What this assumes</summary>",
         "<figcaption>what to read off it</figcaption>",
         "<p>No picture: plot = &#x27;x&#x27;: nothing to draw</p>",
         "<b><bdi>p1</bdi></b> p(A) = 0.5",

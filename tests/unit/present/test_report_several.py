@@ -87,8 +87,11 @@ def test_policy_and_selection_each_show_their_promise(folder: Path, tmp_path: Pa
     write_result(policy, tmp_path / "policy.json")
     write_result(select(good, policy=policy).summary, tmp_path / "selected.json")
     page = render_report(tmp_path, format="md")
-    assert page.count(f"- It promises: {policy.promise}") == 2
-    assert page.count(f"- It does not promise: {policy.not_promised}") == 2
+    short = policy.promise.partition(" (")[0]
+    assert page.count(f"- Promise: {short}\n") == 2
+    page = render_report(tmp_path)
+    folded = "<details><summary>What this assumes and does not promise</summary>"
+    assert page.count(f'{folded}<ul class="plain"><li>It promises: {policy.promise}</li>') == 2
 
 
 def test_the_names_are_headings_of_the_page(folder: Path, tmp_path: Path) -> None:

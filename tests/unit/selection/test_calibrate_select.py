@@ -21,6 +21,7 @@ from adjudge.selection import (
     scope_threshold,
     select,
 )
+from adjudge.selection.policy import SAME_ROWS
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.simulate.selective import two_order_judge
 from adjudge.uncertainty import preference_entropy
@@ -296,6 +297,31 @@ def test_rows_without_a_measurement_are_counted_and_kept():
     assert done.rows["reason"].to_list() == [None, "status refused"]
     assert done.summary.dropped == {"status refused": 1}
     assert not done.summary.drift.tested
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"guarantee": "fdr"}, {"by": "language"}, {"doubt": "learned"}]
+)
+def test_the_calibration_rows_themselves_are_warned_about(options):
+    frame = rows(language=["en", "fr"] * 150)
+    policy = calibrate(frame, alpha=0.2, **options)
+    more = frame.with_columns(id=pl.format("more-{}", pl.int_range(pl.len())))
+    shuffled = pl.concat([frame, more]).sample(fraction=1.0, shuffle=True, seed=1)
+    english = frame.filter(pl.col("language") == "en")
+    assert SAME_ROWS in select(frame, policy).summary.warnings
+    assert SAME_ROWS in json.loads(select(shuffled, policy).summary.to_json())["warnings"]
+    assert (SAME_ROWS in select(english, policy).summary.warnings) == ("by" in options)
+    others = rows(seed=1, language=["en", "fr"] * 150)
+    assert SAME_ROWS not in select(others, policy).summary.warnings
+    assert SAME_ROWS not in select(frame[30:], policy).summary.warnings
+
+
+def test_scores_with_few_values_say_nothing_about_whose_rows_they_are():
+    few = rows().with_columns(pl.col("p_fwd", "p_rev").round(1))
+    assert SAME_ROWS not in select(few, calibrate(few, alpha=0.2)).summary.warnings
+    # Twenty distinct scores of a hundred possible ones occur in any large file.
+    many = rows(20_000).with_columns(pl.col("p_fwd", "p_rev").round(1))
+    assert SAME_ROWS not in select(many, calibrate(few.unique("p_fwd"), alpha=0.4)).summary.warnings
 
 
 def test_drift_is_seen():

@@ -251,7 +251,7 @@ def test_psycopg_is_imported_for_such_a_url_alone_and_named_where_it_is_missing(
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert "run: pip install 'adjudge[postgres]'" in done.stderr
+    assert "run: pip install '.[postgres]' in a checkout of adjudge" in done.stderr
 
 
 def cut_connections(admin: psycopg.Connection[tuple[object, ...]]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from adjudge.errors import BackendMissingError, JudgeRefusedError
+from adjudge.errors import BackendMissingError, JudgeRefusedError, how_to_install
 from adjudge.judges.backends._chat import CannotAnswerError, ChatTokens
 
 
@@ -144,6 +144,6 @@ def llama_package() -> Any:
         import xllamacpp
     except ImportError as error:
         raise BackendMissingError(
-            "the package xllamacpp is not installed; run: pip install 'adjudge[embedded]'"
+            f"the package xllamacpp is not installed; {how_to_install('embedded')}"
         ) from error
     return xllamacpp

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-from adjudge.errors import BackendMissingError, JudgeRefusedError
+from adjudge.errors import BackendMissingError, JudgeRefusedError, how_to_install
 from adjudge.judges.backends._chat import CannotAnswerError, HubTokens, score_reply
 from adjudge.judges.backends._hub_model import model_version, read_model
 from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Reasoned, Text
@@ -395,6 +395,6 @@ def _libraries() -> tuple[Any, Any]:
         import transformers
     except ImportError as error:
         raise BackendMissingError(
-            "torch and transformers are not installed; run: pip install 'adjudge[transformers]'"
+            f"torch and transformers are not installed; {how_to_install('transformers')}"
         ) from error
     return torch, transformers

@@ -20,7 +20,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from adjudge.errors import ArgumentError, BackendMissingError, JudgeError
+from adjudge.errors import ArgumentError, BackendMissingError, JudgeError, how_to_install
 from adjudge.judges.cluster import head as keeper
 from adjudge.store import store_name
 from adjudge.store.interface import StorePlace
@@ -186,9 +186,7 @@ def _import_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise BackendMissingError(
-            f"engine ray: {error}; run: pip install 'adjudge[ray]'"
-        ) from error
+        raise BackendMissingError(f"engine ray: {error}; {how_to_install('ray')}") from error
     return ray
 
 

@@ -220,7 +220,7 @@ class _Work:
                 if _NOT_MADE in str(error):
                     raise JudgeError(
                         f"a worker cannot start: {why}; every machine of the cluster needs the "
-                        "same adjudge[ray] and what the judge needs"
+                        "same adjudge, its extra ray and what the judge needs"
                     ) from error
                 if seat.deaths > _MOST_DEATHS:
                     raise JudgeError(f"a worker died {seat.deaths} times: {why}") from error

@@ -369,7 +369,7 @@ def _policy_title(policy: Policy) -> str:
     about = "about " if policy.indicative else ""
     return (
         f"{policy.guarantee} accepts {about}{policy.n_accepted:,} of {policy.n_calibration:,} "
-        f"labelled verdicts, {percent(policy.empirical_risk)} of them wrong"
+        f"calibration verdicts, {percent(policy.empirical_risk)} of them wrong"
     )
 
 

@@ -12,6 +12,7 @@ from adjudge._text import safe
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import (
     Block,
+    Commands,
     Document,
     Facts,
     Figure,
@@ -136,6 +137,9 @@ def _block(block: Block, prefix: str) -> str:
             return _figure(block, prefix) if block.on_page else ""
         case Heading():
             return f"<h4>{_text(block.text)}</h4>"
+        case Commands():
+            lines = "\n".join(map(_text, block.lines))
+            return f'<pre class="commands" tabindex="0">{lines}</pre>'
         case Sides():
             return _sides(block)
 
@@ -145,7 +149,9 @@ def _note(block: Note) -> str:
         return f'<p class="{block.tone}">{_text(block.lines[0])}</p>'
     items = "".join(f"<li>{_text(line)}</li>" for line in block.lines)
     listed = f'<ul class="{block.tone}">{items}</ul>'
-    return f"<details><summary>Details</summary>{listed}</details>" if block.detail else listed
+    if block.detail:
+        return f"<details><summary>{_text(block.title)}</summary>{listed}</details>"
+    return listed
 
 
 def _figure(block: Figure, prefix: str) -> str:

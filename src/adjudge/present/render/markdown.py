@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from adjudge._text import safe
 from adjudge.present.blocks import (
     Block,
+    Commands,
     Document,
     Facts,
     Figure,
@@ -18,6 +19,7 @@ from adjudge.present.blocks import (
     Table,
 )
 
+_TICKS = re.compile("`+").findall
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
@@ -61,6 +63,10 @@ def _block(block: Block) -> list[str]:
             return [f"_{_text(block.caption)}_", ""] if block.on_page else []
         case Heading():
             return [f"#### {_text(block.text)}", ""]
+        case Commands():
+            # A longer fence than any in the lines: nothing in them ends the block.
+            fence = "`" * max(3, *(len(run) + 1 for line in block.lines for run in _TICKS(line)), 0)
+            return [f"{fence}sh", *map(safe, block.lines), fence, ""]
         case Sides():
             return []
 

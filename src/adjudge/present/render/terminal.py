@@ -12,7 +12,17 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from adjudge._text import clip, clip_names, safe
-from adjudge.present.blocks import Block, Facts, Figure, Heading, Headline, Note, Sides, Table
+from adjudge.present.blocks import (
+    Block,
+    Commands,
+    Facts,
+    Figure,
+    Heading,
+    Headline,
+    Note,
+    Sides,
+    Table,
+)
 
 #: A cell of a table: a name of millions of characters would take minutes to fold.
 _LONGEST = 2_000
@@ -21,11 +31,13 @@ _STYLES = {"plain": "", "good": "green", "bad": "yellow"}
 _WIDTH = 400
 
 
-def render_terminal(blocks: Iterable[Block], *, detail: bool = False) -> list[RenderableType]:
-    """What a terminal prints for the blocks; `detail` shows what is otherwise left to the page."""
+def render_terminal(blocks: Iterable[Block], *, explain: bool = False) -> list[RenderableType]:
+    """What a terminal prints for the blocks; `explain` adds folded notes, never folded tables."""
     shown: list[RenderableType] = []
     for block in blocks:
-        if isinstance(block, (Table, Note)) and block.detail and not detail:
+        if isinstance(block, Table) and block.detail:
+            continue
+        if isinstance(block, Note) and block.detail and not explain:
             continue
         part = _block(block)
         if part is not None:
@@ -33,11 +45,11 @@ def render_terminal(blocks: Iterable[Block], *, detail: bool = False) -> list[Re
     return shown
 
 
-def render_text(blocks: Iterable[Block], *, detail: bool = False) -> str:
+def render_text(blocks: Iterable[Block], *, explain: bool = False) -> str:
     """The same as plain text, for `str(result)`."""
     page = io.StringIO()
     console = Console(file=page, width=_WIDTH, highlight=False, soft_wrap=True, color_system=None)
-    for part in render_terminal(blocks, detail=detail):
+    for part in render_terminal(blocks, explain=explain):
         console.print(part)
     return "\n".join(line.rstrip() for line in page.getvalue().splitlines()).strip("\n")
 
@@ -53,6 +65,8 @@ def _block(block: Block) -> RenderableType | None:
             return _facts(block)
         case Table():
             return _FittedTable(block)
+        case Commands():
+            return Group(*(Text(safe(line)) for line in block.lines))
         case Note():
             return Group(*(Text(safe(line), style=_STYLES[block.tone]) for line in block.lines))
         case Heading():

@@ -111,6 +111,7 @@ def _as_json(held: Folder) -> str:
     whole: dict[str, Any] = {
         "kind": "report",
         "results": {file.path.name: file.result.to_dict() for file in held.files},
+        "commands": {f.path.name: f.command for f in held.files if f.command is not None},
         "damaged": held.damaged,
         "skipped": held.skipped,
     }

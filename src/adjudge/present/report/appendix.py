@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import platform
+import shlex
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from adjudge._text import count
-from adjudge.present.blocks import Block, Headline, Part, Section, Table
+from adjudge.present.blocks import Block, Commands, Headline, Part, Section, Table, notes_of
 from adjudge.present.report.folder import Folder
 
 _LIBRARIES = ("adjudge", "numpy", "scipy", "polars", "pydantic", "aiohttp", "matplotlib")
@@ -17,12 +18,22 @@ _LONGEST = 300
 
 
 def appendix_section(folder: Folder) -> Section:
-    """One folded table per result file, then the versions."""
+    """The commands, the files, then a folded table per result file, and the versions."""
     blocks: list[Block] = [
         Headline(
             f"{count(len(folder.files), 'result file')}, with every setting, seed and fingerprint.",
             "The same inputs, settings and versions give the same numbers.",
-        )
+        ),
+        *_commands(folder),
+        Table(
+            ("file", "content"),
+            [
+                *((file.path.name, file.result.kind.replace("_", " ")) for file in folder.files),
+                *((name, "rows") for name in folder.tables),
+            ],
+            caption="Files",
+            text_columns=2,
+        ),
     ]
     blocks += [
         Table(
@@ -61,6 +72,30 @@ def appendix_section(folder: Folder) -> Section:
     return Section(
         key="appendix", title="To run it again", parts=[Part(name="Settings", blocks=blocks)]
     )
+
+
+def _commands(folder: Folder) -> list[Block]:
+    """The commands in the order in which their files were written, and the files without one."""
+    written = sorted(folder.files, key=lambda file: (file.path.stat().st_mtime_ns, file.path.name))
+    lines = {file.path.name: _to_copy(file.command) for file in written}
+    named = list(dict.fromkeys(line for line in lines.values() if line is not None))
+    blocks: list[Block] = [Commands(named)] if named else []
+    unnamed = [name for name, line in lines.items() if line is None]
+    return blocks + notes_of([f"without a command: {', '.join(unnamed)}"] if unnamed else [])
+
+
+def _to_copy(command: str | None) -> str | None:
+    """A command of ours as plain words: nobody checks that field, so no operator of a shell that
+    was written into it takes effect where it is pasted.
+
+    >>> _to_copy("adjudge report . ; echo pasted"), _to_copy("echo pasted")
+    ("adjudge report . ';' echo pasted", None)
+    """
+    try:
+        words = shlex.split(command or "")
+    except ValueError:
+        return None
+    return shlex.join(words) if words[:1] == ["adjudge"] else None
 
 
 def _settings(values: dict[str, Any]) -> list[tuple[str, str]]:

@@ -9,8 +9,9 @@ from pathlib import Path
 import polars as pl
 
 from adjudge.errors import AdjudgeError, ArgumentError, DataError, NotAResultError
-from adjudge.io import read_grades, read_items, read_judgments, read_pairs, read_result, read_table
+from adjudge.io import read_grades, read_items, read_judgments, read_pairs, read_table
 from adjudge.io.grades import are_grades
+from adjudge.io.results import read_with_command
 from adjudge.results.base import Result
 from adjudge.results.selection import Policy
 from adjudge.selection.verifying import check_policy
@@ -27,10 +28,11 @@ _WITH_ITEM = ("reference", "context")
 
 @dataclass(frozen=True, kw_only=True)
 class ResultFile:
-    """One result and the file it came from."""
+    """One result, the file it came from, and the command that made it, if the file names one."""
 
     path: Path
     result: Result
+    command: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +40,13 @@ class Folder:
     """The results of a folder, the texts of its pairs and items, its judgments and grades, and the
     files left out.
 
-    `store` is where the judge's replies are kept. `damaged` are files of results that cannot be
-    shown as they are; `skipped` those of others.
+    `tables` are the names of the files with rows, `store` is where the judge's replies are kept.
+    `damaged` are files of results that cannot be shown as they are; `skipped` those of others.
     """
 
     path: Path
     files: tuple[ResultFile, ...]
+    tables: tuple[str, ...] = ()
     pairs: pl.DataFrame | None = None
     judgments: tuple[pl.DataFrame, ...] = ()
     items: pl.DataFrame | None = None
@@ -72,7 +75,8 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
     for entry in sorted(path.iterdir()):
         if entry.suffix == ".json":
             try:
-                files.append(ResultFile(path=entry, result=_read_checked(entry)))
+                result, command = _read_checked(entry)
+                files.append(ResultFile(path=entry, result=result, command=command))
             except (NotAResultError, ArgumentError) as error:
                 skipped[entry.name] = str(error)
             except AdjudgeError as error:
@@ -90,6 +94,7 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
     return Folder(
         path=path,
         files=tuple(files),
+        tables=tuple(table.name for table in tables if table.name not in unread),
         pairs=_texts(held["pairs"]),
         judgments=tuple(held["judgments"]),
         items=_texts(held["items"]),
@@ -107,10 +112,12 @@ def _texts(frames: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
     return pl.concat(frames, how="diagonal_relaxed").unique("id", keep="first")
 
 
-def _read_checked(path: Path) -> Result:
+def _read_checked(path: Path) -> tuple[Result, str | None]:
     """The result in a file; a policy must agree with its own scores too, as for select."""
-    result = read_result(path)
-    return check_policy(result, source=path) if isinstance(result, Policy) else result
+    result, command = read_with_command(path)
+    if isinstance(result, Policy):
+        check_policy(result, source=path)
+    return result, command
 
 
 def _read_tables(

@@ -15,7 +15,7 @@ from adjudge._text import (
     number,
     percent,
 )
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, notes_of, table_of
+from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of, table_of
 from adjudge.present.figures.bias import bias_figure, reliability_figure
 from adjudge.present.views._bias_sentences import describe
 from adjudge.results.bias import (
@@ -73,7 +73,7 @@ def view_report(report: BiasReport) -> list[Block]:
         for judge in report.judges
         for name, reason in judge.not_measured.items()
     ]
-    notes += [*left_out(report.dropped), *report.assumptions]
+    notes += left_out(report.dropped)
     notes += [
         f"a difference below {100 * report.floor:g} points of 100 is called no bias (--floor)"
     ] * bool(report.floor)
@@ -82,7 +82,7 @@ def view_report(report: BiasReport) -> list[Block]:
         notes.append(
             f"without any bias up to {alarms} of {count(tests, 'test')} would show one by chance"
         )
-    return [*blocks, Note(notes), *_picture(report)]
+    return [*blocks, *notes_of(notes), *explain(report.assumptions), *_picture(report)]
 
 
 def _headline(report: BiasReport) -> Headline:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from functools import partial
 
 from adjudge._text import count, left_out, number, percent
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of, warnings_of
+from adjudge.present.blocks import (
+    Block,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    explain,
+    table_of,
+    warnings_of,
+)
 from adjudge.present.figures.cascade import cascade_figure
 from adjudge.results.cascade import CascadePlan, CascadeReport, CostPoint, CostSource
 from adjudge.results.selection import Policy, Selection
@@ -54,7 +63,6 @@ def view_cascade_plan(plan: CascadePlan) -> list[Block]:
         "mean fitted chance of an error is at most alpha; wrong: what people say of it; * planned",
         f"learning share: {percent(share.share)} of the rows by a hash of {share.column} "
         f"(seed {share.seed}); calibrate refuses them",
-        *(f"It assumes: {line}" for line in plan.assumptions),
         *left_out(plan.dropped),
     ]
     figure = Figure(
@@ -63,7 +71,16 @@ def view_cascade_plan(plan: CascadePlan) -> list[Block]:
         "Up and to the left is better: more accepted for less. A smaller tau moves right along the "
         "curve.",
     )
-    return [_headline(plan), curve, alone, *warnings_of(plan.warnings), Note(notes), figure]
+    assumed = explain([f"It assumes: {line}" for line in plan.assumptions])
+    return [
+        _headline(plan),
+        curve,
+        alone,
+        *warnings_of(plan.warnings),
+        Note(notes),
+        *assumed,
+        figure,
+    ]
 
 
 def _headline(plan: CascadePlan) -> Headline:

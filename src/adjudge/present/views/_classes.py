@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from adjudge._text import count, interval, left_out, level, number
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of, warnings_of
+from adjudge.present.blocks import (
+    Block,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    explain,
+    table_of,
+    warnings_of,
+)
 from adjudge.present.figures.estimation import class_figure
 from adjudge.results.estimation import ClassEstimate, ClassRate
 
@@ -24,9 +33,9 @@ def rate_text(value: float | None, low: float | None, high: float | None) -> str
     return f"{number(value)} {interval(low, high)}"
 
 
-def method_lines(why: str, assumptions: Sequence[str]) -> list[str]:
-    """Why this method, and what it assumes."""
-    return [f"method: {why}", *(f"assumes: {text}" for text in assumptions)]
+def assumed(assumptions: Sequence[str]) -> list[Block]:
+    """What a method assumes, folded."""
+    return explain([f"assumes: {text}" for text in assumptions])
 
 
 def view_classes(one: ClassEstimate) -> list[Block]:
@@ -35,7 +44,8 @@ def view_classes(one: ClassEstimate) -> list[Block]:
         _class_headline(one),
         *warnings_of(one.warnings),
         class_table(one),
-        Note([*method_lines(one.why, one.assumptions), *left_out(one.dropped)]),
+        Note([f"method: {one.why}", *left_out(one.dropped)]),
+        *assumed(one.assumptions),
         Figure(
             "shares",
             partial(class_figure, one),

@@ -5,7 +5,17 @@ from __future__ import annotations
 from functools import partial
 
 from adjudge._text import count, group_name, left_out, number, percent
-from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Note, Table, table_of
+from adjudge.present.blocks import (
+    Block,
+    Fact,
+    Facts,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    explain,
+    table_of,
+)
 from adjudge.present.figures.selection import (
     draw_coverage,
     draw_reliability,
@@ -32,7 +42,7 @@ def view_evaluation(evaluation: Evaluation) -> list[Block]:
         *_signals_used(evaluation),
         "above alpha: share of splits whose test half had a larger error share; ratio: all errors "
         "over all accepted, across splits",
-        *(f"note: {line}" for line in (*evaluation.assumptions, *evaluation.warnings)),
+        *(f"note: {line}" for line in evaluation.warnings),
         *left_out(evaluation.dropped),
     ]
     rows = [
@@ -49,7 +59,8 @@ def view_evaluation(evaluation: Evaluation) -> list[Block]:
         text_columns=3,
         detail=True,
     )
-    return [*blocks, Note(lines), every, *_evaluation_figures(evaluation)]
+    assumed = explain(evaluation.assumptions)
+    return [*blocks, Note(lines), *assumed, every, *_evaluation_figures(evaluation)]
 
 
 def _evaluation_headline(evaluation: Evaluation) -> Headline:
@@ -216,10 +227,10 @@ def view_plan(plan: SelectionPlan) -> list[Block]:
         Note(
             [
                 "above alpha, accepting: share of the draws; * extrapolated",
-                *(f"It assumes: {line}" for line in plan.assumptions),
                 *left_out(plan.dropped),
             ]
         ),
+        *explain([f"It assumes: {line}" for line in plan.assumptions]),
         Figure(
             "plan",
             partial(plan_figure, plan),

@@ -7,7 +7,17 @@ from dataclasses import replace
 from functools import partial
 
 from adjudge._text import DASH, count, interval, left_out, level, number, percent, span
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of, warnings_of
+from adjudge.present.blocks import (
+    PROMISED,
+    Block,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    explain,
+    table_of,
+    warnings_of,
+)
 from adjudge.present.figures.estimation import panel_figure
 from adjudge.results.panel import PanelEstimate, PanelRate
 
@@ -22,12 +32,11 @@ def view_panel(result: PanelEstimate) -> list[Block]:
         Note(
             [
                 *reasons,
-                f"promise: {result.promise}",
-                *([] if result.share_promise is None else [f"promise: {result.share_promise}"]),
-                *(f"assumes: {text}" for text in result.assumptions),
+                f"Promise: {result.promise}",
                 *left_out(result.dropped),
             ]
         ),
+        *explain(_explain(result), title=PROMISED),
         Figure(
             "rates",
             partial(panel_figure, result),
@@ -35,6 +44,11 @@ def view_panel(result: PanelEstimate) -> list[Block]:
             f"alone, with {level(result.confidence_level)} intervals.",
         ),
     ]
+
+
+def _explain(result: PanelEstimate) -> list[str]:
+    shared = [] if result.share_promise is None else [f"shared interval: {result.share_promise}"]
+    return [*shared, *(f"assumes: {text}" for text in result.assumptions)]
 
 
 def _headline(result: PanelEstimate) -> Headline:

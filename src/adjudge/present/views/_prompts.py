@@ -16,7 +16,7 @@ from adjudge._text import (
     signed,
     span,
 )
-from adjudge.present.blocks import Block, Figure, Headline, Note, table_of
+from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of
 from adjudge.present.figures.prompts import prompts_figure
 from adjudge.results.prompts import PromptChange, PromptSensitivity
 
@@ -67,7 +67,7 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
             "each prompt was asked once: how much of the change is the judge's own chance is not "
             "known; ask with --repeats 3"
         )
-    blocks.append(Note([*lines, *left_out(result.dropped), *result.assumptions]))
+    blocks += [Note([*lines, *left_out(result.dropped)]), *explain(result.assumptions)]
     caption = "Answers that change with the prompt"
     if any(g.again is not None for g in result.groups):
         caption += ", and (rings) when the same prompt is asked again"

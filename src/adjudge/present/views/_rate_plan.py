@@ -5,7 +5,17 @@ from __future__ import annotations
 from functools import partial
 
 from adjudge._text import count, interval, level, number
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of, warnings_of
+from adjudge.present.blocks import (
+    Block,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    explain,
+    notes_of,
+    table_of,
+    warnings_of,
+)
 from adjudge.present.figures.estimation import plan_figure
 from adjudge.results.estimation import RatePlan
 
@@ -34,7 +44,8 @@ def view_plan(plan: RatePlan) -> list[Block]:
         )
         blocks.append(table)
     draw = (f"how to draw: {text}" for text in plan.how_to_draw)
-    blocks.append(Note([*_worth(plan), *draw, *(f"assumes: {text}" for text in plan.assumptions)]))
+    blocks += notes_of([*_worth(plan), *draw])
+    blocks += explain([f"assumes: {text}" for text in plan.assumptions])
     if plan.rate is not None:
         caption = (
             f"Expected width of the {level(plan.confidence_level)} interval by number of labels, "

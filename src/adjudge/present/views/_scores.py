@@ -20,7 +20,7 @@ from adjudge._text import (
     signed,
     span,
 )
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of
+from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of, table_of
 from adjudge.present.figures.scores import (
     agreement_figure,
     coverage_figure,
@@ -52,7 +52,8 @@ def view_scores(result: ScoreDiagnosis) -> list[Block]:
             },
             caption="Agreement with people (kappa with quadratic weights)",
         ),
-        Note([*_remarks(result), *left_out(result.dropped), *result.assumptions]),
+        *notes_of([*_remarks(result), *left_out(result.dropped)]),
+        *explain(result.assumptions),
         *_figures(result),
     ]
 

@@ -15,7 +15,7 @@ from adjudge._text import (
     percent_interval,
     span,
 )
-from adjudge.present.blocks import Block, Figure, Headline, Note, table_of
+from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of
 from adjudge.present.figures.diagnosis import cycles_figure
 from adjudge.present.views import View
 from adjudge.present.views._bias import view_diagnosis, view_report
@@ -86,7 +86,8 @@ def view_transitivity(result: Transitivity) -> list[Block]:
             caption="Comparisons behind them",
         ),
         *_worst(result),
-        Note([*lines, *left_out(result.dropped), *result.assumptions]),
+        Note([*lines, *left_out(result.dropped)]),
+        *explain(result.assumptions),
     ]
     if any(g.rates for g in result.groups):
         caption = (

@@ -18,6 +18,7 @@ from adjudge.present.blocks import (
     Note,
     Table,
     Tone,
+    notes_of,
     table_of,
     warnings_of,
 )
@@ -29,8 +30,8 @@ from adjudge.present.figures.estimation import (
 from adjudge.present.views import View
 from adjudge.present.views._classes import (
     IN_A_SENTENCE,
+    assumed,
     class_table,
-    method_lines,
     rate_text,
     sentence,
     view_classes,
@@ -62,13 +63,14 @@ def view_estimate(one: Estimate) -> list[Block]:
         _estimate_facts(one),
         Note(
             [
-                *method_lines(one.why, one.assumptions),
+                f"method: {one.why}",
                 *_offer([one], one.confidence_level),
                 *_these_rows(one),
                 *shift,
                 *left_out(one.dropped),
             ]
         ),
+        *assumed(one.assumptions),
         *_alternatives(one),
         Figure(
             "rates",
@@ -228,9 +230,9 @@ def view_groups(result: GroupedEstimate) -> list[Block]:
         names = ", ".join(str(one.group) for one in narrower)
         text = f"people alone give a narrower interval for {names}{_if_random(narrower[0])}"
         notes.append(text)
-    method = method_lines(first.why, first.assumptions)
     offer = _offer(rates, result.confidence_level)
-    blocks.append(Note([*notes, *method, *offer, *left_out(result.dropped)]))
+    blocks.append(Note([*notes, f"method: {first.why}", *offer, *left_out(result.dropped)]))
+    blocks += assumed(first.assumptions)
     if rates:
         caption = (
             f"The {_name(result.method)} and the judge alone by {result.by}, with "
@@ -330,7 +332,8 @@ def view_difference(result: RateDifference) -> list[Block]:
         *warnings_of(result.warnings),
         Facts(facts),
         _rate_table((result.estimate_a, result.estimate_b), "group", pooled=result.pooled),
-        Note([*(f"assumes: {text}" for text in result.assumptions), *left_out(result.dropped)]),
+        *notes_of(left_out(result.dropped)),
+        *assumed(result.assumptions),
         Figure(
             "difference",
             partial(difference_figure, result),

@@ -16,11 +16,13 @@ from adjudge._text import (
     power_of_ten,
 )
 from adjudge.present.blocks import (
+    PROMISED,
     Block,
     Figure,
     Headline,
     Note,
     Table,
+    explain,
     notes_of,
     table_of,
     warnings_of,
@@ -48,7 +50,8 @@ def view_monitor(monitor: Monitor) -> list[Block]:
         if group.worst.alarm and not group.rate.alarm
     ]
     blocks += notes_of(changes)
-    blocks.append(Note(_promise(monitor)))
+    blocks.append(Note([f"Promise: {monitor.promise}"]))
+    blocks += explain(_explain(monitor), title=PROMISED)
     blocks += warnings_of(monitor.warnings)
     blocks += notes_of(left_out(monitor.dropped))
     return [*blocks, *_figures(monitor)]
@@ -144,8 +147,8 @@ def _counts(monitor: Monitor) -> Table:
     )
 
 
-def _promise(monitor: Monitor) -> list[str]:
-    lines = [f"It promises: {monitor.promise}"]
+def _explain(monitor: Monitor) -> list[str]:
+    lines = []
     if monitor.limit == monitor.alpha and monitor.policy_delta is not None:
         both = monitor.delta + monitor.policy_delta
         lines.append(

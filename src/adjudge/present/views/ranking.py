@@ -15,6 +15,7 @@ from adjudge.present.blocks import (
     Headline,
     Note,
     Table,
+    explain,
     notes_of,
     table_of,
     warnings_of,
@@ -70,7 +71,7 @@ def view_leaderboard(board: Leaderboard) -> list[Block]:
     if board.jury:
         blocks.append(_jury_table(board))
     blocks += evaluation_blocks(board) + group_blocks(board)
-    blocks += notes_of([f"assumes: {text}" for text in board.assumptions])
+    blocks += explain([f"assumes: {text}" for text in board.assumptions])
     return blocks + _remarks(board)
 
 
@@ -80,7 +81,7 @@ def _remarks(result: Leaderboard | Anchors | BattlePlan) -> list[Block]:
 
 
 def _headline(board: Leaderboard) -> Headline:
-    """Who is first, whether others can be, and what the intervals do not cover."""
+    """Who is first, whether others can be, and whether intervals include judge errors."""
     if not board.models:
         return Headline(f"No leaderboard by {board.method}: {board.reason}", tone="bad")
     first = board.models[0]
@@ -94,28 +95,33 @@ def _headline(board: Leaderboard) -> Headline:
         others = sum(row.rank_low == 1 for row in group) - len(leaders(board))
         if others:
             text += f", and {count(others, 'other model')} can be first too"
-    return Headline(text, f"{_coverage(board, ranks is not None)}{_held_out_error(board)}")
-
-
-def _coverage(board: Leaderboard, ranges: bool) -> str:
     if board.interval == "none":
-        return "No intervals or rank ranges were computed."
-    what = "Intervals and rank ranges" if ranges else "Intervals"
-    if board.covers_judge_error:
-        return f"{what} are about people's opinion."
-    hint = "." if board.loo else "; rank --evaluate measures those where there are votes."
-    noise = f"the noise of {count(board.n_battles, 'battle')}"
-    return f"{what} cover {noise}, not the judge's own errors{hint}"
+        return Headline(
+            text, f"No intervals or rank ranges were computed. {_held_out(board)}".strip()
+        )
+    return Headline(f"{text}; {_coverage(board)}", _held_out(board))
 
 
-def _held_out_error(board: Leaderboard) -> str:
+def _coverage(board: Leaderboard) -> str:
+    """What the intervals include: a reader must not take noise of battles for judge errors."""
+    if not board.covers_judge_error:
+        return f"{_interval_name(board)}s of the battles alone, judge errors not included"
+    if board.outcome == "votes":
+        return f"{_interval_name(board)}s of people's votes, without a judge"
+    return f"{_interval_name(board)}s, {board.interval}, judge errors included"
+
+
+def _held_out(board: Leaderboard) -> str:
+    """How far the judge's Elo is from people's, or how to measure it."""
     for row in board.loo:
         if row.method == board.method and row.mae is not None:
             return (
-                f" With each of {count(row.n_models, 'model')} left out in turn, its Elo by "
+                f"With each of {count(row.n_models, 'model')} left out in turn, its Elo by "
                 f"{row.method} was {number(row.mae, 1)} from people's on average."
             )
-    return ""
+    if board.covers_judge_error or board.loo or board.interval == "none":
+        return ""
+    return "rank --evaluate measures judge errors if there are votes."
 
 
 def _board_tables(board: Leaderboard) -> list[Block]:
@@ -205,13 +211,14 @@ def _describe_beta(fit: Temperature) -> str:
 def _placed_headline(board: Leaderboard, new: Sequence[ModelRow]) -> Headline:
     text = (
         f"{new[0].model}: Elo {number(new[0].elo, 0)} on people's scale, {_interval_name(board)} "
-        f"{_interval(new[0])}, rank {new[0].rank} of {len(board.models)}"
+        f"{_interval(new[0])} ({board.interval}, judge errors included), rank "
+        f"{new[0].rank} of {len(board.models)}"
     )
     if len(new) > 1:
         text = f"{len(new)} new models, the highest {text}"
     unbounded = sum(row.unbounded for row in new)
     if not unbounded:
-        return Headline(text, "Intervals cover the judge's own errors, as measured on the anchors.")
+        return Headline(text, "Judge errors are taken to be as large as on the anchors.")
     action = f"{unbounded} of {count(len(new), 'interval')} unbounded."
     return Headline(text, action, tone="bad" if unbounded == len(new) else "plain")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 
 from adjudge._text import DASH, count, group_name, left_out, number, percent, signed
 from adjudge.present.blocks import (
+    PROMISED,
     Block,
     Fact,
     Facts,
@@ -14,8 +16,10 @@ from adjudge.present.blocks import (
     Headline,
     Note,
     Table,
+    explain,
     notes_of,
     table_of,
+    warnings_of,
 )
 from adjudge.present.figures.selection import policy_figure
 from adjudge.present.views import View
@@ -35,8 +39,10 @@ from adjudge.results.selection import (
     PolicyGroup,
     Selection,
 )
+from adjudge.selection.guarantees import all_guarantees
 
 TITLE = "Which verdicts can be trusted"
+_ASIDE = re.compile(r" \([^()]*\)$")
 _ACCEPTS = {"all": "all", "none": "nothing", "batch": "per batch", "groups": "per group"}
 
 
@@ -69,7 +75,7 @@ def view_policy(policy: Policy) -> list[Block]:
         blocks += _doubt(policy.doubt, policy)
     if policy.cascade is not None:
         blocks += cascade_blocks(policy.cascade, policy)
-    blocks.append(Note(_promise(policy)))
+    blocks.append(_promise(policy))
     others = [
         f"{other.guarantee} would promise: {other.promise}; but not: {other.not_promised}"
         for other in policy.alternatives
@@ -81,7 +87,8 @@ def view_policy(policy: Policy) -> list[Block]:
         "The error share among the surest verdicts, on the labels that the rule was made from; a "
         "dot marks where the rule stops.",
     )
-    return [*blocks, *notes_of(others), *notes_of(_policy_notes(policy)), figure]
+    explained = explain([*_explain(policy), *others], title=PROMISED)
+    return [*blocks, *explained, *notes_of(_policy_notes(policy)), figure]
 
 
 def _policy_headline(policy: Policy) -> Headline:
@@ -196,8 +203,8 @@ def _doubt(doubt: DoubtReport, policy: Policy) -> list[Block]:
         f"learned from {count(doubt.n_learning, 'label')}, which calibrate nothing; penalty "
         f"{doubt.penalty:g} on what was learned"
         + (" (it stays with the doubt that learns nothing)" if doubt.stays_home else ""),
-        f"{percent(doubt.coverage_without)} of the same rows accepted by the doubt of {judge}, "
-        f"{percent(policy.coverage)} by the learned one",
+        f"on the calibration labels {percent(doubt.coverage_without)} accepted by the doubt of "
+        f"{judge}, {percent(policy.coverage)} by the learned one",
         f"{doubt.n_overturned:,} of {count(doubt.n_verdicts, 'verdict')} overturned: "
         "the promise is about the learned verdict",
     ]
@@ -209,7 +216,12 @@ def _doubt(doubt: DoubtReport, policy: Policy) -> list[Block]:
     return [table, Note(notes)]
 
 
-def _promise(result: Policy | Selection) -> list[str]:
+def _promise(result: Policy | Selection) -> Note:
+    """The promise in one line; what it rests on, in parentheses at its end, is explained."""
+    return Note([f"Promise: {_ASIDE.sub('', result.promise)}"])
+
+
+def _explain(result: Policy | Selection) -> list[str]:
     return [
         f"It promises: {result.promise}",
         f"It does not promise: {result.not_promised}",
@@ -303,8 +315,9 @@ def view_selection(selection: Selection) -> list[Block]:
         blocks.append(groups)
     blocks += stage_table(selection)
     blocks.append(Note([_drift(selection)], tone="bad" if selection.drift.flagged else "plain"))
-    blocks.append(Note(_promise(selection)))
-    lines = [f"note: {line}" for line in selection.warnings]
+    blocks += warnings_of(selection.warnings)
+    blocks += [_promise(selection), *explain(_explain(selection), title=PROMISED)]
+    lines = []
     if selection.n_overturned is not None:
         lines.append(
             f"accepted is about learned_verdict: it is not the judge's verdict in "
@@ -324,6 +337,9 @@ def _selection_headline(selection: Selection) -> Headline:
         f"({percent(selection.accepted_share)}), {selection.guarantee} at alpha "
         f"{selection.alpha:g}"
     )
+    known = {one.name: one.summary for one in all_guarantees()}
+    if selection.guarantee in known:
+        text += f" ({known[selection.guarantee]})"
     if selection.drift.flagged:
         some = f"label some of the new {LABELLED[selection.about]} and calibrate again"
         action = f"The promise may not hold: {some}."
@@ -370,7 +386,7 @@ def view_threshold(rule: Threshold) -> list[Block]:
         ),
         Facts(
             [
-                Fact("accepted of the calibration rows", percent(rule.coverage), accepted),
+                Fact("accepted, on the calibration labels", percent(rule.coverage), accepted),
                 Fact("wrong among them", _wrong(rule), wrong),
             ]
         ),

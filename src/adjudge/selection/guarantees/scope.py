@@ -48,7 +48,7 @@ class Scope(Guarantee):
     """The SCOPE paper's rule: one threshold, and a mean share over calibration sets."""
 
     name = "scope"
-    summary = "mean share over calibration sets"
+    summary = "an average over calibration sets"
 
     def decide(self, labels: Labels, levels: Levels) -> Rule:
         return scope_threshold(labels.scores, labels.errors, alpha=levels.alpha).rule
