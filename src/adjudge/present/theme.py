@@ -24,7 +24,7 @@ WARM = "#d9541e"  # what went wrong
 GOOD = "#009e73"
 #: The hues of Okabe and Ito: distinct for colour-blind readers, and not all equally light in print.
 SERIES = (ACCENT, WARM, "#4b2a82", GOOD, "#e0a100", "#d98cba", "#4a4f57", "#56b4e9")
-#: Series are told apart by their marks and lines too: print has no colours.
+#: Series also differ by mark and line: print has no colours.
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", "-.", ":")
 
