@@ -42,9 +42,9 @@ TITLES = {
         "chatbot-arena (simulated)\n18 of 20 means at or below alpha",
     ],
     "table-03": [
-        "mt-bench (simulated)\nAbove alpha of 4: vanilla 4, heuristic 4, naive 4",
-        "rewardbench (simulated)\nAbove alpha of 4: vanilla 4, heuristic 2, naive 2",
-        "chatbot-arena (simulated)\nAbove alpha of 4: vanilla 4, heuristic 4, naive 4, scope 1",
+        "mt-bench (simulated)\nMeans above alpha, 4 judges:\nvanilla 4, heuristic 4, naive 4",
+        "rewardbench (simulated)\nMeans above alpha, 4 judges:\nvanilla 4, heuristic 2, naive 2",
+        "chatbot-arena (simulated)\nMeans above alpha, 4 judges:\nvanilla 4, heuristic 4, naive 4, scope 1",
     ],
     "quality": [
         "ECE: BPE is lowest in 12 of 12",

@@ -53,7 +53,7 @@ TITLES = {
     "errors": ["Soft targets cut the held-out error by 50 %"],
     "figure-01": [
         "openai-judge: what a battle counts for",
-        "Median width, Elo: 406 hard, 136 soft; 18 of 20 contain people's",
+        "Median width, Elo: 406 hard, 136 soft\n18 of 20 Soft-Elo intervals contain people's Elo",
         "Held-out error, Elo: 93 hard, 34 soft",
     ],
     "figure-02": [
@@ -80,11 +80,11 @@ TITLES = {
     ],
     "figure-08": [
         "openai-judge, LMArena 140K (simulated)\n"
-        "Median width, Elo: 249 hard, 106 soft; 18 of 20 contain people's"
+        "Median width, Elo: 249 hard, 106 soft\n18 of 20 Soft-Elo intervals contain people's Elo"
     ],
     "figure-09": [
         "openai-judge, ComparIA (simulated)\n"
-        "Median width, Elo: 478 hard, 227 soft; 18 of 20 contain people's"
+        "Median width, Elo: 478 hard, 227 soft\n18 of 20 Soft-Elo intervals contain people's Elo"
     ],
     "figure-10": ["Mean |s| from 1.45 to 1.85", "Agreement, %, from 63 to 75"],
     "figure-11": [

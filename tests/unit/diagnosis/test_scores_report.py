@@ -11,7 +11,7 @@ from rich.console import Console
 
 from adjudge.diagnosis import diagnose_scores, score_set_rows
 from adjudge.errors import ArgumentError, DataError
-from adjudge.present.render.terminal import render_terminal
+from adjudge.present.render.terminal import render_terminal, render_text
 from adjudge.present.views import blocks_of
 from adjudge.simulate.scores import simulate_scores
 
@@ -66,7 +66,7 @@ def test_nothing_is_said_of_a_width_that_cannot_tell() -> None:
     assert report.telling_methods == ()
     assert "Spearman" not in str(report)
     assert "width against error" not in str(report)
-    assert "it says nothing about a row" in str(report)
+    assert "it says nothing about a row" in render_text(blocks_of(report), explain=True)
     with pytest.raises(ArgumentError, match="choose one of sizes, coverage"):
         report.plot(figure="width")
     learned = diagnose_scores(rows, alphas=[0.1], splits=3)
@@ -81,7 +81,8 @@ def test_sets_are_chosen_by_the_documents_or_by_name() -> None:
     # 76 documents are needed at 0.05, and 60 are here.
     report = diagnose_scores(rows, alphas=[0.05], splits=1)
     assert report.sets == "residual"
-    assert "take 76 labelled documents for each judge and criterion at alpha 0.05" in str(report)
+    explained = render_text(blocks_of(report), explain=True)
+    assert "take 76 labelled documents for each judge and criterion at alpha 0.05" in explained
     crossed = diagnose_scores(rows, alphas=[0.1], sets="cross-fitted", splits=2)
     assert (crossed.sets, crossed.main_method) == ("cross-fitted", "cross-fitted")
     assert "at least about 1 - 2 alpha - sqrt(2/D)" in str(crossed)

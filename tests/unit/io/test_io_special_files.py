@@ -111,7 +111,7 @@ def test_a_monster_in_a_file_is_not_printed_whole(
 
 def test_a_table_in_the_terminal_cuts_a_monster(capsys: pytest.CaptureFixture[str]) -> None:
     show(Table(columns=("group", "n"), rows=(("x" * 100_000, "1"),)))
-    assert 1_900 < capsys.readouterr().out.count("x") <= 2_000
+    assert 50 < capsys.readouterr().out.count("x") < 80
 
 
 def test_a_stream_of_mixed_rows_becomes_parquet(tmp_path: Path) -> None:
