@@ -44,7 +44,8 @@ TITLES = {
     "table-03": [
         "mt-bench (simulated)\nMeans above alpha, 4 judges:\nvanilla 4, heuristic 4, naive 4",
         "rewardbench (simulated)\nMeans above alpha, 4 judges:\nvanilla 4, heuristic 2, naive 2",
-        "chatbot-arena (simulated)\nMeans above alpha, 4 judges:\nvanilla 4, heuristic 4, naive 4, scope 1",
+        "chatbot-arena (simulated)\nMeans above alpha, 4 judges:\n"
+        "vanilla 4, heuristic 4, naive 4, scope 1",
     ],
     "quality": [
         "ECE: BPE is lowest in 12 of 12",
