@@ -37,12 +37,14 @@ ALPHAS = (0.05, 0.10, 0.15, 0.20)
 #: The level at which judges' widths are compared, as in the paper.
 _MAIN = Fraction(1, 10)
 _OTHER_SETS = "choose other sets"
+#: The coverage that cross-fitted sets promise.
+_WEAKER = "about 1 - 2 alpha - sqrt(2/D) from D documents, usually near 1 - alpha,"
 #: What kind of set the numbers are about, and what it cannot say.
 _ABOUT = {
     "learned": "learned sets: how people score where the judge gives a score is learned on half of "
     "the calibration documents, and calibrated on the other half",
-    "cross-fitted": "cross-fitted sets have a weaker promise: coverage of a random row of a new "
-    "document of at least about 1 - 2 alpha - sqrt(2/D) from D documents, usually near 1 - alpha",
+    "cross-fitted": "cross-fitted sets use every document to learn and to calibrate, and have a "
+    "weaker promise than learned sets",
     "residual": "residual sets have one quantile, so that their width depends on the judge's score "
     "alone and changes only where an end of the scale cuts the set: it says nothing about a row",
     "adaptive": "adaptive sets are as wide as the judge's own probabilities are spread, calibrated "
@@ -180,8 +182,9 @@ def _assumptions(sets: str, weigh: str, target: str) -> tuple[str, ...]:
     """The promise and its conditions, one sentence each."""
     whom = "the rounded mean of the raters (halves up)" if target == "mean" else "a rater at random"
     if weigh == "documents":
+        chance = "1 - alpha" if sets != "cross-fitted" else _WEAKER
         promise = (
-            f"a set contains {whom} with probability at least 1 - alpha for a random row of a new "
+            f"a set contains {whom} with probability at least {chance} for a random row of a new "
             "document like these, on average over documents; not for each document, and not for "
             "one criterion inside a quantile shared by several"
         )

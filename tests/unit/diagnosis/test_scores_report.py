@@ -85,8 +85,7 @@ def test_sets_are_chosen_by_the_documents_or_by_name() -> None:
     assert "take 76 labelled documents for each judge and criterion at alpha 0.05" in explained
     crossed = diagnose_scores(rows, alphas=[0.1], sets="cross-fitted", splits=2)
     assert (crossed.sets, crossed.main_method) == ("cross-fitted", "cross-fitted")
-    explained = render_text(blocks_of(crossed), explain=True)
-    assert "at least about 1 - 2 alpha - sqrt(2/D)" in explained
+    assert "at least about 1 - 2 alpha - sqrt(2/D)" in str(crossed)
     assert diagnose_scores(DRAWN, alphas=[0.1], sets="adaptive", splits=1).main_method == "adaptive"
     with pytest.raises(DataError, match="column score_probs"):
         diagnose_scores(rows, sets="adaptive")

@@ -53,7 +53,8 @@ def view_scores(result: ScoreDiagnosis) -> list[Block]:
             caption="Agreement with people (kappa with quadratic weights)",
         ),
         *notes_of([*_remarks(result), *left_out(result.dropped)]),
-        *explain(result.assumptions),
+        *notes_of([f"Promise: {result.assumptions[0]}"] if result.assumptions else []),
+        *explain(result.assumptions[1:]),
         *_figures(result),
     ]
 
