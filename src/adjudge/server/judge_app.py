@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, HTTPException, Response
+from fastapi.responses import HTMLResponse
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, ConfigDict, Field
@@ -20,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from adjudge.errors import ArgumentError, DataError, JudgeError, StoreError
 from adjudge.records import About, Grade, Item, Judgment, Pair, Verdict
 from adjudge.server.answers import explain_in_one_line
+from adjudge.server.api_page import STYLE, render_api_page
 from adjudge.server.audits import AuditTrail, MonitorMetrics
 from adjudge.server.cases import TEXT_LIMIT, Case, describe_ruling
 from adjudge.server.safety import Guard, Limits
@@ -302,6 +304,18 @@ def judge_app(
         """Counters for Prometheus."""
         page = await asyncio.to_thread(generate_latest, metrics.registry)
         return Response(page, media_type=CONTENT_TYPE_LATEST)
+
+    page = render_api_page(app.openapi(), address=f"http://{host}:{port}")
+
+    @app.get("/", include_in_schema=False)
+    @app.get("/docs", include_in_schema=False)
+    async def api_page() -> HTMLResponse:
+        """What this service answers to, for a person."""
+        return HTMLResponse(page)
+
+    @app.get("/docs.css", include_in_schema=False)
+    async def api_style() -> Response:
+        return Response(STYLE, media_type="text/css")
 
     explain_in_one_line(app)
     return Guard(app, host=host, port=port, token=token, limits=limits or Limits())

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import re
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,23 @@ def test_answers_have_the_fields_of_the_schema(port: int) -> None:
         name = told["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
         described = schema["components"]["schemas"][name]
         assert set(described.get("required", ())) <= set(answer) <= set(described["properties"])
+
+
+def test_the_page_lists_every_route_and_its_examples_work(port: int) -> None:
+    status, page = ask(port, "/docs")
+    assert (status, page) == ask(port, "/")
+    assert ask(port, "/docs.css")[0] == status == 200
+    _, schema = ask(port, "/openapi.json")
+    for path, methods in schema["paths"].items():
+        for method in methods:
+            assert f"<code>{method.upper()} {path}</code>" in page
+    # It loads nothing from elsewhere, and runs nothing.
+    assert "<script" not in page
+    assert re.findall(r'(?:src|href)="([^"]+)"', page) == ["/docs.css", "/openapi.json"]
+    shown = re.findall(r"<pre>curl -s http://[^/]+(\S+) .*? -d '(.*?)'</pre>", unescape(page))
+    assert [path for path, _ in shown][:2] == ["/v1/judge", "/v1/judge/batch"]
+    for path, body in shown[:2]:
+        assert ask(port, path, json.loads(body))[0] == 200
 
 
 def test_one_pair_and_a_batch_agree(port: int) -> None:

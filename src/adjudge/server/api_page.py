@@ -1,0 +1,120 @@
+"""The service's own page: every route, its fields and an example, without script or network.
+
+The usual interactive page loads its program from elsewhere; this one is made from the same OpenAPI
+description when the service starts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
+
+#: The texts of the example request, by the name of their field.
+_TEXTS = {"prompt": "What is 2 + 2?", "response_a": "4", "response_b": "5", "response": "4"}
+
+STYLE = """:root { color-scheme: light dark; }
+body { font: 16px/1.55 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
+padding: 0 1.2rem; }
+h2 { margin-top: 2.4rem; border-top: 1px solid #8884; padding-top: 1.2rem; }
+pre { overflow-x: auto; background: #8881; padding: .8rem; border-radius: .4rem; }
+table { border-collapse: collapse; width: 100%; } td, th { text-align: left; vertical-align: top;
+padding: .25rem .8rem .25rem 0; border-bottom: 1px solid #8883; }
+"""
+
+Schema = Mapping[str, Any]
+
+
+def render_api_page(api: Schema, *, address: str) -> str:
+    """An HTML page of the API that `api` (OpenAPI) describes, served at `address`."""
+    info = api["info"]
+    routes = "\n".join(
+        _route(path, method, route, api["components"]["schemas"], address)
+        for path, methods in api["paths"].items()
+        for method, route in methods.items()
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{escape(info["title"])}</title>
+<link rel="stylesheet" href="/docs.css">
+</head>
+<body>
+<h1>{escape(info["title"])}</h1>
+<p>{escape(info.get("summary", ""))}
+<a href="/openapi.json">/openapi.json</a> describes this API for programs.</p>
+{routes}
+</body>
+</html>
+"""
+
+
+def _route(path: str, method: str, route: Schema, schemas: Schema, address: str) -> str:
+    asked = _schema_of(route.get("requestBody", {}), schemas)
+    answered = _schema_of(route["responses"].get("200", {}), schemas)
+    command = f"curl -s {address}{path}"
+    if asked:
+        body = json.dumps(_example(asked, schemas), ensure_ascii=False)
+        command += f" -H 'content-type: application/json' -d '{body}'"
+    parts = [
+        f"<h2><code>{method.upper()} {escape(path)}</code></h2>",
+        f"<p>{escape(route.get('description', ''))}</p>",
+        f"<pre>{escape(command)}</pre>",
+        _table("Request", asked, schemas),
+        _table("Answer", answered, schemas),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _schema_of(body: Schema, schemas: Schema) -> Schema:
+    content = body.get("content", {}).get("application/json", {}).get("schema", {})
+    return _resolve(content, schemas)
+
+
+def _resolve(schema: Schema, schemas: Schema) -> Schema:
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return schemas[name] if name else schema
+
+
+def _table(title: str, schema: Schema, schemas: Schema) -> str:
+    rows = "".join(
+        f"<tr><td><code>{escape(name)}</code></td><td>{escape(kind)}</td>"
+        f"<td>{escape(text)}</td></tr>"
+        for name, kind, text in _fields(schema, schemas)
+    )
+    head = "<tr><th>field</th><th>type</th><th></th></tr>"
+    return f"<h3>{title}</h3>\n<table>{head}{rows}</table>" if rows else ""
+
+
+def _fields(schema: Schema, schemas: Schema) -> Iterator[tuple[str, str, str]]:
+    required = schema.get("required", ())
+    for name, field in schema.get("properties", {}).items():
+        kind = _kind(field, schemas) + ("" if name in required else ", optional")
+        yield name, kind, field.get("description", "")
+
+
+def _kind(field: Schema, schemas: Schema) -> str:
+    if "anyOf" in field:
+        return " or ".join(dict.fromkeys(_kind(one, schemas) for one in field["anyOf"]))
+    if "$ref" in field:
+        return str(_resolve(field, schemas).get("title", "object"))
+    if field.get("type") == "array":
+        return f"list of {_kind(field.get('items', {}), schemas)}"
+    return str(field.get("type", "any"))
+
+
+def _example(schema: Schema, schemas: Schema) -> Any:
+    """A request with the fields that have to be there."""
+    if schema.get("type") == "array":
+        return [_example(_resolve(schema.get("items", {}), schemas), schemas)]
+    fields = schema.get("properties", {})
+    return {
+        name: _TEXTS.get(name, "...")
+        if fields[name].get("type") == "string"
+        else _example(_resolve(fields[name], schemas), schemas)
+        for name in schema.get("required", ())
+    }
