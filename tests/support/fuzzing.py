@@ -179,7 +179,7 @@ def check(code: int, out: str, err: str, *, as_json: bool, paths: Mapping[str, P
         assert named or _ARGUMENT.match(errors[0]), (
             f"names neither the file nor the argument: {errors[0]}"
         )
-        remedy = re.search(r"; [^;]+$|=.*: .+$", errors[0])
+        remedy = re.search(r"; [^;].*$|=.*: .+$", errors[0])
         assert remedy, f"no remedy: {errors[0]}"
     elif as_json:
         json.loads(out, parse_constant=_no_constant)

@@ -156,7 +156,8 @@ def _draw(
         frame = frame.with_columns(label=pl.lit(None, pl.String))
     done = frame.filter(pl.col("label").is_not_null())
     if "sampled_by" in frame.columns:
-        done = done.filter(~pl.col("sampled_by").is_in(again).fill_null(False))
+        drawn = pl.col("sampled_by").cast(pl.String).is_in(again)
+        done = done.filter(~drawn.fill_null(False))
     left = frame.unique("id").join(done, on="id", how="anti").sort("id")
     if cluster is not None:
         met = pl.col(cluster).is_in(done[cluster].drop_nulls().to_list())
