@@ -92,7 +92,7 @@ def _ways(ax: Axes, ways: Sequence[Way]) -> None:
                 transform=ax.get_yaxis_transform())  # fmt: skip
     ax.axvline(0.5, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
     ax.text(0.5, 0.6, " coin", color=MUTED, fontsize=8, va="top")
-    ax.set(xlim=(0.2, 1.0), ylim=(-len(entries) + 0.1, 0.7))
+    ax.set(xlim=(0.0, 1.02), ylim=(-len(entries) + 0.1, 0.7))
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
     ax.grid(visible=False, axis="y")
