@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judge_runs import CONCURRENCY, finish, kept, start, wait_for, write_pairs
+from judge_runs import CONCURRENCY, finish, kept, start, undisturbed_run, wait_for, write_pairs
 
 PAIRS, KILLS = 3000, 20
 CALLS = 2 * PAIRS
@@ -27,11 +27,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def undisturbed(judge_server_process: Any, pairs: Path) -> bytes:
     """The output of one run that nothing happened to."""
-    judge_server_process.reset()
-    judge_server_process.script("ok", keep_log=False)
-    output = pairs.with_name("whole.jsonl")
-    finish(start(judge_server_process.base_url, pairs, pairs.with_name("whole.db"), output))
-    return output.read_bytes()
+    return undisturbed_run(judge_server_process, pairs).read_bytes()
 
 
 @pytest.mark.crash

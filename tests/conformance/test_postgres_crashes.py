@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from judge_runs import CONCURRENCY, finish, start, wait_for, write_pairs
+from judge_runs import CONCURRENCY, finish, start, undisturbed_run, wait_for, write_pairs
 from postgres import DATABASE, PASSWORD, USER, PostgresServer, programs, running_server
 
 from adjudge.store import check_store, copy_store, open_store
@@ -51,11 +51,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def undisturbed(judge_server_process: Any, pairs: Path) -> bytes:
     """The output of one run on SQLite that nothing happened to."""
-    judge_server_process.reset()
-    judge_server_process.script("ok", keep_log=False)
-    output = pairs.with_name("whole.jsonl")
-    finish(start(judge_server_process.base_url, pairs, pairs.with_name("whole.db"), output))
-    return output.read_bytes()
+    return undisturbed_run(judge_server_process, pairs).read_bytes()
 
 
 def kept(server: PostgresServer, store: str) -> int:

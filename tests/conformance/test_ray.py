@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 import psutil
 import pytest
-from judge_runs import CONCURRENCY, finish, kept, start, wait_for, write_pairs
+from judge_runs import CONCURRENCY, finish, kept, start, undisturbed_run, wait_for, write_pairs
 from postgres import ENCODED, PASSWORD
 from ray_nodes import RayNodes
 
@@ -63,13 +63,8 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(judge_server_process: Any, pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The rows of an undisturbed run in one process."""
-    folder = tmp_path_factory.mktemp("whole")
-    judge_server_process.reset()
-    judge_server_process.script("ok", keep_log=False)
-    finish(start(judge_server_process.base_url, pairs, folder / "s.db", folder / "whole.jsonl"))
-    return folder / "whole.jsonl"
+def whole(judge_server_process: Any, pairs: Path) -> Path:
+    return undisturbed_run(judge_server_process, pairs)
 
 
 def by_ray(nodes: RayNodes, *more: str) -> tuple[str, ...]:

@@ -45,6 +45,15 @@ def finish(run: subprocess.Popen[str]) -> dict[str, Any]:
     return dict(json.loads(said))
 
 
+def undisturbed_run(server: Any, pairs: Path) -> Path:
+    """The rows of one process on SQLite that nothing happens to."""
+    server.reset()
+    server.script("ok", keep_log=False)
+    output = pairs.with_name("whole.jsonl")
+    finish(start(server.base_url, pairs, pairs.with_name("whole.db"), output))
+    return output
+
+
 def kept(store: Path) -> int:
     """Rows committed so far, read by another connection while the run goes on."""
     if not store.exists():

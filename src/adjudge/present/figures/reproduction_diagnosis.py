@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._text import number, percent, signed, span
+from adjudge._text import number, signed
 from adjudge.errors import ArgumentError
 from adjudge.present.figures._panels import (
-    SMALL_TO_LARGE,
     criterion_panels,
-    draw_cells,
     draw_promise,
     plot_band,
-    write_cell,
 )
 from adjudge.present.figures.diagnosis import axis_name, cycles_figure, unique
-from adjudge.present.figures.scores import width_matrices
-from adjudge.present.theme import ACCENT, INK, new_figure, set_suptitle, themed
+from adjudge.present.figures.scores import SizeCell, size_map, width_matrices
+from adjudge.present.theme import ACCENT, INK, set_suptitle, themed
 from adjudge.results.diagnosis_reproduction import (
     DiagnosisReproduction,
     PooledErrors,
@@ -59,32 +56,19 @@ def _cells(result: DiagnosisReproduction) -> list[SetCell]:
 def figure_3(result: DiagnosisReproduction) -> Figure:
     """Heat map of mean set size, judge by criterion, coverage below it, and the paper's size."""
     cells = [cell for cell in _cells(result) if cell.alpha == _MAIN]
-    judges, criteria = unique(c.judge for c in cells), unique(c.criterion for c in cells)
-    with themed():
-        figure = new_figure(3.1 + 1.35 * len(criteria), 1.9 + 0.66 * len(judges))
-        axes = figure.subplots()
-        grid = np.full((len(judges), len(criteria)), np.nan)
-        for cell in cells:
-            row, column = judges.index(cell.judge), criteria.index(cell.criterion)
-            grid[row, column] = cell.mean_size
-            below = cell.coverage < 1 - cell.alpha - 1e-9
-            size = f"{cell.mean_size:.2f}"
-            if cell.published_size is not None:
-                size += f" (paper {cell.published_size:.2f})"
-            write_cell(axes, column, row, size, f"covers {percent(cell.coverage)}", bold=below)
-        image = draw_cells(axes, grid, SMALL_TO_LARGE, (1, _SCORES), aspect="auto")
-        axes.set_xticks(range(len(criteria)), [axis_name(c) for c in criteria])
-        axes.set_yticks(range(len(judges)), [axis_name(j) for j in judges])
-        bar = figure.colorbar(image, ax=axes, pad=0.02, aspect=14)
-        bar.set_label(f"mean size, of {_SCORES} scores")
-        bar.outline.set_visible(False)
-        sizes = [cell.mean_size for cell in cells]
-        set_suptitle(
-            figure,
-            f"{result.pictured}: sets for 90 % coverage have "
-            f"{span(f'{min(sizes):.1f}', f'{max(sizes):.1f}')} of {_SCORES} scores",
-        )
-    return figure
+    return size_map(
+        [_size_cell(cell) for cell in cells],
+        f"{result.pictured}: sets for 90 % coverage",
+        whole=_SCORES,
+        room=(3.1, 1.35, 0.66),
+    )
+
+
+def _size_cell(cell: SetCell) -> SizeCell:
+    paper = "" if cell.published_size is None else f" (paper {cell.published_size:.2f})"
+    below = cell.coverage < 1 - cell.alpha - 1e-9
+    written = f"{cell.mean_size:.2f}{paper}"
+    return SizeCell(cell.judge, cell.criterion, cell.mean_size, written, cell.coverage, below)
 
 
 def figure_4(result: DiagnosisReproduction) -> Figure:

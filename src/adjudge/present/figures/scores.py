@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,29 +57,59 @@ def sizes_figure(result: ScoreDiagnosis) -> Figure:
     """Heat map of mean set size, judge by criterion, coverage below it."""
     key = result.main_method, result.main_alpha
     groups = [g for g in result.groups if (g.method, g.alpha) == key]
-    judges, criteria = unique(g.judge for g in groups), unique(g.criterion for g in groups)
-    whole = result.scale[1] - result.scale[0] + 1
+    return size_map(
+        [
+            SizeCell(
+                g.judge,
+                g.criterion,
+                g.mean_size,
+                f"{g.mean_size:.2f}",
+                g.coverage,
+                bool(_shortfall(g)),
+            )
+            for g in groups
+        ],
+        f"{result.sets.capitalize()} sets for {percent(1 - result.main_alpha)} coverage",
+        whole=result.scale[1] - result.scale[0] + 1,
+        room=(2.9, 1.25, 0.62),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SizeCell:
+    """Mean set size of a judge and criterion, as it is written, and the coverage below it."""
+
+    judge: str | None
+    criterion: str | None
+    mean_size: float
+    written: str
+    coverage: float
+    bold: bool
+
+
+def size_map(
+    cells: Sequence[SizeCell], what: str, *, whole: int, room: tuple[float, float, float]
+) -> Figure:
+    """Heat map of `cells`; `room`: width of the margins and of a criterion, height of a judge."""
+    judges, criteria = unique(c.judge for c in cells), unique(c.criterion for c in cells)
+    margins, wide, high = room
     with themed():
-        figure = new_figure(2.9 + 1.25 * len(criteria), 1.9 + 0.62 * len(judges))
+        figure = new_figure(margins + wide * len(criteria), 1.9 + high * len(judges))
         axes = figure.subplots()
         grid = np.full((len(judges), len(criteria)), np.nan)
-        for g in groups:
-            row, column = judges.index(g.judge), criteria.index(g.criterion)
-            grid[row, column] = g.mean_size
-            covers = f"covers {percent(g.coverage)}"
-            write_cell(axes, column, row, f"{g.mean_size:.2f}", covers, bold=bool(_shortfall(g)))
+        for c in cells:
+            row, column = judges.index(c.judge), criteria.index(c.criterion)
+            grid[row, column] = c.mean_size
+            write_cell(axes, column, row, c.written, f"covers {percent(c.coverage)}", bold=c.bold)
         image = draw_cells(axes, grid, SMALL_TO_LARGE, (1, whole), aspect="auto")
         axes.set_xticks(range(len(criteria)), [axis_name(c) for c in criteria])
         axes.set_yticks(range(len(judges)), axis_names(judges).values())
         bar = figure.colorbar(image, ax=axes, pad=0.02, aspect=14)
         bar.set_label(f"mean size, of {whole} scores")
         bar.outline.set_visible(False)
-        sizes = [g.mean_size for g in groups]
-        set_suptitle(
-            figure,
-            f"{result.sets.capitalize()} sets for {percent(1 - result.main_alpha)} coverage have "
-            f"{span(f'{min(sizes):.1f}', f'{max(sizes):.1f}')} of {whole} scores",
-        )
+        sizes = [c.mean_size for c in cells]
+        shown = span(f"{min(sizes):.1f}", f"{max(sizes):.1f}")
+        set_suptitle(figure, f"{what} have {shown} of {whole} scores")
     return figure
 
 
