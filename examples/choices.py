@@ -57,7 +57,7 @@ def share(errors: IntArray, accepted: BoolArray) -> float:
 
 
 def main() -> None:
-    """The table of docs/guarantees.md."""
+    """The table of docs/trust.md."""
     print("| responses | pairs, pair threshold | choices, pair threshold | choices, own |")
     print("|---|---|---|---|")
     for responses in (2, 3, 4, 8):

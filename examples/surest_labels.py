@@ -1,4 +1,4 @@
-"""What labels drawn among the surest rows buy for pac and for scope (docs/guarantees.md).
+"""What labels drawn among the surest rows buy for pac and for scope (docs/trust.md).
 
 Run it: python examples/surest_labels.py [repeats]
 """
