@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import signal
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -208,7 +209,10 @@ def _add(app: typer.Typer, name: str, target: str) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
-    code = run(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:  # another one, while the first was answered
+        code = _stopped()
     try:
         if sys.stdout is not None:  # a caller may have closed it
             sys.stdout.flush()
@@ -248,12 +252,17 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         return _refuse(error)
     except (KeyboardInterrupt, typer.Abort):
-        remark("adjudge: stopped")
-        return EXIT_FAILED
+        return _stopped()
     if code == _INTERRUPTED:
-        remark("adjudge: stopped")
-        return EXIT_FAILED
+        return _stopped()
     return code if isinstance(code, int) else 0
+
+
+def _stopped() -> int:
+    # It is ending: one more Ctrl-C could only turn the exit code into that of a killed process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    remark("adjudge: stopped")
+    return EXIT_FAILED
 
 
 def _readable(message: str) -> str:

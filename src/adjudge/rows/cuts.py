@@ -33,7 +33,7 @@ def cuts_of(frame: pl.DataFrame, name: str) -> tuple[Cut, ...]:
     """
     if "sampled_by" not in frame.columns:
         return ()
-    drawn = frame.filter(pl.col("sampled_by").cast(pl.String).is_in(CUT_BY))
+    drawn = frame.filter(pl.col("sampled_by").is_in(CUT_BY))
     if drawn.height == 0:
         return ()
     needed = CUT_COLUMNS[:3]

@@ -36,7 +36,7 @@ def leave_out_sampled_by(rows: Rows, name: str, *, ways: Sequence[str] = BY_SCOR
     if "sampled_by" not in rows.frame.columns:
         return rows
     has_label = rows.frame.get_column("label").is_not_null()
-    how = _how(rows.frame, has_label, name)
+    how = ways_of(rows.frame, has_label, name)
     bad = _refused(how, has_label, ways)
     if bad.any():
         _refuse_unclear(rows.frame, how, has_label, bad, name)
@@ -65,7 +65,7 @@ def _refuse_unclear(
     raise DataError(name, problem, column="sampled_by", remedy=_REMEDY)
 
 
-def _how(frame: pl.DataFrame, labelled: pl.Series, name: str) -> pl.Series:
+def ways_of(frame: pl.DataFrame, labelled: pl.Series, name: str) -> pl.Series:
     """The column `sampled_by` as text; of a labelled row, one of the ways there are."""
     how = tidy(frame.get_column("sampled_by"), name, "sampled_by")
     strange = labelled & how.is_not_null() & ~how.is_in(SAMPLED_BY)
@@ -101,7 +101,7 @@ def sampling_of(
     if "sampled_by" not in frame.columns:
         return Sampling(labels, chance, dependent)
     known = labels.is_not_null()
-    how = _how(frame, known, name)
+    how = ways_of(frame, known, name)
     surest = _refused(how, known, CUT_BY)
     if surest.any():
         _refuse_unclear(frame, how, known, surest, name)

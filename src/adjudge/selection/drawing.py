@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -21,7 +22,7 @@ from adjudge.rows.cuts import cuts_of
 from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.identity import identities
 from adjudge.rows.judgments import Judgments, measured, prepare_judgments
-from adjudge.rows.sampling import BY_SCORE
+from adjudge.rows.sampling import BY_SCORE, ways_of
 
 
 def plan_labels(
@@ -64,6 +65,7 @@ def plan_labels(
         columns=columns,
         labels_as=labels_as,
     )
+    given = replace(given, frame=_with_ways(given.frame, given.name))
     column = cluster_column(given.frame, cluster, within=["judge", "protocol"])
     if surest is None:
         drawn = _draw(given.frame, n, column, seed, again=BY_SCORE)
@@ -82,7 +84,7 @@ def plan_labels(
     drawn = _draw(rows.frame, n, column, seed, again=("doubt", "audit"), among=below)
     return _plan(
         drawn,
-        Judgments(frame=rows.frame, name=given.name, dropped=rows.dropped),
+        replace(given, frame=rows.frame, dropped=rows.dropped),
         cut,
         surest=float(share),
         seed=seed,
@@ -116,6 +118,15 @@ def cut_at(scores: ArrayLike, share: float | Fraction) -> float:
     """
     ordered = np.sort(finite(scores, "scores"))
     return float(ordered[math.ceil(exact_level(share, "surest") * len(ordered)) - 1])
+
+
+def _with_ways(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The rows with a column of labels, and how each was sampled checked."""
+    if "label" not in frame.columns:
+        frame = frame.with_columns(label=pl.lit(None, pl.String))
+    if "sampled_by" not in frame.columns:
+        return frame
+    return frame.with_columns(ways_of(frame, frame["label"].is_not_null(), name))
 
 
 def _cut(rows: pl.DataFrame, share: Fraction) -> Cut:
@@ -152,12 +163,9 @@ def _draw(
     is met by one row of it, chosen before anybody looks whether it is `among` the rows wanted:
     otherwise clusters with more such rows would count for more than in a draw from all rows.
     """
-    if "label" not in frame.columns:
-        frame = frame.with_columns(label=pl.lit(None, pl.String))
     done = frame.filter(pl.col("label").is_not_null())
     if "sampled_by" in frame.columns:
-        drawn = pl.col("sampled_by").cast(pl.String).is_in(again)
-        done = done.filter(~drawn.fill_null(False))
+        done = done.filter(~pl.col("sampled_by").is_in(again).fill_null(False))
     left = frame.unique("id").join(done, on="id", how="anti").sort("id")
     if cluster is not None:
         met = pl.col(cluster).is_in(done[cluster].drop_nulls().to_list())
@@ -185,7 +193,7 @@ def _plan(
     n_below: int,
 ) -> LabelPlan:
     warnings = []
-    if cut is not None and "label" in given.frame.columns:
+    if cut is not None:
         labelled = given.frame.filter(pl.col("label").is_not_null())
         lower = [old for old in cuts_of(labelled, given.name) if old.at < cut.at]
         warnings += [

@@ -135,6 +135,15 @@ def test_a_random_draw_meets_rows_that_were_labelled_for_their_score():
     assert plan_labels(rows, n=9).sampled_by == "random"
 
 
+@pytest.mark.parametrize("use", [plan_labels, calibrate, evaluate, plan_selection])
+def test_what_is_not_a_way_of_sampling_is_refused_by_every_verb(use):
+    rows = POOL.head(40).with_columns(label=pl.lit("A"), sampled_by=pl.lit(3))
+    with pytest.raises(DataError, match="row 1, column sampled_by: '3' is not known; use random"):
+        use(rows)
+    unlabelled = rows.with_columns(label=pl.lit(None, pl.String))
+    assert plan_labels(unlabelled, surest=0.5, n=5).n == 5
+
+
 def test_of_a_cluster_one_row_is_drawn():
     rows = POOL.with_row_index("n").with_columns(prompt_id=pl.col("n") // 4).drop("n")
     plan = plan_labels(rows, surest=0.6, n=100)
