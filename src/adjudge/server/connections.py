@@ -53,11 +53,11 @@ class _Connection(H11Protocol):
             # Only now: an answer sent before the question was read is lost when we close.
             self._hang_up(Refusal(503, "too many connections are open; try again"))
             return
-        if self._head_wait is None and not self._asked:
-            self._await_head()  # the next request of a connection that was kept alive
         super().data_received(data)
         if self._asked:
             self._end_wait()
+        elif self._head_wait is None and not self._hung_up:
+            self._await_head()  # a part of the next request of a connection that was kept alive
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_wait()

@@ -26,6 +26,7 @@ from adjudge.server.audits import AuditTrail, MonitorMetrics
 from adjudge.server.cases import TEXT_LIMIT, Case, describe_ruling
 from adjudge.server.safety import Guard, Limits
 from adjudge.server.service import FileState, JudgeService, PolicyFile, Ruling
+from adjudge.server.shortcut import Shortcut
 from adjudge.server.webhook import ABSTAINED, add_webhook
 
 _log = logging.getLogger("adjudge.server")
@@ -243,6 +244,8 @@ def judge_app(
             """Grade one answer."""
             return _as_json(_grade((await rule([answer.case()]))[0], service))
 
+        app.add_middleware(Shortcut, path="/v1/judge", model=AnswerIn, answer=grade)
+
         @app.post("/v1/judge/batch", response_model=GradesOut)
         async def grade_batch(batch: AnswersIn) -> Response:
             """Grade several answers, each on its own."""
@@ -255,6 +258,8 @@ def judge_app(
         async def judge(pair: PairIn) -> Response:
             """Judge one pair."""
             return _as_json(_ruling((await rule([pair.case()]))[0], service))
+
+        app.add_middleware(Shortcut, path="/v1/judge", model=PairIn, answer=judge)
 
         @app.post("/v1/judge/batch", response_model=BatchOut)
         async def judge_batch(batch: BatchIn) -> Response:

@@ -12,14 +12,13 @@ import asyncio
 import hmac
 import ipaddress
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adjudge.errors import ArgumentError, InputError
+from adjudge.server.deadlines import Deadlines
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -40,8 +39,6 @@ _SMALL_BODY = 65_536
 #: So long a refused body is still read and thrown away: a client that is sending would otherwise
 #: see a broken connection instead of the reason.
 _LINGER_SECONDS = 5.0
-#: An answer that takes longer is given up when its client leaves.
-_PATIENCE_SECONDS = 0.05
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -110,8 +107,7 @@ class Guard:
         self.origins = {f"http://{name}" for name in self.hosts}
         self._requests = 0
         self._held_bytes = 0
-        self._waits: set[asyncio.Timeout] = set()
-        self._stops_at: float | None = None
+        self._deadlines = Deadlines()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -119,25 +115,22 @@ class Guard:
             return
         if scope["type"] != "http":
             return  # no websocket is served
-        refusal = self._refusal(scope)
+        headers = _first_values(scope)
+        refusal = self._refusal(scope, headers)
         if refusal is not None:
-            await self._refuse(scope, receive, send, refusal)
+            await self._refuse(headers, receive, send, refusal)
             return
-        await self._serve(scope, receive, send)
+        await self._serve(scope, headers, receive, send)
 
     def stop(self, seconds: float) -> None:
         """Let requests under way finish within so many seconds; the others get 503 then."""
-        self._stops_at = asyncio.get_running_loop().time() + seconds
-        for wait in self._waits:
-            if not wait.expired():
-                wait.reschedule(min(wait.when() or self._stops_at, self._stops_at))
+        self._deadlines.stop(seconds)
 
-    def _refusal(self, scope: Scope) -> Refusal | None:
-        headers = Headers(scope=scope)
+    def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
         host = headers.get("host", "").lower()
         if not self.any_host and host not in self.hosts:
             return Refusal(421, "this server does not answer for that host name")
-        if not all(self._known_origin(one.lower(), host) for one in headers.getlist("origin")):
+        if "origin" in headers and not self._known_origins(scope, host):
             return Refusal(403, "requests from other sites are refused")
         # Following a link to the page is harmless: no site can frame it or read it.
         followed = (
@@ -160,16 +153,21 @@ class Guard:
             return self._too_large
         return None
 
-    def _known_origin(self, origin: str, host: str) -> bool:
-        return origin in self.origins or (self.any_host and origin == f"http://{host}")
+    def _known_origins(self, scope: Scope, host: str) -> bool:
+        """Whether every origin that is given is our own: of several, a browser's may be any."""
+        known = self.origins | ({f"http://{host}"} if self.any_host else set())
+        given = [value for name, value in scope["headers"] if name == b"origin"]
+        return all(one.decode("latin-1").lower() in known for one in given)
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
+    ) -> None:
         chunks: list[bytes] = []
-        announced = int(Headers(scope=scope).get("content-length", "0"))
+        announced = int(headers.get("content-length", "0"))
         large = 0  # what this body takes of the memory set aside for large ones
         try:
             try:
-                async with self._within(self.limits.body_seconds):
+                async with self._deadlines.within(self.limits.body_seconds):
                     size = 0
                     async for chunk in _chunks(receive):
                         size += len(chunk)
@@ -185,7 +183,7 @@ class Guard:
                         chunks.append(chunk)
             except _RefusedError as error:
                 chunks.clear()
-                await self._refuse(scope, receive, send, error.refusal)
+                await self._refuse(headers, receive, send, error.refusal)
             except TimeoutError:
                 late = Refusal(408, "the body came too slowly")
                 await _answer(send, self._stopped or late, closing=True)
@@ -219,22 +217,21 @@ class Guard:
         async def give_up_when_gone() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
-            if not begun and not wait.expired():
-                wait.reschedule(0)
+            if not begun:
+                deadline.expire()
 
         watches: list[asyncio.Task[None]] = []
 
         def watch() -> None:
             watches.append(asyncio.create_task(give_up_when_gone()))
 
+        # Most answers are sooner than anybody could leave: a task for each would be waste.
+        deadline = self._deadlines.within(self.limits.answer_seconds, on_slow=watch)
         try:
-            async with self._within(self.limits.answer_seconds) as wait:
-                # Most answers are sooner than anybody could leave: a task for each would be waste.
-                later = asyncio.get_running_loop().call_later(_PATIENCE_SECONDS, watch)
+            async with deadline:
                 try:
-                    await self.app(scope, _replay(body), guarded_send)
+                    await self.app(scope, replay(body), guarded_send)
                 finally:
-                    later.cancel()
                     for task in watches:
                         task.cancel()
         except TimeoutError:
@@ -242,19 +239,15 @@ class Guard:
                 late = Refusal(504, "no answer within the time limit")
                 await _answer(send, self._stopped or late)
 
-    def _within(self, seconds: float) -> _Wait:
-        """A time limit that a stop of the server shortens."""
-        end = asyncio.get_running_loop().time() + seconds
-        return _Wait(end if self._stops_at is None else min(end, self._stops_at), self._waits)
-
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:
-        headers = Headers(scope=scope)
+    async def _refuse(
+        self, headers: Mapping[str, str], receive: Receive, send: Send, refusal: Refusal
+    ) -> None:
         if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
             await _answer(send, refusal)
             return
         await _answer(send, refusal, closing=True, more=True)
         try:
-            async with self._within(_LINGER_SECONDS):
+            async with self._deadlines.within(_LINGER_SECONDS):
                 async for _ in _chunks(receive):
                     pass
         except (TimeoutError, _GoneError):
@@ -271,31 +264,7 @@ class Guard:
 
     @property
     def _stopped(self) -> Refusal | None:
-        return None if self._stops_at is None else Refusal(503, "the server is stopping")
-
-
-class _Wait:
-    """A time limit, listed among those of all requests while it runs.
-
-    A class, because every request passes here twice and a generator costs as much as the timer.
-    """
-
-    def __init__(self, end: float, waits: set[asyncio.Timeout]) -> None:
-        self._timeout = asyncio.timeout_at(end)
-        self._waits = waits
-
-    async def __aenter__(self) -> asyncio.Timeout:
-        self._waits.add(self._timeout)
-        return await self._timeout.__aenter__()
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._waits.discard(self._timeout)
-        await self._timeout.__aexit__(kind, error, trace)
+        return Refusal(503, "the server is stopping") if self._deadlines.stopping else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +301,12 @@ class _GoneError(Exception):
     pass
 
 
+def _first_values(scope: Scope) -> dict[str, str]:
+    """The headers by name; of those given twice the first counts."""
+    given = reversed(scope["headers"])
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in given}
+
+
 async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
     while True:
         message = await receive()
@@ -342,7 +317,7 @@ async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
             return
 
 
-def _replay(body: bytes) -> Receive:
+def replay(body: bytes) -> Receive:
     """A receive channel that hands out the body already read, and nothing after it."""
     handed = False
 

@@ -169,8 +169,7 @@ class JudgeService:
         """What one judge says of a subject, asked in every order the protocol needs."""
         protocol = self.judges[stage].protocol
         questions = protocol.questions(subject)
-        replies = await asyncio.gather(*(self._ask(subject, one, stage) for one in questions))
-        rows = protocol.judge(subject, replies)
+        rows = protocol.judge(subject, await self._ask_all(subject, questions, stage))
         if len(rows) != 1 or not isinstance(rows[0], Judgment | Grade):
             raise ArgumentError("protocol", protocol.name, "serve one with one verdict per request")
         return rows[0]
@@ -244,9 +243,11 @@ class JudgeService:
         if not measured:
             reason: str | None = f"status {judgment.status}"
         else:
-            own, score = np.array([judgment.uncertainty]), np.array([doubt])
-            below = all(cut.rule.accept(own)[0] for cut in self.policy.cuts)
+            below = all(
+                cut.rule.accept(np.array([judgment.uncertainty]))[0] for cut in self.policy.cuts
+            )
             if verdict not in (None, "tie") and group is not None and below:
+                score = np.array([doubt])
                 accepted = bool(self._guarantee.accept(group.rule, score, self._levels)[0])
             reason = reason_to_abstain(accepted, verdict=verdict, group=group, beyond_cut=not below)
         name = None if group is None else group.group
@@ -260,6 +261,20 @@ class JudgeService:
             reason=reason,
             group=name,
         )
+
+    async def _ask_all(
+        self, subject: Subject, questions: Sequence[Question], stage: int
+    ) -> list[Reply]:
+        """All questions at once: the first here, the others in tasks of their own."""
+        first, *others = questions
+        tasks = [asyncio.create_task(self._ask(subject, one, stage)) for one in others]
+        try:
+            return [await self._ask(subject, first, stage), *[await task for task in tasks]]
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
 
     async def _ask(self, subject: Subject, question: Question, stage: int) -> Reply:
         async with self._slots[stage]:

@@ -101,11 +101,10 @@ class SimulatedJudge:
 
     def uniform(self, *names: str) -> float:
         """A number in (0, 1) that belongs to these names under this judge's seed."""
-        digest = hashlib.blake2b(digest_size=8, key=str(self.seed).encode())
-        for name in names:
-            encoded = name.encode("utf-8", "surrogatepass")
-            digest.update(b"%d:" % len(encoded) + encoded)
-        return ((int.from_bytes(digest.digest(), "big") >> 11) + 0.5) / 2.0**53
+        encoded = [name.encode("utf-8", "surrogatepass") for name in names]
+        words = b"".join([b"%d:%b" % (len(one), one) for one in encoded])
+        digest = hashlib.blake2b(words, digest_size=8, key=str(self.seed).encode()).digest()
+        return ((int.from_bytes(digest, "big") >> 11) + 0.5) / 2.0**53
 
     def _confidence(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.accuracy == 0.5:

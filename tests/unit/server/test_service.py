@@ -43,14 +43,17 @@ def port(policy: Path) -> Iterator[int]:
         yield taken
 
 
-def ask(port: int, path: str, body: Any = None, *, raw: bytes | None = None) -> tuple[int, Any]:
+def ask(
+    port: int, path: str, body: Any = None, *, raw: bytes | None = None,
+    kind: str = "application/json",
+) -> tuple[int, Any]:  # fmt: skip
     content = raw if raw is not None else None if body is None else json.dumps(body).encode()
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
         connection.request(
             "GET" if content is None else "POST",
             path,
             body=content,
-            headers={"Content-Type": "application/json"},
+            headers={"Content-Type": kind},
         )
         answer = connection.getresponse()
         text = answer.read().decode()
@@ -250,6 +253,25 @@ def test_what_is_no_json_is_refused(port: int, raw: bytes) -> None:
     status, message = ask(port, "/v1/judge", raw=raw)
     assert status in {400, 422}
     assert "Traceback" not in message["detail"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [json.dumps(PAIR).encode(), json.dumps(PAIR | {"id": "e\0\u00e9", "group": "x"}).encode(),
+     b" \r\n" + json.dumps(PAIR).encode() + b"\t", json.dumps(PAIR).encode("utf-16"),
+     b"\xef\xbb\xbf" + json.dumps(PAIR).encode(), b'{"prompt": 1, ' + json.dumps(PAIR).encode()[1:],
+     json.dumps(PAIR).encode()[:-1] + b', "prompt": "the second counts"}', b"null", b"{}", b"{",
+     json.dumps(PAIR).encode()[:-1] + b', "id": null}', json.dumps(PAIR).encode() + b" {}",
+     json.dumps(PAIR).encode()[:-1] + b', "group": NaN}',
+     json.dumps({**PAIR, "prompt": ""}).encode(),
+     json.dumps(PAIR).encode().replace(b"1 + 1", b"\xff"),
+     json.dumps(PAIR).encode().replace(b"1 + 1", b"\\ud800"),
+     json.dumps(PAIR).encode().replace(b"1 + 1", b"a\nb"), json.dumps([PAIR]).encode()],
+)  # fmt: skip
+def test_the_short_way_answers_as_the_route_does(port: int, raw: bytes) -> None:
+    """With a parameter in its type, the same body is read by the framework's route."""
+    short = ask(port, "/v1/judge", raw=raw)
+    assert short == ask(port, "/v1/judge", raw=raw, kind="application/json; charset=utf-8")
 
 
 def test_slow_and_concurrent_clients_leave_it_serving(port: int) -> None:
