@@ -313,6 +313,17 @@ class JudgeProtocol(ABC):
         runner fills in judge, fingerprint, tokens and cost.
         """
 
+    def judge_plain(
+        self, replies: Sequence[tuple[Mapping[str, Any], float | None]]
+    ) -> dict[str, Any] | None:
+        """`judge` for replies that are ok and are log probabilities, of which each comes with its
+        answer mass: the columns of the one row that are not empty, without those of the subject.
+
+        None where this needs `judge`, as it does for most protocols. It is for the million replies
+        of a run that is resumed, and gives the same numbers to the last bit.
+        """
+        return None
+
     def factors(self) -> Mapping[str, int]:
         """What multiplies the calls of one subject, by name: criteria, samples."""
         return {}

@@ -23,7 +23,7 @@ from adjudge.store.columns import (
     row_of,
     storable,
 )
-from adjudge.store.interface import Call, Claim, KnownJudge, KnownPrompt
+from adjudge.store.interface import Call, CallRow, Claim, KnownJudge, KnownPrompt
 from adjudge.store.keys import canonical_json
 from adjudge.store.postgres_checking import PostgresChecking
 from adjudge.store.postgres_database import outgoing
@@ -122,12 +122,16 @@ class PostgresStore(PostgresServed, PostgresChecking):
             )
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
+        rows = self.lookup_rows(keys)
+        return {key: decode_call(row, None, self.name) for key, row in rows.items()}
+
+    def lookup_rows(self, keys: Sequence[str]) -> dict[str, CallRow]:
         rows = self._all(
             f"SELECT DISTINCT ON (call_key) {_READ} FROM calls WHERE call_key = ANY(%s)"
             " ORDER BY call_key, call_id DESC",
             (list(keys),),
         )
-        return {row[1]: decode_call(row, None, self.name) for row in rows}
+        return {row[1]: row for row in rows}
 
     def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
         about = "" if subject_ids is None else " AND subject_id = ANY(%s)"

@@ -30,6 +30,7 @@ from adjudge.store.columns import (
 from adjudge.store.interface import (
     SILENCE_S,
     Call,
+    CallRow,
     Claim,
     KnownJudge,
     KnownPrompt,
@@ -154,14 +155,18 @@ class SQLiteStore(SQLiteServed):
                 )
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
-        latest: dict[str, Call] = {}
+        rows = self.lookup_rows(keys)
+        return {key: decode_call(row, None, self.name) for key, row in rows.items()}
+
+    def lookup_rows(self, keys: Sequence[str]) -> dict[str, CallRow]:
+        latest: dict[str, CallRow] = {}
         for chunk in _chunks(list(keys)):
             for row in self._all(
                 f"SELECT {self._read} FROM calls WHERE call_key IN {_marks(chunk)}", chunk
             ):
                 earlier = latest.get(row[1])
-                if earlier is None or (earlier.call_id or 0) < row[0]:
-                    latest[row[1]] = decode_call(row, None, self.name)
+                if earlier is None or earlier[0] < row[0]:
+                    latest[row[1]] = row
         return latest
 
     def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:

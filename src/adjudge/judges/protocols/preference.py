@@ -77,3 +77,8 @@ class Preference(JudgeProtocol):
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
         pair = self.pair(subject)
         return [judgment_of(pair, self.name, self.letters.read(pair, replies))]
+
+    def judge_plain(
+        self, replies: Sequence[tuple[Mapping[str, Any], float | None]]
+    ) -> dict[str, Any] | None:
+        return self.letters.read_plain(replies)
