@@ -104,6 +104,10 @@ class Question:
     slot: str = ""
 
 
+#: What is wanted of every question, and for each order the role and text of each message.
+PlainWords = tuple[Want, Sequence[tuple[Order, Sequence[str]]]]
+
+
 class Backend(ABC):
     """A way to reach a model. One file each in judges/backends/."""
 
@@ -299,6 +303,14 @@ class JudgeProtocol(ABC):
     @abstractmethod
     def questions(self, subject: Subject) -> Sequence[Question]:
         """Everything to ask about one pair or item."""
+
+    def plain_words(self, subject: Subject) -> PlainWords | None:
+        """The words of `questions` where they are plain: one question for each order, no slots.
+
+        Building questions takes longer than hashing their words, and a question that was answered
+        is only hashed. None: they are taken from `questions`.
+        """
+        return None
 
     @abstractmethod
     def judge(

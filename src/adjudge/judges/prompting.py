@@ -232,6 +232,19 @@ def fill(prompt: Prompt, values: Mapping[str, Value]) -> tuple[Message, ...]:
     return tuple(messages)
 
 
+def fill_texts(prompt: Prompt, values: Mapping[str, str]) -> list[str]:
+    """Role and text of each message that `fill` would give, for who needs no more than the words.
+
+    >>> fill_texts(make_prompt("p", "Q: {prompt}"), {"prompt": "2+2?"})
+    ['user', 'Q: 2+2?']
+    """
+    texts = []
+    for section in template(prompt):
+        words = [part if isinstance(part, str) else values[part.name] for part in section.parts]
+        texts += [section.role, "".join(words)]
+    return texts
+
+
 def _section(role: Role, body: str) -> Section:
     parts = _cut(body)
     words = tuple(part for part in parts if isinstance(part, str))

@@ -161,6 +161,16 @@ class Store(Protocol):
         each other.
         """
 
+    def answered(
+        self,
+        keys: Sequence[str],
+        *,
+        retry: Collection[Status],
+        since: int,
+        again: Collection[str] = (),
+    ) -> dict[str, Status]:
+        """What `claim` would call done, by status; nothing is claimed."""
+
     def save(self, calls: Iterable[Call]) -> None:
         """Keep calls and give their claims back."""
 

@@ -96,15 +96,36 @@ class PostgresStore(PostgresServed, PostgresChecking):
         self._refuse_in_transaction("claim")
         wanted = list(dict.fromkeys(keys))
         # What was answered before stays answered: most of a run that is resumed needs no claim.
-        done = self._answered(wanted, retry, since, again)
+        done = self.answered(wanted, retry=retry, since=since, again=again)
         unanswered = sorted(key for key in wanted if key not in done)
         ours = self._take(unanswered)
-        late = self._answered(unanswered, retry, since, again)
+        late = self.answered(unanswered, retry=retry, since=since, again=again)
         self.release(ours & late.keys())
         done |= late
         ours -= late.keys()
         busy = frozenset(wanted).difference(ours, done)
         return Claim(done=done, ours=frozenset(ours), busy=busy)
+
+    def answered(
+        self,
+        keys: Sequence[str],
+        *,
+        retry: Collection[Status],
+        since: int,
+        again: Collection[str] = (),
+    ) -> dict[str, Status]:
+        if not keys:
+            return {}
+        rows = self._all(
+            "SELECT DISTINCT ON (call_key) call_key, call_id, status FROM calls"
+            " WHERE call_key = ANY(%s) ORDER BY call_key, call_id DESC",
+            (list(keys),),
+        )
+        return {
+            key: status
+            for key, call_id, status in rows
+            if call_id > since or (status not in retry and key not in again)
+        }
 
     def save(self, calls: Iterable[Call]) -> None:
         kept = list(calls)
@@ -207,22 +228,6 @@ class PostgresStore(PostgresServed, PostgresChecking):
                 return True
 
         return self._patiently(forget)
-
-    def _answered(
-        self, keys: Sequence[str], retry: Collection[Status], since: int, again: Collection[str]
-    ) -> dict[str, Status]:
-        if not keys:
-            return {}
-        rows = self._all(
-            "SELECT DISTINCT ON (call_key) call_key, call_id, status FROM calls"
-            " WHERE call_key = ANY(%s) ORDER BY call_key, call_id DESC",
-            (list(keys),),
-        )
-        return {
-            key: status
-            for key, call_id, status in rows
-            if call_id > since or (status not in retry and key not in again)
-        }
 
     def _refuse_in_transaction(self, what: str) -> None:
         if self._in_transaction:

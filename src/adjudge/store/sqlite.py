@@ -122,7 +122,7 @@ class SQLiteStore(SQLiteServed):
         """Sort calls into done, ours and busy, and claim what is ours, in one transaction."""
         wanted = list(dict.fromkeys(keys))
         with self.transaction():
-            done = self._answered(wanted, retry, since, again)
+            done = self.answered(wanted, retry=retry, since=since, again=again)
             open_keys = [key for key in wanted if key not in done]
             held = self._holders(open_keys)
             gone = self._gone({owner for owner in held.values() if owner != self.owner.owner})
@@ -134,6 +134,28 @@ class SQLiteStore(SQLiteServed):
                     [value for key in chunk for value in (key, self.owner.owner)],
                 )
         return Claim(done=done, ours=frozenset(ours), busy=frozenset(open_keys).difference(ours))
+
+    def answered(
+        self,
+        keys: Sequence[str],
+        *,
+        retry: Collection[Status],
+        since: int,
+        again: Collection[str] = (),
+    ) -> dict[str, Status]:
+        latest: dict[str, tuple[int, Status]] = {}
+        for chunk in _chunks(keys):
+            for key, call_id, status in self._all(
+                "SELECT call_key, call_id, status FROM calls"
+                f" WHERE call_key IN {_marks(chunk)} ORDER BY call_id",
+                chunk,
+            ):
+                latest[key] = call_id, status
+        return {
+            key: status
+            for key, (call_id, status) in latest.items()
+            if call_id > since or (status not in retry and key not in again)
+        }
 
     def save(self, calls: Iterable[Call]) -> None:
         kept = list(calls)
@@ -241,23 +263,6 @@ class SQLiteStore(SQLiteServed):
         """The columns to select; nothing for those that an older file, opened to read, lacks."""
         known = {row[1] for row in self._all(f"PRAGMA table_info({table})")}
         return ", ".join(name if name in known else f"NULL AS {name}" for name in columns)
-
-    def _answered(
-        self, keys: Sequence[str], retry: Collection[Status], since: int, again: Collection[str]
-    ) -> dict[str, Status]:
-        latest: dict[str, tuple[int, Status]] = {}
-        for chunk in _chunks(keys):
-            for key, call_id, status in self._all(
-                "SELECT call_key, call_id, status FROM calls"
-                f" WHERE call_key IN {_marks(chunk)} ORDER BY call_id",
-                chunk,
-            ):
-                latest[key] = call_id, status
-        return {
-            key: status
-            for key, (call_id, status) in latest.items()
-            if call_id > since or (status not in retry and key not in again)
-        }
 
     def _holders(self, keys: Sequence[str]) -> dict[str, str]:
         held: dict[str, str] = {}

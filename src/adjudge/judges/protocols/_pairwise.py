@@ -15,8 +15,8 @@ from typing import Any
 from adjudge._validation import count, one_of
 from adjudge.judges.answers import Asking, worst
 from adjudge.judges.columns import PromptColumns
-from adjudge.judges.interface import Choice, Data, Prompt, Question
-from adjudge.judges.prompting import Value, fill
+from adjudge.judges.interface import Choice, Data, PlainWords, Prompt, Question
+from adjudge.judges.prompting import Value, fill, fill_texts
 from adjudge.records import MEASURED, STATUSES, Judgment, Order, Pair, Reply, Status
 from adjudge.uncertainty.entropy import entropy_of, verdict
 
@@ -157,6 +157,19 @@ class LetterQuestions:
                 for repeat in range(self.per_order)
             ]
         return asked
+
+    def plain_words(self, pair: Pair) -> PlainWords | None:
+        """The words of `questions` where each order has one and the pair's texts fill the prompt."""
+        if self.per_order > 1 or self.prompt_columns.names:
+            return None
+        asked = []
+        for order in self.orders.of(pair):
+            first, second = pair.response_a, pair.response_b
+            if order == "ba":
+                first, second = second, first
+            shown = {"prompt": pair.prompt, "response_a": first, "response_b": second}
+            asked.append((order, fill_texts(self.prompt, shown)))
+        return self.want, asked
 
     def read(self, pair: Pair, replies: Sequence[Reply]) -> Readings:
         """The replies to `questions`, by the order in which the responses were shown."""
