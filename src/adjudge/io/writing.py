@@ -28,6 +28,7 @@ Row = dict[str, Any]
 #: Types that must not be guessed from rows that happen to be empty, by column.
 Schema = Mapping[str, Any]
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
 _SUFFIXES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 
 
@@ -72,7 +73,8 @@ class RowWriter:
     def write(self, rows: Iterable[Row]) -> None:
         """Append rows."""
         for row in rows:
-            self.columns.update(dict.fromkeys(row))
+            if not row.keys() <= self.columns.keys():
+                self.columns.update(dict.fromkeys(row))
             self._lines.write(_line(row) + "\n")
 
 
@@ -154,9 +156,9 @@ def _opened(path: Path, *, packed: bool) -> Iterator[IO[bytes]]:
 def _line(row: Row) -> str:
     """A row as JSON. Columns of the input may hold dates (text here) and NaN (empty here)."""
     try:
-        return json.dumps(row, ensure_ascii=False, allow_nan=False, default=str)
+        return _ENCODER.encode(row)
     except ValueError:
-        return json.dumps(_finite(row), ensure_ascii=False, allow_nan=False, default=str)
+        return _ENCODER.encode(_finite(row))
 
 
 def _finite(value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adjudge.judges.fingerprint import question_hash
+from adjudge.judges.fingerprint import question_hash, words_hash
 from adjudge.judges.interface import Judge, Question
 from adjudge.judges.prices import Price
 from adjudge.judges.subjects import Spool
@@ -72,6 +72,19 @@ def prepare_calls(judge: Judge, subject: Subject) -> list[Work]:
     return work
 
 
+def call_keys(judge: Judge, subject: Subject) -> list[str]:
+    """The keys of `prepare_calls`."""
+    plain = judge.protocol.plain_words(subject) if judge.repeats == 1 else None
+    if plain is None:
+        return [one.key for one in prepare_calls(judge, subject)]
+    want, asked = plain
+    known = subject if judge.backend.knows_subject else None
+    return [
+        call_key(judge.fingerprint, words_hash(said, want, known), order, 0, "")
+        for order, said in asked
+    ]
+
+
 def by_beginning(work: Sequence[Work]) -> list[Work]:
     """Calls whose prompts begin alike one after the other, so that a server's prefix cache works.
 
@@ -123,10 +136,24 @@ class CallList:
         batch: list[Work] = []
         while len(batch) < least and (subject := next(subjects, None)) is not None:
             work = prepare_calls(self.judge, subject)
-            self.total = self.total or self.subjects * len(work)
-            self._keys.append(b"".join(bytes.fromhex(one.key) for one in work))
+            self._note([one.key for one in work])
             batch += work
         return batch
+
+    def look(self, subjects: Iterator[Subject], least: int) -> list[tuple[Subject, list[str]]]:
+        """`prepare` for calls that are probably answered: the next subjects with their keys."""
+        batch: list[tuple[Subject, list[str]]] = []
+        count = 0
+        while count < least and (subject := next(subjects, None)) is not None:
+            keys = call_keys(self.judge, subject)
+            self._note(keys)
+            batch.append((subject, keys))
+            count += len(keys)
+        return batch
+
+    def _note(self, keys: list[str]) -> None:
+        self.total = self.total or self.subjects * len(keys)
+        self._keys.append(bytes.fromhex("".join(keys)))
 
     def with_keys(self, subjects: Iterator[Subject]) -> Iterator[tuple[Subject, list[str]]]:
         """Each subject with the keys of its calls.
@@ -137,7 +164,7 @@ class CallList:
         for subject in subjects:
             keys = next(prepared, None)
             if keys is None:
-                yield subject, [one.key for one in prepare_calls(self.judge, subject)]
+                yield subject, call_keys(self.judge, subject)
                 continue
             ends = range(_KEY_BYTES, len(keys) + 1, _KEY_BYTES)
             yield subject, [keys[end - _KEY_BYTES : end].hex() for end in ends]

@@ -7,7 +7,7 @@ different fingerprints never do, and the parts say what differs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from adjudge.judges.interface import (
     Question,
     Reasoned,
     Text,
+    Want,
 )
 from adjudge.records import Item, Pair
 from adjudge.results.base import plain
@@ -101,8 +102,13 @@ def question_hash(question: Question, subject: Pair | Item | None = None) -> str
     reference, a persona, demonstrations) makes a new question when it changes. `subject` is for
     judges that answer from the subject itself rather than from the words (`knows_subject`).
     """
-    texts = [part for message in question.messages for part in (message.role, message.text)]
-    want = question.want
+    said = [part for message in question.messages for part in (message.role, message.text)]
+    return words_hash(said, question.want, subject)
+
+
+def words_hash(said: Sequence[str], want: Want, subject: Pair | Item | None = None) -> str:
+    """`question_hash` of the role and text of each message."""
+    texts = list(said)
     if isinstance(want, Choice):
         texts += ["choice", *want.options]
     elif isinstance(want, Reasoned):

@@ -104,6 +104,10 @@ class Question:
     slot: str = ""
 
 
+#: What is wanted of every question, and for each order the role and text of each message.
+PlainWords = tuple[Want, Sequence[tuple[Order, Sequence[str]]]]
+
+
 class Backend(ABC):
     """A way to reach a model. One file each in judges/backends/."""
 
@@ -300,6 +304,14 @@ class JudgeProtocol(ABC):
     def questions(self, subject: Subject) -> Sequence[Question]:
         """Everything to ask about one pair or item."""
 
+    def plain_words(self, subject: Subject) -> PlainWords | None:
+        """The words of `questions` where they are plain: one question for each order, no slots.
+
+        Building questions takes longer than hashing their words, and a question that was answered
+        is only hashed. None: they are taken from `questions`.
+        """
+        return None
+
     @abstractmethod
     def judge(
         self, subject: Subject, replies: Sequence[Reply]
@@ -312,6 +324,17 @@ class JudgeProtocol(ABC):
         only when every reply it needs is; otherwise it has the worst status and no number. The
         runner fills in judge, fingerprint, tokens and cost.
         """
+
+    def judge_plain(
+        self, replies: Sequence[tuple[Mapping[str, Any], float | None]]
+    ) -> dict[str, Any] | None:
+        """`judge` for replies that are ok and are log probabilities, of which each comes with its
+        answer mass: the columns of the one row that are not empty, without those of the subject.
+
+        None where this needs `judge`, as it does for most protocols. It is for the million replies
+        of a run that is resumed, and gives the same numbers to the last bit.
+        """
+        return None
 
     def factors(self) -> Mapping[str, int]:
         """What multiplies the calls of one subject, by name: criteria, samples."""

@@ -59,10 +59,14 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One message of a template: fixed words and slots, in order."""
+    """One message of a template: fixed words and slots, in order.
+
+    `message` is the message itself where there is nothing to fill in.
+    """
 
     role: Role
     parts: tuple[str | Slot, ...]
+    message: Message | None = None
 
 
 def make_prompt(name: str, text: str) -> Prompt:
@@ -184,7 +188,7 @@ def template(prompt: Prompt) -> tuple[Section, ...]:
     """The prompt cut into messages, and each message into words and slots."""
     marks = list(_ROLE_LINE.finditer(prompt.text))
     if not marks:
-        return (Section("user", _cut(prompt.text.strip("\n"))),)
+        return (_section("user", prompt.text.strip("\n")),)
     before = prompt.text[: marks[0].start()].strip()
     if before:
         raise DataError(
@@ -198,7 +202,7 @@ def template(prompt: Prompt) -> tuple[Section, ...]:
         body = prompt.text[mark.end() : end].strip("\n")
         if not body:
             raise DataError(prompt.name, f"the {mark[1]} message is empty", remedy="fill it")
-        sections.append(Section(cast("Role", mark[1]), _cut(body)))
+        sections.append(_section(cast("Role", mark[1]), body))
     return tuple(sections)
 
 
@@ -211,6 +215,9 @@ def fill(prompt: Prompt, values: Mapping[str, Value]) -> tuple[Message, ...]:
     """
     messages = []
     for section in template(prompt):
+        if section.message is not None:
+            messages.append(section.message)
+            continue
         parts: list[Part] = []
         for part in section.parts:
             if isinstance(part, str):
@@ -223,6 +230,25 @@ def fill(prompt: Prompt, values: Mapping[str, Value]) -> tuple[Message, ...]:
                 parts.extend(value)
         messages.append(Message(section.role, tuple(parts)))
     return tuple(messages)
+
+
+def fill_texts(prompt: Prompt, values: Mapping[str, str]) -> list[str]:
+    """Role and text of each message that `fill` would give, for who needs no more than the words.
+
+    >>> fill_texts(make_prompt("p", "Q: {prompt}"), {"prompt": "2+2?"})
+    ['user', 'Q: 2+2?']
+    """
+    texts = []
+    for section in template(prompt):
+        words = [part if isinstance(part, str) else values[part.name] for part in section.parts]
+        texts += [section.role, "".join(words)]
+    return texts
+
+
+def _section(role: Role, body: str) -> Section:
+    parts = _cut(body)
+    words = tuple(part for part in parts if isinstance(part, str))
+    return Section(role, parts, Message(role, words) if len(words) == len(parts) else None)
 
 
 def _cut(text: str) -> tuple[str | Slot, ...]:

@@ -18,17 +18,20 @@ from adjudge.io.writing import Row, Schema
 from adjudge.judges.calls import CallList
 from adjudge.judges.interface import Judge, Record
 from adjudge.judges.prices import Price
-from adjudge.records import MEASURED, STATUSES, Grade, Judgment, Pair, Score, Subject
-from adjudge.store.interface import Call
+from adjudge.records import MEASURED, STATUSES, Grade, Judgment, Pair, Reply, Score, Subject
+from adjudge.store.columns import PlainReply, decode_call, plain_reply
+from adjudge.store.interface import Call, CallRow
 from adjudge.store.thread import StoreThread
 
-_BATCH = 128
+_BATCH = 512
 _COLUMNS: dict[type, tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind) if entry.name != "extra")
     for kind in (Judgment, Score, Grade)
 }
 #: The values of these columns, all at once.
 _VALUES = {kind: attrgetter(*columns) for kind, columns in _COLUMNS.items()}
+#: Columns of a subject beyond its texts that rows carry on.
+_GIVEN = ("prompt_id", "model_a", "model_b", "model", "doc_id")
 _NUMBERS = (
     *("p_fwd", "p_rev", "p_a", "p_tie", "p_pass", "uncertainty", "answer_mass", "cost"),
     *("judge_score", "human"),
@@ -137,9 +140,11 @@ async def make_rows(
     a run that was stopped they were not asked; after a `complete` one there can be none.
     """
     remaining = calls.with_keys(iter(subjects))
+    name = await store.do(attrgetter("name"))
+    maker = RowMaker(judge, price=price, store=name)
     while batch := await asyncio.to_thread(lambda: list(islice(remaining, _BATCH))):
         keys = [key for _, own in batch for key in own]
-        kept: dict[str, Call] = await store.do(methodcaller("lookup", keys))
+        kept: dict[str, CallRow] = await store.do(methodcaller("lookup_rows", keys))
         rows: list[Row] = []
         asked: list[Subject] = []
         incomplete = 0
@@ -147,10 +152,7 @@ async def make_rows(
             answered = [kept[key] for key in own if key in kept]
             if len(answered) == len(own):
                 asked.append(subject)
-                each = len(own) // judge.repeats
-                for repeat in range(judge.repeats):
-                    replies = answered[repeat * each : (repeat + 1) * each]
-                    rows += _subject_rows(judge, subject, replies, price, repeat)
+                rows += maker.rows_of(subject, answered)
             elif complete:
                 raise StoreError(
                     f"the store has lost a reply about {subject.id!r}; run the same command again"
@@ -160,66 +162,124 @@ async def make_rows(
         yield RowBatch(rows, asked, incomplete)
 
 
-def _subject_rows(
-    judge: Judge, subject: Subject, calls: Sequence[Call], price: Price | None, repeat: int
-) -> list[Row]:
-    rows = []
-    records = judge.protocol.judge(subject, [call.reply for call in calls])
-    for position, record in enumerate(records):
-        row = _row(judge, subject, record)
-        if judge.repeats > 1:
-            row["repeat"] = repeat
-        row["server"] = row["server"] or _servers(calls)
-        if row["tokens"] is None:
-            own = [call for call in calls if call.slot and call.slot == row.get("criterion")]
+class RowMaker:
+    """Makes the rows of one judge from what the store keeps.
+
+    Nearly all replies of a long run are plain: such a row is made from their log probabilities
+    alone, and every other one from the whole replies, by the protocol's `judge`.
+    """
+
+    def __init__(self, judge: Judge, *, price: Price | None, store: str) -> None:
+        self._judge = judge
+        self._price = price
+        self._store = store
+        record = judge.protocol.record
+        columns = _COLUMNS[record]
+        self._given = tuple(name for name in _GIVEN if name not in columns)
+        repeat = ("repeat",) if judge.repeats > 1 else ()
+        self._ours = {*columns, *judge.protocol.columns, *repeat}
+        self._plain: Row | None = None
+        if record is Judgment and judge.repeats == 1:
+            self._plain = {
+                **dict.fromkeys(columns),
+                "judge": judge.backend.name,
+                "protocol": judge.protocol.name,
+                "judge_fingerprint": judge.fingerprint,
+            }
+
+    def rows_of(self, subject: Subject, kept: Sequence[CallRow]) -> list[Row]:
+        """The rows about one subject, from the rows of its calls in the store."""
+        plain = self._plain_row(subject, kept)
+        if plain is not None:
+            return [plain]
+        calls = [decode_call(row, None, self._store) for row in kept]
+        each = len(calls) // self._judge.repeats
+        rows: list[Row] = []
+        for repeat in range(self._judge.repeats):
+            rows += self._rows(subject, calls[repeat * each : (repeat + 1) * each], repeat)
+        return rows
+
+    def _plain_row(self, subject: Subject, kept: Sequence[CallRow]) -> Row | None:
+        if self._plain is None or not isinstance(subject, Pair):
+            return None
+        replies = [reply for row in kept if (reply := plain_reply(row)) is not None]
+        if len(replies) < len(kept):
+            return None
+        numbers = self._judge.protocol.judge_plain([(one[0], one[1]) for one in replies])
+        if numbers is None:
+            return None
+        row = {**self._plain, **numbers, "id": subject.id, "label": subject.label}
+        self._finish(row, replies)
+        self._add_given(row, subject)
+        return row
+
+    def _rows(self, subject: Subject, calls: Sequence[Call], repeat: int) -> list[Row]:
+        rows = []
+        replies = [call.reply for call in calls]
+        for position, record in enumerate(self._judge.protocol.judge(subject, replies)):
+            row = self._row(subject, record)
+            if self._judge.repeats > 1:
+                row["repeat"] = repeat
+            own = [call.reply for call in calls if call.slot and call.slot == row.get("criterion")]
             # Rows that share their calls: the calls are counted once, on the first.
-            own = own or (list(calls) if position == 0 else [])
-            row["tokens"], row["cost"] = _spent(own, price)
-        rows.append(row)
-    return rows
+            self._finish(row, replies, own or (replies if position == 0 else []))
+            rows.append(row)
+        return rows
+
+    def _row(self, subject: Subject, record: Record) -> Row:
+        judge, columns = self._judge, _COLUMNS[type(record)]
+        row: Row = dict(zip(columns, _VALUES[type(record)](record), strict=True))
+        name_column = "judge_name" if isinstance(record, Grade) else "judge"
+        row[name_column] = row[name_column] or judge.backend.name
+        row["judge_fingerprint"] = record.judge_fingerprint or judge.fingerprint
+        if isinstance(subject, Pair) and isinstance(record, Judgment) and record.label is None:
+            row["label"] = subject.label
+        if isinstance(record, Score) and record.score_probs is not None:
+            row["score_probs"] = list(record.score_probs)
+        self._add_given(row, subject)
+        row.update(record.extra)
+        return row
+
+    def _finish(
+        self,
+        row: Row,
+        replies: Sequence[Reply | PlainReply],
+        counted: Sequence[Reply | PlainReply] | None = None,
+    ) -> None:
+        """Who answered, and what the replies that are `counted` took: all, unless they are given."""
+        if not row["server"]:
+            named = {reply.server for reply in replies if reply.server}
+            row["server"] = ", ".join(sorted(named)) or None
+        if row["tokens"] is None:
+            row["tokens"], row["cost"] = _spent(
+                replies if counted is None else counted, self._price
+            )
+
+    def _add_given(self, row: Row, subject: Subject) -> None:
+        """Add the columns of a subject that its rows carry on: all but the texts and the id."""
+        given = {
+            name: value
+            for name in self._given
+            if (value := getattr(subject, name, None)) is not None
+        }
+        if not given and not subject.extra:
+            return
+        given |= subject.extra
+        if self._judge.protocol.record is Grade:
+            given.pop("human", None)  # read by the protocol
+        for name, value in given.items():
+            # A column of the input that is called like one of ours keeps its value under a name
+            # that says whose it is.
+            ours = name in self._ours
+            row[input_name(name, {*given, *self._ours}) if ours else name] = value
 
 
-def _servers(calls: Sequence[Call]) -> str | None:
-    """The programs that answered, as they name themselves."""
-    named = sorted({call.reply.server for call in calls if call.reply.server})
-    return ", ".join(named) or None
-
-
-def _spent(calls: Sequence[Call], price: Price | None) -> tuple[int | None, float | None]:
-    replies = [call.reply for call in calls]
+def _spent(
+    replies: Sequence[Reply | PlainReply], price: Price | None
+) -> tuple[int | None, float | None]:
     prompt = [reply.prompt_tokens for reply in replies if reply.prompt_tokens is not None]
     written = [reply.completion_tokens for reply in replies if reply.completion_tokens is not None]
     if not prompt and not written:
         return None, None
-    cost = None if price is None else price.of(sum(prompt), sum(written))
-    return sum(prompt) + sum(written), cost
-
-
-def _row(judge: Judge, subject: Subject, record: Record) -> Row:
-    columns = _COLUMNS[type(record)]
-    row: Row = dict(zip(columns, _VALUES[type(record)](record), strict=True))
-    name_column = "judge_name" if isinstance(record, Grade) else "judge"
-    row[name_column] = row[name_column] or judge.backend.name
-    row["judge_fingerprint"] = record.judge_fingerprint or judge.fingerprint
-    if isinstance(subject, Pair) and isinstance(record, Judgment) and record.label is None:
-        row["label"] = subject.label
-    if isinstance(record, Score) and record.score_probs is not None:
-        row["score_probs"] = list(record.score_probs)
-    given = _input_columns(subject, columns)
-    if isinstance(record, Grade):
-        given.pop("human", None)  # read by the protocol
-    if given:
-        ours = {*columns, *judge.protocol.columns, *(("repeat",) if judge.repeats > 1 else ())}
-        for name, value in given.items():
-            # A column of the input that is called like one of ours keeps its value under a name
-            # that says whose it is.
-            row[input_name(name, {*given, *ours}) if name in ours else name] = value
-    row.update(record.extra)
-    return row
-
-
-def _input_columns(subject: Subject, ours: Sequence[str]) -> dict[str, object]:
-    """The columns of a subject that its rows carry on: all but the texts and the id."""
-    names = [n for n in ("prompt_id", "model_a", "model_b", "model", "doc_id") if n not in ours]
-    known = {name: getattr(subject, name, None) for name in names}
-    return {name: value for name, value in known.items() if value is not None} | dict(subject.extra)
+    read, wrote = sum(prompt), sum(written)
+    return read + wrote, None if price is None else price.of(read, wrote)

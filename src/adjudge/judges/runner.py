@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adjudge.errors import UnusableRepliesError
-from adjudge.judges.calls import CallList, Work, by_beginning
+from adjudge.judges.calls import CallList, Work, by_beginning, prepare_calls
 from adjudge.judges.flow import NotSentError, Pace, ServerLoad
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
@@ -88,6 +88,23 @@ class RunContext:
                 busy.append(one)
         self.show()
         return ours, busy
+
+    async def open_calls(self, batch: list[tuple[Subject, list[str]]]) -> list[Work]:
+        """The calls of these subjects that are not answered yet; the others are counted."""
+        keys = [key for _, own in batch for key in own]
+        retry, again = self.options.statuses_to_ask_again, await self._worthless(keys)
+        done: dict[str, Status] = await self.store.do(
+            lambda store: store.answered(keys, retry=retry, since=self.since, again=again)
+        )
+        self.tally.reused.update(done[key] for key in keys if key in done)
+        self.show()
+        return [
+            one
+            for subject, own in batch
+            if not done.keys() >= set(own)
+            for one in prepare_calls(self.judge, subject)
+            if one.key not in done
+        ]
 
     async def _worthless(self, keys: list[str]) -> frozenset[str]:
         """Calls whose kept reply came back well, but is worth a status that is asked again."""
@@ -218,6 +235,9 @@ class Runner:
         self._batch = min(max(4 * self._concurrency, 8), 512)
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(self._batch)
         self._waiting: list[Work] = []
+        # Most calls of a run that is resumed are answered: many are looked up at once, and only
+        # the others are prepared and claimed. As long as none is, that would be for nothing.
+        self._looks = True
         self._failure: Exception | None = None
 
     @property
@@ -269,12 +289,18 @@ class Runner:
     async def _feed_block(self, subjects: Iterator[Subject]) -> None:
         calls = self._context.calls
         while not self._stop.requested:
-            ahead = await asyncio.to_thread(_next_calls, calls, subjects)
-            if not ahead:
+            reused = self._tally.reused.total()
+            if self._looks:
+                batch = await asyncio.to_thread(calls.look, subjects, _CALLS_AHEAD)
+                ahead = by_beginning(await self._context.open_calls(batch))
+            else:
+                batch = ahead = await asyncio.to_thread(_next_calls, calls, subjects)
+            if not batch:
                 return
             while ahead and not self._stop.requested:
                 self._waiting += await self._offer(ahead[: self._batch])
                 ahead = ahead[self._batch :]
+            self._looks = self._tally.reused.total() > reused
             while len(self._waiting) > _MOST_WAITING and not self._stop.requested:
                 await self._wait_for_others()
 

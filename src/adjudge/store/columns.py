@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from adjudge.errors import StoreError
 from adjudge.records import STATUSES, Reply
-from adjudge.store.interface import Call, LabelEvent, Served
+from adjudge.store.interface import Call, CallRow, LabelEvent, Served
 
 #: The remedy for a damaged row, given the store's name.
 DAMAGED = "`adjudge store check {}` says what can be read and rescued"
@@ -26,6 +26,8 @@ EVENT = (
 )
 EVENT_COLUMNS = ("event", *EVENT.split(", "))
 SERVED_COLUMNS = "served, rules_id, subject_id, accepted, audited, content, served_at"
+
+_DECODER = json.JSONDecoder()
 
 
 def storable(value: str | None) -> str | None:
@@ -111,6 +113,31 @@ def call_of(row: Sequence[Any], raw: str | None) -> Call:
         slot=slot,
         reply=reply,
     )
+
+
+class PlainReply(NamedTuple):
+    """A reply that is ok and is log probabilities, with nothing special to it."""
+
+    logprobs: Mapping[str, Any]
+    answer_mass: float | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    server: str | None
+
+
+def plain_reply(row: CallRow) -> PlainReply | None:
+    """The reply in a row of READ_COLUMNS where it is plain; None where `decode_call` must look."""
+    status, _, text, censored, counts = row[8:13]
+    if status != "ok" or text is None or censored or counts is not None:
+        return None
+    try:
+        logprobs, end = _DECODER.raw_decode(text)
+    except (ValueError, TypeError):
+        return None
+    mass = row[19]
+    if end != len(text) or type(logprobs) is not dict or not isinstance(mass, float | None):
+        return None
+    return PlainReply(logprobs, mass, row[15], row[16], row[22])
 
 
 def decode_call(row: Sequence[Any], raw: str | None, store: str) -> Call:

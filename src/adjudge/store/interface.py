@@ -42,6 +42,10 @@ class Call:
     call_id: int | None = None
 
 
+#: The values of `READ_COLUMNS` (store/columns.py) of one call, as the database gave them.
+CallRow = Sequence[Any]
+
+
 class KnownJudge(NamedTuple):
     """A judge as it was remembered: its name, how it was asked, the parts of its fingerprint."""
 
@@ -157,6 +161,16 @@ class Store(Protocol):
         each other.
         """
 
+    def answered(
+        self,
+        keys: Sequence[str],
+        *,
+        retry: Collection[Status],
+        since: int,
+        again: Collection[str] = (),
+    ) -> dict[str, Status]:
+        """What `claim` would call done, by status; nothing is claimed."""
+
     def save(self, calls: Iterable[Call]) -> None:
         """Keep calls and give their claims back."""
 
@@ -165,6 +179,9 @@ class Store(Protocol):
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
         """The latest row of each call that has one, without its raw reply."""
+
+    def lookup_rows(self, keys: Sequence[str]) -> dict[str, CallRow]:
+        """`lookup` without decoding: most rows of a long run are read by a few of their columns."""
 
     def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
         """The latest row of every call, or of those about some subjects, oldest first, with raw."""

@@ -23,7 +23,7 @@ from adjudge.store.columns import (
     row_of,
     storable,
 )
-from adjudge.store.interface import Call, Claim, KnownJudge, KnownPrompt
+from adjudge.store.interface import Call, CallRow, Claim, KnownJudge, KnownPrompt
 from adjudge.store.keys import canonical_json
 from adjudge.store.postgres_checking import PostgresChecking
 from adjudge.store.postgres_database import outgoing
@@ -96,15 +96,36 @@ class PostgresStore(PostgresServed, PostgresChecking):
         self._refuse_in_transaction("claim")
         wanted = list(dict.fromkeys(keys))
         # What was answered before stays answered: most of a run that is resumed needs no claim.
-        done = self._answered(wanted, retry, since, again)
+        done = self.answered(wanted, retry=retry, since=since, again=again)
         unanswered = sorted(key for key in wanted if key not in done)
         ours = self._take(unanswered)
-        late = self._answered(unanswered, retry, since, again)
+        late = self.answered(unanswered, retry=retry, since=since, again=again)
         self.release(ours & late.keys())
         done |= late
         ours -= late.keys()
         busy = frozenset(wanted).difference(ours, done)
         return Claim(done=done, ours=frozenset(ours), busy=busy)
+
+    def answered(
+        self,
+        keys: Sequence[str],
+        *,
+        retry: Collection[Status],
+        since: int,
+        again: Collection[str] = (),
+    ) -> dict[str, Status]:
+        if not keys:
+            return {}
+        rows = self._all(
+            "SELECT DISTINCT ON (call_key) call_key, call_id, status FROM calls"
+            " WHERE call_key = ANY(%s) ORDER BY call_key, call_id DESC",
+            (list(keys),),
+        )
+        return {
+            key: status
+            for key, call_id, status in rows
+            if call_id > since or (status not in retry and key not in again)
+        }
 
     def save(self, calls: Iterable[Call]) -> None:
         kept = list(calls)
@@ -122,12 +143,16 @@ class PostgresStore(PostgresServed, PostgresChecking):
             )
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
+        rows = self.lookup_rows(keys)
+        return {key: decode_call(row, None, self.name) for key, row in rows.items()}
+
+    def lookup_rows(self, keys: Sequence[str]) -> dict[str, CallRow]:
         rows = self._all(
             f"SELECT DISTINCT ON (call_key) {_READ} FROM calls WHERE call_key = ANY(%s)"
             " ORDER BY call_key, call_id DESC",
             (list(keys),),
         )
-        return {row[1]: decode_call(row, None, self.name) for row in rows}
+        return {row[1]: row for row in rows}
 
     def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
         about = "" if subject_ids is None else " AND subject_id = ANY(%s)"
@@ -203,22 +228,6 @@ class PostgresStore(PostgresServed, PostgresChecking):
                 return True
 
         return self._patiently(forget)
-
-    def _answered(
-        self, keys: Sequence[str], retry: Collection[Status], since: int, again: Collection[str]
-    ) -> dict[str, Status]:
-        if not keys:
-            return {}
-        rows = self._all(
-            "SELECT DISTINCT ON (call_key) call_key, call_id, status FROM calls"
-            " WHERE call_key = ANY(%s) ORDER BY call_key, call_id DESC",
-            (list(keys),),
-        )
-        return {
-            key: status
-            for key, call_id, status in rows
-            if call_id > since or (status not in retry and key not in again)
-        }
 
     def _refuse_in_transaction(self, what: str) -> None:
         if self._in_transaction:

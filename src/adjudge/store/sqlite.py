@@ -30,6 +30,7 @@ from adjudge.store.columns import (
 from adjudge.store.interface import (
     SILENCE_S,
     Call,
+    CallRow,
     Claim,
     KnownJudge,
     KnownPrompt,
@@ -121,7 +122,7 @@ class SQLiteStore(SQLiteServed):
         """Sort calls into done, ours and busy, and claim what is ours, in one transaction."""
         wanted = list(dict.fromkeys(keys))
         with self.transaction():
-            done = self._answered(wanted, retry, since, again)
+            done = self.answered(wanted, retry=retry, since=since, again=again)
             open_keys = [key for key in wanted if key not in done]
             held = self._holders(open_keys)
             gone = self._gone({owner for owner in held.values() if owner != self.owner.owner})
@@ -133,6 +134,28 @@ class SQLiteStore(SQLiteServed):
                     [value for key in chunk for value in (key, self.owner.owner)],
                 )
         return Claim(done=done, ours=frozenset(ours), busy=frozenset(open_keys).difference(ours))
+
+    def answered(
+        self,
+        keys: Sequence[str],
+        *,
+        retry: Collection[Status],
+        since: int,
+        again: Collection[str] = (),
+    ) -> dict[str, Status]:
+        latest: dict[str, tuple[int, Status]] = {}
+        for chunk in _chunks(keys):
+            for key, call_id, status in self._all(
+                "SELECT call_key, call_id, status FROM calls"
+                f" WHERE call_key IN {_marks(chunk)} ORDER BY call_id",
+                chunk,
+            ):
+                latest[key] = call_id, status
+        return {
+            key: status
+            for key, (call_id, status) in latest.items()
+            if call_id > since or (status not in retry and key not in again)
+        }
 
     def save(self, calls: Iterable[Call]) -> None:
         kept = list(calls)
@@ -154,14 +177,18 @@ class SQLiteStore(SQLiteServed):
                 )
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
-        latest: dict[str, Call] = {}
+        rows = self.lookup_rows(keys)
+        return {key: decode_call(row, None, self.name) for key, row in rows.items()}
+
+    def lookup_rows(self, keys: Sequence[str]) -> dict[str, CallRow]:
+        latest: dict[str, CallRow] = {}
         for chunk in _chunks(list(keys)):
             for row in self._all(
                 f"SELECT {self._read} FROM calls WHERE call_key IN {_marks(chunk)}", chunk
             ):
                 earlier = latest.get(row[1])
-                if earlier is None or (earlier.call_id or 0) < row[0]:
-                    latest[row[1]] = decode_call(row, None, self.name)
+                if earlier is None or earlier[0] < row[0]:
+                    latest[row[1]] = row
         return latest
 
     def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
@@ -236,23 +263,6 @@ class SQLiteStore(SQLiteServed):
         """The columns to select; nothing for those that an older file, opened to read, lacks."""
         known = {row[1] for row in self._all(f"PRAGMA table_info({table})")}
         return ", ".join(name if name in known else f"NULL AS {name}" for name in columns)
-
-    def _answered(
-        self, keys: Sequence[str], retry: Collection[Status], since: int, again: Collection[str]
-    ) -> dict[str, Status]:
-        latest: dict[str, tuple[int, Status]] = {}
-        for chunk in _chunks(keys):
-            for key, call_id, status in self._all(
-                "SELECT call_key, call_id, status FROM calls"
-                f" WHERE call_key IN {_marks(chunk)} ORDER BY call_id",
-                chunk,
-            ):
-                latest[key] = call_id, status
-        return {
-            key: status
-            for key, (call_id, status) in latest.items()
-            if call_id > since or (status not in retry and key not in again)
-        }
 
     def _holders(self, keys: Sequence[str]) -> dict[str, str]:
         held: dict[str, str] = {}

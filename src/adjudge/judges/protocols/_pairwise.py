@@ -7,6 +7,7 @@ ties gives half of their probability to each response.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,8 @@ from typing import Any
 from adjudge._validation import count, one_of
 from adjudge.judges.answers import Asking, worst
 from adjudge.judges.columns import PromptColumns
-from adjudge.judges.interface import Data, Prompt, Question
-from adjudge.judges.prompting import Value, fill
+from adjudge.judges.interface import Choice, Data, PlainWords, Prompt, Question
+from adjudge.judges.prompting import Value, fill, fill_texts
 from adjudge.records import MEASURED, STATUSES, Judgment, Order, Pair, Reply, Status
 from adjudge.uncertainty.entropy import entropy_of, verdict
 
@@ -130,6 +131,11 @@ class LetterQuestions:
         self.asking = Asking(letters_of(prompt), prompt=prompt, **how)
         self.want = self.asking.want
         self.per_order = self.asking.repeats
+        self._plain = (
+            isinstance(self.want, Choice)
+            and self.asking.options == LETTERS
+            and self.orders.choice == "both"
+        )
 
     def settings(self) -> dict[str, Any]:
         return {
@@ -152,12 +158,52 @@ class LetterQuestions:
             ]
         return asked
 
+    def plain_words(self, pair: Pair) -> PlainWords | None:
+        """The words of `questions` where each order has one and the pair's texts fill the prompt."""
+        if self.per_order > 1 or self.prompt_columns.names:
+            return None
+        asked = []
+        for order in self.orders.of(pair):
+            first, second = pair.response_a, pair.response_b
+            if order == "ba":
+                first, second = second, first
+            shown = {"prompt": pair.prompt, "response_a": first, "response_b": second}
+            asked.append((order, fill_texts(self.prompt, shown)))
+        return self.want, asked
+
     def read(self, pair: Pair, replies: Sequence[Reply]) -> Readings:
         """The replies to `questions`, by the order in which the responses were shown."""
         k = self.per_order
         return {
             order: self._read_order(replies[at * k : (at + 1) * k], order)
             for at, order in enumerate(self.orders.of(pair))
+        }
+
+    def read_plain(
+        self, replies: Sequence[tuple[Mapping[str, Any], float | None]]
+    ) -> dict[str, Any] | None:
+        """What `judgment_of` makes of the letters' log probabilities in both orders; None where
+        anything is out of the ordinary: another number of replies or letters, a mass that is small.
+        """
+        if not self._plain or len(replies) != 2:
+            return None
+        (first, mass), (second, other) = replies
+        p_fwd = _share(first.get("A"), first.get("B"))
+        p_rev = _share(second.get("B"), second.get("A"))
+        least = self.asking.min_answer_mass
+        if p_fwd is None or p_rev is None:
+            return None
+        if (mass is not None and not mass >= least) or (other is not None and not other >= least):
+            return None
+        p_a = (p_fwd + p_rev) / 2
+        return {
+            "status": "ok",
+            "p_fwd": p_fwd,
+            "p_rev": p_rev,
+            "p_a": p_a,
+            "uncertainty": entropy_of(p_a),
+            "verdict": verdict(p_a),
+            "answer_mass": other if mass is None else mass if other is None else min(mass, other),
         }
 
     def _read_order(self, replies: Sequence[Reply], order: Order) -> OrderReading:
@@ -171,6 +217,16 @@ class LetterQuestions:
         return OrderReading(
             answer.status, p, p_tie, answer.answer_mass, answer.detail, answer.drawn
         )
+
+
+def _share(one: Any, other: Any) -> float | None:
+    """`softmax` of two log probabilities, the share of the first; None where one is no number."""
+    if type(one) is not float or type(other) is not float:
+        return None
+    top = one if one >= other else other
+    weight = math.exp(one - top)
+    total = weight + math.exp(other - top)
+    return weight / total if total >= 1.0 else None
 
 
 def judgment_of(
