@@ -106,7 +106,8 @@ def test_answers_get_scores(
     with running("label", *words, cwd=tmp_path) as service:
         page = context.new_page()
         complaints = enter(page, service.port)
-        assert page.is_hidden("#instructions")
+        assert "Score each answer from" in (page.text_content("#instructions .hint") or "")
+        assert page.is_hidden("#instructions .hint")
         for turn, score in enumerate(scores):
             if keys is None:
                 page.keyboard.type(str(score))  # the field has the focus

@@ -257,7 +257,20 @@ def test_the_last_one_can_be_taken_back_without_a_keyboard_and_is_read_out(
         assert page.is_hidden("#who")
         enter(page, server, "ann")
         assert page.text_content("#status") == "0 of 1 answered. Next pair."
-        page.click("[data-side=left]")
+        page.keyboard.press("c")
+        assert page.evaluate("document.activeElement.id") == "comment"
+        page.keyboard.insert_text("x" * 2001)
+        page.keyboard.press("Escape")
+        page.keyboard.press("1")
+        assert page.text_content("#comment-length") == (
+            "2,001 of 2,000 characters: shorten the comment to save your answer."
+        )
+        assert page.evaluate("document.activeElement.id") == "comment"
+        page.fill("#comment", "")
+        page.keyboard.type("1 s 0 u c <b>2</b>")
+        assert count(page) == 0
+        page.keyboard.press("Escape")
+        page.keyboard.press("1")
         page.wait_for_selector("#done:not([hidden])")
         assert page.text_content("#status") == "1 of 1 answered. That was the last."
         assert page.text_content("#done-text") == (
@@ -265,7 +278,11 @@ def test_the_last_one_can_be_taken_back_without_a_keyboard_and_is_read_out(
         )
         page.click("#done .undo")
         page.wait_for_selector("#stage:not([hidden])")
-        assert page.text_content("#notice") == "Undone: your answer “Left”. It is shown again."
+        assert page.text_content("#notice") == (
+            "Undone: your answer “Left”. It is shown again with your comment."
+        )
+        assert page.input_value("#comment") == "1 s 0 u c <b>2</b>"
+        assert page.is_visible("#comment")
         assert count(page) == 0
 
 

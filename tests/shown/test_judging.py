@@ -12,7 +12,7 @@ from adjudge.results.judging import (
     KnownModel,
     ModelList,
 )
-from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterSummary
+from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterComment, RaterSummary
 from shown import assert_shown, html_lines, terminal_lines
 
 RUN = Judging(
@@ -245,6 +245,21 @@ def test_a_labelling_round() -> None:
         ],
     )
     assert LABELLING.to_frame()["rater"].to_list() == ["ann", "bob"]
+
+
+def test_comments_of_raters_are_text_on_one_line() -> None:
+    written = RaterComment(id="p1", rater="ann", label="A", comment="[b]both\nwrong \x9b31m<i>")
+    skipped = replace(written, label=None, comment="too long " * 30)
+    few = LabellingSummary(pairs=2, pairs_labelled=1, n_labels=1, comments=(written, skipped))
+    head = "pair | rater | label | comment"
+    first = "p1 | ann | A | [b]both wrong \\x9b31m<i>"
+    last = f"p1 | ann | skipped | {'too long ' * 11}t…{' too long' * 11}"
+    assert_shown(few, ["1 label on 1 of 2 pairs", "Comments", head, first, last])
+    many = replace(few, comments=(written,) * 21)
+    assert_shown(
+        many,
+        ["1 label on 1 of 2 pairs", "The first 20 of 21 comments", head, *[first] * 20],
+    )
 
 
 GRADING = replace(

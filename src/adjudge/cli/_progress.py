@@ -12,41 +12,7 @@ from rich.text import Text
 from adjudge._text import safe
 from adjudge.cli._common import remark, remarks
 from adjudge.judges.progress import Progress as Snapshot
-
-_LINE_EVERY_S = 10.0
-
-
-def describe(now: Snapshot) -> str:
-    """One moment of a run in words.
-
-    >>> describe(Snapshot(done=50, total=100, rows=25, subjects=50, reused=10, made=40, in_flight=4,
-    ...      statuses={"ok": 49, "unparsed": 1}, rate=8.0, eta_s=6.25, prompt_tokens=4000,
-    ...      completion_tokens=40, cost=0.5, elapsed_s=5.0, rate_limited=3, waiting_s=2.0))
-    '25/50 rows · 8.0 calls/s · 6 s left · waiting 2 s, as the server asks · 3 times rate limited (429) · 4,040 tokens · $0.50 · 10 reused · 1 unparsed'
-    """  # noqa: E501  (one line, as it is shown)
-    parts = [f"{now.rows:,}/{now.subjects:,} rows", f"{now.rate:,.1f} calls/s"]
-    if now.eta_s is not None and now.done < now.total:
-        parts.append(f"{_span(now.eta_s)} left")
-    if now.waiting_s > 0:
-        parts.append(f"waiting {_span(now.waiting_s)}, as the server asks")
-    if now.rate_limited:
-        parts.append(f"{now.rate_limited:,} times rate limited (429)")
-    tokens = now.prompt_tokens + now.completion_tokens
-    if tokens:
-        parts.append(f"{tokens:,} tokens")
-    if now.cost:
-        parts.append(f"${now.cost:,.2f}")
-    if now.reused:
-        parts.append(f"{now.reused:,} reused")
-    parts += [f"{n:,} {name}" for name, n in now.statuses.items() if name != "ok" and n]
-    return " · ".join(parts)
-
-
-def _span(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+from adjudge.judges.progress_line import LINE_EVERY_S, describe
 
 
 class Watch:
@@ -68,7 +34,7 @@ class Watch:
                 self._tasks[now.judge] = self._bar.add_task(safe(title), total=now.total, text="")
             task = self._tasks[now.judge]
             self._bar.update(task, completed=now.done, total=now.total, text=describe(now))
-        elif time.monotonic() - self._line_at >= _LINE_EVERY_S:
+        elif time.monotonic() - self._line_at >= LINE_EVERY_S:
             self._line_at = time.monotonic()
             remark(f"{title}: {describe(now)}")
 

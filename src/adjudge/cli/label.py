@@ -116,7 +116,7 @@ def label(
         require_extra("server", "fastapi", "uvicorn")
     from adjudge.io import write_rows
     from adjudge.io.files import read_text
-    from adjudge.server.label_summary import labels_frame, records, summarise
+    from adjudge.server.label_summary import comments, labels_frame, records, summarise
     from adjudge.server.labelling import LabellingRound
     from adjudge.store import check_not_store, is_store, store_name, use_store
     from adjudge.store.interface import DEFAULT_STORE
@@ -140,7 +140,7 @@ def label(
         book = LabelBook(kept, kind.labels)
         if import_labels is not None:
             given = _labels(import_labels, kind, names)
-            added, same = book.import_labels(records(given.frame))
+            added, same = book.import_labels(records(given.frame), comments(given.frame))
             remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
             for line in left_out(given.dropped, "label"):
                 remark(f"{import_labels}: {line}")

@@ -150,6 +150,11 @@ def make_config(kind: Name, places: Collection[str]) -> str:
     else:
         for alias, words in _GRADES.items():
             SubElement(asked, "Choice", value=words, alias=alias)
+    SubElement(view, "Header", value="Comment (optional)")
+    SubElement(
+        view, "TextArea", name="comment", toName="prompt", rows="2", maxSubmissions="1",
+        required="false",
+    )  # fmt: skip
     indent(view)
     return tostring(view, encoding="unicode") + "\n"
 

@@ -25,6 +25,7 @@ LAYOUT = Layout(
     Column(name="started_from", choices=get_args(StartedFrom)),
     Column(name="sampled_by", choices=get_args(SampledBy)),
     Column(name="shown_order", choices=("ab", "ba")),
+    Column(name="comment"),
     *TEXT_COLUMNS,
     apart=("rater",),
     texts_needed=True,

@@ -11,6 +11,7 @@ from adjudge.judges.interface import Backend, JudgeProtocol
 from adjudge.judges.options import JudgingOptions, OneJudge
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import ProgressCallback
+from adjudge.judges.progress_line import choose_progress
 from adjudge.judges.run import JudgingRun, make_plan, run_judging, run_to_end
 from adjudge.judges.stages import StopRule
 from adjudge.judges.subjects import SubjectSource
@@ -60,7 +61,7 @@ def judge_pairs(
     batch: bool = False,
     batch_folder: str | Path | None = None,
     poll_s: float = 30.0,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | bool | None = None,
     announce: Callable[[str], None] | None = None,
     stop: Stop | None = None,
     handle_signals: bool = False,
@@ -126,7 +127,8 @@ def judge_pairs(
             batches under way.
         batch_folder: where the list of batches under way is kept, unless in your data folder.
         poll_s: seconds between two looks at a batch.
-        progress: called with a `Progress` now and then.
+        progress: True shows one line that is updated in place, in a notebook or on a terminal; a
+            function is called with a `Progress` several times a second.
         announce: called before the first call, with the number of calls in words, and where Ray is
             started.
         stop: lets another thread stop the run.
@@ -184,7 +186,7 @@ async def judge_pairs_async(
     batch: bool = False,
     batch_folder: str | Path | None = None,
     poll_s: float = 30.0,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | bool | None = None,
     announce: Callable[[str], None] | None = None,
     stop: Stop | None = None,
     handle_signals: bool = False,
@@ -239,6 +241,7 @@ def run_options(pairs: SubjectSource, options: JudgingOptions) -> JudgingRun:
 def _options(arguments: Mapping[str, Any]) -> JudgingOptions:
     """The options in the arguments of a public call: all that were given but the pairs."""
     given = {name: value for name, value in arguments.items() if name != "pairs"}
+    given["progress"] = choose_progress(given.get("progress"))
     if given.get("stop") is None:
         given.pop("stop", None)
     return JudgingOptions(**given)

@@ -39,9 +39,19 @@ class RaterAgreement:
     alpha: float | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class RaterComment:
+    """What one person wrote about one pair or answer; `label` is None if it was skipped."""
+
+    id: str
+    rater: str
+    label: str | None
+    comment: str
+
+
 @frozen
 class LabellingSummary(Result):
-    """How many labels, by whom, sampled how, and how far people agree.
+    """How many labels, by whom, sampled how, how far people agree, and what they commented.
 
     `about` says what was labelled: pairs, or answers by pass and fail (grades) or by scores.
     """
@@ -55,6 +65,7 @@ class LabellingSummary(Result):
     sampled_by: Mapping[str, Count] = field(default_factory=dict)
     raters: tuple[RaterSummary, ...] = ()
     agreement: tuple[RaterAgreement, ...] = ()
+    comments: tuple[RaterComment, ...] = ()
 
     def _parts(self) -> Sequence[Any]:
         return self.raters

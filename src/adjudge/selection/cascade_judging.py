@@ -17,6 +17,7 @@ from adjudge.judges.judging import run_options
 from adjudge.judges.options import JudgingOptions, OneJudge
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import ProgressCallback
+from adjudge.judges.progress_line import choose_progress
 from adjudge.judges.run import JudgingRun
 from adjudge.judges.spec import PROTOCOLS
 from adjudge.judges.stages import Outcome, StopRule
@@ -68,7 +69,7 @@ def judge_cascade(
     prices: str | Path | Mapping[str, Price] | None = None,
     retry: Collection[Status] = (),
     keep_going: bool = False,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | bool | None = None,
 ) -> JudgingRun:
     """Ask the judges of a cascade's policy, each about what those before it left open.
 
@@ -95,7 +96,7 @@ def judge_cascade(
         prices=prices,
         retry=retry,
         keep_going=keep_going,
-        progress=progress,
+        progress=choose_progress(progress),
     )
     return run_options(pairs, cascade_options(rules, options))
 

@@ -16,6 +16,7 @@ from adjudge.server.label_kinds import PAIRS, LabelKind
 from adjudge.server.labelling import LabellingRound
 from adjudge.server.render import highlight_styles, render_markdown
 from adjudge.server.safety import Guard, Limits
+from adjudge.store.labels import LONGEST_COMMENT
 
 _STATIC = {
     "/": ("label.html", "text/html; charset=utf-8"),
@@ -38,6 +39,7 @@ class Click(BaseModel):
     rater: Rater
     id: Annotated[str, Field(max_length=1000)]
     nonce: Nonce
+    comment: str | None = None
 
 
 class PairClick(Click):
@@ -99,6 +101,7 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
             state["item"] = {
                 "id": shown.id,
                 "shown_order": shown.shown_order,
+                "comment": shown.comment,
                 **{
                     name: None if text is None else render_markdown(text)
                     for name, text in shown.texts.items()
@@ -114,6 +117,7 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
                 side=click.side,
                 shown_order=click.shown_order,
                 nonce=click.nonce,
+                comment=click.comment,
             )
         except ArgumentError as error:
             raise HTTPException(409, str(error)) from None
@@ -133,7 +137,8 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
 
     @app.post("/api/undo")
     def take_back(undo: Undo) -> dict[str, str | None]:
-        return {"undone": round_.undo(rater=undo.rater, nonce=undo.nonce)}
+        name, side = round_.undo(rater=undo.rater, nonce=undo.nonce) or (None, None)
+        return {"undone": name, "side": side}
 
     explain_in_one_line(app)
     return Guard(
@@ -153,6 +158,7 @@ def _fill(page: bytes, kind: LabelKind) -> bytes:
     """The page with the buttons and words of this kind of round; both are our own."""
     stage = "pair" if kind is PAIRS else "answer"
     parts = {b"@kind@": stage, b"@hint@": kind.hint, b"@choices@": kind.choices}
+    parts[b"@longest@"] = str(LONGEST_COMMENT)
     for mark, words in parts.items():
         page = page.replace(mark, words.encode())
     return page

@@ -12,7 +12,7 @@ from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, score_labels
 Name = Literal["pairs", "grades", "scores"]
 #: More scores than this are typed, not clicked.
 _MOST_BUTTONS = 11
-_ALWAYS = "<kbd>S</kbd> skip, <kbd>U</kbd> undo."
+_ALWAYS = "<kbd>S</kbd> skip, <kbd>U</kbd> undo, <kbd>C</kbd> comment."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,18 @@ class LabelKind:
             return side
         return "A" if (side == "left") == (shown_order == "ab") else "B"
 
+    def side_of(self, label: str | None, shown_order: Order | None) -> str:
+        """The click that gives a label: the inverse of `label_of`.
+
+        >>> PAIRS.side_of("B", "ba"), GRADES.side_of(None, None)
+        ('left', 'skip')
+        """
+        if label is None:
+            return "skip"
+        if self.name != "pairs" or label == "tie":
+            return label
+        return "left" if (label == "A") == (shown_order == "ab") else "right"
+
     def texts(self, subject: Subject, shown_order: Order | None) -> dict[str, str | None]:
         """What the rater reads, by its place on the page; never which model or judge it was."""
         if isinstance(subject, Pair):
@@ -77,7 +89,7 @@ class LabelKind:
         low, high = self.labels[0], self.labels[-1]
         said = f"Score each answer from {low} (the worst) to {high} (the best).\n  "
         if self.typed:
-            return said + "Type the score and press <kbd>Enter</kbd>."
+            return said + "Type the score and press <kbd>Enter</kbd>. Keys: " + _ALWAYS
         return said + f"Keys: {self._keys(low)} to {self._keys(high)}, " + _ALWAYS
 
     @property

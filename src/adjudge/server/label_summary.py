@@ -14,7 +14,12 @@ from adjudge.diagnosis.agreement import agreement
 from adjudge.io import read_table
 from adjudge.io.tables import TableLike, as_text
 from adjudge.records import Label, Subject
-from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterSummary
+from adjudge.results.labelling import (
+    LabellingSummary,
+    RaterAgreement,
+    RaterComment,
+    RaterSummary,
+)
 from adjudge.results.rules import CUT_COLUMNS
 from adjudge.server.label_kinds import PAIRS, LabelKind
 from adjudge.store.labels import Answer, LabelBook
@@ -23,7 +28,7 @@ from adjudge.store.labels import Answer, LabelBook
 def labels_frame(
     book: LabelBook, *, plan: TableLike | None = None, kind: LabelKind = PAIRS
 ) -> pl.DataFrame:
-    """The labels file: one row per label that counts, oldest first.
+    """The labels file: one row per label that counts, oldest first; `comment` if there is one.
 
     Grades are in `human` too, as 1 and 0, and scores in `human_score`: what `estimate` and
     `diagnose scores` read. With the plan that was labelled, its `sampling_probability` comes along,
@@ -38,15 +43,21 @@ def labels_frame(
             "sampled_by": click.sampled_by,
             "shown_order": click.shown_order,
             "labelled_at": int(1000 * click.created_at),
+            "comment": click.comment,
         }
         for click in book.answers()
         if click.label is not None
     ]
     columns = ("id", "label", "rater", "sampled_by", "shown_order")
     frame = pl.DataFrame(
-        rows, schema={**dict.fromkeys(columns, pl.String), "labelled_at": pl.Int64}
-    )
+        rows,
+        schema={
+            **dict.fromkeys(columns, pl.String), "labelled_at": pl.Int64, "comment": pl.String
+        },
+    )  # fmt: skip
     frame = frame.with_columns(pl.col("labelled_at").cast(pl.Datetime("ms")))
+    if frame["comment"].is_null().all():
+        frame = frame.drop("comment")
     if kind.name == "grades":
         frame = frame.with_columns(human=(pl.col("label") == "pass").cast(pl.Int8))
     elif kind.name == "scores":
@@ -68,6 +79,13 @@ def records(frame: pl.DataFrame) -> list[Label]:
     columns = [name for name in ("rater", "sampled_by", "shown_order") if name in frame.columns]
     kept = frame.filter(pl.col("label").is_not_null()).select("id", "label", *columns)
     return [Label(**row) for row in kept.to_dicts()]
+
+
+def comments(frame: pl.DataFrame) -> list[str | None] | None:
+    """The comments of these records, in their order; None if the frame has no such column."""
+    if "comment" not in frame.columns:
+        return None
+    return frame.filter(pl.col("label").is_not_null())["comment"].to_list()
 
 
 def summarise(
@@ -94,6 +112,11 @@ def summarise(
             _agreement(one, by_rater[one], other, by_rater[other], kind)
             for one, other in combinations(raters, 2)
             if by_rater[one].keys() & by_rater[other].keys()
+        ),
+        comments=tuple(
+            RaterComment(id=click.id, rater=click.rater, label=click.label, comment=click.comment)
+            for click in clicks
+            if click.comment is not None
         ),
     )
 

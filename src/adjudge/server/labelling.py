@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adjudge.errors import ArgumentError
 from adjudge.records import Order, SampledBy, Subject
 from adjudge.server.label_kinds import PAIRS, LabelKind
 from adjudge.server.queue import Draw, Queue
-from adjudge.store.labels import Answer, LabelBook
+from adjudge.store.labels import Answer, LabelBook, clean_comment
 
 #: A random draw, of all rows or of the surest, may meet a row that was labelled for its score.
 NARROWER: Mapping[SampledBy, tuple[SampledBy, ...]] = {
@@ -27,6 +27,8 @@ class LabelTask:
     texts: Mapping[str, str | None]
     shown_order: Order | None
     draw: Draw
+    #: What this rater wrote before, if an answer was taken back.
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,18 +69,27 @@ class LabellingRound:
     def next(self, rater: str) -> LabelTask | None:
         """The first of the queue that this rater has not answered yet."""
         answered = self.answered(rater)
-        return next(
-            (self.task(rater, draw) for draw in self.queue.draws if draw.id not in answered), None
-        )
+        draw = next((draw for draw in self.queue.draws if draw.id not in answered), None)
+        if draw is None:
+            return None
+        return replace(self.task(rater, draw), comment=self.book.last_comment(rater, draw.id))
 
     def answered(self, rater: str) -> set[str]:
         """The rows that this rater is not asked about any more."""
         return {click.id for click in self._answered(rater)}
 
     def record(
-        self, *, rater: str, subject_id: str, side: str, shown_order: Order | None, nonce: str
+        self,
+        *,
+        rater: str,
+        subject_id: str,
+        side: str,
+        shown_order: Order | None,
+        nonce: str,
+        comment: str | None = None,
     ) -> None:
         """Keep one click. The order it was shown in must be the one this rater was given."""
+        comment = clean_comment(comment)
         noun = self.kind.noun
         if subject_id not in self.subjects:
             raise ArgumentError("id", subject_id, f"no such {noun} in this round")
@@ -95,9 +106,10 @@ class LabellingRound:
             label=label,
             shown_order=shown_order,
             sampled_by=draw.sampled_by,
+            comment=comment,
         )
         now = next((one for one in self.book.answers(rater) if one.id == subject_id), None)
-        if now is None or now.label != label:
+        if now is None or (now.label, now.comment) != (label, comment):
             # The nonce was another click's: this one was not kept, and must not look as if it was.
             raise ArgumentError("nonce", nonce, "reload the page: that click was counted before")
         self._recount(rater)
@@ -112,9 +124,12 @@ class LabellingRound:
             if click.sampled_by in NARROWER.get(draw.sampled_by, ()):
                 self.book.recount(click=click, sampled_by=draw.sampled_by)
 
-    def undo(self, *, rater: str, nonce: str) -> str | None:
-        """Take back the rater's last click; the pair's id, which then comes up again."""
-        return self.book.undo(nonce=nonce, rater=rater)
+    def undo(self, *, rater: str, nonce: str) -> tuple[str, str] | None:
+        """Take back the rater's last click: the row's id, which is shown again, and the side."""
+        last = self.book.undo(nonce=nonce, rater=rater)
+        if last is None:
+            return None
+        return last.id, self.kind.side_of(last.label, self.order_for(rater, last.id))
 
     def progress(self, rater: str) -> Progress:
         """How far this rater is."""

@@ -7,9 +7,10 @@ each click once (`nonce`), and a click that arrives again is the same click.
 
 from __future__ import annotations
 
+import re
 import uuid
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from adjudge.errors import ArgumentError
@@ -20,6 +21,10 @@ PAIR_LABELS: tuple[str, ...] = get_args(LabelValue)
 #: Of one answer.
 GRADE_LABELS = ("pass", "fail")
 _HIGHEST_SCORE = 100
+#: Characters of a rater's comment.
+LONGEST_COMMENT = 2_000
+#: Tabs and line ends are text. Other control codes are not, and PostgreSQL cannot keep a zero.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def score_labels(low: int, high: int) -> tuple[str, ...]:
@@ -29,6 +34,21 @@ def score_labels(low: int, high: int) -> tuple[str, ...]:
 
 #: Every label that a store can hold.
 KNOWN_LABELS = (*PAIR_LABELS, *GRADE_LABELS, *score_labels(0, _HIGHEST_SCORE))
+
+
+def clean_comment(comment: str | None) -> str | None:
+    """A comment as it is kept: without blanks around it, None if nothing is left.
+
+    >>> clean_comment(" both are wrong\\r\\n"), clean_comment("  ")
+    ('both are wrong', None)
+    """
+    text = (comment or "").replace("\r\n", "\n").strip()
+    if len(text) > LONGEST_COMMENT:
+        remedy = f"shorten it to {LONGEST_COMMENT:,} characters"
+        raise ArgumentError("comment", f"{len(text):,} characters", remedy)
+    if code := _CONTROL.search(text):
+        raise ArgumentError("comment", code.group(), "remove this control character")
+    return text or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +62,7 @@ class Answer:
     shown_order: Order | None
     sampled_by: SampledBy | None
     created_at: float
+    comment: str | None = None
 
 
 class LabelBook:
@@ -63,8 +84,9 @@ class LabelBook:
         label: str | None,
         shown_order: Order | None,
         sampled_by: SampledBy | None,
+        comment: str | None = None,
     ) -> None:
-        """Keep one click: a label, or a skip where `label` is None. The same nonce counts once."""
+        """Keep one click: a label, or a skip if `label` is None. The same nonce counts once."""
         if label is not None and label not in self.labels:
             *most, last = self.labels
             shown = most if len(most) < 12 else [most[0], "..."]
@@ -80,15 +102,16 @@ class LabelBook:
                 label=label,
                 shown_order=shown_order,
                 sampled_by=sampled_by,
+                comment=clean_comment(comment),
             )
         )
 
-    def undo(self, *, nonce: str, rater: str) -> str | None:
-        """Take back the rater's last answer; its pair's id, or None if there is none."""
+    def undo(self, *, nonce: str, rater: str) -> Answer | None:
+        """Take back the rater's last answer and return it; None if there is none."""
         events = self._events(rater)
         for event in events:
             if event.nonce == nonce:
-                return event.subject_id
+                return next((_answer(one) for one in events if one.event == event.undoes), None)
         last = max(current_answers(events), key=lambda answer: answer.event, default=None)
         if last is None:
             return None
@@ -97,7 +120,7 @@ class LabelBook:
                 nonce=nonce, rater=rater, subject_id=last.id, action="undo", undoes=last.event
             )
         )
-        return last.id
+        return last
 
     def recount(self, *, click: Answer, sampled_by: SampledBy) -> None:
         """Let a label count as sampled otherwise: a random draw met it too."""
@@ -116,17 +139,29 @@ class LabelBook:
         """What raters now say, oldest first; of one rater or of all."""
         return current_answers(self._events(rater))
 
+    def last_comment(self, rater: str, subject_id: str) -> str | None:
+        """What the rater wrote with the last answer about this row, taken back or not."""
+        clicks = [e for e in self._events(rater) if e.action in ("label", "skip")]
+        return next((e.comment for e in reversed(clicks) if e.subject_id == subject_id), None)
+
     def _events(self, rater: str | None) -> list[LabelEvent]:
         known = (None, *self.labels)
         return [event for event in self._store.label_events(rater) if event.label in known]
 
-    def import_labels(self, labels: Iterable[Label]) -> tuple[int, int]:
-        """Add labels from elsewhere; (added, already there). Importing twice changes nothing."""
-        there = {(answer.rater, answer.id): answer.label for answer in self.answers()}
+    def import_labels(
+        self, labels: Sequence[Label], comments: Sequence[str | None] | None = None
+    ) -> tuple[int, int]:
+        """Add labels from elsewhere; (added, already there). Importing twice changes nothing.
+
+        `comments` has one entry per label. A label without one leaves the comment in the store.
+        """
+        there = {(one.rater, one.id): (one.label, one.comment) for one in self.answers()}
+        kept = [clean_comment(comment) for comment in comments or [None] * len(labels)]
         added = same = 0
-        for label in labels:
+        for label, comment in zip(labels, kept, strict=True):
             rater = label.rater or "imported"
-            if there.get((rater, label.id)) == label.label:
+            before, written = there.get((rater, label.id), (None, None))
+            if before == label.label and comment in (None, written):
                 same += 1
                 continue
             self.add(
@@ -136,8 +171,9 @@ class LabelBook:
                 label=label.label,
                 shown_order=label.shown_order,
                 sampled_by=label.sampled_by,
+                comment=comment,
             )
-            there[(rater, label.id)] = label.label
+            there[(rater, label.id)] = (label.label, comment)
             added += 1
         return added, same
 
@@ -156,14 +192,19 @@ def current_answers(events: Iterable[LabelEvent]) -> list[Answer]:
             clicks.append(event)
     latest = {(e.rater, e.subject_id): e for e in clicks if e.event not in undone}
     return [
-        Answer(
-            event=event.event,
-            rater=event.rater,
-            id=event.subject_id,
-            label=event.label if event.action == "label" else None,
-            shown_order=event.shown_order,
-            sampled_by=recounted.get(event.event, event.sampled_by),
-            created_at=event.created_at,
-        )
+        replace(_answer(event), sampled_by=recounted.get(event.event, event.sampled_by))
         for event in sorted(latest.values(), key=lambda event: event.event)
     ]
+
+
+def _answer(event: LabelEvent) -> Answer:
+    return Answer(
+        event=event.event,
+        rater=event.rater,
+        id=event.subject_id,
+        label=event.label if event.action == "label" else None,
+        shown_order=event.shown_order,
+        sampled_by=event.sampled_by,
+        created_at=event.created_at,
+        comment=event.comment,
+    )

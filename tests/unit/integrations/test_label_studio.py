@@ -68,6 +68,7 @@ def test_the_config_names_only_what_every_task_has() -> None:
         drawn = tasks("--store", f"{rows}.db", rows=rows)
         named = {text.get("value", "").removeprefix("$") for text in config().iter("Text")}
         assert all(named <= set(data) for data in drawn)
+        assert [area.get("name") for area in config().iter("TextArea")] == ["comment"]
         values = [choice.get("alias") for choice in config().iter("Choice")]
         if rows == "pairs.jsonl":
             assert (named, values) == ({"prompt", "left", "right"}, [])

@@ -459,6 +459,32 @@ def test_exports_that_lose_who_began_from_the_judge_are_refused(name: str) -> No
         convert_log(LOGS / name)
 
 
+def test_comments_of_people_come_with_their_labels(tmp_path: Path) -> None:
+    def write(tasks: Any) -> None:
+        area = {"from_name": "comment", "type": "textarea", "value": {"text": ["both", "wrong"]}}
+        other = {"from_name": "notes", "type": "textarea", "value": {"text": ["not this"]}}
+        tasks[0]["annotations"][0]["result"] += [area, other]
+
+    changed("label_studio.json", write, tmp_path)
+    labels = convert_log(tmp_path / "label_studio.json", kind="labels").rows
+    assert dict(labels.select("id", "comment").rows()) == {
+        "p0": "both\nwrong", "p1": None, "p2": None,
+    }  # fmt: skip
+
+
+def test_argilla_comments_are_no_question(tmp_path: Path) -> None:
+    before = convert_log(LOGS / "argilla.json", kind="labels")
+
+    def write(records: Any) -> None:
+        (answer,) = next(iter(records[0]["responses"].values()))
+        records[0]["responses"]["comment"] = [{**answer, "value": "too long"}]
+
+    changed("argilla.json", write, tmp_path)
+    labels = convert_log(tmp_path / "argilla.json", kind="labels")
+    assert_frame_equal(labels.rows.drop("comment"), before.rows)
+    assert labels.rows["comment"].to_list()[0] == "too long"
+
+
 def test_argilla_leaves_out_drafts(tmp_path: Path) -> None:
     def change(content: Any) -> None:
         content[0]["responses"]["preference"][0]["status"] = "draft"

@@ -153,10 +153,20 @@ def test_a_round_over_http_with_instructions(tmp_path: Path) -> None:
             assert ask(service.port, "/api/label", {**click, "side": side})[0] == code, side
         for more in ({"shown_order": "ab"}, {"extra": 1}):
             assert ask(service.port, "/api/label", {**click, "side": "88", **more})[0] == 422
-        assert ask(service.port, "/api/label", {**click, "side": "88"})[0] == 200
+        for comment, code in (("x" * 2001, 409), ("\0", 409), (7, 422)):
+            sent = {**click, "side": "88", "comment": comment}
+            assert ask(service.port, "/api/label", sent)[0] == code, comment
+        commented = {**click, "side": "88", "comment": "<b>short</b>"}
+        assert ask(service.port, "/api/label", commented)[0] == 200
+        undo = {"rater": "ann", "nonce": "nonce-0002"}
+        assert ask(service.port, "/api/undo", undo)[1] == {"undone": click["id"], "side": "88"}
+        assert ask(service.port, "/api/next?rater=ann")[1]["item"]["comment"] == "<b>short</b>"
+        assert ask(service.port, "/api/label", {**commented, "nonce": "nonce-0003"})[0] == 200
         assert service.stop(signal.SIGINT)[0] == 0
     labels = pl.read_csv(tmp_path / "labels.csv")
-    assert labels.select("label", "human_score", "rater").rows() == [(88, 88, "ann")]
+    assert labels.select("label", "human_score", "rater", "comment").rows() == [
+        (88, 88, "ann", "<b>short</b>")
+    ]
 
 
 def test_scores_of_people_join_a_diagnosis_by_id(

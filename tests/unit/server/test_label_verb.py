@@ -37,6 +37,14 @@ def test_labels_go_in_and_come_out_in_every_format(suffix: str) -> None:
     )
 
 
+def test_comments_come_back_from_a_file_and_no_spreadsheet_runs_them() -> None:
+    head, *rest = Path("labels.csv").read_text().splitlines()
+    Path("labels.csv").write_text("\n".join([f"{head},comment", *(f"{row},=1+1" for row in rest)]))
+    run(["label", "pairs.jsonl", "--import", "labels.csv", "--export-only", "-o", "out.csv"])
+    assert "'\u2060=1+1" in Path("out.csv").read_text()
+    assert read_labels(Path("out.csv"))["comment"].unique().to_list() == ["=1+1"]
+
+
 def test_the_summary_counts_and_compares(capsys: pytest.CaptureFixture[str]) -> None:
     run(["label", "pairs.jsonl", "--import", "labels.csv", "--export-only", "--json",
          "--summary", "labelling.json"])  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.records import Label, Pair
-from adjudge.server.label_summary import labels_frame, records
+from adjudge.server.label_summary import comments, labels_frame, records, summarise
 from adjudge.server.labelling import LabellingRound
 from adjudge.server.queue import doubt_queue, planned_queue, random_queue
 from adjudge.store import use_store
@@ -28,7 +28,13 @@ def book(tmp_path: Path) -> Iterator[LabelBook]:
         yield LabelBook(store)
 
 
-def click(round_: LabellingRound, rater: str, side: str, nonce: str | None = None) -> str:
+def click(
+    round_: LabellingRound,
+    rater: str,
+    side: str,
+    nonce: str | None = None,
+    comment: str | None = None,
+) -> str:
     shown = round_.next(rater)
     assert shown is not None
     round_.record(
@@ -37,6 +43,7 @@ def click(round_: LabellingRound, rater: str, side: str, nonce: str | None = Non
         side=side,
         shown_order=shown.shown_order,
         nonce=nonce or f"{rater}-{shown.id}",
+        comment=comment,
     )
     return shown.id
 
@@ -94,13 +101,13 @@ def test_a_click_that_arrives_twice_counts_once(book: LabelBook) -> None:
 def test_undo_brings_the_pair_back_and_undo_repeated_is_one_undo(book: LabelBook) -> None:
     round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
     first, second = click(round_, "ann", "left"), click(round_, "ann", "right")
-    assert round_.undo(rater="ann", nonce="undo-0001") == second
-    assert round_.undo(rater="ann", nonce="undo-0001") == second
+    assert round_.undo(rater="ann", nonce="undo-0001") == (second, "right")
+    assert round_.undo(rater="ann", nonce="undo-0001") == (second, "right")
     assert [label.id for label in labels_of(book)] == [first]
     shown = round_.next("ann")
     assert shown is not None
     assert shown.id == second
-    assert round_.undo(rater="ann", nonce="undo-0002") == first
+    assert round_.undo(rater="ann", nonce="undo-0002") == (first, "left")
     assert round_.undo(rater="ann", nonce="undo-0003") is None
 
 
@@ -199,6 +206,60 @@ def test_import_is_idempotent_and_export_returns_what_came_in(book: LabelBook) -
     assert book.import_labels(labels) == (2, 0)
     assert book.import_labels(labels) == (0, 2)
     assert labels_of(book) == labels
+
+
+def test_a_comment_is_kept_with_its_label_and_comes_back_after_undo(book: LabelBook) -> None:
+    round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
+    click(round_, "ann", "tie", comment="  ")
+    assert "comment" not in labels_frame(book).columns
+    commented = click(round_, "ann", "left", comment=" =both, wrong\r\n<b>twice</b>\n")
+    skipped = click(round_, "ann", "skip", comment="no question")
+    said = "=both, wrong\n<b>twice</b>"
+    assert labels_frame(book)["comment"].to_list() == [None, said]
+    assert [(one.id, one.label, one.comment) for one in summarise(book, PAIRS).comments] == [
+        (commented, "B" if round_.order_for("ann", commented) == "ba" else "A", said),
+        (skipped, None, "no question"),
+    ]
+    assert round_.undo(rater="ann", nonce="undo-0001") == (skipped, "skip")
+    round_.undo(rater="ann", nonce="undo-0002")
+    again = round_.next("ann")
+    assert again is not None
+    assert (again.id, again.comment) == (commented, said)
+    other = round_.next("bob")
+    assert other is not None
+    assert other.comment is None
+    click(round_, "ann", "left", nonce="second-thought", comment=None)
+    assert "comment" not in labels_frame(book).columns
+
+
+@pytest.mark.parametrize(
+    ("comment", "reason"),
+    [
+        ("x" * 2001, "'2,001 characters': shorten it to 2,000"),
+        ("a\x00b", r"'\\x00': remove this control"),
+        ("\x1b[31m", r"'\\x1b': remove this control"),
+    ],
+)
+def test_a_comment_that_cannot_be_kept_keeps_nothing(
+    book: LabelBook, comment: str, reason: str
+) -> None:
+    round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
+    with pytest.raises(ArgumentError, match=reason):
+        click(round_, "ann", "left", comment=comment)
+    labels = [Label(id="p1", label="A"), Label(id="p2", label="B")]
+    with pytest.raises(ArgumentError, match=reason):
+        book.import_labels(labels, [None, comment])
+    assert labels_of(book) == []
+
+
+def test_comments_are_imported_once_and_stay_if_a_file_has_none(book: LabelBook) -> None:
+    labels = [Label(id="p1", label="A", rater="ann"), Label(id="p2", label="tie", rater="bob")]
+    assert book.import_labels(labels, ["why not", None]) == (2, 0)
+    assert book.import_labels(labels, ["why not", None]) == (0, 2)
+    assert book.import_labels(labels) == (0, 2)
+    assert [one.comment for one in book.answers()] == ["why not", None]
+    assert book.import_labels(labels, ["on second thought", None]) == (1, 1)
+    assert comments(labels_frame(book)) == [None, "on second thought"]
 
 
 def test_history_is_kept(book: LabelBook, tmp_path: Path) -> None:

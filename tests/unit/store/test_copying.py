@@ -50,7 +50,8 @@ def fill(store: Store) -> None:
     book = LabelBook(store)
     for n in range(4):
         book.add(nonce=f"n{n}", rater=f"r{n % 2}", subject_id=f"p{n}", label="A",
-                 shown_order="ba", sampled_by="doubt")  # fmt: skip
+                 shown_order="ba", sampled_by="doubt",
+                 comment="é <b>" if n else None)  # fmt: skip
     book.undo(nonce="undo", rater="r1")
     book.recount(click=book.answers()[0], sampled_by="random")
     store.add_served(
@@ -111,6 +112,8 @@ def test_a_copy_says_what_the_source_says_and_is_made_once(source: str, target: 
         "monitors": 1,
     }
     assert content(target) == content(source)
+    comments = [answer.comment for answer in content(target)["answers"]]
+    assert comments == [None, "é <b>", "é <b>"]
     again = copy_store(source, target)
     assert (again.added, again.conflicts) == (0, 0)
     assert sum(table.same for table in again.tables) == first.added

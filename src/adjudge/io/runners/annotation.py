@@ -48,6 +48,8 @@ class Answer:
     score: float | None = None
     #: A person's that began from the judge's answer.
     from_judge: bool = False
+    #: What the person wrote with it.
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +142,7 @@ def convert_tasks(read: Callable[[Row], Task]) -> dict[Kind, Converter]:
                 "rater": answer.who,
                 "labelled_by": "person",
                 "started_from": "judge" if answer.from_judge else None,
+                **({} if answer.comment is None else {"comment": answer.comment}),
             }
 
     def pairs(row: Row) -> Iterator[Record | UnusableRow]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adjudge.io.formats import Format, Kind, signature
@@ -18,6 +18,8 @@ from adjudge.io.runners.annotation import (
 from adjudge.io.runners.values import list_in, name_in, object_in
 
 _SUBMITTED = ("submitted", None)
+#: A text question of this name is a comment on the others, not a question of its own.
+_COMMENT = "comment"
 
 
 def read_task(row: Row) -> Task:
@@ -28,7 +30,8 @@ def read_task(row: Row) -> Task:
     key = name_in(row.record.get("id") or row.record.get("_server_id")) or f"record-{row.number}"
     columns = task_columns(key, fields, row.record.get("metadata"))
     suggestions = object_in(row.record.get("suggestions"))
-    responses = object_in(row.record.get("responses"))
+    responses = dict(object_in(row.record.get("responses")))
+    comments = dict(_comments(responses.pop(_COMMENT, None)))
     left_out: list[UnusableRow] = []
     questions = []
     for name in {**dict.fromkeys(suggestions), **dict.fromkeys(responses)}:
@@ -38,13 +41,22 @@ def read_task(row: Row) -> Task:
             if one.get("status") not in _SUBMITTED:
                 left_out.append(UnusableRow(f"a response that was {one['status']}"))
             else:
-                people.append(Answer(value=one.get("value"), who=name_in(one.get("user_id"))))
+                who = name_in(one.get("user_id"))
+                people.append(Answer(value=one.get("value"), who=who, comment=comments.get(who)))
         suggested = object_in(suggestions.get(name))
         judge = _judge(suggested) if suggested else None
         questions.append(Question(name=str(name), judge=judge, people=tuple(people)))
     if not questions:
         left_out.append(UnusableRow("a record without an answer"))
     return Task(columns=columns, questions=tuple(questions), left_out=tuple(left_out))
+
+
+def _comments(responses: Any) -> Iterator[tuple[str | None, str]]:
+    """What each person wrote, by user."""
+    for response in list_in(responses):
+        one = object_in(response)
+        if one.get("status") in _SUBMITTED and str(one.get("value") or "").strip():
+            yield name_in(one.get("user_id")), str(one["value"])
 
 
 def _judge(suggested: Mapping[str, Any]) -> Answer:

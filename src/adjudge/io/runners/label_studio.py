@@ -25,6 +25,8 @@ from adjudge.io.runners.annotation import (
 from adjudge.io.runners.values import list_in, name_in, object_in
 
 _TEXTS = ("prompt", "response", "response_a", "response_b", "reference")
+#: A result of this type and name is a comment; `adjudge label --label-studio` asks for one.
+_COMMENT = ("textarea", "comment")
 #: Results of these types are answers; the others mark places in a text or an image.
 _ANSWERS = {"pairwise": "selected", "choices": "choices", "rating": "rating", "number": "number"}
 
@@ -53,6 +55,7 @@ def read_task(row: Row) -> Task:
                     value=value,
                     who=_person(one.get("completed_by")),
                     from_judge=one.get("parent_prediction") is not None,
+                    comment=_comment(one.get("result")),
                 )
             )
     suggested = dict(_answers(judge.get("result")))
@@ -86,6 +89,14 @@ def _answers(result: Any) -> Iterator[tuple[str, Any]]:
             value = value[0] if len(value) == 1 else None
         if value is not None:
             yield str(one.get("from_name") or "answer"), value
+
+
+def _comment(result: Any) -> str | None:
+    """What was written into the text area `comment`; other texts are not comments."""
+    areas = (object_in(part) for part in list_in(result))
+    own = [one for one in areas if (one.get("type"), one.get("from_name")) == _COMMENT]
+    texts = [text for one in own for text in list_in(object_in(one.get("value")).get("text"))]
+    return "\n".join(str(text) for text in texts) or None
 
 
 def _predictions(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:

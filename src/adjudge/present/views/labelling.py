@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from adjudge._text import DASH, count, number, percent
-from adjudge.present.blocks import Block, Headline, notes_of, table_of
+from adjudge._text import DASH, clip, count, number, percent
+from adjudge.present.blocks import Block, Headline, Table, notes_of, table_of
 from adjudge.present.views import View
 from adjudge.results.base import Result
 from adjudge.results.labelling import LabellingSummary, RaterSummary
 
 TITLE = "What people said"
+_MOST_COMMENTS = 20
+_LONGEST = 200
 
 
 def view_labelling(summary: LabellingSummary) -> list[Block]:
@@ -49,7 +51,26 @@ def view_labelling(summary: LabellingSummary) -> list[Block]:
             text_columns=2,
         )
         blocks.append(agreement)
+    if summary.comments:
+        blocks.append(_comments(summary))
     return blocks
+
+
+def _comments(summary: LabellingSummary) -> Table:
+    """The first comments, each on one line; the file of the summary has all of them."""
+    n = len(summary.comments)
+    shown = summary.comments[:_MOST_COMMENTS]
+    return table_of(
+        shown,
+        {
+            _noun(summary): lambda one: one.id,
+            "rater": lambda one: one.rater,
+            "label": lambda one: one.label or "skipped",
+            "comment": lambda one: clip(" ".join(one.comment.split()), _LONGEST),
+        },
+        caption="Comments" if len(shown) == n else f"The first {len(shown)} of {n:,} comments",
+        text_columns=4,
+    )
 
 
 def _noun(summary: LabellingSummary) -> str:

@@ -5,8 +5,6 @@
 const $ = (id) => document.getElementById(id);
 // Which label each key gives: every button names its own keys.
 const SIDES = {};
-// What this tab answered, by row, so that undo can say what it took back.
-const ANSWERED = {};
 
 // Kept for this tab, and never in an address: those end up in histories and process lists.
 let token = sessionStorage.getItem("adjudge-token") || "";
@@ -20,8 +18,9 @@ function newNonce() {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-function say(message) {
+function say(message, calm = false) {
   $("notice").textContent = message;
+  $("notice").classList.toggle("calm", calm);
   $("notice").hidden = !message;
 }
 
@@ -60,7 +59,7 @@ async function insist(path, body) {
 }
 
 function show(view) {
-  for (const id of ["stage", "bar", "done", "name-form", "token-form"]) $(id).hidden = true;
+  for (const id of ["instructions", "stage", "bar", "done", "name-form", "token-form"]) $(id).hidden = true;
   for (const id of view) $(id).hidden = false;
 }
 
@@ -107,20 +106,50 @@ async function advance() {
   }
   for (const part of ["reference", "context"]) $(`${part}-part`).hidden = !item[part];
   for (const side of document.querySelectorAll(".side")) side.classList.remove("chosen");
-  show(["stage", "bar"]);
+  show(["instructions", "stage", "bar"]);
   window.scrollTo(0, 0);
-  if ($("score")) {
-    $("score").value = "";
-    $("score").focus();
-  }
+  if ($("score")) $("score").value = "";
+  // Text in a field is never markup; what was undone comes back with its comment.
+  $("comment").value = item.comment || "";
+  leaveComment();
 }
 
-// Instructions to raters: open until somebody closes them, closed in this tab from then on.
+// The field is open while somebody writes in it or something is written in it.
+function openComment(open) {
+  $("comment-part").hidden = !open;
+  $("comment-open").setAttribute("aria-expanded", open);
+}
+
+function writeComment() {
+  openComment(true);
+  $("comment").focus();
+}
+
+function leaveComment() {
+  measureComment();
+  openComment($("comment").value.trim() !== "");
+  if ($("score")) $("score").focus();
+  else $("comment").blur();
+}
+
+// Whether the comment can be kept; the line under the field counts once it is nearly full.
+function measureComment() {
+  const longest = Number($("comment").dataset.longest);
+  const length = Array.from($("comment").value.trim()).length;
+  const line = `${length.toLocaleString("en")} of ${longest.toLocaleString("en")} characters`;
+  const fits = length <= longest;
+  $("comment-length").textContent = fits ? line : `${line}: shorten the comment to save your answer.`;
+  $("comment-length").hidden = length <= 0.9 * longest;
+  $("comment-length").classList.toggle("over", !fits);
+  return fits;
+}
+
+// Guidelines are open until somebody closes them, closed in this tab from then on.
 function instruct(html) {
   if (!html || $("instructions-text").innerHTML) return;
   $("instructions-text").innerHTML = html;
+  $("instructions-text").hidden = false;
   $("instructions").open = sessionStorage.getItem("adjudge-instructions") !== "closed";
-  $("instructions").hidden = false;
 }
 
 async function guarded(work) {
@@ -132,18 +161,21 @@ async function guarded(work) {
     say(error.status === 401 ? askToken() : error.message);
   } finally {
     busy = false;
+    $("comment").readOnly = false;
   }
 }
 
 function choose(side) {
   if (!item) return;
+  if (!measureComment()) return writeComment();
   guarded(async () => {
+    $("comment").readOnly = true;
     const chosen = { left: "left", right: "right" }[side];
     if (chosen) $(chosen).closest(".side").classList.add("chosen");
     await insist("/api/label", {
       rater, id: item.id, side, shown_order: item.shown_order, nonce,
+      comment: $("comment").value.trim() || null,
     });
-    ANSWERED[item.id] = wordOf(side);
     await advance();
   });
 }
@@ -157,18 +189,23 @@ function wordOf(side) {
 
 function undo() {
   guarded(async () => {
-    const { undone } = await insist("/api/undo", { rater, nonce: newNonce() });
+    const { undone, side } = await insist("/api/undo", { rater, nonce: newNonce() });
     await advance();
-    const answer = ANSWERED[undone] ? `your answer “${ANSWERED[undone]}”` : "your last answer";
-    say(undone ? `Undone: ${answer}. It is shown again.` : "There is nothing to undo.");
+    const comment = item && item.comment ? " with your comment" : "";
+    say(undone ? `Undone: your answer “${wordOf(side)}”. It is shown again${comment}.`
+      : "There is nothing to undo.", true);
   });
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.target instanceof HTMLInputElement || $("bar").hidden && $("done").hidden) return;
+  if (event.isComposing || $("bar").hidden && $("done").hidden) return;
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (event.target === $("comment") && event.key === "Escape") return leaveComment();
+  // A score is typed in digits: in its field, letters are still keys.
+  if (event.target.matches("textarea, input:not([type=number])")) return;
   const key = event.key.toLowerCase();
   if (key === "u") undo();
+  else if (key === "c" && !$("bar").hidden) writeComment();
   else if (key in SIDES) choose(SIDES[key]);
   else return;
   event.preventDefault();
@@ -185,6 +222,11 @@ document.addEventListener("DOMContentLoaded", () => {
       choose(String($("score").valueAsNumber));
     });
   }
+  $("comment-open").addEventListener("click", () => {
+    if ($("comment-part").hidden || $("comment").value) writeComment();
+    else leaveComment();
+  });
+  $("comment").addEventListener("input", measureComment);
   $("instructions").addEventListener("toggle", () => {
     sessionStorage.setItem("adjudge-instructions", $("instructions").open ? "open" : "closed");
   });
