@@ -101,6 +101,10 @@ def cluster_codes(
     (array([0, 1, 0, 2]), 3)
     """
     if isinstance(clusters, np.ndarray) and np.issubdtype(clusters.dtype, np.integer):
+        highest = np.maximum.accumulate(clusters, dtype=np.int64)
+        fresh = np.diff(highest, prepend=-1)
+        if len(clusters) and clusters.min() >= 0 and fresh.max() <= 1:
+            return clusters.astype(np.int64), int(highest[-1]) + 1  # they are such codes already
         _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
         place = np.empty(len(first), dtype=np.int64)
         place[np.argsort(first)] = np.arange(len(first))
@@ -199,11 +203,9 @@ def auroc(confidence: FloatArray, correct: IntArray) -> float | None:
     negative = len(correct) - positive
     if positive == 0 or negative == 0:
         return None
-    from scipy.stats import rankdata
-
-    ranks = rankdata(confidence)
-    u = float(ranks[correct == 1].sum()) - positive * (positive + 1) / 2
-    return u / (positive * negative)
+    right, wrong = np.sort(confidence[correct == 1]), np.sort(confidence[correct != 1])
+    below, up_to = (int(np.searchsorted(wrong, right, side).sum()) for side in ("left", "right"))
+    return (below + up_to) / 2 / (positive * negative)
 
 
 def auprc(confidence: FloatArray, correct: IntArray) -> float | None:
@@ -211,7 +213,7 @@ def auprc(confidence: FloatArray, correct: IntArray) -> float | None:
     positive = int(correct.sum())
     if positive == 0:
         return None
-    order = np.argsort(-confidence, kind="stable")
+    order = np.argsort(-confidence)
     c, hits = confidence[order], np.cumsum(correct[order])
     last = np.append(np.flatnonzero(np.diff(c)), len(c) - 1)
     precision = hits[last] / (last + 1)

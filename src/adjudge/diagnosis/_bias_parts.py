@@ -252,28 +252,34 @@ def _agreement(rows: BiasRows) -> Agreement | str:
     tied, human = _preferences(rows.frame)
     kept = rows.frame.filter(~tied)
     # As people's ties are left out, a judge's tie is no answer.
-    verdicts = kept["verdict"].replace("tie", None).to_list()
-    if not any(v and label and any(label) for v, label in zip(verdicts, human, strict=True)):
+    verdicts = kept["verdict"].replace("tie", None)
+    several = human.dtype == pl.List
+    labelled = human.list.drop_nulls().list.len() > 0 if several else human.is_not_null()
+    if not (verdicts.is_not_null() & labelled).any():
         return "no row has both a verdict and a label that is not a tie"
     result = agreement(
-        verdicts, human, clusters=_clusters(kept), confidence_level=rows.confidence_level
+        verdicts,
+        human.to_list() if several else human,
+        clusters=_clusters(kept),
+        confidence_level=rows.confidence_level,
     )
     return replace(result, dropped=merge_dropped({"human tie": int(tied.sum())}, result.dropped))
 
 
-def _preferences(frame: pl.DataFrame) -> tuple[pl.Series, list[Any]]:
+def _preferences(frame: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     """Which rows people call a tie, and what they say of the others: a label, or one per rater."""
     if LABELS not in frame.columns:
         is_tie = (frame["label"] == "tie").fill_null(False)
-        return is_tie, frame["label"].filter(~is_tie).to_list()
+        return is_tie, frame["label"].filter(~is_tie)
     said = [row or [None] for row in frame[LABELS].to_list()]
     tied = [{*row} - {None} == {"tie"} for row in said]
     widest = max(len(row) for row in said)
-    return pl.Series(tied), [
+    others = [
         [None if label == "tie" else label for label in row] + [None] * (widest - len(row))
         for row, tie in zip(said, tied, strict=True)
         if not tie
     ]
+    return pl.Series(tied), pl.Series(others, dtype=pl.List(pl.String))
 
 
 def _reliability(rows: BiasRows) -> Reliability | str:

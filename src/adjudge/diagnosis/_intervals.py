@@ -50,8 +50,9 @@ def mean_or_none(values: FloatArray) -> float | None:
 
 def recode(codes: IntArray) -> tuple[IntArray, int]:
     """Codes 0..G-1 of the clusters that are left after rows were taken out."""
-    kept, fresh = np.unique(codes, return_inverse=True)
-    return fresh.astype(np.int64), len(kept)
+    here = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.bool_)
+    here[codes] = True
+    return (np.cumsum(here) - 1)[codes], int(np.count_nonzero(here))
 
 
 def mean_interval(

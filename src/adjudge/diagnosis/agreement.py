@@ -13,6 +13,7 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge._validation import FloatArray, IntArray, one_of, open_unit, same_length
@@ -37,8 +38,8 @@ _MOST_VALUES = 200
 
 
 def agreement(
-    judge: ArrayLike | Sequence[Any],
-    human: ArrayLike | Sequence[Any],
+    judge: ArrayLike | Sequence[Any] | pl.Series,
+    human: ArrayLike | Sequence[Any] | pl.Series,
     *,
     level: str = "nominal",
     clusters: ArrayLike | Sequence[Any] | None = None,
@@ -61,14 +62,9 @@ def agreement(
     """
     one_of(level, LEVELS, "level")
     open_unit(confidence_level, "confidence_level")
-    said, ratings, raters = _columns(judge, human)
-    same_length(judge=said, human=range(len(ratings) // raters))
-    codes = codes_of(clusters, len(said))
-    values = _values({*said, *ratings} - {None}, level)
-    place = {None: -1, **{value: at for at, value in enumerate(values)}}
-    mine = np.fromiter((place[value] for value in said), dtype=np.int64, count=len(said))
-    flat = np.fromiter((place[value] for value in ratings), dtype=np.int64, count=len(ratings))
-    theirs = flat.reshape(-1, raters)
+    values, mine, theirs = _code_values(judge, human, level)
+    same_length(judge=mine, human=theirs)
+    codes = codes_of(clusters, len(mine))
     answered, labelled = mine >= 0, np.asarray((theirs >= 0).any(axis=1))
     kept = answered & labelled
     if not kept.any():
@@ -118,6 +114,23 @@ def agreement(
         ),
         confidence_level=confidence_level,
     )
+
+
+def _code_values(judge: Any, human: Any, level: str) -> tuple[list[Any], IntArray, IntArray]:
+    """The values, and both sides as their positions: of people one column per rater."""
+    if all(isinstance(side, pl.Series) and side.dtype == pl.String for side in (judge, human)):
+        values = _values({*judge.unique(), *human.unique()} - {None}, level)
+        mine, theirs = (
+            side.cast(pl.Enum(values)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+            for side in (judge, human)
+        )
+        return values, mine, theirs[:, None]
+    said, ratings, raters = _columns(judge, human)
+    values = _values({*said, *ratings} - {None}, level)
+    place = {None: -1, **{value: at for at, value in enumerate(values)}}
+    mine = np.fromiter((place[value] for value in said), dtype=np.int64, count=len(said))
+    flat = np.fromiter((place[value] for value in ratings), dtype=np.int64, count=len(ratings))
+    return values, mine, flat.reshape(-1, raters)
 
 
 def _columns(judge: Any, human: Any) -> tuple[list[Any], list[Any], int]:

@@ -11,7 +11,7 @@ from adjudge._validation import BoolArray, IntArray
 from adjudge.results.rules import Rule, share
 from adjudge.selection.groups import Entry, by_judge
 from adjudge.selection.guarantees.base import Guarantee, Labels
-from adjudge.selection.split_counts import Levels
+from adjudge.selection.split_counts import Halves, Levels, SplitCounts, SplitTable
 
 HALF_SPLITS = 20
 
@@ -91,20 +91,30 @@ def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> 
     batch is drawn from its half in proportion to them, as the new rows would come.
     """
     rng = np.random.default_rng(seed)
-    n, shares, risks = len(entry), [], []
+    labels, n = entry.labels, len(entry)
     if n < 2:
         return Acceptance()
-    weights = entry.labels.weights if chosen.takes_weights else None
+    weights = labels.weights if chosen.takes_weights else None
+    table = SplitTable.build(labels.scores, labels.errors, entry.has_verdict, None)
+    shares, risks = [], []
     for _ in range(HALF_SPLITS):
         order = rng.permutation(n)
         own, new = order[: n // 2], order[n // 2 :]
-        if weights is not None:
-            new = rng.choice(new, size=len(new), p=weights[new] / weights[new].sum())
-        rule, batch = chosen.decide(entry.labels.take(own), levels), entry.labels.take(new)
-        accepted = chosen.accept(rule, batch.scores, levels, batch.weights)
-        accepted &= entry.has_verdict[new]
-        shares.append(accepted.mean())
-        risks.append(_risk(accepted, batch.errors))
+        if weights is None:
+            calibrates = np.zeros((1, n), dtype=np.bool_)
+            calibrates[0, own] = True
+            counts = SplitCounts.build(table, Halves(calibrates, None))
+            accepted, wrong, tested = (
+                int(part[0]) for part in chosen.counts_over_splits(counts, levels)
+            )
+            shares.append(accepted / tested)
+            risks.append(share(wrong, accepted))
+            continue
+        new = rng.choice(new, size=len(new), p=weights[new] / weights[new].sum())
+        rule, batch = chosen.decide(labels.take(own), levels), labels.take(new)
+        taken = chosen.accept(rule, batch.scores, levels, batch.weights) & entry.has_verdict[new]
+        shares.append(taken.mean())
+        risks.append(_risk(taken, batch.errors))
     return _indication(n, float(np.mean(shares)), float(np.mean(risks)))
 
 

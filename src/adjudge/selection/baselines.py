@@ -11,7 +11,7 @@ from adjudge._validation import BoolArray, exact_level, probabilities
 from adjudge.errors import ArgumentError
 from adjudge.results.rules import Threshold
 from adjudge.selection.split_counts import Levels, Method, SplitCounts, SplitOutcome
-from adjudge.selection.thresholds import at_most, sort_scores, threshold_at
+from adjudge.selection.thresholds import sort_scores, threshold_at
 
 
 def vanilla_threshold(
@@ -74,7 +74,7 @@ class Heuristic(Method):
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         if splits.table.confidence is None:
             raise ArgumentError("confidence", None, "heuristic accepts by it: give it")
-        return splits.where(heuristic_accept(splits.table.confidence, alpha=levels.alpha))
+        return splits.as_sure_as(float(1 - levels.alpha))
 
 
 class Naive(Method):
@@ -83,8 +83,7 @@ class Naive(Method):
     name, baseline = "naive", True
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
-        passes = at_most(splits.errors, splits.k, levels.alpha)
-        return splits.below_threshold(splits.last_passing(passes))
+        return splits.below_threshold(splits.last_cut(splits.k, levels.alpha))
 
 
 BASELINES: tuple[Method, ...] = (Vanilla(), Heuristic(), Naive())

@@ -232,7 +232,7 @@ def risk_coverage(scores: FloatArray, errors: IntArray, *, n: int) -> tuple[Floa
     """
     if not len(scores):
         return np.empty(0), np.empty(0)
-    order = np.argsort(scores, kind="stable")
+    order = np.argsort(scores)
     s, wrong = scores[order], np.cumsum(errors[order])
     ends = np.append(np.flatnonzero(s[1:] != s[:-1]), len(s) - 1)
     if len(ends) > _CURVE_POINTS:

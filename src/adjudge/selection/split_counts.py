@@ -18,9 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adjudge._validation import BoolArray, FloatArray, IntArray
-from adjudge.selection.thresholds import order_by_lot
+from adjudge.selection.thresholds import at_most, order_by_lot
 
 Counts = NDArray[np.signedinteger]
+#: Cuts that are settled together where there are many.
+_BUCKET = 1024
+#: How many bits of each byte are set.
+_BITS = np.array([value.bit_count() for value in range(256)], dtype=np.uint8)
 
 
 @dataclass(frozen=True)
@@ -74,10 +78,10 @@ class SplitTable:
     wrong: BoolArray
     mute: BoolArray
     before: IntArray
-    block_start: IntArray
-    block_end: IntArray
-    wrong_before: IntArray
-    mute_before: IntArray
+    block_start: Counts
+    block_end: Counts
+    wrong_before: Counts
+    mute_before: Counts
     confidence: FloatArray | None
 
     @classmethod
@@ -92,8 +96,8 @@ class SplitTable:
         order = order_by_lot(scores, 0)
         s, wrong = scores[order], errors[order].astype(np.bool_)
         n = len(s)
-        ends = np.append(np.flatnonzero(s[1:] != s[:-1]) + 1, n)
-        starts = np.concatenate(([0], ends[:-1]))
+        ends = np.append(np.flatnonzero(s[1:] != s[:-1]) + 1, n).astype(np.int32)
+        starts = np.concatenate((np.zeros(1, np.int32), ends[:-1]))
         has_error = np.add.reduceat(wrong, starts, dtype=np.int64) > 0
         mute = np.zeros(n, np.bool_) if has_verdict is None else ~has_verdict[order]
         return cls(
@@ -101,11 +105,11 @@ class SplitTable:
             scores=s,
             wrong=wrong,
             mute=mute,
-            before=np.append(starts[has_error], n),
+            before=np.append(starts[has_error], n).astype(np.int64),
             block_start=np.repeat(starts, ends - starts),
             block_end=np.repeat(ends, ends - starts),
-            wrong_before=np.concatenate(([0], np.cumsum(wrong))),
-            mute_before=np.concatenate(([0], np.cumsum(mute))),
+            wrong_before=_count_before(wrong),
+            mute_before=_count_before(mute),
             confidence=None if confidence is None else confidence[order],
         )
 
@@ -113,6 +117,16 @@ class SplitTable:
     def tied(self) -> bool:
         """Whether any two scores are equal."""
         return bool((self.block_end - self.block_start > 1).any())
+
+    @cached_property
+    def wrong_columns(self) -> IntArray:
+        """The columns of the errors."""
+        return np.flatnonzero(self.wrong)
+
+    @cached_property
+    def sure_columns(self) -> dict[float, tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
+        """By confidence, what `SplitCounts.as_sure_as` has looked up: it is the same every time."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -129,7 +143,6 @@ class SplitCounts:
     k: Counts
     errors: Counts
     mute: Counts | None
-    tested_at: Counts
     running: Counts
 
     @classmethod
@@ -138,15 +151,18 @@ class SplitCounts:
         calibrates = np.take(halves.calibrates, table.order, axis=1)
         tested = None if halves.tested is None else np.take(halves.tested, table.order, axis=1)
         cuts, running = table.before, _running(calibrates)
-        k = _at(running, cuts)
+        wrong = np.take(calibrates, table.wrong_columns, axis=1)
+        mute = None
+        if table.mute_before[-1]:
+            silent = np.take(calibrates, np.flatnonzero(table.mute), axis=1)
+            mute = _at(_running(silent), table.mute_before[cuts])
         return cls(
             table=table,
             calibrates=calibrates,
             tested=tested,
-            k=k,
-            errors=_count_of(calibrates, table.wrong, cuts),
-            mute=_count_of(calibrates, table.mute, cuts) if table.mute.any() else None,
-            tested_at=cuts.astype(np.int32) - k if tested is None else _at(_running(tested), cuts),
+            k=_at(running, cuts),
+            errors=_at(_running(wrong), table.wrong_before[cuts]),
+            mute=mute,
             running=running,
         )
 
@@ -155,10 +171,20 @@ class SplitCounts:
         """Calibration rows per split."""
         return self.k[:, -1]
 
-    @property
+    @cached_property
+    def tested_at(self) -> Counts:
+        """Tested rows before each cut."""
+        cuts = self.table.before
+        if self.tested is None:
+            return cuts.astype(np.int32) - self.k
+        return _at(_running(self.tested), cuts)
+
+    @cached_property
     def n_tested(self) -> Counts:
         """Tested rows per split."""
-        return self.tested_at[:, -1]
+        if self.tested is None:
+            return len(self.table.order) - self.n_calibration
+        return np.count_nonzero(self.tested, axis=1).astype(np.int32)
 
     def each(self) -> Iterator[tuple[BoolArray, BoolArray]]:
         """Which columns calibrate and which are tested, split by split."""
@@ -168,19 +194,21 @@ class SplitCounts:
     @cached_property
     def columns(self) -> IntArray:
         """The columns of the calibration rows of each split; as many in all of them."""
-        return np.nonzero(self.calibrates)[1].reshape(len(self.k), -1)
+        splits, n = self.calibrates.shape
+        flat = np.flatnonzero(self.calibrates).reshape(splits, -1)
+        return flat - n * np.arange(splits)[:, None]
 
     @cached_property
     def error_ranks(self) -> IntArray:
         """The ranks of the wrong calibration rows, split by split; n + 1 beyond the last."""
-        wrong = np.flatnonzero(self.table.wrong)
+        wrong, counts = self.table.wrong_columns, self.errors[:, -1]
         marked = np.take(self.calibrates, wrong, axis=1)
-        counts = np.count_nonzero(marked, axis=1)
+        own = np.take(self.running, wrong, axis=1)[marked]
+        if len(marked) == 1:
+            return own[None, :]
         beyond = int(self.n_calibration[0]) + 1
         ranks = np.full((len(marked), counts.max()), beyond, dtype=np.int32)
-        ranks[np.arange(ranks.shape[1]) < counts[:, None]] = np.take(self.running, wrong, axis=1)[
-            marked
-        ]
+        ranks[np.arange(ranks.shape[1]) < counts[:, None]] = own
         return ranks
 
     def block_ends(self, own: IntArray, ranks: IntArray) -> IntArray:
@@ -191,10 +219,27 @@ class SplitCounts:
         before = np.where(start == 0, 0, self.running[rows, np.maximum(start, 1) - 1])
         return np.where(self.running[rows, end - 1] == ranks, ranks, before)
 
-    def last_passing(self, passes: BoolArray) -> IntArray:
-        """The last cut that passes in each split; -1 where none does."""
-        last = passes.shape[1] - 1 - np.argmax(passes[:, ::-1], axis=1)
-        return np.where(passes.any(axis=1), last, -1)
+    def last_cut(self, whole: Counts, ratio: Fraction, *, extra: int = 0) -> IntArray:
+        """The last cut of each split with errors + extra <= ratio * whole; -1 where none is.
+
+        Both sides grow from cut to cut: where the fewest errors of a bucket of cuts are too many
+        for the most of its `whole`, none of them passes.
+        """
+        cuts = self.errors.shape[1]
+        starts = np.arange(0, cuts, _BUCKET)
+        if len(self.errors) > len(starts):
+            return last_passing(at_most(self.errors + extra, whole, ratio))
+        ends = np.append(starts[1:], cuts) - 1
+        hopeful = at_most(self.errors[:, starts] + extra, whole[:, ends], ratio)
+        last = np.full(len(hopeful), -1)
+        for split, buckets in enumerate(hopeful):
+            for bucket in np.flatnonzero(buckets)[::-1]:
+                own = split, slice(starts[bucket], ends[bucket] + 1)
+                passing = np.flatnonzero(at_most(self.errors[own] + extra, whole[own], ratio))
+                if len(passing):
+                    last[split] = starts[bucket] + passing[-1]
+                    break
+        return last
 
     def before_cut(self, cut: IntArray) -> SplitOutcome:
         """All test rows before cut number `cut` of each split accepted; -1: none."""
@@ -211,28 +256,24 @@ class SplitCounts:
         A threshold is an observed calibration score: test rows between it and the next one stay
         out, unless no calibration row is left beyond, for then everything is accepted.
         """
-        end = np.where(k == 0, 0, self.table.block_end[self.column_of(k)])
+        column = self.columns[np.arange(len(k)), k - 1]
+        end = np.where(k == 0, 0, self.table.block_end[column])
         return self._outcome(k, np.where(k == self.n_calibration, len(self.table.order), end))
 
-    def column_of(self, k: IntArray) -> IntArray:
-        """The column of the k-th calibration row of each split, by bisection in all at once."""
-        rows = np.arange(len(k))
-        low, high = np.zeros(len(k), np.int64), np.full(len(k), len(self.table.order) - 1)
-        while (low < high).any():
-            middle = (low + high) // 2
-            reached = self.running[rows, middle] >= k
-            high, low = np.where(reached, middle, high), np.where(reached, low, middle + 1)
-        return np.minimum(low, len(self.table.order) - 1)
-
-    def where(self, accepted: BoolArray) -> SplitOutcome:
-        """The tested rows among the marked columns, which are the same in all splits."""
-        kept = accepted & ~self.table.mute
+    def as_sure_as(self, least: float) -> SplitOutcome:
+        """The tested rows whose confidence is at least `least`."""
+        table = self.table
+        if least not in table.sure_columns:
+            kept = np.asarray(table.confidence) >= least
+            kept &= ~table.mute
+            table.sure_columns[least] = np.packbits(kept), np.packbits(kept & table.wrong)
         tested = ~self.calibrates if self.tested is None else self.tested
-        return SplitOutcome(
-            np.count_nonzero(tested & kept, axis=1),
-            np.count_nonzero(tested & (kept & self.table.wrong), axis=1),
-            self.n_tested.astype(np.int64),
+        packed = np.packbits(tested, axis=1)
+        accepted, wrong = (
+            _BITS[packed & columns].sum(axis=1, dtype=np.int64)
+            for columns in table.sure_columns[least]
         )
+        return SplitOutcome(accepted, wrong, self.n_tested.astype(np.int64))
 
     def _outcome(self, k: IntArray, end: IntArray) -> SplitOutcome:
         """Test rows among the first `end` columns, k of which calibrate; blocks are whole."""
@@ -261,15 +302,23 @@ def _running(marked: BoolArray) -> Counts:
     return np.cumsum(marked, axis=1, dtype=narrow)
 
 
-def _at(running: Counts, cuts: IntArray) -> Counts:
+def _at(running: Counts, cuts: Counts) -> Counts:
+    """The running counts before each cut."""
+    if running.shape[1] == 0:
+        return np.zeros((len(running), len(cuts)), dtype=np.int32)
     counts = np.take(running, np.maximum(cuts - 1, 0), axis=1).astype(np.int32)
     counts[:, cuts == 0] = 0
     return counts
 
 
-def _count_of(marked: BoolArray, columns: BoolArray, cuts: IntArray) -> Counts:
-    """How many of a few `columns` are marked before each cut."""
-    where = np.flatnonzero(columns)
-    if len(where) == 0:
-        return np.zeros((len(marked), len(cuts)), dtype=np.int32)
-    return _at(_running(np.take(marked, where, axis=1)), np.searchsorted(where, cuts))
+def _count_before(marked: BoolArray) -> Counts:
+    """How many columns are marked before each column, and before the end."""
+    counts = np.zeros(len(marked) + 1, dtype=np.int32)
+    np.cumsum(marked, out=counts[1:])
+    return counts
+
+
+def last_passing(passes: BoolArray) -> IntArray:
+    """The last cut that passes in each split; -1 where none does."""
+    last = passes.shape[1] - 1 - np.argmax(passes[:, ::-1], axis=1)
+    return np.where(passes.any(axis=1), last, -1)

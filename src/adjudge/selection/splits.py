@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -39,6 +40,8 @@ from adjudge.selection.split_counts import (
 ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)
 #: Cells of the table (splits x rows) that are held at once.
 _CELLS = 1_000_000
+#: Below so many keys their median is found by looking at all of them.
+_FEW_KEYS = 50_000
 
 
 @dataclass(frozen=True)
@@ -178,8 +181,25 @@ def _keys(units: int, splits: int, gen: np.random.Generator) -> NDArray[np.unsig
 
 
 def _below_median(keys: NDArray[np.unsignedinteger], half: int) -> BoolArray:
-    cut = np.partition(keys, half, axis=1)[:, half]
+    if keys.shape[1] < _FEW_KEYS:
+        cut = np.partition(keys, half, axis=1)[:, half]
+    else:
+        cut = np.array([_middle_key(row, half) for row in keys], dtype=keys.dtype)
     return np.asarray(keys < cut[:, None])
+
+
+def _middle_key(keys: NDArray[np.unsignedinteger], half: int) -> np.unsignedinteger:
+    """The key number `half` of many, by size; only those near the middle are looked at."""
+    span = 2 ** (8 * keys.dtype.itemsize)
+    reach = int(4 * span / math.sqrt(len(keys)))  # 8 standard deviations of the median
+    low = span // 2 - reach
+    # What is below `low` wraps around to the largest numbers.
+    near = keys[keys - keys.dtype.type(low) < 2 * reach]
+    at = half - np.count_nonzero(keys < low)
+    if not 0 <= at < len(near):
+        near, at = keys, half
+    middle: np.unsignedinteger = np.partition(near, at)[at]
+    return middle
 
 
 def _by_cluster(chosen: BoolArray, codes: IntArray, gen: np.random.Generator) -> Halves:

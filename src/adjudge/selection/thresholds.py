@@ -60,10 +60,9 @@ class SortedScores:
 
 def order_by_lot(scores: FloatArray, seed: Seed) -> IntArray:
     """The rows by score; ties in a random order, which cannot see the errors."""
-    order = np.argsort(scores, kind="stable")
-    ordered = scores[order]
+    ordered = np.sort(scores)
     if not (ordered[1:] == ordered[:-1]).any():
-        return order
+        return np.argsort(scores)
     lot = generator(seed).permutation(len(scores))
     return lot[np.argsort(scores[lot], kind="stable")]
 

@@ -20,8 +20,10 @@ def random_orders(ids: Iterable[object], *, seed: int = 0) -> NDArray[np.object_
     >>> random_orders(["x", "y", "z"]).tolist() == random_orders(["z", "y", "x"]).tolist()[::-1]
     True
     """
-    coins = (hashlib.sha256(f"{seed}\x1f{key}".encode()).digest()[0] & 1 for key in ids)
-    return np.array(["ba" if coin else "ab" for coin in coins], dtype=object)
+    sha256, start = hashlib.sha256, f"{seed}\x1f"
+    first = bytes([sha256(f"{start}{key}".encode()).digest()[0] for key in ids])
+    words = np.array(["ab", "ba"], dtype=object)
+    return words[np.frombuffer(first, dtype=np.uint8) & 1]
 
 
 def single_order_preference(
@@ -36,7 +38,7 @@ def single_order_preference(
     array([0.9, 0.5])
     """
     forward, reverse = probabilities(p_fwd, "p_fwd"), probabilities(p_rev, "p_rev")
-    shown = np.array(list(orders), dtype=object)
+    shown = orders if isinstance(orders, np.ndarray) else np.array(list(orders), dtype=object)
     same_length(p_fwd=forward, p_rev=reverse, orders=shown)
     for order in set(shown):
         one_of(order, ("ab", "ba"), "orders")

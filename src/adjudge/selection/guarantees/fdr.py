@@ -22,7 +22,7 @@ from adjudge._validation import (
 from adjudge.errors import ArgumentError
 from adjudge.results.rules import BatchSelection, Rule
 from adjudge.selection.guarantees.base import Guarantee, Labels
-from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
+from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome, last_passing
 from adjudge.selection.thresholds import at_most
 
 #: Cells of the table (row left out x row tested) that are held at once.
@@ -301,12 +301,13 @@ class Fdr(Guarantee):
         alpha, n, m = levels.alpha, splits.n_calibration, splits.n_tested
         if n.min() == n.max() and m.min() == m.max():
             level = alpha * int(n[0] + 1) / int(m[0])
-            passes = at_most(splits.errors + 1, splits.tested_at, level)
+            cut = splits.last_cut(splits.tested_at, level, extra=1)
         else:
             left = (splits.errors + 1).astype(np.int64) * m[:, None]
-            passes = at_most(left, splits.tested_at.astype(np.int64) * (n[:, None] + 1), alpha)
+            right = splits.tested_at.astype(np.int64) * (n[:, None] + 1)
+            cut = last_passing(at_most(left, right, alpha))
         # The batch decides: all test rows before the cut, whoever calibrated there.
-        return splits.before_cut(splits.last_passing(passes))
+        return splits.before_cut(cut)
 
 
 FDR = Fdr()

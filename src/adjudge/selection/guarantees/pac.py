@@ -143,7 +143,7 @@ def _step_down(error_ranks: IntArray, band: Band) -> Iterator[tuple[IntArray, Bo
         own, boundary = np.flatnonzero(reached == at), band.boundaries[at]
         following = np.append(boundary.ranks[1:], band.n + 1).astype(np.int32)
         # The first error that is one too many ends a stretch.
-        stop = np.minimum(np.take(ranks[own], boundary.errors, axis=1), following)
+        stop = np.minimum(ranks[own[:, None], boundary.errors], following)
         broken, rows = stop < following, np.arange(len(own))
         first = broken.argmax(axis=1)
         uncertified = np.maximum(stop[rows, first], boundary.ranks[first])

@@ -12,7 +12,7 @@ from adjudge._validation import exact_level
 from adjudge.results.rules import Rule, Threshold
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
-from adjudge.selection.thresholds import at_most, sort_scores, threshold_at
+from adjudge.selection.thresholds import sort_scores, threshold_at
 
 
 def scope_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Fraction) -> Threshold:
@@ -71,8 +71,7 @@ class Scope(Guarantee):
         )
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
-        passes = at_most(splits.errors + 1, splits.k, levels.alpha)
-        return splits.below_threshold(splits.last_passing(passes))
+        return splits.below_threshold(splits.last_cut(splits.k, levels.alpha, extra=1))
 
 
 SCOPE = Scope()
