@@ -262,7 +262,7 @@ def test_the_best_of_several_responses_from_pairs_to_selected_prompts(tmp_path, 
         "--secret-env", "PATH", "-o", tmp_path / "audits.csv",
     )  # fmt: skip
     assert code == 1
-    assert "holds choices among several responses" in err
+    assert "has choices among several responses" in err
 
 
 def test_reproduce_scope_asks_a_judge_by_every_protocol(tmp_path, capsys):
