@@ -203,7 +203,7 @@ SENTENCES = {
 
 WINNERS = [
     "null-model wins 86.3 % with the same text for 40 of 41 prompts: read its answers before you "
-    "trust its place",
+    "trust its rank",
     "wordy wins 58 % of 60 pairs with gpt-x, and would win 44 % at equal lengths",
 ]
 FLOOR = "a difference below 3 points of 100 is called no bias (--floor)"

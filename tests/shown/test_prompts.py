@@ -20,7 +20,7 @@ STEADY = replace(
 PROMPTS = PromptSensitivity(
     first="plain.jsonl", second="paper.jsonl", answers="scores", groups=(SCORED, STEADY),
     clustered_by="doc_id", floor=0.03, confidence_level=0.9,
-    dropped={"row of the first file alone": 3}, assumptions=("intervals are clustered",),
+    dropped={"row only in the first file": 3}, assumptions=("intervals are clustered",),
 )  # fmt: skip
 VERDICTS = replace(
     PROMPTS, answers="verdicts", dropped={}, assumptions=(),
@@ -58,7 +58,7 @@ def test_scores_with_two_prompts() -> None:
             "matters; scores are 0.23 points lower with the second",
             "gpt-x, relevance: 12.1 % change; 1.7 % beyond what asking again changes, which is "
             "not shown to be more; the mean score is not shown to move",
-            "left out 3 rows: row of the first file alone",
+            "left out 3 rows: row only in the first file",
             "detail: What this assumes",
             "detail: intervals are clustered",
             "figure: Answers that change with the prompt, and (rings) when the same prompt is "

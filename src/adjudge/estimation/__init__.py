@@ -1,4 +1,4 @@
-"""REPORT: the rate to report, its interval, and which labels to buy next (question 2)."""
+"""REPORT: the rate to report, its interval, and which labels to collect next (question 2)."""
 
 from adjudge.estimation.allocation import (
     Allocation,

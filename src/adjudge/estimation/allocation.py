@@ -1,4 +1,4 @@
-"""Algorithm 1: a label budget split between the human classes; and what each split would give."""
+"""Algorithm 1: split a label budget between the human classes; the width each split gives."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def allocate(
 
     q~ = (correct + 1)/(pilot + 2) per class, kappa = (1 - q~0)/(1 - q~1),
     m1 = round(m / (1 + (1/p - 1) sqrt(kappa))), then at least the pilot to each class. Written as
-    m p / (p + (1-p) sqrt(kappa)), so that p = 0 gives class 1 its pilot alone and p = 1 class 0.
+    m p / (p + (1-p) sqrt(kappa)), so that p = 0 gives class 1 only its pilot, and p = 1 class 0.
 
-    It minimises the length of Eq. 6 only where q0 and q1 are close to 1 (Proposition 5.2); see
-    `optimal_split`. The class of a row is unknown until it is labelled: a quota is filled honestly
-    by drawing at random until each class has its number, never by picking on the verdict.
+    It minimises the length of Eq. 6 only if q0 and q1 are close to 1 (Proposition 5.2); see
+    `optimal_split`. The class of a row is unknown until it is labelled. Fill a quota by sampling at
+    random until each class has its number, never by picking on the verdict.
 
     >>> allocate(200, p=0.5, pilot=10, pilot_correct0=7, pilot_correct1=9)
     Allocation(m0=117, m1=83)
@@ -75,7 +75,7 @@ def split_arrays(
 def optimal_split(budget: int, *, theta: float, q0: float, q1: float) -> Allocation:
     """The split that minimises Eq. 9: m0/m1 = (1-theta) sqrt(q0(1-q0)) / (theta sqrt(q1(1-q1))).
 
-    Without the approximation of Proposition 5.2. Each class gets one label at least.
+    It does not use the approximation of Proposition 5.2. Each class gets at least one label.
 
     >>> optimal_split(200, theta=0.5, q0=0.7, q1=0.9)
     Allocation(m0=121, m1=79)
@@ -96,22 +96,22 @@ def check_share(value: float, name: str) -> float:
 
 
 def one_each(budget: int, share: float) -> Allocation:
-    """This share of the labels to class 1, one label at least to either class."""
+    """This share of the labels to class 1, at least one label to either class."""
     m1 = min(max(round(budget * share), 1), budget - 1)
     return Allocation(budget - m1, m1)
 
 
 def proposition_51(q: float) -> int | None:
-    """Fewest labels, half of each class, from which correcting leaves less bias (Proposition 5.1).
+    """Fewest labels, half of each class, for which correction reduces the bias (Proposition 5.1).
 
-    The smallest even m above 2q/(2q-1)^2, for q0 = q1 = q: from there on the corrected rate is
-    closer to the truth on average than the judge's own, whatever the rate. None for q <= 1/2.
+    The smallest even m above 2q/(2q-1)^2, for q0 = q1 = q. With m or more labels, the corrected
+    rate is on average closer to the truth than the judge's own, for any rate. None for q <= 1/2.
 
-    The paper's proof is a second-order approximation. Computed exactly for endless test rows,
-    rates clipped to [0, 1] and labels that tell the judge from a coin, 6 labels are enough for
-    every q from 0.6 to 0.95, and 4 (the answer here for q of 0.83 and more) leave the same bias.
-    At the paper's m the labels do not tell it from a coin in 1 to 16 % of samples. It is about bias
-    alone: an interval from so few labels is of no use.
+    The paper's proof is a second-order approximation. We computed the bias exactly for infinitely
+    many test rows, rates clipped to [0, 1] and labels that show a judge better than chance. Then 6
+    labels are enough for every q from 0.6 to 0.95, and 4 (the answer here for q of 0.83 and more)
+    leave the same bias. At the paper's m, the labels do not show a judge better than chance in 1 to
+    16 % of samples. This is only about bias: an interval from so few labels is not useful.
 
     >>> [proposition_51(q) for q in (0.95, 0.8, 0.6, 0.5)]
     [4, 6, 32, None]
@@ -124,9 +124,10 @@ def proposition_51(q: float) -> int | None:
 
 
 def proposition_61(q: float) -> tuple[float, float] | None:
-    """Rates for which the judge beats people alone, q0 = q1 = q and endless test rows (Prop. 6.1).
+    """Rates for which the judge beats people alone (Prop. 6.1).
 
-    None below q = 1/2 + 1/(2 sqrt 2), where it never does.
+    For q0 = q1 = q and infinitely many test rows. None below q = 1/2 + 1/(2 sqrt 2), where it never
+    does.
 
     >>> proposition_61(0.9)[0].__round__(4)
     0.1693
@@ -145,7 +146,7 @@ def proposition_61(q: float) -> tuple[float, float] | None:
 def by_verdict(m: int, *, p: float, q0: float, q1: float, theta: float) -> Allocation:
     """Labels per verdict (m0: verdict 0, m1: verdict 1) that minimise the conditional variance.
 
-    Neyman's rule: share of the verdict times the spread of the human label within it.
+    Neyman's rule: share of the verdict times the standard deviation of the human label within it.
     """
     r1, r0 = _human_rates(p, q0, q1, theta)
     a1, a0 = p * math.sqrt(r1 * (1 - r1)), (1 - p) * math.sqrt(r0 * (1 - r0))
@@ -175,7 +176,7 @@ def ppi_variance(p: float, q1: float, theta: float, n: int, m: int) -> float:
 
 
 def _human_rates(p: float, q0: float, q1: float, theta: float) -> tuple[float, float]:
-    """People's rate given verdict 1 and given verdict 0, by Bayes."""
+    """The human rate given verdict 1 and given verdict 0, by Bayes."""
     one = theta * q1 + (1 - theta) * (1 - q0)
     r1 = theta * q1 / one if one > 0 else 0.0
     r0 = theta * (1 - q1) / (1 - one) if one < 1 else 0.0
@@ -183,7 +184,7 @@ def _human_rates(p: float, q0: float, q1: float, theta: float) -> tuple[float, f
 
 
 def variance_ratio(p: float, q0: float, q1: float, theta: float, n: int, m: int) -> float:
-    """Var(corrected)/Var(people alone), both with m random labels; large where people never err."""
+    """Var(corrected)/Var(people alone), both with m random labels; large if people never err."""
     m1 = min(max(m * theta, 1.0), m - 1.0)
     corrected = float(corrected_variance(p, q0, q1, n, m - m1, m1))
     alone = max(theta * (1 - theta), 1 / (m + 2) * (1 - 1 / (m + 2))) / m

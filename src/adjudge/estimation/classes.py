@@ -1,6 +1,6 @@
 """More than two classes (a tie is a class): the inverse of the judge-by-human confusion matrix.
 
-Methods other than misclassification, and two classes, take each class against the rest.
+Other methods than misclassification, and two classes, compare each class with the rest.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from adjudge.results.estimation import ClassEstimate, ClassRate, GroupedEstimate
 from adjudge.rows.grades import Grades
 
 _ONE_CLASS = (
-    "report the profile interval of one class, which holds its level: --positive NAME "
+    "report the profile interval of one class, which keeps its level: --positive NAME "
     "--interval profile"
 )
 
 
 def check_classes(rows: Grades, method: str, interval: str, compare: object) -> None:
-    """Refuse options that only 0/1 verdicts have."""
+    """Refuse options that exist only for 0/1 verdicts."""
     one_of(interval, INTERVALS, "interval")
     for name, value, bad in (
         ("interval", interval, interval == "profile"),
@@ -42,8 +42,8 @@ def check_classes(rows: Grades, method: str, interval: str, compare: object) -> 
             raise ArgumentError(
                 name,
                 value,
-                f"is for one class against the rest; these rows hold {', '.join(rows.names)}: name "
-                "the one that counts as 1, --positive NAME (positive=)",
+                f"is for one class against the rest, but these rows have {', '.join(rows.names)}: "
+                "name the class that counts as 1, --positive NAME (positive=)",
             )
 
 
@@ -156,7 +156,7 @@ def _first_reason(names: tuple[str, ...], outcomes: list[Outcome]) -> str | None
 def _one_by_one(
     rows: Grades, request: Request, method: str, labels: IntArray, test: BoolArray
 ) -> tuple[list[Outcome], str, str]:
-    """Each class against the rest: its outcome; their interval and assumption, the same for all."""
+    """The outcome of each class against the rest; one interval name and assumption for all."""
     known = labels >= 0
     outcomes, interval, assumption = [], "", ""
     for code in range(len(rows.names)):
@@ -169,9 +169,9 @@ def _one_by_one(
 
 
 class ClassShares(NamedTuple):
-    """Raw corrected shares per class with their covariance, clipped intervals and the matrix used.
+    """Raw corrected shares per class with their covariance, clipped intervals and the matrix.
 
-    `reason` is set, and the numbers are absent, when the matrix cannot be inverted honestly.
+    If the matrix has no usable inverse, `reason` is set and the numbers are absent.
     """
 
     shares: FloatArray | None = None
@@ -197,14 +197,14 @@ def class_shares(
 
     Covariance: M^-1 [S(p)/n + sum_b theta_b^2 S(M_b)/m_b] M^-T with S(v) = diag(v) - v v'. For two
     classes these are Eq. 5 and Eq. 9. Intervals are like Eq. 6 without its shift: normal, around
-    the estimate from counts with 2/K added to each cell of a column and z^2/K to each verdict;
-    clusters stretch them by the design effect of each class's influence values. The matrix must
-    have full rank and a positive determinant (for two classes: q0 + q1 > 1). Codes run from 0; -1
-    in `labels` marks an unlabelled row. Refused where the whole interval of a class lies outside
-    [0, 1].
+    the estimate from counts with 2/K added to each cell of a column and z^2/K to each verdict.
+    Clusters widen them by the design effect of each class's influence values. The matrix must have
+    full rank and a positive determinant (for two classes: q0 + q1 > 1). Codes start at 0; -1 in
+    `labels` marks an unlabelled row. There is no result if the entire interval of a class lies
+    outside [0, 1].
 
     Measured coverage at 95 %, three classes, 60 to 500 random labels, 1,500 samples: 0.927 or
-    more; short of 0.945 only for a class of which the judge finds less than half.
+    more. It is below 0.945 only for a class of which the judge detects less than half.
 
     >>> v = np.array([0] * 9 + [1] * 9 + [2] * 9 + [0, 1, 2])
     >>> z = np.array([0] * 9 + [1] * 9 + [2] * 9 + [-1] * 3)
@@ -229,7 +229,7 @@ def class_shares(
     never = [names[a] for a in np.flatnonzero((table.sum(axis=1) == 0) & (seen == 0))]
     if never:
         return _refuse(
-            f"the judge never says {', '.join(never)}, which people do: its verdicts cannot show "
+            f"the judge never says {', '.join(never)}, but people do: its verdicts cannot show "
             "how often; ask the judge for it, or merge or drop that class",
         )
     active = None
@@ -242,7 +242,7 @@ def class_shares(
     if singular[-1] < 1e-9 or np.linalg.det(confusion) <= 0:
         return _refuse(
             "the judge's confusion matrix has no usable inverse (determinant not above zero): its "
-            "verdicts do not tell the human classes apart; merge classes, label more rows, or use "
+            "verdicts do not separate the human classes; merge classes, label more rows, or use "
             "another judge",
             confusion,
         )
@@ -265,9 +265,9 @@ def class_shares(
     condition = float(singular[0] / singular[-1])
     if singular[-1] < 2 * noise:
         warnings += (
-            f"the smallest singular value of the confusion matrix, {singular[-1]:.2f}, is within "
-            f"two times its noise ({noise:.2f}): the shares depend on few labels; label more rows, "
-            "merge classes, or ask for the rate of one class alone: --positive NAME (positive=)",
+            f"the smallest singular value of the confusion matrix, {singular[-1]:.2f}, is less "
+            f"than twice its noise ({noise:.2f}): the shares depend on few labels; label more "
+            "rows, merge classes, or estimate one class: --positive NAME (positive=)",
         )
     if per_class.min() < 20:
         few = ", ".join(f"{names[b]} {int(per_class[b])}" for b in np.flatnonzero(per_class < 20))
@@ -279,9 +279,9 @@ def class_shares(
     if out.size:
         shown = ", ".join(f"{names[b]} {shares[b]:.3f}" for b in out)
         return _refuse(
-            f"before clipping some shares ({shown}) had their whole interval outside [0, 1]: the "
-            "judge does not err on these test rows as it does on the labelled ones, so its errors "
-            "there cannot be corrected with these labels; label some of these very rows",
+            f"before clipping, some shares ({shown}) had their entire interval outside [0, 1]: the "
+            "judge's errors on these test rows differ from those on the labelled ones, so these "
+            "labels cannot correct them; label some of these test rows",
             confusion,
         )
     low, high = np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
@@ -304,7 +304,7 @@ def _solve(
 def _influences(
     confusion: FloatArray, shares: FloatArray, verdicts: IntArray, labels: IntArray, test: BoolArray
 ) -> FloatArray:
-    """Each row's share in the error of each class's share, one line per class.
+    """Each row's contribution to the error of each class's share, one line per class.
 
     M^-1 (e_x - p)/n on test rows and -theta_b M^-1 (e_x - M_b)/m_b on labelled rows of class b,
     with e_x the verdict's unit vector; M^-1 p = theta and M^-1 M_b = e_b.

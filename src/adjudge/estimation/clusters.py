@@ -1,7 +1,7 @@
-"""Rows that belong together: influence values are summed per cluster before they are squared.
+"""Clusters: influence values are summed per cluster before they are squared.
 
-Several answers to one prompt err together. Test and calibration rows of one cluster are summed
-together too, so that what they share is counted once, with its sign.
+Errors on several answers to one prompt are correlated. Test and calibration rows of one cluster are
+summed together too, so that their shared part is counted once, with its sign.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.estimation.sample import Sample
 
 TOO_FEW = (
-    "fewer than two clusters hold labels, or test rows: their spread is unknown; "
+    "fewer than two clusters have labels, or test rows: the variance between clusters is unknown; "
     "label rows from more clusters"
 )
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How much wider clusters make an interval: `inflation` of the standard error, `critical`."""
+    """How clusters widen an interval: `inflation` of the standard error, `critical` value."""
 
     inflation: float
     critical: float
@@ -32,13 +32,14 @@ class Spread:
 def spread(
     influence: FloatArray, clusters: IntArray | None, active: int | None, confidence_level: float
 ) -> Spread:
-    """Inflation of the standard error by clusters, and the critical value that goes with it.
+    """Inflation of the standard error by clusters, and the matching critical value.
 
-    With influence values f_i and cluster sums S_c the clustered variance is G/(G-1) sum S_c^2, the
-    independent one sum f_i^2; the square root of their ratio inflates (or deflates: rows of one
-    cluster may err in opposite directions). The critical value is Student's with G-1 degrees of
-    freedom, G = `active`: the clusters that hold the scarcer kind of rows. With fewer than about
-    20 clusters this is approximate. Without clusters: inflation 1, the normal quantile.
+    With influence values f_i and cluster sums S_c, the clustered variance is G/(G-1) sum S_c^2 and
+    the independent one is sum f_i^2. The square root of their ratio inflates the standard error (or
+    deflates it: rows of one cluster can err in opposite directions). The critical value is
+    Student's with G-1 degrees of freedom. G = `active` counts the clusters with the scarcer kind of
+    rows. With fewer than about 20 clusters this is approximate. Without clusters: inflation 1, the
+    normal quantile.
 
     >>> spread(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1]), 2, 0.95).inflation
     2.0
@@ -52,7 +53,7 @@ def spread(
 
 
 def variance(influence: FloatArray, clusters: IntArray | None, active: int | None) -> float:
-    """Variance of an estimate with these influence values, as `spread` has it."""
+    """Variance of an estimate with these influence values, as in `spread`."""
     if clusters is None or active is None:
         return float(influence @ influence)
     sums = np.bincount(clusters, weights=influence)
@@ -60,22 +61,22 @@ def variance(influence: FloatArray, clusters: IntArray | None, active: int | Non
 
 
 def holding(clusters: IntArray, rows: BoolArray) -> int:
-    """How many clusters hold some of these rows."""
+    """How many clusters have some of these rows."""
     return int(np.count_nonzero(np.bincount(clusters[rows])))
 
 
 def active_clusters(sample: Sample) -> int | None:
-    """Clusters that hold labelled rows, or test rows where those are fewer; None without any."""
+    """Clusters with labelled rows, or with test rows if those are fewer; None without clusters."""
     if sample.clusters is None:
         return None
     return min(holding(sample.clusters, rows) for rows in (sample.labelled, sample.test))
 
 
 def few_clusters(active: int | None) -> tuple[str, ...]:
-    """A warning when the clusters are too few for Student's approximation."""
+    """A warning if there are too few clusters for Student's approximation."""
     if active is None or active >= 20:
         return ()
     return (
-        "fewer than 20 clusters hold labels, or test rows: the interval is approximate; label rows "
+        "fewer than 20 clusters have labels, or test rows: the interval is approximate; label rows "
         "of more clusters",
     )

@@ -1,7 +1,7 @@
-"""Several judges in one prediction: a ridge logit of the human label, fitted without the row's own.
+"""Several judges in one prediction: a cross-fitted ridge logit of the human label.
 
-Each row is predicted by a fit that saw no label of its question, so that predictions on labelled
-and on unlabelled rows have the same law and their difference can correct a mean.
+Each row is predicted by a fit without the labels of its question. Predictions on labelled and on
+unlabelled rows therefore have the same distribution, and their difference can correct a mean.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from scipy.special import expit
 from adjudge._validation import BoolArray, FloatArray, IntArray
 
 FOLDS = 5
-#: Of the squared weights of columns scaled to a root mean square of 1; the sum of log losses is not
-#: divided by the rows. Between 3 and 30 widths differ by 1 % (examples/rates.py).
+#: On the squared weights of columns scaled to a root mean square of 1; the sum of log losses is not
+#: divided by the number of rows. Between 3 and 30, widths differ by 1 % (examples/rates.py).
 PENALTY = 10.0
 _STEPS = 25
 
@@ -21,11 +21,11 @@ _STEPS = 25
 def make_columns(
     verdicts: FloatArray, groups: IntArray, size: int, questions: IntArray | None
 ) -> FloatArray:
-    """What the prediction is made from, centred and scaled, after a column of ones.
+    """The columns of the prediction, centred and scaled, after a column of ones.
 
-    The verdict of every judge; the group; group x the first judge's verdict (it may be more lenient
-    with one model); and, where rows share questions, each judge's mean verdict on the other groups'
-    answers to the question, which says how hard it is.
+    They are: the verdict of every judge; the group; group x the first judge's verdict (it can be
+    more lenient with one model); and, if rows share questions, each judge's mean verdict on the
+    other groups' answers to the question, which measures how hard it is.
 
     >>> make_columns(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([0, 1]), 2, None).shape
     (2, 7)
@@ -47,7 +47,7 @@ def make_columns(
 def _others_on_question(
     verdicts: FloatArray, groups: IntArray, size: int, questions: IntArray
 ) -> FloatArray:
-    """Each judge's mean verdict on the question's rows of other groups; overall where none."""
+    """Each judge's mean verdict on the question's rows of other groups, or overall."""
     count = int(questions.max()) + 1
     cells = questions * size + groups
 
@@ -88,14 +88,14 @@ def ridge_logit(columns: FloatArray, labels: FloatArray) -> FloatArray:
     (True, True)
     """
     penalty = np.full(columns.shape[1], PENALTY)
-    penalty[0] = 1e-3  # keeps the fit finite where all labels are alike
+    penalty[0] = 1e-3  # keeps the fit finite if all labels are equal
     weights = np.zeros(columns.shape[1])
     for _ in range(_STEPS):
         p = expit(columns @ weights)
         slope = columns.T @ (labels - p) - penalty * weights
         curve = (columns * (p * (1 - p))[:, None]).T @ columns + np.diag(penalty)
         step = np.linalg.solve(curve, slope)
-        # Far from the solution a whole step can overshoot; a log odds moves by 4 at most.
+        # Far from the solution a full step can overshoot; log odds change by at most 4.
         weights = weights + step * min(1.0, 4.0 / float(np.abs(columns @ step).max(initial=1e-12)))
         if float(np.abs(step).max()) < 1e-8:
             break

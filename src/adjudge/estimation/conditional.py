@@ -1,4 +1,4 @@
-"""(iv) What people say given the verdict, weighted by how often the judge gives it."""
+"""(iv) The human rate given the verdict, weighted by how often the judge gives that verdict."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from adjudge.estimation.sample import Sample
 def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """theta = p r1 + (1 - p) r0, r_v the human rate among labelled rows of verdict v (row iv).
 
-    The one estimator of Table 1 that can use labels picked by verdict as they are: picking by
-    verdict changes how many labels each r_v rests on, not what it means. Where the sampling
-    probability varies within a verdict, r_v is weighted by its inverse. Biased under label shift:
-    the human rate given a verdict moves with the class shares. Where the labels are known to be a
-    random sample, p is the judge's rate on all rows, labelled ones too: else the interval would
-    widen again as labels leave fewer test rows.
+    Only this estimator of Table 1 can use labels picked by verdict without weights: selection by
+    verdict changes the number of labels of each r_v, not its expectation. If the sampling
+    probability varies within a verdict, r_v is weighted by its inverse. Biased under label shift,
+    because the human rate given a verdict changes with the class shares. If the labels are known to
+    be a random sample, p is the judge's rate on all rows, including labelled ones. Otherwise the
+    interval would widen again as labels leave fewer test rows.
 
     The interval adds one success and one failure to each r_v and z^2/2 of each to p, as Eq. 7 does
-    for the corrected rate, so that r_v = 1 does not pass for certainty.
+    for the corrected rate, so that r_v = 1 is not treated as certain.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([1, 1, 0, 0, 1, 1, 1, 0], [1, 1, 0, 0] + [None] * 4)
@@ -35,15 +35,15 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     if sample.scale != "binary":
         return refusal("this method needs verdicts of 0 and 1, not probabilities")
     if sample.n == 0:
-        return refusal("every row has a human label: take the human rate (method human-only)")
+        return refusal("every row has a human label: use the human rate (method human-only)")
     x = sample.judge
     judged = sample.test | sample.labelled if sample.random else sample.test
     p, n = float(x[judged].mean()), int(judged.sum())
     weights = _weights(sample)
     if weights is None:
         return refusal(
-            "some labelled rows were picked with unequal probabilities within a verdict and others "
-            "have none; give a sampling probability for every labelled row"
+            "some labelled rows were picked with unequal probabilities within a verdict and "
+            "others have none; give a sampling probability for every labelled row"
         )
     parts = []
     for verdict, share in ((1, p), (0, 1 - p)):
@@ -52,8 +52,8 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
             seen = float((x[sample.test] == verdict).mean())
             return refusal(
                 f"the judge says {verdict} on {percent(seen, 0)} of the test rows, but no row of "
-                f"that verdict has a human label; label some rows of verdict {verdict}, drawn at "
-                "random"
+                "that verdict has a human label; label a random sample of rows of verdict "
+                f"{verdict}"
             )
         parts.append(_verdict_rate(sample, weights, rows))
     (r1, part1, size1), (r0, part0, size0) = parts
@@ -65,7 +65,7 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     warnings: tuple[str, ...] = ()
     if min(size for size, share in ((size1, p), (size0, 1 - p)) if share > 0) < 10:
         warnings = (
-            "fewer than 10 labels behind one verdict: the interval is approximate; label more rows "
+            "fewer than 10 labels for one verdict: the interval is approximate; label more rows "
             "of that verdict",
         )
     return widen(
@@ -101,7 +101,7 @@ def adjust(
 
 
 def _weights(sample: Sample) -> FloatArray | None:
-    """Weights of labelled rows; None when they vary within a verdict and some are unknown."""
+    """Weights of labelled rows; None if they vary within a verdict and some are unknown."""
     if sample.weights is None:
         return np.ones_like(sample.judge)
     weights = sample.weights.copy()
@@ -111,7 +111,7 @@ def _weights(sample: Sample) -> FloatArray | None:
         known = weights[rows & ~unknown]
         if unknown.any() and len(np.unique(known)) > 1:
             return None
-        # A plain random label among labels of one probability within the verdict counts like them.
+        # A random label among labels of one probability within the verdict counts like them.
         weights[unknown] = known[0] if known.size else 1.0
     return weights
 
@@ -119,7 +119,7 @@ def _weights(sample: Sample) -> FloatArray | None:
 def _verdict_rate(
     sample: Sample, weights: FloatArray, rows: BoolArray
 ) -> tuple[float, FloatArray, float]:
-    """Weighted human rate of these rows, its influence, and the size of an equal plain sample."""
+    """Weighted human rate of these rows, its influence, and the equivalent unweighted size."""
     part = np.zeros_like(sample.judge)
     if not rows.any():
         return 0.0, part, 0.0

@@ -15,7 +15,7 @@ Share = tuple[float | None, float | None, float | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """All that the 0/1 case needs: p = k/n, q1 = c1/m1 (sensitivity), q0 = c0/m0 (specificity).
+    """All counts of the 0/1 case: p = k/n, q1 = c1/m1 (sensitivity), q0 = c0/m0 (specificity).
 
     >>> c = Counts(k=550, n=1000, c0=70, m0=100, c1=90, m1=100)
     >>> c.p, c.q0, c.q1, c.informative
@@ -37,7 +37,7 @@ class Counts:
 
     @property
     def p(self) -> float:
-        """Share of test rows the judge calls 1 (Eq. 2)."""
+        """Share of test rows that the judge calls 1 (Eq. 2)."""
         return self.k / self.n
 
     @property
@@ -52,12 +52,12 @@ class Counts:
 
     @property
     def informative(self) -> bool:
-        """q0 + q1 > 1, compared in whole numbers so that rounding cannot decide it."""
+        """q0 + q1 > 1, compared in integers so that rounding cannot decide it."""
         return self.c0 * self.m1 + self.c1 * self.m0 > self.m0 * self.m1
 
     @property
     def informative_adjusted(self) -> bool:
-        """The same of the adjusted shares of Eq. 7, (c + 1)/(m + 2)."""
+        """The same for the adjusted shares of Eq. 7, (c + 1)/(m + 2)."""
         m0, m1 = self.m0 + 2, self.m1 + 2
         return (self.c0 + 1) * m1 + (self.c1 + 1) * m0 > m0 * m1
 
@@ -76,7 +76,7 @@ def counts_of(sample: Sample) -> Counts:
 
 
 def exact_share(successes: int, n: int, confidence_level: float) -> Share:
-    """A share with its Clopper-Pearson interval; three None when there are no rows."""
+    """A share with its Clopper-Pearson interval; three None if there are no rows."""
     if n == 0:
         return None, None, None
     low, high = binomial_interval(successes, n, confidence_level)
@@ -84,11 +84,11 @@ def exact_share(successes: int, n: int, confidence_level: float) -> Share:
 
 
 def missing(sample: Sample) -> str | None:
-    """What the correction lacks altogether: test rows, or labels of one class."""
+    """What is missing for a correction: test rows, or labels of one class."""
     if sample.n == 0:
         return (
             "every row has a human label, so nothing is left to correct; "
-            "take the human rate itself (method human-only)"
+            "use the human rate (method human-only)"
         )
     absent = [str(z) for z, rows in ((1, sample.positive), (0, sample.negative)) if not rows.any()]
     if len(absent) == 2:

@@ -1,4 +1,4 @@
-"""The front door: `estimate` takes a table or arrays and returns the rate to report."""
+"""The entry point: `estimate` takes a table or arrays and returns the rate to report."""
 
 from __future__ import annotations
 
@@ -63,52 +63,52 @@ def estimate(
     labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> AnyEstimate:
-    """The rate people would give, from the judge's verdicts and some human labels.
+    """The rate that people would give, from the judge's verdicts and some human labels.
 
     Rows with a human label calibrate, rows without one are the test set. `data` is a path, a
-    polars or pandas frame, a dict of columns, or what `prepare_grades` made of one; or give the
-    arrays `judge` and `human` (None or NaN where there is no label). Verdicts can be 0/1,
+    polars or pandas frame, a dict of columns, or the result of `prepare_grades`. Or give the
+    arrays `judge` and `human` (None or NaN if there is no label). Verdicts can be 0/1,
     probabilities, or class names.
 
     Args:
         data: Table with `judge_column` and `human_column`; `sampled_by` and
-            `sampling_probability` are used where present.
-        judge: Verdicts or probabilities, when there is no table.
-        human: Labels, when there is no table.
+            `sampling_probability` are used if present.
+        judge: Verdicts or probabilities, if there is no table.
+        human: Labels, if there is no table.
         judges: Names of two or more judges whose verdicts together predict the human label: columns
             of the table, or names in its column `judge_name` (`judge`) with a row per id and judge.
-            Needs labels that are a random sample, 50 a group; approximate.
-        share: With `judges`: a second interval for each group that borrows from the others.
+            Needs labels that are a random sample, 50 per group; approximate.
+        share: With `judges`: a second interval for each group that uses the other groups' rates.
         labels: A second table with labels by id; they replace those in `data`.
         by: Column (or array) of groups: one estimate each, with its own confusion matrix.
         pool: With `by`: one confusion matrix for all groups. Almost always a mistake.
         compare: With `by`: two group names; the corrected difference, paired by `cluster`.
-        cluster: Column (or array) of rows that belong together; a row without one belongs to no
-            other. Without it prompt_id, where it repeats within a group; "none": all rows are
+        cluster: Column (or array) of clusters, rows that belong together; a row without a value is
+            a cluster of one. Default: prompt_id, if it repeats within a group. "none": all rows are
             independent.
         strata: Column (or array): a confusion matrix per stratum, combined.
-        sampling_probability: Array, where labels were picked with unequal probabilities.
+        sampling_probability: Array, if labels were picked with unequal probabilities.
         method: auto, misclassification, ppi++, conditional, difference, human-only or naive.
         interval: wald (Eq. 6) or profile (for weak judges and few labels).
-        labels_are_random: Declare the labels a random sample of the test rows; labels whose
-            `sampled_by` says random are one without it. auto then takes conditional for 0/1
-            verdicts and ppi++ for probabilities. Nothing is ever tested to decide this.
+        labels_are_random: Declare that the labels are a random sample of the test rows. Labels with
+            `sampled_by` = random need no declaration. auto then uses conditional for 0/1 verdicts
+            and ppi++ for probabilities. No test decides this.
         confidence_level: Of all intervals.
-        judge_column: The verdicts' column.
-        human_column: The labels' column.
-        positive: For labels in words: the one that counts as 1. Verdicts can be in the same words,
-            or probabilities of that one.
-        model_labels: Use labels that a model made (`labelled_by`); refused otherwise, and stated in
-            the result's assumptions.
-        columns: Our names of columns to the file's, e.g. {"judge": "llm_says"}; the usual names are
-            known without.
+        judge_column: The column of verdicts.
+        human_column: The column of labels.
+        positive: For labels that are words: the one that counts as 1. Verdicts can be the same
+            words, or probabilities of that one.
+        model_labels: Use labels that a model made (`labelled_by`). They are refused otherwise. The
+            result's assumptions state it.
+        columns: Our column names to those of the file, e.g. {"judge": "llm_says"}. Common names are
+            recognised without it.
         labels_as: What words in the columns of verdicts and labels mean, e.g. {"ok": "1"}.
         seed: Seed of the profile interval and of the permutation test under `pool`.
 
     Returns:
         Estimate; GroupedEstimate with `by`; RateDifference with `compare`; ClassEstimate for
-        classes; PanelEstimate with `judges`. Where no honest number exists the result says why
-        instead.
+        classes; PanelEstimate with `judges`. If no valid number exists, the result gives the
+        reason instead.
 
     >>> result = estimate(judge=[1] * 60 + [0] * 40 + [1, 1, 1, 0] * 9 + [0, 0, 0, 1] * 9,
     ...                   human=[None] * 100 + [1] * 36 + [0] * 36)
@@ -130,12 +130,12 @@ def estimate(
         }
         for option, given in one_judge_only.items():
             if given:
-                raise ArgumentError(option, "given", "is for one judge: leave it or judges out")
+                raise ArgumentError(option, "given", "is for one judge: leave out it or judges")
         for option, column in (("by", by), ("cluster", cluster)):
             if column is not None and not isinstance(column, str):
                 raise ArgumentError(option, "an array", "name a column of the table")
         if isinstance(data, Grades):
-            raise ArgumentError("data", "prepared grades", "give the table: judges are in it")
+            raise ArgumentError("data", "prepared grades", "give the table that has the judges")
         panel = prepare_panel(
             data,
             judges,
@@ -158,7 +158,7 @@ def estimate(
         )
     own = {judge_column, human_column} - {"judge", "human"}
     named = (by, cluster, strata, *own, *(columns or {}).values())
-    # Labels of another file can join by texts.
+    # Labels of another file can be matched by text.
     needs = Needs(("binary", "grades"), named, texts=labels is not None)
     rows = prepare_grades(
         narrow(data, needs),
@@ -177,9 +177,9 @@ def estimate(
         labels_as=labels_as,
     )
     if compare is not None and rows.by is None:
-        raise ArgumentError("compare", compare, "name the column of the two: --by model (by=)")
+        raise ArgumentError("compare", compare, "name the column of the groups: --by model (by=)")
     if pool and rows.by is None:
-        raise ArgumentError("pool", pool, "pools over groups: name their column: --by model (by=)")
+        raise ArgumentError("pool", pool, "needs groups: name their column with --by model (by=)")
     if rows.scale == "classes":
         check_classes(rows, method, interval, compare)
     sample = sample_of(rows)
@@ -221,7 +221,7 @@ def estimate(
 
 
 def _mixed_models(rows: Grades) -> tuple[str, ...]:
-    """A warning where models are mixed whose rows the judge may treat differently."""
+    """A warning if the rows mix models that the judge can treat differently."""
     if "model" not in rows.frame.columns:
         return ()
     models = rows.frame.get_column("model").n_unique()

@@ -1,7 +1,7 @@
 """Several groups: a rate for each, one confusion matrix for all of them, or the difference of two.
 
-For a difference, influence values of both rates are subtracted row by row and summed per cluster:
-prompts that are hard for both, and calibration rows that serve both, cancel with their proper sign.
+For a difference, influence values of both rates are subtracted row by row and summed per cluster.
+Prompts that are hard for both, and calibration rows used for both, then cancel with the right sign.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from adjudge.results.estimation import GroupedEstimate, RateDifference
 from adjudge.rows.grades import Grades
 
 POOLING = (
-    "one confusion matrix for all groups is right only if the judge errs alike on each of them; "
-    "where it does not, the interval misses the truth however many rows there are (measured on "
+    "one confusion matrix for all groups is correct only if the judge has the same error rates on "
+    "each of them; otherwise the interval misses the truth even with many rows (measured on "
     "trivia answers of eight models: a 95 % interval covered 40 % for one of them). Calibrate per "
-    "group unless you know better"
+    "group unless you have a reason not to"
 )
 
 
@@ -63,7 +63,7 @@ def _group_sample(sample: Sample, rows: Grades, code: int, pool: bool) -> Sample
 def _check_pooling(
     rows: Grades, sample: Sample, request: Request
 ) -> tuple[tuple[str, ...], float | None]:
-    """The warning about pooling, and the p-value for a judge that errs alike on all groups."""
+    """The warning about pooling, and the p-value for equal judge errors on all groups."""
     if rows.groups is None or len(rows.group_names) < 2:
         return (), None
     p_value = judge_differs(sample, rows.groups, len(rows.group_names), generator(request.seed))
@@ -78,9 +78,9 @@ def judge_differs(
 ) -> float | None:
     """Permutation p-value for "sensitivity and specificity are the same in every group".
 
-    Pearson's statistic of verdict by group, summed over the two human classes; groups are permuted
+    Pearson's statistic of verdict by group, summed over the two human classes. Groups are permuted
     within a class, so the false-alarm rate is exact. With few labels per group the test has little
-    power: a large p-value is no licence to pool. None when no class has labels in two groups, and
+    power: a large p-value does not justify pooling. None if no class has labels in two groups, and
     for probabilities and labels that are shares.
     """
     if sample.scale != "binary" or sample.graded:
@@ -114,7 +114,7 @@ def estimate_difference(
     """The corrected rate of the first group minus that of the second."""
     if request.interval == "profile":
         raise ArgumentError(
-            "interval", request.interval, "has no version for a difference; use wald"
+            "interval", request.interval, "is not available for a difference; use wald"
         )
     for name in compare:
         if name not in rows.group_names:
@@ -144,11 +144,11 @@ def estimate_difference(
     ]
     if sample.clusters is None:
         warnings.append(
-            "no cluster column: rows of the two are taken as independent; name the prompt's column "
-            "to pair them: --cluster prompt_id (cluster=)"
+            "no cluster column: rows of the two groups are treated as independent; name the "
+            "prompt's column to pair them: --cluster prompt_id (cluster=)"
         )
     elif shared == 0:
-        warnings.append("no cluster holds rows of both: nothing is paired")
+        warnings.append("no cluster has rows of both: nothing is paired")
     return RateDifference(
         a=compare[0],
         b=compare[1],
@@ -172,9 +172,9 @@ def estimate_difference(
 
 
 def _people_alone(rows: Grades, sample: Sample, request: Request, codes: list[int]) -> Difference:
-    """The difference that the labels give without the judge."""
+    """The difference from the labels alone, without the judge."""
     if sample.planned:
-        return Difference(reason="labels were picked by plan")
+        return Difference(reason="labels were picked by a plan")
     parts = [_group_sample(sample, rows, code, pool=False) for code in codes]
     a, b = (run(part, "human-only", confidence_level=request.confidence_level)[0] for part in parts)
     both = replace(parts[0], labelled=parts[0].labelled | parts[1].labelled)
@@ -189,7 +189,7 @@ def _shared_clusters(rows: Grades, sample: Sample, codes: list[int]) -> tuple[in
 
 
 class Difference(NamedTuple):
-    """theta_A - theta_B with its interval in [-1, 1], or the reason there is none.
+    """theta_A - theta_B with its interval in [-1, 1], or the reason why there is none.
 
     The fields are those of `RateDifference`.
     """
@@ -205,13 +205,13 @@ class Difference(NamedTuple):
 def paired_difference(
     a: Outcome, b: Outcome, sample: Sample, *, names: tuple[str, str] = ("the first", "the second")
 ) -> Difference:
-    """Difference of two outcomes on one set of rows (their `influence` arrays line up with it).
+    """Difference of two outcomes on one set of rows (their `influence` arrays match these rows).
 
     Var(A - B) = sum over clusters of (S_A - S_B)^2. Its ratio to Var(A) + Var(B) scales the two
-    half-lengths, half^2 = (half_A^2 + half_B^2) Var(A-B) / (Var(A) + Var(B)), so that the care each
-    interval takes with small samples is kept. Without clusters rows are independent and only
-    calibration rows that serve both models are shared. A normal (with clusters Student) interval:
-    with few labels per model it is approximate, as are its two parts.
+    half-lengths, half^2 = (half_A^2 + half_B^2) Var(A-B) / (Var(A) + Var(B)), so that each
+    interval's adjustment for small samples is kept. Without clusters, rows are independent and only
+    calibration rows used for both models are shared. The interval is normal (with clusters:
+    Student's). With few labels per model it is approximate, as are its two parts.
     """
     for name, one in zip(names, (a, b), strict=True):
         if one.estimate is None:
@@ -241,7 +241,7 @@ def paired_difference(
     low, high = clip(centre - half, -1, 1), clip(centre + half, -1, 1)
     if low == -1 and high == 1:
         return Difference(
-            reason="the interval is the whole of [-1, 1]: every difference is compatible with "
+            reason="the interval is all of [-1, 1]: every difference is compatible with "
             "these labels; label more rows, or use another judge"
         )
     return Difference(

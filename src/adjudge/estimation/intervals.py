@@ -1,4 +1,4 @@
-"""Every rate of a result with its interval, whatever kind of result it is: for gates."""
+"""Every rate of a result with its interval, for any kind of result; used by gates."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from adjudge.results.panel import PanelEstimate, PanelRate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateInterval:
-    """One rate or difference; where it has no estimate, no interval either, `reason` says why.
+    """One rate or difference; `reason` explains a missing estimate or interval.
 
-    `naive` is what the judge alone says, where there is one judge.
+    `naive` is the judge's own rate, if there is one judge.
     """
 
     name: str | None
@@ -31,7 +31,7 @@ class RateInterval:
 
 
 def intervals_of(result: AnyEstimate) -> list[RateInterval]:
-    """One for each group, or class, or the one there is.
+    """One for each group or class, or a single one.
 
     >>> from adjudge.estimation import estimate
     >>> rows = {"judge": [1, 0] * 40, "human": [1, 0, None, None] * 20, "model": ["x"] * 80}

@@ -1,4 +1,4 @@
-"""Do the labelled rows look like the test rows? And which estimators does that rule out?"""
+"""Do the labelled rows look like the test rows? Which estimators does the answer rule out?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adjudge.estimation.clusters import active_clusters, variance
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import LabelShift
 
-#: What must assume that labelled rows are a random sample of the test rows.
+#: The methods that need labelled rows to be a random sample of the test rows.
 NEEDS_RANDOM_LABELS = ("human-only", "difference", "conditional", "ppi++")
 LEVEL = 0.05
 
@@ -20,13 +20,14 @@ LEVEL = 0.05
 def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
     """Compare the judge's rate on labelled rows with its rate on test rows.
 
-    If the labels are a random sample, both have the same expectation. Fisher's exact test for 0/1
-    verdicts, Welch's test for probabilities, a cluster-robust test where there are clusters; false
-    alarms at most 5 % (exact) or about 5 %. A small p-value rules out human-only, difference,
-    conditional and ppi++; misclassification does not need it. A large one proves nothing: with few
-    labels, or where the judge's rate stays the same, a shift is not detected. It never decides the
-    method by itself. None when labels were picked by plan (the verdicts then differ by design), or
-    when either side is empty. Several groups are checked at `level` / groups each.
+    If the labels are a random sample, both have the same expectation. The test is Fisher's exact
+    test for 0/1 verdicts, Welch's test for probabilities, and a cluster-robust test with clusters.
+    The false-alarm rate is at most 5 % (exact) or about 5 %. A small p-value rules out human-only,
+    difference, conditional and ppi++; misclassification does not need the assumption. A large
+    p-value proves nothing: with few labels, or if the judge's rate stays the same, a shift is not
+    detected. The test never chooses the method. None if labels were picked by a plan (the
+    verdicts then differ by design), or if either side is empty. Several groups are checked at
+    `level` / groups each.
     """
     if sample.planned or sample.n == 0 or sample.m == 0:
         return None
@@ -51,8 +52,8 @@ def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
         )
     else:
         text = (
-            f"{shown} (p = {p_value:.2g}): no sign of a shift, which does not prove that there is "
-            "none; nothing is ruled out"
+            f"{shown} (p = {p_value:.2g}): no shift detected, which does not prove that there is "
+            "none; no method is ruled out"
         )
     return LabelShift(
         judge_rate_calibration=float(labelled.mean()),

@@ -1,4 +1,4 @@
-"""The likelihood of a rate: its best fit, and what fixing it costs, for many data sets at once.
+"""The likelihood of a rate: the best fit, and the loss from fixing the rate, vectorised.
 
 k ~ Bin(n, theta q1 + (1-theta)(1-q0)), c1 ~ Bin(m1, q1), c0 ~ Bin(m0, q0).
 """
@@ -15,7 +15,7 @@ from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.estimation.counts import Counts
 
 _TINY = 1e-300
-#: Steps after which a fit has converged.
+#: The number of steps after which a fit has converged.
 _STEPS = 60
 
 
@@ -35,7 +35,7 @@ class Tallies(NamedTuple):
         return cls(k, counts.n, c0, counts.m0, c1, counts.m1)
 
     def lost_by_fit(self, q0: FloatArray, q1: FloatArray, p: FloatArray) -> FloatArray:
-        """Twice the log-likelihood lost by a whole fit against the shares as counted."""
+        """Twice the log-likelihood that a complete fit loses against the observed shares."""
         logs = _x_log_x(int(max(self.n, self.m0, self.m1)))
         lost = np.zeros(self.k.shape)
         k, n, c0, m0, c1, m1 = self
@@ -43,7 +43,7 @@ class Tallies(NamedTuple):
             whole = hits.astype(np.int64)
             misses = size - hits
             lost += logs[whole] + logs[int(size) - whole] - logs[int(size)]
-            # A share of 0 or 1 comes with no hits or no misses.
+            # A share of 0 or 1 has no hits or no misses.
             lost -= hits * np.log(np.maximum(share, _TINY))
             lost -= misses * np.log(np.maximum(1 - share, _TINY))
         return 2 * lost
@@ -64,7 +64,7 @@ Fit = tuple[FloatArray, FloatArray, FloatArray]
 
 
 def likelihood_ratio(theta: float | FloatArray, data: Tallies) -> FloatArray:
-    """Twice the log-likelihood lost by fixing the rate at `theta`, rates kept within [0, 1]."""
+    """Twice the log-likelihood lost by fixing the rate at `theta`, with rates within [0, 1]."""
     return lost_by(data, *best_fit(theta, data))
 
 
@@ -76,7 +76,7 @@ def lost_by(data: Tallies, q0: FloatArray, q1: FloatArray, p: FloatArray) -> Flo
 def best_fit(theta: float | FloatArray, data: Tallies) -> Fit:
     """Maximum-likelihood q0, q1 and p = theta q1 + (1-theta)(1-q0) for a fixed rate.
 
-    Elements that have converged leave the loop.
+    Converged elements leave the loop.
     """
     size = len(data.k)
     rate = np.broadcast_to(theta, size)
@@ -96,9 +96,10 @@ def best_fit(theta: float | FloatArray, data: Tallies) -> Fit:
 def loses(theta: FloatArray, data: Tallies, enough: FloatArray) -> BoolArray:
     """Whether the likelihood ratio of each rate is at least `enough`.
 
-    On the way to the best fit the ratio lies between two bounds: no fit with the rate does better
-    than the best one, and by duality none does better than the three shares apart, paying `slope`
-    for every bit by which they miss the rate. An element leaves the loop when one of them decides.
+    On the way to the best fit, the ratio lies between two bounds. No fit with this rate is better
+    than the best fit. By duality, none is better than the three shares fitted separately, with a
+    price `slope` per unit by which they miss the rate. An element leaves the loop when a bound
+    decides it.
     """
     decided = np.zeros(len(data.k), dtype=bool)
     search, active, top = _Search.begin(theta, data), np.arange(len(decided)), _top(data)
@@ -117,7 +118,7 @@ def loses(theta: FloatArray, data: Tallies, enough: FloatArray) -> BoolArray:
 
 
 class _Step(NamedTuple):
-    """Best q0 and q1 for the slope at p, by how much they miss p, and where to go from there."""
+    """Best q0 and q1 for the slope at p, by how much they miss p, and the next p."""
 
     q0: FloatArray
     q1: FloatArray
@@ -132,8 +133,9 @@ class _Search(NamedTuple):
     """The search for the best p of each element, inside its bracket.
 
     The log-likelihood is concave. With s = k/p - (n-k)/(1-p), its slope in p, each class solves a
-    quadratic, c/q - (m-c)/(1-q) + t = 0 with t = theta s or -(1-theta) s, and what remains is one
-    decreasing equation in p: Newton's step where it stays inside the bracket, else bisection.
+    quadratic, c/q - (m-c)/(1-q) + t = 0 with t = theta s or -(1-theta) s. What remains is one
+    decreasing equation in p, solved by Newton's step if it stays inside the bracket, else by
+    bisection.
     """
 
     theta: FloatArray
@@ -167,7 +169,7 @@ class _Search(NamedTuple):
         return _Step(q0, q1, slope, gap, moved, low, high)
 
     def move(self, at: _Step, rows: BoolArray) -> _Search:
-        """These elements only, a step further."""
+        """One more step for these elements only."""
         data, moved = self.data.select(rows), at.moved[rows]
         return _Search(self.theta[rows], data, moved, at.low[rows], at.high[rows])
 
@@ -184,10 +186,11 @@ def _class_fit(t: FloatArray, c: FloatArray, m: float) -> tuple[FloatArray, Floa
 
 
 def _top(data: Tallies) -> FloatArray:
-    """The log-likelihood at its highest with the rate anywhere in [0, 1].
+    """The maximum of the log-likelihood over all rates in [0, 1].
 
-    The saturated fit where its rate lies inside, else the better of the two ends, which are
-    closed: at rate 0 test rows and class 0 share one share, at rate 1 test rows and class 1.
+    This is the saturated fit if its rate lies inside, else the better of the two ends, which have a
+    closed form: at rate 0, test rows and class 0 have the same share; at rate 1, test rows and
+    class 1.
     """
     k, n, c0, m0, c1, m1 = data
     p, q0, q1 = k / n, c0 / m0, c1 / m1
@@ -214,6 +217,6 @@ def _classes_loglik(data: Tallies, q0: FloatArray, q1: FloatArray) -> FloatArray
 
 @lru_cache(maxsize=2)
 def _x_log_x(most: int) -> FloatArray:
-    """x log x for the whole numbers from 0 to `most`."""
+    """x log x for the integers from 0 to `most`."""
     whole = np.arange(most + 1.0)
     return np.asarray(xlogy(whole, whole))

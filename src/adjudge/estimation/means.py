@@ -1,4 +1,4 @@
-"""The correction with means in place of shares: probabilities, and labels picked by plan.
+"""The correction with means instead of shares: probabilities, and labels picked by a plan.
 
 With x the judge's 0/1 or probability, mu_z its mean among rows people call z, J = mu1 - mu0:
 theta = (mean x - mu0) / J, and to first order its error is the sum over rows of
@@ -7,8 +7,8 @@ theta = (mean x - mu0) / J, and to first order its error is the sum over rows of
       - (1 - theta) w_i (x_i - mu0)/W0  on labelled rows of class 0
       - theta       w_i (x_i - mu1)/W1  on labelled rows of class 1 ] / J,
 
-w the inverse sampling probabilities (1 when labels are a plain sample), W their sums. Squared and
-summed over independent rows that is Eq. 9; summed within clusters first it allows for them.
+w the inverse sampling probabilities (1 if labels are a simple random sample), W their sums. Squared
+and summed over independent rows this is Eq. 9; summed within clusters first, it allows for them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Correction(NamedTuple):
 def correct_means(sample: Sample) -> Correction:
     """Rate and influence values of a sample that has test rows and labels of both classes.
 
-    With J <= 0 rate and influence are zero and mean nothing: look at `edge` first.
+    With J <= 0, rate and influence are zero and have no meaning: check `edge` first.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([1, 1, 0, 0, 1, 0], [1, 1, 0, 0, None, None])
@@ -71,9 +71,9 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
 
     Delta method with sample variances s^2 (divided by size - 1):
     [s_test^2/n + (1-theta)^2 s_0^2/m0 + theta^2 s_1^2/m1] / (mu1 - mu0)^2. The probabilities need
-    not be calibrated. With 0/1 values this is Eq. 5 and, up to size/(size-1), Eq. 9. A normal
-    interval: it needs some 30 labels a class and a gap mu1 - mu0 well above its own noise. Eq. 6
-    to 8, exact intervals, profile and conditional are for 0/1 only.
+    not be calibrated. With 0/1 values this is Eq. 5 and, up to size/(size-1), Eq. 9. The interval
+    is normal: it needs about 30 labels per class and a gap mu1 - mu0 well above its own noise.
+    Eq. 6 to 8, exact intervals, profile and conditional are only for 0/1.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([0.9, 0.7, 0.3, 0.1, 0.5, 0.5], [1, 1, 0, 0, None, None])
@@ -95,7 +95,7 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     if fit.edge <= 0:
         return refusal(
             f"the judge's mean probability is {fit.mu1:.3f} where people say 1 and {fit.mu0:.3f} "
-            "where they say 0: it does not tell the classes apart the right way round; use the "
+            "where they say 0: it does not separate the classes in the right direction; use the "
             "human labels alone (method human-only), or another judge"
         )
     x = sample.judge
@@ -107,12 +107,12 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     if fit.edge < 3 * math.sqrt(v0 + v1):
         warnings += (
             "the gap between the classes' mean probabilities is within three standard errors of "
-            "zero: the interval can cover less than it says; label more rows",
+            "zero: coverage can be below the stated level; label more rows",
         )
     if min(sizes.values()) < 30:
         warnings += (
             "fewer than 30 labels in one class: the normal interval is approximate; label more "
-            "rows, or turn the probabilities into verdicts of 0 and 1 and take --interval profile",
+            "rows, or turn the probabilities into verdicts of 0 and 1 and use --interval profile",
         )
     return _around_itself(sample, fit, math.sqrt(variance), confidence_level, warnings)
 
@@ -125,7 +125,7 @@ def _around_itself(
     warnings: tuple[str, ...],
 ) -> Outcome:
     """The corrected rate as the centre of its own interval."""
-    # A judge without any spread in its errors or verdicts would pass for certainty.
+    # Otherwise a judge whose errors or verdicts do not vary would be treated as certain.
     floor = variance_floor(fit.theta, min(sample.n, sample.m))
     return widen(
         sample, fit.theta, fit.influence, confidence_level, se=se, floor=floor, warnings=warnings
@@ -135,11 +135,11 @@ def _around_itself(
 def weighted_misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """Eq. 5 with q1 = sum w x z / sum w z and q0 alike, w = 1 / sampling probability.
 
-    Rows picked by verdict and used as if random bias both: measured, an estimate of -0.02 where
-    the truth was 0.5. Weights undo it. The standard error comes from the influence values, so the
-    double role of planned rows (they test and calibrate) is in it. It treats rows as drawn one by
-    one: for a fixed number per verdict it is too wide rather than too narrow. A normal interval:
-    with fewer than about 20 labels in a class it is approximate.
+    Rows picked by verdict and treated as random bias both: measured, an estimate of -0.02 for a
+    truth of 0.5. Weights correct this. The standard error comes from the influence values, so it
+    includes the double role of planned rows (they test and calibrate). It treats rows as sampled
+    independently: for a fixed number per verdict it is too wide rather than too narrow. The
+    interval is normal: with fewer than about 20 labels in a class it is approximate.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([1, 1, 0, 0] * 9, [1, None, 0, 0] * 9,
@@ -153,13 +153,13 @@ def weighted_misclassification(sample: Sample, *, confidence_level: float = 0.95
     if not sample.weighted:
         return refusal(
             "some labelled rows have no sampling probability, such as labels from before the "
-            "plan; use method conditional, which needs none for labels drawn at random"
+            "plan; use method conditional, which needs none for labels sampled at random"
         )
     fit = correct_means(sample)
     if fit.edge <= 0:
         return refusal(
             f"weighted sensitivity {fit.mu1:.3f} + specificity {1 - fit.mu0:.3f} is not above 1: "
-            "on these labels the judge is no better than a coin; use method conditional, more "
+            "on these labels the judge is not better than chance; use method conditional, more "
             "labels, or another judge"
         )
     warnings: tuple[str, ...] = ()

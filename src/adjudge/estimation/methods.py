@@ -1,4 +1,4 @@
-"""The names of the estimators, which one is taken and why, and one sample through one of them."""
+"""The names of the estimators, how one is chosen, and how it is applied to a sample."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from adjudge.results.estimation import Alternative, Estimate, method_if_random
 METHODS = ("misclassification", "ppi++", "conditional", "difference", "human-only", "naive")
 CHOICES = ("auto", *METHODS)
 INTERVALS = ("wald", "profile")
-#: What is known about labels that are a random sample.
+#: How the labels were sampled, as far as it is known.
 RANDOM = ("declared", "recorded")
 #: The methods that need labels of 0 and 1: they count right and wrong verdicts.
 _NEED_CLASSES = ("misclassification", "conditional")
-#: The methods that cannot use labels picked by plan.
+#: The methods that cannot use labels picked by a plan.
 _NEED_PLAIN_LABELS = ("human-only", "difference", "ppi++")
 #: The estimators; misclassification has versions for probabilities, plans and strata.
 _ESTIMATORS: dict[str, Callable[..., Outcome]] = {
@@ -45,39 +45,39 @@ _ESTIMATORS: dict[str, Callable[..., Outcome]] = {
 #: What each estimator assumes.
 ASSUMPTIONS = {
     "naive": "the judge makes no errors, or its errors cancel at exactly this rate",
-    "human-only": "the labelled rows are a random sample of the rows the rate is about",
-    "difference": "people and judge differ by the same mean amount on labelled and on test rows, "
-    "as they do when the labelled rows are a random sample of them",
+    "human-only": "the labelled rows are a random sample of the rows that the rate is about",
+    "difference": "the mean difference between people and judge is the same on labelled and on "
+    "test rows, as it is if the labelled rows are a random sample of them",
     "conditional": "within each verdict the labelled rows are a random sample of the test rows "
     "(labels can be picked by verdict)",
     "conditional-random": "the labelled rows are a random sample of the same rows as the test rows "
-    "(the judge's rate is taken on both)",
+    "(the judge's rate is computed on both)",
     "ppi++": "the labelled rows are a random sample of the same rows as the test rows",
-    "misclassification": "the judge errs alike on labelled and on test rows of one human class "
-    "(same sensitivity and specificity); the shares of the classes may differ",
-    "soft": "the judge's probabilities have the same mean on labelled and on test rows of one "
-    "human class",
-    "weighted": "each labelled row was drawn independently with the sampling probability it "
-    "carries, and the judge errs alike on labelled and on test rows of one human class",
-    "strata": "within each stratum the judge errs alike on labelled and on test rows of one human "
-    "class; strata and class shares may differ between labelled and test rows",
-    "classes": "the judge errs alike on labelled and on test rows of one human class (same column "
-    "of the confusion matrix); the shares of the classes may differ",
+    "misclassification": "within each human class, the judge has the same error rate on labelled "
+    "and on test rows (same sensitivity and specificity); the shares of the classes can differ",
+    "soft": "within each human class, the judge's probabilities have the same mean on labelled and "
+    "on test rows",
+    "weighted": "each labelled row was sampled independently with its stated sampling probability, "
+    "and within each human class the judge has the same error rate on labelled and on test rows",
+    "strata": "within each stratum and human class, the judge has the same error rate on labelled "
+    "and on test rows; strata and class shares can differ between labelled and test rows",
+    "classes": "within each human class, the judge has the same error rates on labelled and on "
+    "test rows (same column of the confusion matrix); the shares of the classes can differ",
 }
-#: What helps where Eq. 6 falls short.
+#: What helps if Eq. 6 covers too little.
 _SHARES = (
-    "some labels are shares of people: they enter by their mean; in the counts of labels a half or "
+    "some labels are shares of people: their mean is used; in the counts of labels, one half or "
     "more is positive"
 )
-_PROFILE = "report the profile interval, which holds its level: --interval profile"
+_PROFILE = "report the profile interval, which keeps its level: --interval profile"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is asked of every sample alike: the method and why, its interval, which groups.
+    """The request that applies to every sample: the method and why, its interval, the groups.
 
-    `labels_drawn` says what is known about the labels: declared or recorded as a random sample,
-    picked by plan, or unknown. `by` names the groups' column; `pool` lets all groups share one
+    `labels_drawn` states how the labels were sampled: declared or recorded as a random sample,
+    picked by a plan, or unknown. `by` names the groups' column; `pool` lets all groups share one
     confusion matrix.
     """
 
@@ -89,17 +89,17 @@ class Request:
     by: str | None = None
     pool: bool = False
     seed: Seed = 0
-    #: What is said of labels that a model made.
+    #: The note about labels that a model made.
     makers: tuple[str, ...] = ()
 
 
 def known_seed(seed: Seed) -> int | None:
-    """The seed as a result keeps it: None for a Generator, whose state nobody knows."""
+    """The seed as a result keeps it: None for a Generator, whose state is not known."""
     return seed if isinstance(seed, int) else None
 
 
 def how_drawn(*, planned: bool, declared: bool, recorded: bool) -> str:
-    """What is known about how the labels were drawn; a plan that is recorded outdoes a word."""
+    """How the labels were sampled; a recorded plan takes precedence over a declaration."""
     if planned:
         return "plan"
     return "declared" if declared else "recorded" if recorded else "unknown"
@@ -110,9 +110,9 @@ def choose(
 ) -> tuple[str, str]:
     """The method that will be used and why.
 
-    Decided by how the labels were drawn and by what the judge says, never by a test and never by a
-    width. `matrix` names an option that asks for a confusion matrix, which only misclassification
-    has; `graded` labels are shares of people, which have means and no confusion matrix.
+    The choice depends on how the labels were sampled and on the judge's scale, never on a test or
+    on a width. `matrix` names an option that needs a confusion matrix, which only misclassification
+    has. `graded` labels are shares of people, which have means but no confusion matrix.
     """
     one_of(method, CHOICES, "method")
     planned = labels_drawn == "plan"
@@ -120,47 +120,47 @@ def choose(
         raise ArgumentError(
             "method",
             method,
-            "labels were picked by plan: only conditional, or misclassification with weighted "
+            "labels were picked by a plan: only conditional, or misclassification with weighted "
             "sensitivity and specificity, can use them",
         )
     if method != "auto":
-        return method, f"{method}, as asked"
+        return method, f"{method}, as requested"
     if matrix is not None:
-        return "misclassification", f"misclassification, which {matrix} is for"
+        return "misclassification", f"misclassification, because {matrix} needs it"
     if planned:
-        return "conditional", "conditional, because labels were picked by plan (by verdict)"
+        return "conditional", "conditional, because labels were picked by a plan (by verdict)"
     best = "ppi++" if graded else method_if_random(scale)
     says = {"binary": "0 or 1", "probability": "probabilities"}
     if labels_drawn == "unknown":
         return (
             "misclassification",
-            "misclassification, because nothing says that the labels are a random sample of the "
-            "test rows (where they are, declare it: --labels-are-random, labels_are_random=True)",
+            "misclassification, because it is not known that the labels are a random sample of the "
+            "test rows (if they are, declare it: --labels-are-random, labels_are_random=True)",
         )
     known = (
         "declared a random sample of the test rows"
         if labels_drawn == "declared"
-        else "recorded as drawn at random (sampled_by)"
+        else "recorded as sampled at random (sampled_by)"
     )
     scales = f"the judge says {says.get(scale, 'classes')}"
-    reason = "are shares of people, which have means alone" if graded else scales
+    reason = "are shares of people, which have only means" if graded else scales
     return best, f"{best}, because the labels are {known} and {reason}"
 
 
 def check_combination(sample: Sample, method: str, interval: str) -> None:
-    """Refuse options that do not go together, before anything is computed."""
+    """Refuse options that cannot be combined, before anything is computed."""
     one_of(interval, INTERVALS, "interval")
     if sample.scale == "probability" and method == "conditional":
         raise ArgumentError("method", method, "needs verdicts of 0 and 1, not probabilities")
     if sample.strata is not None and method != "misclassification":
         raise ArgumentError(
-            "method", method, "leave --strata (strata=) out: only misclassification has strata"
+            "method", method, "leave out --strata (strata=): only misclassification has strata"
         )
     if sample.strata is not None and sample.planned:
         raise ArgumentError(
             "method",
             method,
-            "leave --strata (strata=) out: labels picked by plan cannot be stratified again",
+            "leave out --strata (strata=): labels picked by a plan cannot be stratified again",
         )
     if interval != "profile":
         return
@@ -170,33 +170,33 @@ def check_combination(sample: Sample, method: str, interval: str) -> None:
         )
     what = _no_profile_for(sample)
     if what is not None:
-        raise ArgumentError("interval", interval, f"does not allow for {what}; use wald")
+        raise ArgumentError("interval", interval, f"cannot be used with {what}; use wald")
 
 
 def refuse_shares(sample: Sample | None, method: str, source: str, column: str) -> None:
-    """Refuse labels that are shares of people where right and wrong verdicts are counted."""
+    """Refuse labels that are shares of people if right and wrong verdicts are counted."""
     if sample is None or not sample.graded or (method in METHODS and method not in _NEED_CLASSES):
         return
     shares = sample.human[sample.labelled]
     first = float(shares[(shares > 0) & (shares < 1)][0])
     raise DataError(
         source,
-        f"{first:g} is a share of people, and {method} needs labels of 0 and 1",
+        f"{first:g} is a share of people, but {method} needs labels of 0 and 1",
         column=column,
-        remedy="where the labels are a random sample their means are enough: --method ppi++ "
+        remedy="if the labels are a random sample, their means are enough: --method ppi++ "
         "(method=)",
     )
 
 
 def _no_profile_for(sample: Sample) -> str | None:
-    """What these rows have that the profile interval is not made for."""
+    """The property of these rows that the profile interval cannot handle."""
     if sample.scale == "probability":
         return "probabilities (it needs verdicts of 0 and 1)"
     if sample.clusters is not None:
-        return "clusters (it takes rows as independent)"
+        return "clusters (it treats rows as independent)"
     if sample.strata is not None:
         return "strata"
-    return "labels picked by plan" if sample.planned else None
+    return "labels picked by a plan" if sample.planned else None
 
 
 def run(
@@ -207,10 +207,10 @@ def run(
     interval: str = "wald",
     seed: Seed = 0,
 ) -> tuple[Outcome, str, str]:
-    """One sample through one method: outcome, which interval it is, what it assumes.
+    """Apply one method to one sample: outcome, name of the interval, assumption.
 
-    Refused where the whole interval lies outside [0, 1], or is the whole of it; estimators
-    themselves let both through.
+    Refused if the entire interval lies outside [0, 1], or is all of [0, 1]. The estimators
+    themselves return both.
     """
     name, shape = method, interval
     if method != "misclassification":
@@ -234,14 +234,14 @@ def run(
 def _profile(sample: Sample, wald: Outcome, confidence_level: float, seed: Seed) -> Outcome:
     """The profile interval of the corrected rate.
 
-    The likelihood is compared among rates in [0, 1] only: its interval is never empty, however
-    badly all of them fit, so the interval of Eq. 6 says whether any does.
+    The likelihood is compared only among rates in [0, 1]. Its interval is never empty, even if all
+    rates fit badly. The interval of Eq. 6 therefore decides whether any rate fits.
     """
     counts = counts_of(sample)
     if min(counts.n, counts.m0, counts.m1) == 0:
         return wald
     if wald.estimate is None and uninformative(counts) is None:
-        return wald  # there was a rate, and its whole interval lay outside [0, 1]
+        return wald  # there was a rate, and its entire interval lay outside [0, 1]
     low, high, _ = profile_interval(counts, confidence_level=confidence_level, seed=seed)
     if wald.estimate is None:
         return Outcome(None, low, high, reason=wald.reason)
@@ -258,11 +258,11 @@ def describe(
     alternatives: bool = True,
     checks: int = 1,
 ) -> tuple[Estimate, Outcome]:
-    """The full result of one sample, and the raw outcome behind it.
+    """The complete result of one sample, and the raw outcome behind it.
 
-    `checks` is how many samples are checked for label shift together; `alternatives` runs the
-    other methods too, and is left out for the sides of a difference, which have no profile
-    interval either.
+    `checks` is how many samples are checked for label shift together. `alternatives` also runs the
+    other methods. It is left out for the sides of a difference, which have no profile interval
+    either.
     """
     method, level = request.method, request.confidence_level
     outcome, shape, assumption = run(
@@ -282,7 +282,7 @@ def describe(
     warnings = (*warnings, *outcome.warnings, *(f"{text}; {remedy}" for text in outcome.doubts))
     if method in ruled_out:
         warnings += (
-            f"the check for label shift rules {method} out: its assumption does not hold; use "
+            f"the check for label shift rules out {method}: its assumption does not hold; use "
             "method misclassification",
         )
     rows = None
@@ -322,7 +322,7 @@ def describe(
 
 
 def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, float | None]:
-    """Sensitivity and specificity with exact intervals; weighted and without where planned."""
+    """Sensitivity and specificity with exact intervals; weighted and without if planned."""
     q1: Share = (None, None, None)
     q0 = q1
     if sample.graded:
@@ -342,16 +342,18 @@ def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, float |
 
 
 def independence(clustered: bool) -> str:
-    """What is assumed of the rows among each other."""
+    """What is assumed about the dependence between rows."""
     if not clustered:
-        return "rows are independent of each other (else name what they share: --cluster, cluster=)"
-    return "clusters are independent of each other; rows within one need not be"
+        return (
+            "rows are independent of each other (otherwise name the cluster: --cluster, cluster=)"
+        )
+    return "clusters are independent of each other; rows within one can be dependent"
 
 
 def _alternatives(
     sample: Sample, chosen: str, ruled_out: tuple[str, ...], confidence_level: float
 ) -> tuple[Alternative, ...]:
-    """The other estimators on the same rows, for comparison and never for choosing."""
+    """The other estimators on the same rows; for comparison, never for choosing."""
     alternatives = []
     flat = replace(sample, strata=None, random=not sample.planned)
     for method in METHODS:
@@ -360,7 +362,7 @@ def _alternatives(
         if sample.graded and method in _NEED_CLASSES:
             outcome, assumption = refusal("labels are shares of people"), ASSUMPTIONS[method]
         elif sample.planned and method in _NEED_PLAIN_LABELS:
-            outcome, assumption = refusal("labels were picked by plan"), ASSUMPTIONS[method]
+            outcome, assumption = refusal("labels were picked by a plan"), ASSUMPTIONS[method]
         else:
             outcome, _, assumption = run(flat, method, confidence_level=confidence_level)
         alternatives.append(

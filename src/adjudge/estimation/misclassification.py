@@ -1,6 +1,6 @@
 """The corrected rate and its interval: Eq. 4 to 9 of the reporting paper.
 
-p = (q0 + q1 - 1) theta + (1 - q0): turn that around and the judge's rate gives the people's.
+p = (q0 + q1 - 1) theta + (1 - q0): solve for theta, and the judge's rate gives the human rate.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from adjudge.estimation.sample import Sample
 
 
 class Bounds(NamedTuple):
-    """Interval ends in [0, 1]; where `informative` is False they are 0 and 1 and mean nothing."""
+    """Interval ends in [0, 1]; if `informative` is False they are 0 and 1 without meaning."""
 
     low: FloatArray
     high: FloatArray
@@ -29,16 +29,16 @@ class Bounds(NamedTuple):
 
     @property
     def length(self) -> FloatArray:
-        """How long each interval is."""
+        """The length of each interval."""
         return np.asarray(self.high - self.low)
 
     def covers(self, rate: FloatArray) -> BoolArray:
-        """Which intervals hold the rate."""
+        """Which intervals contain the rate."""
         return np.asarray((self.low <= rate) & (rate <= self.high))
 
 
 class Rates(NamedTuple):
-    """Corrected rates in [0, 1]; where `informative` is False the number means nothing."""
+    """Corrected rates in [0, 1]; if `informative` is False the number has no meaning."""
 
     estimate: FloatArray
     informative: BoolArray
@@ -47,7 +47,7 @@ class Rates(NamedTuple):
 def corrected_rate(p: ArrayLike, q0: ArrayLike, q1: ArrayLike, *, clipped: bool = True) -> Rates:
     """theta = (p + q0 - 1) / (q0 + q1 - 1), Eq. 4 with known and Eq. 5 with estimated q0, q1.
 
-    Elementwise on arrays that broadcast. With q0 + q1 <= 1 the judge is no better than a coin and
+    Elementwise on arrays that broadcast. With q0 + q1 <= 1 the judge is not better than chance and
     there is no rate: `informative` is False there.
 
     >>> float(corrected_rate(0.55, 0.7, 0.9).estimate.round(6))
@@ -63,7 +63,7 @@ def corrected_rate(p: ArrayLike, q0: ArrayLike, q1: ArrayLike, *, clipped: bool 
 def corrected_variance(
     p: ArrayLike, q0: ArrayLike, q1: ArrayLike, n: ArrayLike, m0: ArrayLike, m1: ArrayLike
 ) -> FloatArray:
-    """Delta-method variance of the corrected rate, Eq. 9; for q0 + q1 > 1 only.
+    """Delta-method variance of the corrected rate, Eq. 9; only for q0 + q1 > 1.
 
     >>> float(corrected_variance(0.55, 0.7, 0.9, 1000, 100, 100).round(6))
     0.003106
@@ -89,12 +89,12 @@ def corrected_interval(
     """Interval for the corrected rate, Eq. 6 with the adjusted quantities of Eq. 7 and 8.
 
     Elementwise on arrays that broadcast: a Monte Carlo of 200,000 intervals is one call. Measured
-    coverage at 95 %: at least 0.948 for q0, q1 in {0.7, 0.9}, m0 = m1 >= 100 and every rate. It
-    stops being one for weak judges with few or lopsided labels: 0.90 at q0 = q1 = 0.6 with
-    m0 = 100, m1 = 10. There use `profile_interval`.
+    coverage at 95 %: at least 0.948 for q0, q1 in {0.7, 0.9}, m0 = m1 >= 100 and every rate. For
+    weak judges with few or unbalanced labels, coverage is too low: 0.90 at q0 = q1 = 0.6 with
+    m0 = 100, m1 = 10. Use `profile_interval` there.
 
-    Ends are clipped to [0, 1] as published, so an interval wholly outside comes back as [0, 0] or
-    [1, 1]: the Monte Carlo needs that. `estimate` refuses such a sample instead.
+    Ends are clipped to [0, 1] as published, so an interval entirely outside becomes [0, 0] or
+    [1, 1]. The Monte Carlo needs that. `estimate` refuses such a sample instead.
 
     >>> low, high, _ = corrected_interval(0.55, 0.7, 0.9, 1000, 100, 100)
     >>> float(low.round(4)), float(high.round(4))
@@ -106,7 +106,7 @@ def corrected_interval(
     size = math.prod(shape)
     if size <= _BLOCK:
         return _bounds(values, z)
-    # Single numbers stay single, all else becomes one line to be cut into blocks.
+    # Single numbers stay single, everything else becomes one array to be cut into blocks.
     flat = [v if v.ndim == 0 else np.broadcast_to(v, shape).reshape(-1) for v in values]
     low, high, informative = np.empty(size), np.empty(size), np.empty(size, dtype=np.bool_)
     for start in range(0, size, _BLOCK):
@@ -116,9 +116,9 @@ def corrected_interval(
     return Bounds(low.reshape(shape), high.reshape(shape), informative.reshape(shape))
 
 
-#: Data sets worked on at once, so that all intermediate arrays stay in the processor's cache.
+#: Data sets per block, so that all intermediate arrays stay in the processor's cache.
 _BLOCK = 16384
-#: What a sum that is exactly 1 in whole numbers may come out above 1.
+#: How far above 1 a sum can round that is exactly 1 in integers.
 _ROUNDING = 1e-15
 
 
@@ -142,9 +142,9 @@ def adjust(
     m1: ArrayLike,
     z: float,
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Centre and standard error of Eq. 6 before clipping (Eq. 7, 8), and where they make sense."""
+    """Centre and standard error of Eq. 6 before clipping (Eq. 7, 8), and where they are defined."""
     p, q0, q1, n, m0, m1 = _floats(p, q0, q1, n, m0, m1)
-    # One over n~, m~0, m~1: dividing a million shares by one number costs more than multiplying.
+    # One over n~, m~0, m~1: dividing a million shares by one number is slower than multiplying.
     w, w0, w1 = 1 / (n + z**2), 1 / (m0 + 2), 1 / (m1 + 2)
     p_, q0_, q1_ = p * (n * w) + z**2 / 2 * w, q0 * (m0 * w0) + w0, q1 * (m1 * w1) + w1
     edge = q0_ + q1_ - 1
@@ -160,10 +160,10 @@ def adjust(
 
 
 def misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
-    """Corrected rate of a 0/1 sample with the interval of Eq. 6, widened by clusters if there are.
+    """Corrected rate of a 0/1 sample with the interval of Eq. 6, widened if there are clusters.
 
-    Clusters leave the centre of Eq. 6 where it is and stretch its half-length by the design effect
-    of the influence values.
+    Clusters do not move the centre of Eq. 6. They scale its half-length by the design effect of the
+    influence values.
     """
     lacking = missing(sample)
     if lacking is not None:
@@ -186,31 +186,31 @@ def misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outc
 
 
 def uninformative(counts: Counts) -> str | None:
-    """Why a judge no better than a coin leaves nothing to correct."""
+    """Why a judge not better than chance cannot be corrected."""
     if counts.informative and counts.informative_adjusted:
         return None
     which = "" if not counts.informative else " after the adjustment for small samples (Eq. 7)"
     return (
         f"sensitivity {counts.q1:.3f} + specificity {counts.q0:.3f} is not above 1{which}: on "
-        "these labels the judge is no better than a coin, and no correction can recover the rate; "
+        "these labels the judge is not better than chance, and no correction can recover the rate; "
         "use the human labels alone (method human-only), more labels, or another judge"
     )
 
 
 def doubts(counts: Counts) -> tuple[str, ...]:
-    """Where the interval of Eq. 6 is known to cover less than it says."""
+    """Cases in which the interval of Eq. 6 is known to cover less than its level."""
     q0, q1 = (counts.c0 + 1) / (counts.m0 + 2), (counts.c1 + 1) / (counts.m1 + 2)
     noise = math.sqrt(q0 * (1 - q0) / (counts.m0 + 2) + q1 * (1 - q1) / (counts.m1 + 2))
     fewer, more = sorted((counts.m0, counts.m1))
     if q0 + q1 - 1 < 4 * noise:
         return (
-            "the judge's edge over a coin is within four standard errors of zero: the interval of "
-            "Eq. 6 can cover less than it says (measured: 0.90 at 95 %)",
+            "the judge's advantage over chance is within four standard errors of zero: the "
+            "interval of Eq. 6 can cover less than its level (measured: 0.90 at 95 %)",
         )
     if fewer < 20 or more > 5 * fewer:
         return (
             "few labels in one class, or far fewer than in the other: the interval of Eq. 6 can "
-            "cover less than it says (measured with some ten a class: 0.88 at 95 %)",
+            "cover less than its level (measured with about ten per class: 0.88 at 95 %)",
         )
     return ()
 

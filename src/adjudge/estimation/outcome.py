@@ -1,4 +1,4 @@
-"""What every estimator returns: a raw number and its interval, or a reason why there is none."""
+"""The return value of every estimator: a raw number and its interval, or a reason."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from adjudge.estimation.sample import Sample
 
 @dataclass(frozen=True)
 class Outcome:
-    """A raw estimate with its interval already clipped to [0, 1], or the reason there is none.
+    """A raw estimate with its interval clipped to [0, 1], or the reason why there is none.
 
-    `estimate` can lie outside [0, 1]: only the final result takes the clipped `rate`, so that
-    combinations stay unbiased. `influence` holds each row's share in the estimate's error; it sums
-    to zero. `centre` and `half` are the interval before clipping, which differences and strata
-    need. `doubts` say where a Wald-type interval is known to fall short; what to do about it
-    depends on the caller.
+    `estimate` can lie outside [0, 1]. Only the final result uses the clipped `rate`, so that
+    combinations stay unbiased. `influence` has each row's contribution to the estimate's error; it
+    sums to zero. `centre` and `half` are the interval before clipping, which differences and strata
+    need. `doubts` name cases in which a Wald-type interval covers too little; the remedy depends on
+    the caller.
     """
 
     estimate: float | None
@@ -39,7 +39,7 @@ class Outcome:
 
 
 def refusal(reason: str) -> Outcome:
-    """No number, and why."""
+    """No number, with the reason."""
     return Outcome(None, None, None, reason=reason)
 
 
@@ -69,11 +69,11 @@ def widen(
     warnings: tuple[str, ...] = (),
     doubts: tuple[str, ...] = (),
 ) -> Outcome:
-    """An estimate with a normal interval; with clusters Student's, stretched by their spread.
+    """An estimate with a normal interval; with clusters, Student's, widened by their variance.
 
-    `se` is the standard error of independent rows, `floor` what is taken where it comes out as
-    zero. `around` is the centre of the interval and the standard error there, where those are not
-    the estimate and `se` (Eq. 6). Refused with fewer than two clusters.
+    `se` is the standard error of independent rows. `floor` replaces it if it is zero. `around` is
+    the centre of the interval and the standard error there, if they are not the estimate and `se`
+    (Eq. 6). Refused with fewer than two clusters.
     """
     active = active_clusters(sample)
     if active is not None and active < 2:
@@ -88,12 +88,12 @@ def widen(
 
 
 def refuse_outside(got: Outcome) -> Outcome:
-    """The outcome, or a refusal where its whole interval lies outside [0, 1].
+    """The outcome, or a refusal if its entire interval lies outside [0, 1].
 
     Clipping such an interval would leave [0, 0] or [1, 1]: certainty from an assumption that the
-    rows contradict. With a true rate of exactly 0 or 1 and the assumption in order, the interval
-    of Eq. 6 does this by chance in at most 2.2 % of samples at 95 % (measured, 1,000 test rows, 30
-    to 500 labels a class, q0 = q1 = 0.7 and 0.9), and in under 1 % at a rate of 0.98.
+    rows contradict. If the true rate is exactly 0 or 1 and the assumption holds, this happens by
+    chance to the interval of Eq. 6 in at most 2.2 % of samples at 95 % (measured, 1,000 test rows,
+    30 to 500 labels per class, q0 = q1 = 0.7 and 0.9), and in under 1 % at a rate of 0.98.
     """
     if got.estimate is None or got.centre is None or got.half is None:
         return got
@@ -103,12 +103,12 @@ def refuse_outside(got: Outcome) -> Outcome:
 
 
 def refuse_everything(got: Outcome) -> Outcome:
-    """The outcome, or a refusal where its interval is the whole of [0, 1] and says nothing."""
+    """The outcome, or a refusal if its interval is all of [0, 1] and so not informative."""
     if got.low is None or got.high is None or got.low > 0 or got.high < 1:
         return got
     because = "" if got.reason is None else f"{got.reason}; "
     return refusal(
-        f"{because}the interval is the whole of [0, 1]: every rate is compatible with these "
+        f"{because}the interval is all of [0, 1]: every rate is compatible with these "
         "labels; label more rows, or use another judge"
     )
 
@@ -119,13 +119,12 @@ def outside(centre: float, half: float) -> bool:
 
 
 def explain_outside(estimate: float, centre: float, half: float) -> str:
-    """Why an interval outside [0, 1] is no result."""
+    """Why an interval outside [0, 1] is not a result."""
     return (
-        f"before clipping the rate was {estimate:.3f} and its whole interval "
-        f"[{centre - half:.3f}, {centre + half:.3f}] lay outside [0, 1]: the judge does not err on "
-        "these test rows as it does on the labelled ones, so its errors there cannot be corrected "
-        "with these labels; label some of these very rows (for a group: its own labels, not "
-        "pooled ones)"
+        f"before clipping, the rate was {estimate:.3f} and its entire interval "
+        f"[{centre - half:.3f}, {centre + half:.3f}] was outside [0, 1]: the judge's errors on "
+        "these test rows differ from those on the labelled ones, so these labels cannot correct "
+        "them; label some of these test rows (for a group: its own labels, not pooled ones)"
     )
 
 
@@ -137,8 +136,8 @@ def clip(value: float, low: float = 0.0, high: float = 1.0) -> float:
 def variance_floor(mean: float, n: int) -> float:
     """Standard error of a share after adding two successes and two failures.
 
-    Used where all values are equal and the plain standard error is zero: no finite sample shows
-    that a rate is exactly 0 or 1.
+    Used if all values are equal and the plain standard error is zero: no finite sample shows that a
+    rate is exactly 0 or 1.
     """
     share = (n * clip(mean) + 2) / (n + 4)
     return math.sqrt(share * (1 - share) / (n + 4))

@@ -1,8 +1,8 @@
-"""Several judges in one rate: ppi++ with a prediction from all of them in place of one verdict.
+"""Several judges in one rate: ppi++ with a prediction from all of them instead of one verdict.
 
 Per group theta = lambda mean_unlabelled(f) + mean_labelled(y - lambda f), with f the cross-fitted
-prediction of `combine.py`; the standard error is taken by question, the quantile is Student's, and
-the interval is that of `ppi_adjusted`.
+prediction of `combine.py`. The standard error is computed by question, the quantile is Student's,
+and the interval is that of `ppi_adjusted`.
 """
 
 from __future__ import annotations
@@ -31,16 +31,15 @@ from adjudge.rows.grades import Grades
 from adjudge.rows.panel import Panel
 
 METHOD = "several judges"
-#: With fewer labels a group several judges were no narrower than one, and covered less.
+#: With fewer labels per group, several judges were not narrower than one, and covered less.
 FEWEST_LABELS = 50
 PROMISE = (
-    "approximate: the level of these intervals is measured (examples/rates.py), not proven; it "
-    f"needs some {FEWEST_LABELS} random labels a group"
+    "approximate: the coverage of these intervals is measured (examples/rates.py), not proven; it "
+    f"needs about {FEWEST_LABELS} random labels per group"
 )
 SHARED = (
-    "the shared interval lets the other groups' rates say where this one may lie (Yu and Hoff): "
-    "it keeps its level whatever they are, as far as the plain one does, and is narrower where "
-    "they are alike"
+    "the shared interval uses the other groups' rates as a prior for this one (Yu and Hoff): it "
+    "keeps the level of the plain one for any prior, and is narrower if the groups are alike"
 )
 _ASSUMES = (
     "within each group the labelled rows are a random sample of the same rows as the test rows"
@@ -48,7 +47,7 @@ _ASSUMES = (
 
 
 class _Data(NamedTuple):
-    """A panel as arrays: the columns of the prediction and everything that it is fitted to."""
+    """A panel as arrays: the columns of the prediction and the data that it is fitted to."""
 
     sample: Sample
     columns: FloatArray
@@ -56,7 +55,7 @@ class _Data(NamedTuple):
     folds: IntArray
 
     def predict(self, without: int | None = None) -> FloatArray:
-        """P(human label 1) of every row, without the labels of one group where it is named."""
+        """P(human label 1) of every row; if a group is given, without the labels of that group."""
         labelled = self.sample.labelled
         if without is not None:
             labelled = labelled & (self.groups != without)
@@ -79,7 +78,7 @@ def estimate_panel(
         raise ArgumentError(
             "judge",
             ", ".join(panel.judges),
-            "labels were picked by plan: use one judge and method conditional",
+            "labels were picked by a plan: use one judge and method conditional",
         )
     if labels_drawn == "unknown":
         raise ArgumentError(
@@ -109,8 +108,8 @@ def estimate_panel(
     warnings: tuple[str, ...] = ()
     if len(names) > 1 and rows.clusters is None:
         warnings = (
-            "no column of questions: rows are taken as independent, and what the judges say about "
-            "other answers to a question is not used; name it: --cluster prompt_id (cluster=)",
+            "no column of questions: rows are treated as independent, and the verdicts on other "
+            "answers to a question are not used; name it: --cluster prompt_id (cluster=)",
         )
     return PanelEstimate(
         judges=panel.judges,
@@ -129,7 +128,7 @@ def estimate_panel(
 
 
 def _fold(rows: Grades, rng: np.random.Generator) -> IntArray:
-    """The fold of every row: rows of one question are in one, whatever the order of the rows."""
+    """The fold of every row: rows of one question are in one fold, for any order of the rows."""
     codes = np.arange(len(rows.judge)) if rows.clusters is None else rows.clusters
     by_id = np.arange(len(codes))
     if "id" in rows.frame.columns:
@@ -152,7 +151,7 @@ def _rate(
 ) -> PanelRate:
     mine = np.asarray(data.groups == code)
     first = data.sample.restrict(mine)
-    # Every row a question of its own where none is named: the quantile is Student's either way.
+    # Without a column of questions every row is its own: the quantile is Student's either way.
     questions = np.arange(len(mine)) if first.clusters is None else first.clusters
     combined = replace(first, judge=predicted, clusters=questions)
     warnings: list[str] = []
@@ -163,8 +162,8 @@ def _rate(
     else:
         outcome, _, _ = run(first, method, confidence_level=level)
         warnings.append(
-            f"fewer than {FEWEST_LABELS} labels: {method} with {panel.judges[0]} alone, since too "
-            "few labels cannot weigh several judges"
+            f"fewer than {FEWEST_LABELS} labels: {method} with {panel.judges[0]} alone, since they "
+            "are too few to weight several judges"
         )
     warnings += [*outcome.warnings, *outcome.doubts]
     shift = label_shift(first, level=LEVEL / max(len(panel.grades.group_names), 1))
@@ -210,7 +209,7 @@ def _naive(verdicts: FloatArray, test: BoolArray) -> tuple[float, ...]:
 
 
 def _prior(data: _Data, code: int, groups: int, level: float) -> Prior | None:
-    """Where the other groups' rates lie, by a prediction that saw no label of this one."""
+    """The distribution of the other groups' rates, by a prediction without this group's labels."""
     predicted = data.predict(without=code)
     outcomes: Sequence[Outcome] = [
         ppi(

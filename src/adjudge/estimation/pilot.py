@@ -27,7 +27,7 @@ from adjudge.rows.grades import load_grades, prepare_grades
 from adjudge.rows.scales import against_the_rest
 
 DRAWS = ("random", "verdict")
-#: Rows drawn beyond the expected number, since a class may come up less often than it should.
+#: Rows sampled in addition to the expected number, because a class can occur less often.
 _SPARE = 1.2
 
 
@@ -49,12 +49,12 @@ def plan_from_table(
     confidence_level: float = 0.95,
     model_labels: bool = False,
 ) -> RatePlan:
-    """`plan_rate` with what the table knows; an argument given overrides it.
+    """`plan_rate` with values from the table; an explicit argument overrides them.
 
-    Sensitivity and specificity are taken as (correct + 1)/(labels + 2), as Algorithm 1 takes them
-    from its pilot: a pilot without errors does not show a judge without errors. Labels picked by
-    plan are weighted by the inverse of their sampling probability, as `estimate` weights them.
-    `model_labels` as there.
+    Sensitivity and specificity are (correct + 1)/(labels + 2), as in the pilot of Algorithm 1: a
+    pilot without errors does not prove a judge without errors. Labels picked by a plan are
+    weighted by the inverse of their sampling probability, as in `estimate`. `model_labels` as
+    there.
 
     >>> plan = plan_from_table({"judge": [1] * 60 + [0] * 40, "human": [None] * 100},
     ...                        width=0.3, sensitivity=0.9, specificity=0.8)
@@ -104,8 +104,8 @@ def plan_from_table(
             raise ArgumentError(
                 name,
                 None,
-                f"no table has it: give a guess with --{name.replace('_', '-')} ({name}=), or a "
-                "table with some 20 rows labelled at random",
+                f"no table gives it: give a guess with --{name.replace('_', '-')} ({name}=), or a "
+                "table with about 20 rows labelled at random",
             )
     plan = plan_rate(
         judge_rate=float(judge_rate or 0),
@@ -122,13 +122,13 @@ def plan_from_table(
 
 
 def _judge_shares(sample: Sample, counts: Counts) -> tuple[float | None, float | None]:
-    """Specificity and sensitivity, each after one right and one wrong label more."""
+    """Specificity and sensitivity, each after adding one right and one wrong label."""
     right0, right1 = float(counts.c0), float(counts.c1)
     if sample.planned and min(counts.m0, counts.m1) > 0:
         if not sample.weighted:
             raise ArgumentError(
                 "table",
-                "labels picked by plan next to others without a sampling probability",
+                "some labels picked by a plan, others without a sampling probability",
                 "give --sensitivity and --specificity (sensitivity=, specificity=)",
             )
         fit = correct_means(sample)
@@ -151,21 +151,21 @@ def rows_to_label(
     labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> pl.DataFrame:
-    """Rows of the table to label for `plan`, drawn as `draw_rows` does; labels there count.
+    """Rows of the table to label for `plan`, sampled as in `draw_rows`; existing labels count.
 
-    At random: the number expected to fill both classes and a fifth more; label from the top and
-    stop when both are full. By verdict: what each verdict still lacks.
+    At random: the number expected to fill both classes plus a fifth. Label from the top and stop
+    when both are full. By verdict: the number that each verdict still needs.
     """
     if data is None:
-        raise ArgumentError("table", None, "give the judged rows to draw from")
+        raise ArgumentError("table", None, "give the judged rows to sample from")
     with name_columns(columns, labels_as) as named:
         data = named(data)
     words, name = labels_as_of(data), source_name(data)
-    # Named before a column is added, so that the labels find their rows in the same file again.
+    # Rows get ids before a column is added, so that the labels match the same file later.
     frame = add_ids(load_grades(data, judge_column, human_column).frame, name)
     frame = _with_human(frame, human_column)
     if plan.labels is None or plan.verdict_m0 is None or plan.verdict_m1 is None:
-        raise ArgumentError("plan", "infeasible", "plan for a width that can be reached first")
+        raise ArgumentError("plan", "infeasible", "first plan for a width that can be reached")
     verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column, positive, words)
     there = [int((verdict[~unlabelled] == value).sum()) for value in (0, 1)]
     sizes = (max(plan.verdict_m0 - there[0], 0), max(plan.verdict_m1 - there[1], 0))
@@ -174,8 +174,8 @@ def rows_to_label(
     if size == 0:
         raise ArgumentError(
             "plan",
-            f"{plan.labels} labels in all",
-            "the labels in the table are enough for it; ask for a smaller --width or more --labels",
+            f"{plan.labels} labels in total",
+            "the table has enough labels for this plan; use a smaller --width or more --labels",
         )
     return draw_rows(
         frame,
@@ -204,10 +204,10 @@ def draw_rows(
 ) -> pl.DataFrame:
     """Unlabelled rows to label next, in random order, with `sampled_by` and `sampling_probability`.
 
-    `random`: `size` rows of the unlabelled ones, all equally likely; sampled_by = random. Label
-    from the top and stop whenever both classes have their number. `verdict`: so many rows of
-    verdict 0 and of verdict 1 (`verdict_sizes`), at random within each; sampled_by = plan, and the
-    probability is what `conditional` and the weighted correction need.
+    `random`: `size` of the unlabelled rows, all with equal probability; sampled_by = random. Label
+    from the top and stop as soon as both classes have their number. `verdict`: the given numbers of
+    rows of verdict 0 and of verdict 1 (`verdict_sizes`), at random within each; sampled_by = plan.
+    `conditional` and the weighted correction need this probability.
 
     >>> rows = pl.DataFrame({"id": list("abcd"), "judge": [1, 1, 0, 0], "human": [None] * 4})
     >>> drawn = draw_rows(rows, 2, draw="verdict", verdict_sizes=(2, 1))
@@ -250,7 +250,7 @@ def verdicts_and_gaps(
     positive: str | None = None,
     labels_as: Mapping[str, str] | None = None,
 ) -> tuple[FloatArray, BoolArray]:
-    """The verdicts as numbers (NaN where there is none), and which rows have no human label."""
+    """The verdicts as numbers (NaN if missing), and which rows have no human label."""
     verdict, human = (
         read_words(tidy(frame.get_column(c), "rows", c), AS_SAID, labels_as or {})
         for c in (judge_column, human_column)
@@ -263,7 +263,7 @@ def verdicts_and_gaps(
 
 
 def _with_human(frame: pl.DataFrame, human_column: str) -> pl.DataFrame:
-    """The rows with a column for labels, empty where the table has none yet."""
+    """The rows with a column for labels, empty if the table has none yet."""
     if human_column in frame.columns:
         return frame
     return frame.with_columns(pl.lit(None, dtype=pl.String).alias(human_column))

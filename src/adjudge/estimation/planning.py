@@ -1,4 +1,4 @@
-"""How many labels, split how, for an interval of a given width; and is the judge worth having?"""
+"""How many labels, in which split, for an interval of a given width; and does the judge help?"""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from adjudge.estimation.trial import BEHIND_EACH, REPEATS, Trial
 from adjudge.results.estimation import NextLabels, RatePlan
 
 HOW_TO_DRAW = (
-    "the human class of a row is unknown before it is labelled: draw rows at random and stop when "
-    "each class has its number; keep every label on the way",
-    "never fill a class by picking on the judge's verdict and then treat the labels as random: the "
-    "sensitivity and specificity so measured are wrong",
-    "rows picked by verdict carry their sampling probability and are for method conditional (or "
-    "weighted sensitivity and specificity) alone",
+    "the human class of a row is unknown before it is labelled: sample rows at random and stop "
+    "when each class has its number; keep all labels",
+    "never fill a class by picking on the judge's verdict and then treat the labels as random: "
+    "the measured sensitivity and specificity would be wrong",
+    "rows picked by verdict have a sampling probability and are only for method conditional (or "
+    "weighted sensitivity and specificity)",
 )
 
 
@@ -48,20 +48,20 @@ def plan_rate(
 ) -> RatePlan:
     """Plan human labels for a corrected rate: either for a target `width` or for a budget `labels`.
 
-    All numbers of labels are in all, those already there (`have`, of class 0 and 1) included;
-    `expected_draws` is how many more random rows people would look at to fill both classes.
-    Widths are those of Eq. 6 at the expected counts, as in the paper's Figure 3, with all `n_test`
-    rows left to the judge; where labels drawn out of them would make it wider, a warning says how
-    wide. Labels drawn at random are for `conditional`: `conditional_labels` is the fewest that put
-    10 behind each verdict and keep the width in 1,000 simulated draws out of these rows, whose mean
-    is `conditional_width`; `simulated_coverage` is how many of them hold the rate. The split is
-    Algorithm 1's (pilot 10 a class); `optimal_m0`, `optimal_m1` minimise Eq. 9 instead. Whether the
-    judge helps compares variances with random labels: Eq. 9 with m theta and m (1 - theta) labels
-    against theta (1 - theta)/m, for the judge at hand; Proposition 6.1 says the same for q0 = q1
-    and endless test rows. `next_labels` says what `step` more would buy.
+    All numbers of labels are totals, including existing ones (`have`, of class 0 and 1).
+    `expected_draws` is how many more random rows people must label to fill both classes. Widths are
+    those of Eq. 6 at the expected counts, as in the paper's Figure 3, with all `n_test` rows left
+    to the judge; if labels sampled from them would make it wider, a warning gives the width. Random
+    labels are used with `conditional`: `conditional_labels` is the fewest that give 10 labels per
+    verdict and keep the width in 1,000 simulated samples of these rows. `conditional_width` is
+    their mean width, `simulated_coverage` the share that contain the rate. The split is Algorithm
+    1's (pilot 10 per class); `optimal_m0`, `optimal_m1` minimise Eq. 9 instead. Whether the judge
+    helps is decided by variances with random labels: Eq. 9 with m theta and m (1 - theta) labels
+    against theta (1 - theta)/m, for this judge. Proposition 6.1 is the same for q0 = q1 and
+    infinitely many test rows. `next_labels` gives the effect of `step` more labels.
 
-    Guesses go in, guesses come out: with judge quality taken from a small pilot the plan is as
-    uncertain as that pilot.
+    The plan is only as good as its inputs: with judge quality from a small pilot it is as uncertain
+    as that pilot.
 
     >>> plan = plan_rate(judge_rate=0.55, sensitivity=0.9, specificity=0.7, n_test=1000, labels=200)
     >>> plan.m0, plan.m1, round(plan.expected_width, 3)
@@ -94,7 +94,7 @@ def plan_rate(
     if m is None:
         floor = guess.corrected_width(MOST_LABELS, MOST_LABELS)
         reason = (
-            f"no number of labels gives width {width:g}: the {n_test} test rows alone leave "
+            f"no number of labels gives width {width:g}: the {n_test} test rows alone give "
             f"{floor:.3f}; judge more rows"
         )
         return _plan(guess, width, None, reason, step)
@@ -107,9 +107,10 @@ T = TypeVar("T")
 def _plan(
     guess: Guess, width: float | None, labels: int | None, reason: str | None, step: int
 ) -> RatePlan:
-    """The plan for so many labels; where none are enough, the judge's worth at 200 or those there.
+    """The plan for `m` labels; if no number is enough, the judge's value at 200 or those there.
 
-    Without a number of labels no width is given, only what the width asked for would cost others.
+    Without a number of labels there is no width, only the cost of the requested width by other
+    methods.
     """
     theta, level = guess.theta, guess.level
     m = labels if labels is not None else max(sum(guess.have), 200)
@@ -129,10 +130,10 @@ def _plan(
             "leave no row to the judge and give"
             if math.isinf(trial.width)
             else f"give a width of {trial.width:.3f} with conditional (estimate "
-            f"--labels-are-random; mean of {REPEATS:,} simulated draws),"
+            f"--labels-are-random; mean of {REPEATS:,} simulated samples),"
         )
         advice = (
-            f"{m} labels drawn at random {judged} {human_width:.3f} people alone; split by class "
+            f"{m} random labels {judged} {human_width:.3f} with people alone; split by class "
             f"and corrected (misclassification), {plan_width:.3f}"
         )
     else:
@@ -145,14 +146,14 @@ def _plan(
         costs = [
             (random_need, _random_cost(guess, random_need, trial)),
             (labels, None if labels is None else _correction_cost(guess, labels, draws)),
-            (people_need, None if people_need is None else f"people alone take {people_need:,}"),
+            (people_need, None if people_need is None else f"people alone need {people_need:,}"),
         ]
         cheapest_first = sorted(
             (n, text) for n, text in costs if n is not None and text is not None
         )
         advice = f"width {width:g}: " + "; ".join(text for _, text in cheapest_first)
         if labels is None:
-            advice = f"infeasible by correcting: {reason}" + "".join(
+            advice = f"infeasible with correction: {reason}" + "".join(
                 f"; {text}" for _, text in cheapest_first
             )
 
@@ -197,21 +198,25 @@ def _plan(
         how_to_draw=HOW_TO_DRAW,
         assumptions=(
             f"the judge says 1 on {percent(guess.p)} of test rows, with sensitivity "
-            f"{guess.q1:.3f} and specificity {guess.q0:.3f}; the plan is as good as these three",
+            f"{guess.q1:.3f} and specificity {guess.q0:.3f}; the plan is only as good as these",
         ),
         warnings=_warnings(guess, quota, draws, random_need or m),
     )
 
 
 def _plan_people_alone(guess: Guess, width: float | None, labels: int | None) -> RatePlan:
-    """The plan when the judge is no better than a coin: no correction, people alone."""
+    """The plan if the judge is not better than chance: no correction, people alone."""
     have = guess.have
     theta = have[1] / sum(have) if sum(have) else 0.5
     m = labels
     if width is not None:
         m = _fewest(lambda size: _human_width(theta, size, guess.level), width)
     human = None if m is None else _human_width(theta, m, guess.level)
-    cost = "" if human is None else f"; {m} random labels give people alone a width of {human:.3f}"
+    cost = (
+        ""
+        if human is None
+        else f"; {m} random labels give a width of {human:.3f} with people alone"
+    )
     return RatePlan(
         human_only_width=human,
         recommendation=f"do not use this judge{cost}",
@@ -227,8 +232,8 @@ def _plan_people_alone(guess: Guess, width: float | None, labels: int | None) ->
         judge_helps=False,
         proposition_61_says=False,
         reason=(
-            f"sensitivity {guess.q1:.3f} + specificity {guess.q0:.3f} is not above 1: a judge no "
-            "better than a coin cannot be corrected"
+            f"sensitivity {guess.q1:.3f} + specificity {guess.q0:.3f} is not above 1: a judge not "
+            "better than chance cannot be corrected"
         ),
         assumptions=(f"a human rate near {theta:.2f}",),
     )
@@ -252,19 +257,19 @@ def _fewest(width_of: Callable[[int], float], target: float, least: int = 2) -> 
 
 
 def _human_width(theta: float, m: int, level: float) -> float:
-    """Width of people alone: Clopper and Pearson's at the expected count, as human-only gives."""
+    """Width of people alone: Clopper-Pearson at the expected count, as in human-only."""
     low, high = binomial_interval(m * theta, m, level)
     return high - low
 
 
 def _next_labels(guess: Guess, step: int) -> tuple[NextLabels, ...]:
-    """What `step` more labels buy: at random, as Algorithm 1 would have it, or into one class."""
+    """The effect of `step` more labels: at random, split by Algorithm 1, or in one class."""
     m0, m1 = guess.have
     ones = round(step * guess.theta)
     wanted = min(max(guess.by_class(m0 + m1 + step).m1 - m1, 0), step)
     ways = (
         ("none yet", 0, 0),
-        ("drawn at random", step - ones, ones),
+        ("sampled at random", step - ones, ones),
         ("split by Algorithm 1", step - wanted, wanted),
         ("all of human class 0", step, 0),
         ("all of human class 1", 0, step),
@@ -282,28 +287,28 @@ def _next_labels(guess: Guess, step: int) -> tuple[NextLabels, ...]:
 
 
 def _random_cost(guess: Guess, needs: int | None, trial: Trial) -> str | None:
-    """What conditional costs in random labels, where the rows are enough for it."""
+    """The cost of conditional in random labels, if there are enough rows for it."""
     if needs is None:
         return None
     have = sum(guess.have)
-    more = f" ({have:,} are there, {max(needs - have, 0):,} more)" if have else ""
+    more = f" ({have:,} exist, {max(needs - have, 0):,} more)" if have else ""
     return (
-        f"{needs:,} labels drawn at random{more}, used with conditional (estimate "
-        f"--labels-are-random; {REPEATS:,} simulated draws: mean width {trial.width:.3f}, "
-        f"{percent(trial.coverage)} hold the rate)"
+        f"{needs:,} random labels{more}, used with conditional (estimate "
+        f"--labels-are-random; {REPEATS:,} simulated samples: mean width {trial.width:.3f}, "
+        f"{percent(trial.coverage)} contain the rate)"
     )
 
 
 def _correction_cost(guess: Guess, labels: int, draws: int | None) -> str:
     if draws is None:
-        filled = "of which one does not occur"
+        filled = "but one class does not occur"
     elif draws:
-        filled = f"about {draws:,} {'more ' * bool(sum(guess.have))}random draws"
+        filled = f"about {draws:,} {'more ' * bool(sum(guess.have))}random rows"
     else:
-        filled = "which the labels there fill"
+        filled = "which the existing labels fill"
     return (
-        "correcting the judge (misclassification), which stays right where labelled rows are "
-        f"not a random sample, takes {labels:,} split by class, {filled}"
+        "correcting the judge (misclassification), which remains valid if labelled rows are "
+        f"not a random sample, needs {labels:,} split by class, {filled}"
     )
 
 
@@ -313,25 +318,25 @@ def _warnings(
     warnings = []
     if random_labels < guess.fewest_random:
         warnings.append(
-            f"{random_labels:,} random labels put fewer than {BEHIND_EACH} behind one verdict: the "
-            f"width of conditional is approximate there; take {guess.fewest_random:,} or more"
+            f"{random_labels:,} random labels give fewer than {BEHIND_EACH} for one verdict: the "
+            f"width of conditional is approximate there; use {guess.fewest_random:,} or more"
         )
     if guess.theta in (0.0, 1.0):
         warnings.append(
             f"the corrected rate is at the edge ({guess.theta:g}): widths there are clipped and "
-            "say little; a class that does not occur cannot be labelled"
+            "not informative; a class that does not occur cannot be labelled"
         )
         return tuple(warnings)
     width, after = guess.corrected_width(*quota), guess.width_after(quota, draws)
     if draws is not None and draws > guess.n:
         warnings.append(
-            f"filling both classes takes about {draws:,} random draws and there are {guess.n:,} "
+            f"filling both classes needs about {draws:,} random rows, but there are {guess.n:,} "
             "rows: the split cannot be filled here; judge more rows, or label at random"
         )
     elif after > 1.05 * width:
         warnings.append(
-            f"{draws:,} labels drawn out of these {guess.n:,} rows leave fewer to the judge: "
-            f"correcting it then gives a width near {after:.3f}, not {width:.3f}; judge more rows, "
+            f"{draws:,} labels sampled from these {guess.n:,} rows leave fewer to the judge: "
+            f"correction then gives a width near {after:.3f}, not {width:.3f}; judge more rows, "
             "or use conditional"
         )
     if min(quota) < 20:

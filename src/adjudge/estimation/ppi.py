@@ -1,4 +1,4 @@
-"""PPI++ and (iii), the difference estimator: the judge counts as much as its agreement has earned.
+"""PPI++ and (iii), the difference estimator: the judge is weighted by its agreement with people.
 
 Angelopoulos, Duchi and Zrnic 2023: theta = lambda mean_test(x) + mean_labelled(z - lambda x), with
 lambda between 0 (people alone) and 1 (the difference estimator).
@@ -15,10 +15,10 @@ from adjudge.estimation.sample import Sample
 
 
 def tuned_weight(sample: Sample) -> float:
-    """lambda = cov(z, x) / ((1 + m/n) var(x)), clipped to [0, 1]; 0 when the judge never varies.
+    """lambda = cov(z, x) / ((1 + m/n) var(x)), clipped to [0, 1]; 0 if the judge never varies.
 
-    The covariance is taken over the labelled rows (divided by m), the variance over all rows
-    (divided by m + n - 1), as in the reference implementation.
+    The covariance is over the labelled rows (divided by m), the variance over all rows (divided by
+    m + n - 1), as in the reference implementation.
     """
     x, z = sample.judge, sample.human
     known = sample.labelled
@@ -33,10 +33,10 @@ def tuned_weight(sample: Sample) -> float:
 def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None = None) -> Outcome:
     """PPI++ mean with its normal interval; `weight` fixes lambda (1: the difference estimator).
 
-    Asymptotically never wider than people alone, whatever the judge. That needs labels that are a
-    random sample of the test rows: under label shift it is biased, by as much as the difference
-    estimator when lambda is 1. The interval is a normal one: with fewer than about 30 labels, or 20
-    of the rarer class, it covers less than it says (measured at 95 %: 0.86 to 0.93 with 25 labels,
+    Asymptotically it is never wider than people alone, for any judge. That needs labels that are a
+    random sample of the test rows: under label shift it is biased, as much as the difference
+    estimator if lambda is 1. The interval is normal: with fewer than about 30 labels, or 20 of the
+    rarer class, it covers less than its level (measured at 95 %: 0.86 to 0.93 with 25 labels,
     0.84 to 0.91 with 3 to 6 of the rarer class among 60 or 100).
 
     >>> from adjudge.estimation.sample import make_sample
@@ -45,9 +45,9 @@ def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None 
     0.75
     """
     if sample.n == 0:
-        return refusal("every row has a human label: take the human rate (method human-only)")
+        return refusal("every row has a human label: use the human rate (method human-only)")
     if sample.m < 2:
-        return refusal(f"{sample.m} human labels; this method needs two at the very least")
+        return refusal(f"{sample.m} human labels; this method needs at least two")
     lam = tuned_weight(sample) if weight is None else weight
     x = sample.judge
     z = np.where(sample.labelled, sample.human, 0).astype(np.float64)
@@ -61,31 +61,32 @@ def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None 
     labelled_part = influence[sample.labelled]
     warnings: tuple[str, ...] = ()
     if float(labelled_part @ labelled_part) == 0:
-        # A correction without spread would pass for certainty about every unlabelled row.
+        # A correction without variance would be treated as certain for every unlabelled row.
         se = math.hypot(se, variance_floor(0.0, sample.m))
         warnings = (
-            "the labelled rows show no spread at all: the interval uses the standard error after "
+            "the labelled rows do not vary: the interval uses the standard error after "
             "adding two successes and two failures",
         )
     elif sample.m < 30:
         warnings = (
-            "fewer than 30 labels: the normal interval covers less than it says (measured with 25: "
-            "0.86 to 0.93 at 95 %); label more rows, or report method human-only, which is exact",
+            "fewer than 30 labels: the normal interval covers less than its level (measured with "
+            "25: 0.86 to 0.93 at 95 %); label more rows, or report method human-only, which is "
+            "exact",
         )
     elif (
         not sample.graded
         and (rarer := min(int(sample.positive.sum()), int(sample.negative.sum()))) < 20
     ):
         warnings = (
-            f"only {rarer} labels of the rarer class: the normal interval covers less than it says "
-            "(measured with 3 to 12: 0.84 to 0.93 at 95 %); label more rows, or report method "
-            "human-only, which is exact",
+            f"only {rarer} labels of the rarer class: the normal interval covers less than its "
+            "level (measured with 3 to 12: 0.84 to 0.93 at 95 %); label more rows, or report "
+            "method human-only, which is exact",
         )
     return widen(sample, theta, influence, confidence_level, se=se, warnings=warnings)
 
 
 def _rarer(sample: Sample) -> int:
-    """Labels of the class that has fewer of them."""
+    """The number of labels of the class that has fewer."""
     return min(int(sample.positive.sum()), int(sample.negative.sum()))
 
 
@@ -93,10 +94,10 @@ def ppi_adjusted(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """PPI++ with an interval that keeps its level with 50 labels, for predictions of any kind.
 
     The interval adds two labels of 1 and two of 0 with the mean prediction to the labelled rows, as
-    Agresti and Coull add them to a share: its centre moves a little, its standard error cannot
-    vanish. A prediction cross-fitted from three judges covers 95 % with 50 labels at rates from
-    0.35 to 0.95 (held by tests/montecarlo), where the normal interval has 0.89 to 0.95 and is 4 %
-    narrower.
+    Agresti and Coull do for a share. Its centre moves a little, and its standard error cannot be
+    zero. With a prediction cross-fitted from three judges, it covers 95 % with 50 labels at rates
+    from 0.35 to 0.95 (tested in tests/montecarlo). The normal interval covers 0.89 to 0.95 there
+    and is 4 % narrower.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([0.9, 0.2, 0.8, 0.3] * 20, ([1, 0, 1, 0] + [None] * 4) * 10)
@@ -127,7 +128,7 @@ def ppi_adjusted(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
 def difference(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """mean_test(x) + mean_labelled(z - x), a normal interval (Table 1, row iii).
 
-    This is prediction-powered inference without tuning (lambda = 1): with a poor judge it is wider
+    This is prediction-powered inference without tuning (lambda = 1). With a poor judge it is wider
     than people alone, which `ppi` avoids. Biased under label shift.
 
     >>> from adjudge.estimation.sample import make_sample

@@ -1,8 +1,8 @@
-"""An interval that holds its level for weak judges and few, lopsided labels.
+"""An interval that keeps its level for weak judges and few, unbalanced labels.
 
-Likelihood-ratio inversion: a rate stays in the interval when the data are not too unlikely under
-it, with the judge's sensitivity and specificity at their best fit for that rate, and "too unlikely"
-measured by simulation at that very rate instead of by a chi-square table.
+Likelihood-ratio inversion: a rate stays in the interval if the data are not too unlikely under it,
+with the judge's sensitivity and specificity at their best fit for that rate. "Too unlikely" is
+measured by simulation at that rate, not with a chi-square table.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from adjudge._validation import BoolArray, FloatArray, Seed, count, generator, o
 from adjudge.estimation.counts import Counts
 from adjudge.estimation.likelihood import Tallies, best_fit, likelihood_ratio, loses, lost_by
 
-#: Rates tried first, before the two ends are bisected.
+#: Rates that are tried before the two ends are bisected.
 _GRID = 41
 _BISECTIONS = 8
-#: Three free shares: a ratio of this size has a chance below 2 in a million under any of them.
+#: Three free shares: a ratio of this size has a probability below 2 in a million under any of them.
 _HOPELESS = 30.0
 _FIRST = 199
-#: None as far among the first replicates rejects where that has a smaller chance at the level.
+#: If no first replicate is as extreme, reject if that has a smaller probability than the level.
 _RARE = 1e-4
-#: Rates of the grid tried at once on each side.
+#: Rates of the grid that are tried together on each side.
 _TOGETHER = 8
 
 
 class ProfileInterval(NamedTuple):
-    """Interval ends, and whether the labels tell the judge from a coin at all."""
+    """Interval ends, and whether the labels show that the judge is better than chance."""
 
     low: float
     high: float
@@ -47,14 +47,14 @@ def profile_interval(
     """Interval for the corrected rate by inverting a bootstrapped likelihood-ratio test.
 
     k ~ Bin(n, theta q1 + (1-theta)(1-q0)), c1 ~ Bin(m1, q1), c0 ~ Bin(m0, q0). For a rate theta the
-    statistic is twice the log-likelihood lost by insisting on it; its cutoff is the larger of two
+    statistic is twice the log-likelihood lost by fixing the rate. Its cutoff is the larger of two
     parametric-bootstrap quantiles: with q0, q1 at their best fit given theta, and at that fit after
-    adding one success and one failure to each class (a fit of exactly 1 would leave the bootstrap
-    without noise). The interval is the hull of the rates that are not rejected. With
+    adding one success and one failure to each class (with a fit of exactly 1 the bootstrap would
+    have no noise). The interval is the hull of the rates that are not rejected. With
     q0 + q1 <= 1 in the labels it is [0, 1].
 
-    Measured coverage at 95 %, pointwise, 1,500 samples a cell: 0.949 or more at m0 = m1 = 10
-    and at 100 and 10, judges from 0.6 to 0.9, rates from 0 to 1. Rows are taken as
+    Measured coverage at 95 %, pointwise, 1,500 samples per cell: 0.949 or more at m0 = m1 = 10
+    and at 100 and 10, judges from 0.6 to 0.9, rates from 0 to 1. Rows are treated as
     independent; there is no version for clusters, strata, weights or probabilities.
 
     >>> weak = Counts(k=500, n=1000, c0=60, m0=100, c1=6, m1=10)
@@ -66,7 +66,7 @@ def profile_interval(
     count(replicates, "replicates", least=99)
     if not counts.informative:
         return ProfileInterval(0.0, 1.0, False)
-    # One stream per rate, so that the answer does not depend on the order of the search.
+    # One stream per rate, so that the result does not depend on the order of the search.
     root = int(generator(seed).integers(2**62))
     data = Tallies.of(counts)
 
@@ -91,9 +91,9 @@ def profile_interval(
 
 
 class _Side:
-    """One end of the hull: the rate kept so far, the one rejected, and the grid still to try.
+    """One end of the hull: the rate kept so far, the rejected one, and the grid still to try.
 
-    Only the outermost rate that is kept matters, so the grid is searched from outside.
+    Only the outermost kept rate matters, so the grid is searched from outside.
     """
 
     def __init__(self, best: float, rates: FloatArray, hopeless: BoolArray) -> None:
@@ -103,7 +103,7 @@ class _Side:
         self.waiting = rates[first:].tolist()
 
     def take(self, verdicts: Sequence[bool]) -> None:
-        """The verdicts on the first rates that wait."""
+        """Process the results for the first waiting rates."""
         for theta, kept in zip(self.waiting, verdicts, strict=False):
             if kept:
                 self.inside, self.waiting = theta, []
@@ -113,9 +113,9 @@ class _Side:
 
 
 def _ends(keep: Callable[[list[float]], list[bool]], sides: Sequence[_Side]) -> list[float]:
-    """Both ends, searched together: between a kept and a rejected rate by bisection.
+    """Both ends, searched together: by bisection between a kept and a rejected rate.
 
-    The outer end of the last bracket is taken.
+    The outer end of the last bracket is returned.
     """
     while any(side.waiting for side in sides):
         asked = [side.waiting[:_TOGETHER] for side in sides]
@@ -140,7 +140,7 @@ def _keep(
     replicates: int,
     streams: Sequence[np.random.Generator],
 ) -> BoolArray:
-    """Which rates are not rejected; plain cases are decided with few replicates."""
+    """Which rates are not rejected; clear cases are decided with few replicates."""
     tests = _Tests.of(theta, data)
     first = tests.p_values(_FIRST, streams)
     kept = np.asarray(first > alpha)
@@ -160,7 +160,7 @@ def p_values(theta: float, data: Tallies, replicates: int, rng: np.random.Genera
 
 
 class _Tests(NamedTuple):
-    """A rate and a data set each, what the rate loses there, and the two fits to draw from.
+    """Tests of a rate on a data set each: the loss there, and the two fits to sample from.
 
     `fits` has an axis for the fit, one for its shares (q0, q1, p) and one for the data set.
     """
@@ -183,12 +183,12 @@ class _Tests(NamedTuple):
     def p_values(self, replicates: int, streams: Sequence[np.random.Generator]) -> FloatArray:
         """The larger of the two fits' bootstrap p-values.
 
-        Data sets are drawn from a fit that has the rate, so none can lose more by the rate than it
-        loses by the whole fit, or by any other with that rate. Most are settled by one of these.
+        Data sets are sampled from a fit that has the rate. None can lose more by the rate than it
+        loses by the complete fit, or by any other with that rate. Most are decided by one of these.
         """
         drawn = self._draw(replicates, streams)
         shape = drawn.k.shape
-        # Equal counts must count as equal: their ratios may differ in the last bits.
+        # Equal counts must count as equal: their ratios can differ in the last bits.
         enough = np.broadcast_to(self.observed[:, None] - 1e-7, shape)
         unsettled = drawn.lost_by_fit(*(self.fits[:, share, :, None] for share in range(3)))
         rows = np.nonzero(unsettled >= enough - 1e-7)

@@ -1,8 +1,8 @@
-"""The rows an estimator sees, checked once: judge numbers, human labels, who tests, who calibrates.
+"""The rows of an estimator, checked once: judge numbers, human labels, test and calibration rows.
 
 Rows without a label are the test set and give the judge's rate; rows with one calibrate. Rows that
-were picked for labelling out of the test rows (`sampled_by` = plan) do both: taking them out of the
-test set would leave a test set whose verdicts the plan has biased.
+a plan picked for labelling from the test rows (`sampled_by` = plan) do both: without them, the
+plan would bias the verdicts of the test set.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from adjudge.rows.grades import Grades
 
 Scale = Literal["binary", "probability"]
 
-#: Stands in `human` where nobody has labelled the row; never used as a number.
+#: The value in `human` for a row without a label; never used as a number.
 UNLABELLED = -1
 
 
@@ -27,7 +27,7 @@ UNLABELLED = -1
 class Sample:
     """Checked arrays of one length. `weights` are 1 / sampling probability of labelled rows.
 
-    `random` says that labels are known to be a random sample of the test rows.
+    `random` is true if labels are known to be a random sample of the test rows.
     """
 
     judge: FloatArray
@@ -83,7 +83,7 @@ class Sample:
         return self.weights is not None and not np.isnan(self.weights[self.labelled]).any()
 
     def restrict(self, rows: BoolArray, *, calibration: BoolArray | None = None) -> Sample:
-        """Only these rows test; they calibrate too unless `calibration` names others.
+        """Use only these rows as test rows; they also calibrate unless `calibration` names others.
 
         The arrays keep their length, so that influence values of several restrictions add up.
         """
@@ -91,9 +91,9 @@ class Sample:
         return replace(self, test=self.test & rows, labelled=self.labelled & calibrating)
 
     def compact(self) -> Sample:
-        """Without the rows that neither test nor calibrate; probabilities are left as they are.
+        """Remove the rows that neither test nor calibrate; probabilities are left unchanged.
 
-        The probabilities of one group may happen to be 0 and 1, and would pass for verdicts.
+        The probabilities of one group could all be 0 and 1, and would then look like verdicts.
         """
         if self.scale == "probability":
             return self
@@ -121,9 +121,9 @@ def make_sample(
 ) -> Sample:
     """A sample from arrays; NaN or None in `human` marks a test row.
 
-    `sampling_probability` (NaN where a row was not picked by plan) marks rows that were picked out
-    of the test rows with that probability. A label can be the share of people who say 1: the means
-    of labels need no more.
+    `sampling_probability` (NaN if a row was not picked by a plan) marks rows that were picked
+    from the test rows with that probability. A label can be the share of people who say 1, because
+    some methods only use the mean of labels.
 
     >>> rows = make_sample([1, 0, 1], [1, 0, None])
     >>> rows.n, rows.m, rows.scale
@@ -149,7 +149,7 @@ def make_sample(
 
 
 def sample_of(grades: Grades) -> Sample | None:
-    """The sample of prepared grades; None where they are classes."""
+    """The sample of prepared grades; None if they are classes."""
     if grades.scale == "classes":
         return None
     return make_sample(
@@ -163,7 +163,7 @@ def sample_of(grades: Grades) -> Sample | None:
 
 
 def _with_gaps(values: ArrayLike, name: str) -> FloatArray:
-    """The numbers, NaN where there is none."""
+    """The numbers, NaN if missing."""
     raw = np.asarray(values, dtype=object)
     if raw.ndim != 1:
         raise ArgumentError(name, f"shape {raw.shape}", "give a one-dimensional array")
@@ -180,6 +180,6 @@ def _chances(values: ArrayLike, labelled: BoolArray) -> FloatArray:
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
         raise ArgumentError(
-            f"sampling_probability[{at}]", float(chance[at]), "give a number above 0, 1 at most"
+            f"sampling_probability[{at}]", float(chance[at]), "give a number above 0, at most 1"
         )
     return chance

@@ -1,9 +1,9 @@
-"""Strength from the other models: an interval that is narrower where the prior is right (FAB).
+"""An interval that uses the other models' rates: narrower if the prior is right (FAB).
 
-Yu and Hoff 2018, Adaptive multigroup confidence intervals with constant coverage: for each rate the
-test that is most powerful on average over a prior N(mu, tau^2), inverted. Whatever the prior, the
-test keeps its level, so a wrong prior costs width and not coverage, as long as the prior does not
-come from the same labels.
+Yu and Hoff 2018, Adaptive multigroup confidence intervals with constant coverage. For each rate,
+the test with the highest power on average over a prior N(mu, tau^2) is inverted. The test keeps its
+level for any prior, so a wrong prior costs width and not coverage, if the prior does not come from
+the same labels.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import NamedTuple
 from scipy.optimize import brentq
 from scipy.special import ndtri, stdtrit
 
-#: Other groups with an estimate that a prior needs.
+#: The number of other groups with an estimate that a prior needs.
 FEWEST_OTHERS = 3
-#: As one-sided as a test gets.
+#: The most one-sided test.
 _EDGE = 1e-12
 
 
 class Prior(NamedTuple):
-    """Where the rates of models like this one lie."""
+    """The prior for the rate: mean and standard deviation."""
 
     mean: float
     sd: float
 
 
 def prior_from(estimates: Sequence[float], errors: Sequence[float]) -> Prior:
-    """The spread of the other models' rates, their noise taken out (DerSimonian and Laird).
+    """The spread of the other models' rates, with their noise removed (DerSimonian and Laird).
 
     The noise of the mean itself is part of the prior's spread.
 
@@ -52,11 +52,11 @@ def prior_from(estimates: Sequence[float], errors: Sequence[float]) -> Prior:
 def shared_interval(
     estimate: float, error: float, freedom: float, prior: Prior, *, confidence_level: float
 ) -> tuple[float, float]:
-    """The rates not rejected by the biased test, before clipping.
+    """The rates that the biased test does not reject, before clipping.
 
     C = {theta: t(alpha (1 - s)) < (theta - estimate)/error < t(1 - alpha s)}, t Student's quantile,
     s = s(theta) with Phi^-1(alpha s) - Phi^-1(alpha (1 - s)) = 2 error (theta - mu) / tau^2. With
-    s = 1/2 this is Student's interval; a vague prior gives that.
+    s = 1/2 this is Student's interval, which a vague prior gives.
 
     >>> low, high = shared_interval(0.5, 0.05, 49, Prior(0.5, 100.0), confidence_level=0.95)
     >>> round(low, 3), round(high, 3)
@@ -81,7 +81,7 @@ def shared_interval(
 
 
 def _crossing(end: Callable[[float], float], tilted: Callable[[float], float]) -> float:
-    """The s at which a rate is both the end of its test and the rate that has this s.
+    """The s for which a rate is both the end of its test and the rate with this s.
 
     `tilted` rises from below `end` to above it, unless the prior is so sharp that the test is
     one-sided.

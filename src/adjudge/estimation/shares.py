@@ -1,4 +1,4 @@
-"""(i) The judge alone and (ii) people alone: a share of rows, without the other's word."""
+"""(i) The judge alone and (ii) people alone: a share of rows, without the other."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from adjudge.estimation.sample import Sample
 
 
 def naive(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
-    """Share of test rows the judge calls 1, with a Clopper-Pearson interval (Eq. 2; row i).
+    """Share of test rows that the judge calls 1, with a Clopper-Pearson interval (Eq. 2; row i).
 
-    The interval knows only the noise of the test rows. The expected distance from the true rate,
-    (2 - q0 - q1)((1 - q0)/(2 - q0 - q1) - theta), is not in it and does not shrink with more rows.
-    Judge probabilities and clusters get a normal, respectively Student, interval around the mean.
+    The interval includes only the noise of the test rows. It does not include the expected distance
+    from the true rate, (2 - q0 - q1)((1 - q0)/(2 - q0 - q1) - theta), which does not shrink with
+    more rows. Judge probabilities get a normal interval around the mean, clusters Student's.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> naive(make_sample([1, 1, 0, 1], [None] * 4)).estimate
@@ -33,9 +33,9 @@ def naive(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
 def human_only(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """m1 / m with a Clopper-Pearson interval (Table 1, row ii).
 
-    Needs no judge. Under label shift (labels drawn from easier, harder or balanced rows) it
-    measures the labelled rows, not the test rows. With clusters: the mean with a cluster-robust
-    Student interval; with labels that are shares of people: a normal one.
+    It needs no judge. Under label shift (labels of easier, harder or balanced rows) it measures the
+    labelled rows, not the test rows. With clusters: the mean with a cluster-robust Student
+    interval. With labels that are shares of people: a normal one.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> human_only(make_sample([0, 0, 0, 1], [1, 0, 1, 1])).estimate
@@ -55,7 +55,7 @@ def _share(
     exact: bool,
     floor_size: int | None = None,
 ) -> Outcome:
-    """Mean of the values on these rows; `floor_size` defaults to the clusters that hold them."""
+    """Mean of the values on these rows; `floor_size` defaults to the number of their clusters."""
     size, mean = int(rows.sum()), float(values[rows].mean())
     influence = np.where(rows, (values - mean) / size, 0.0)
     se = math.sqrt(float(influence @ influence))

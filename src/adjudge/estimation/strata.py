@@ -1,4 +1,4 @@
-"""A confusion matrix per stratum, combined: for a judge that errs differently on different rows.
+"""A confusion matrix per stratum, combined: for a judge whose error rates differ between rows.
 
 theta = sum over strata of share_s * theta_s, share_s the stratum's share of the test rows.
 """
@@ -23,12 +23,12 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     Variance: sum share_s^2 V_s + sum share_s (theta_s - theta)^2 / n; the second term is the noise
     of the shares themselves. V_s and the centres are those of Eq. 6 per stratum before clipping;
     only the final number is clipped. With one stratum this is Eq. 5 to 8. Every stratum with test
-    rows needs labels of both classes; Eq. 7 draws each stratum's sensitivity towards one half, so
-    strata with fewer than about 20 labels a class pull the rate together.
+    rows needs labels of both classes. Eq. 7 moves each stratum's sensitivity towards one half, so
+    strata with fewer than about 20 labels per class bias the rate.
 
-    Refused where the whole interval of one stratum lies outside [0, 1] at the level shared among
-    the strata; a stratum outside at the plain level only is warned of, since
-    among many some are by chance.
+    Refused if the entire interval of one stratum lies outside [0, 1] at the level shared among the
+    strata. A stratum that lies outside only at the plain level gives a warning, because among many
+    strata some do by chance.
     """
     if sample.strata is None or sample.n == 0:
         return refusal("no test rows to stratify")
@@ -55,8 +55,8 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
             continue
         if outside(got.centre, got.half):
             warnings.append(
-                f"stratum {name}: its own rate before clipping, {got.estimate:.3f}, has its whole "
-                "interval outside [0, 1]: by chance, or the judge errs otherwise on its test rows"
+                f"stratum {name}: its rate before clipping, {got.estimate:.3f}, has its entire "
+                "interval outside [0, 1]: by chance, or the judge's errors differ on its test rows"
             )
         share = part.n / sample.n
         rates.append(got.estimate)

@@ -1,10 +1,10 @@
-"""An exact interval for the human rate of these very rows, from a random sample of their labels.
+"""An exact interval for the human rate of exactly these rows, from a random sample of labels.
 
-A conformal statement about an estimate. The true rate is a parameter and no draw that is
-exchangeable with anything; but the labels of the rows are fixed, and where the labelled rows are a
-random sample of them, labelled and unlabelled rows are exchangeable. Given how many of each verdict
+This is a conformal interval for an estimate. The true rate is a parameter, not a sample that is
+exchangeable with others. But the labels of the rows are fixed, and if the labelled rows are a
+random sample, labelled and unlabelled rows are exchangeable. Given how many rows of each verdict
 are labelled, the labelled rows of verdict v are a simple random sample of its N_v rows, so the
-number of 1s among them is hypergeometric in the unknown K_v: nothing else is assumed, not
+number of 1s among them is hypergeometric in the unknown K_v. Nothing else is assumed: not
 independence, not a good judge, not many labels.
 """
 
@@ -19,16 +19,16 @@ from adjudge._validation import FloatArray, IntArray, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.estimation.sample import Sample
 
-#: Part of each side's level that is spent on ruling out hopeless splits of the 1s over verdicts.
+#: Part of each side's level that is used to rule out impossible splits of the 1s over verdicts.
 _SPENT = 0.1
-#: Splits that are looked at; more than that are taken in cells, on the safe side.
+#: The most splits that are evaluated; more are grouped in cells, conservatively.
 _CELLS = 128
-#: More labels than this take long, and need no exact interval.
+#: With more labels than this the computation is slow, and no exact interval is needed.
 MOST_LABELS = 5000
 
 
 class VerdictCounts(NamedTuple):
-    """Rows of one verdict, how many of them are labelled, and 1s among those."""
+    """Rows of one verdict, how many of them are labelled, and how many labels are 1."""
 
     rows: int
     labelled: int
@@ -40,12 +40,13 @@ def rows_interval(
 ) -> tuple[float, float]:
     """Interval for (K_0 + K_1)/(N_0 + N_1), the human rate of all rows, labelled ones included.
 
-    A total T is above the interval if for every split K_0 + K_1 = T not itself ruled out, the
-    weighted count N_0 x_0/m_0 + N_1 x_1/m_1 comes out at most as large as it did with probability
-    below (1 - level)/2; below it likewise. Splits are ruled out by exact intervals for K_0 and K_1
-    that fail with a tenth of that probability, which is taken off the level (Berger and Boos 1994).
-    It covers with at least `confidence_level` over the draw of the labelled rows, in finite
-    samples, whatever the rows are. It says nothing about other rows of the same kind.
+    A total T is above the interval if the following holds for every split K_0 + K_1 = T that is not
+    ruled out: the weighted count N_0 x_0/m_0 + N_1 x_1/m_1 is at most the observed one with
+    probability below (1 - level)/2. The lower end is analogous. Splits are ruled out by exact
+    intervals for K_0 and K_1 that fail with a tenth of that probability, which is subtracted from
+    the level (Berger and Boos 1994). The interval covers with at least `confidence_level` over the
+    random choice of labelled rows, in finite samples, for any rows. It makes no statement about
+    other rows of the same kind.
 
     >>> low, high = rows_interval(VerdictCounts(400, 40, 4), VerdictCounts(600, 60, 54))
     >>> round(low, 3), round(high, 3)
@@ -64,9 +65,9 @@ def rows_interval(
 
 
 def interval_of(sample: Sample, *, confidence_level: float) -> tuple[float, float] | None:
-    """The interval for the rows of a sample whose labels are 0 or 1; None where it takes too long.
+    """The interval for the rows of a sample with labels 0 or 1; None if it would take too long.
 
-    Probabilities count as verdicts, 1 above a half: any fixed way to divide the rows would do.
+    Probabilities count as verdicts, 1 above one half: any fixed partition of the rows is valid.
     """
     if not 0 < sample.m <= MOST_LABELS:
         return None
@@ -83,11 +84,11 @@ def interval_of(sample: Sample, *, confidence_level: float) -> tuple[float, floa
 
 
 class _Verdict:
-    """The rows of one verdict: what a number of 1s among all of them says about the labelled."""
+    """The rows of one verdict: the distribution of labelled 1s given the 1s among all rows."""
 
     def __init__(self, rows: int, labelled: int, ones: int) -> None:
         self.rows, self.labelled, self.ones = rows, labelled, ones
-        # log k! for every k that occurs: chances are then sums of looked-up numbers.
+        # log k! for every k that occurs: probabilities are then sums of table entries.
         self._logs = gammaln(np.arange(rows + 1) + 1.0)
 
     def flipped(self) -> _Verdict:
@@ -105,7 +106,7 @@ class _Verdict:
         return np.asarray(np.exp(logs))
 
     def _log_ways(self, total: IntArray, chosen: IntArray) -> FloatArray:
-        """log of total over chosen; minus infinity where there is no way."""
+        """log of total over chosen; minus infinity if impossible."""
         rest = total - chosen
         ways = self._logs[total] - self._logs[chosen] - self._logs[np.maximum(rest, 0)]
         return np.where(rest < 0, -np.inf, ways)
@@ -130,8 +131,8 @@ def _most(first: _Verdict, second: _Verdict, tail: float) -> int:
     while low < high:
         middle = (low + high + 1) // 2
         cells = _cells(max(low1, middle - high0), min(high1, middle - low0))
-        # A cell from a to b - 1 is judged by K_1 = a and K_0 = T - (b - 1): fewer 1s than in any
-        # of its splits, so that the chance of a small count is not underestimated.
+        # A cell from a to b - 1 is evaluated at K_1 = a and K_0 = T - (b - 1): fewer 1s than in any
+        # of its splits, so that the probability of a small count is not underestimated.
         ones0, ones1 = np.maximum(middle - cells[1:] + 1, 0), cells[:-1]
         if _chance(first, second, ones0, ones1).max() > tail * (1 - _SPENT):
             low = middle
@@ -141,13 +142,13 @@ def _most(first: _Verdict, second: _Verdict, tail: float) -> int:
 
 
 def _cells(low: int, high: int) -> IntArray:
-    """Ends of cells over low..high: one each where they are few."""
+    """Ends of cells over low..high: one value each if there are few."""
     number = min(high - low + 1, _CELLS)
     return np.rint(np.linspace(low, high + 1, number + 1)).astype(np.int64)
 
 
 def _chance(first: _Verdict, second: _Verdict, ones0: IntArray, ones1: IntArray) -> FloatArray:
-    """P(N_0 x_0/m_0 + N_1 x_1/m_1 <= as seen) for each split of the 1s."""
+    """P(N_0 x_0/m_0 + N_1 x_1/m_1 <= observed) for each split of the 1s."""
     if first.labelled == 0 or second.labelled == 0:
         only, ones = (first, ones0) if second.labelled == 0 else (second, ones1)
         return np.asarray(only.chances(ones)[:, : only.ones + 1].sum(axis=1))

@@ -1,7 +1,7 @@
-"""A plan tried before it is recommended: labels drawn at random, again and again, and their width.
+"""Simulate a plan before it is recommended: sample labels at random many times, measure the width.
 
-Formulas for a width hold at the expected counts. With few labels, or a rate near 0 or 1, the counts
-that come are others, and a plan by formula can promise ten times too much.
+Formulas for a width hold at the expected counts. With few labels, or a rate near 0 or 1, the actual
+counts differ, and a width by formula can be ten times too small.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from adjudge._validation import Seed, generator
 from adjudge.estimation.conditional import adjust
 
 REPEATS = 1000
-#: Labels that each verdict should have behind it: below, `conditional` calls itself approximate.
+#: Labels that each verdict should have: with fewer, `conditional` is marked as approximate.
 BEHIND_EACH = 10
 
 
 class Trial(NamedTuple):
-    """Mean width of the intervals, the share that hold the rate, the share without a number."""
+    """Mean width of the intervals, the share that contain the rate, the share without a result."""
 
     width: float
     coverage: float
@@ -37,10 +37,10 @@ def try_random_labels(
     confidence_level: float,
     seed: Seed = 0,
 ) -> Trial:
-    """Draw `labels` rows at random 1,000 times and take `conditional` of each draw.
+    """Sample `labels` rows at random 1,000 times and apply `conditional` to each sample.
 
-    A draw without a label behind one verdict has no number; its width counts as 1, which is what
-    its reader knows.
+    A sample without a label for one verdict has no result; its width counts as 1, because every
+    rate is possible.
 
     >>> trial = try_random_labels(theta=0.5, q0=0.8, q1=0.9, test_rows=2000, labels=200,
     ...                           confidence_level=0.95)

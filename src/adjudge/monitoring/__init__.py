@@ -1,4 +1,4 @@
-"""WATCH: whether a policy's promise is still kept, from random audits of what it accepted."""
+"""WATCH: whether a policy still keeps its promise, from random audits of accepted verdicts."""
 
 from adjudge.monitoring.checking import MonitorTerms, check_terms, continue_monitor
 from adjudge.monitoring.drawing import AuditCoin, AuditRun, draw_audits, number_audits

@@ -1,4 +1,4 @@
-"""A check: audits counted, the running error rate with its interval, the evidence, an alarm."""
+"""A check: count the audits; compute the running error rate, its interval, evidence, alarm."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments
 from adjudge.uncertainty import INFINITE_DOUBT
 
-#: The picture has so many points at most.
+#: The most points of the figure.
 _POINTS = 300
-_OTHER_STATE = "give another --state: what was chosen after looking at audits has no proof"
+_OTHER_STATE = "give another --state: a choice made after looking at audits has no proof"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MonitorTerms:
-    """What a monitor is held to, chosen before its first audit is looked at."""
+    """The terms of a monitor, chosen before its first audit is looked at."""
 
     limit: float
     delta: float = 0.05
@@ -50,10 +50,10 @@ class MonitorTerms:
 
 
 def check_terms(previous: Monitor, policy: Policy, given: Mapping[str, object]) -> None:
-    """Refuse a state of another policy, or terms that were changed since its first check."""
+    """Refuse a state of another policy, or terms that changed since its first check."""
     if previous.rules_id != policy.rules_id:
         raise ArgumentError(
-            "state", previous.rules_id, "it is of another policy: give each policy its own --state"
+            "state", previous.rules_id, "is of another policy: give each policy its own --state"
         )
     for name, value in given.items():
         kept = getattr(previous, name)
@@ -71,11 +71,11 @@ def continue_monitor(
     wait_days: float = 14.0,
     now: float,
 ) -> Monitor:
-    """The monitor after these audits, with their labels; `previous` is that of the check before.
+    """The monitor after these audits, with their labels; `previous` is that of the last check.
 
-    Run again on the same audits it stays the same. Under `terms.by` each group has a process of its
-    own and an equal share of delta. The groups are those of the policy where it was calibrated by
-    the same column; else those of the first check, and one more share for all that come later.
+    Repeated on the same audits, it stays the same. Under `terms.by` each group has its own process
+    and an equal share of delta. The groups are those of the policy if it was calibrated by the same
+    column; else those of the first check, and one more share for all that appear later.
     """
     non_negative(wait_days, "wait")
     returns = read_returns(audits, policy, by=terms.by)
@@ -105,26 +105,26 @@ def continue_monitor(
         cuts=cuts,
         no_recalibration=obstacle,
         promise=(
-            f"as long as the error rate of accepted verdicts, given all before, is never above "
+            f"as long as the error rate of accepted verdicts, given the past, is never above "
             f"{level(terms.limit)}, the probability that an alarm is ever raised is at most "
             f"{level(terms.delta)}"
         ),
         not_promised=(
-            "that an alarm means a lasting change: a burst of errors above the limit can raise one "
-            "though the mean over a long time is below it"
+            "that an alarm means a lasting change: a short period of errors above the limit can "
+            "raise one although the long-term mean is below it"
         ),
         assumptions=(
             "audits were drawn at random among the accepted verdicts, and their place in the order "
-            "of drawing does not depend on what people said",
-            "audits are missing for reasons that have nothing to do with errors; else read what "
-            "the table says with every missing one counted as wrong",
+            "of drawing does not depend on the labels",
+            "audits are missing for reasons unrelated to errors; otherwise use the numbers with "
+            "every missing audit counted as wrong",
         ),
         warnings=(*remarks, *returns.warnings),
         dropped=merge_dropped(
             returns.dropped,
             {
                 "label changed after it was counted": ledger.changed,
-                "label that came after the deadline of its audit": ledger.late,
+                "label after the deadline of its audit": ledger.late,
             },
         ),
         ids=tuple(ledger.ids),
@@ -136,7 +136,7 @@ def continue_monitor(
 
 
 def _processes(policy: Policy, returns: Returns, by: str | None) -> tuple[list[str | None], bool]:
-    """The groups that have a process of their own, and whether later ones share another."""
+    """The groups that have their own process, and whether later groups share another."""
     if by is None:
         return [None], False
     if by == policy.by:
@@ -245,14 +245,14 @@ def _path(errors: IntArray, evidence: FloatArray, delta: float, ring: int | None
 
 
 def _cuts(policy: Policy) -> tuple[tuple[Cut, ...], str | None]:
-    """The policy's thresholds as cuts of its judges' scores, or why they are none.
+    """The policy's thresholds as cuts of its judges' scores, or why there are none.
 
-    A rule that accepts everything was made of scores up to its largest: beyond, nobody looked.
-    Of several rules for one score the lowest counts, as for labels below several cuts.
+    A rule that accepts everything was made from scores up to its largest: rows above it were not
+    labelled. If several rules use one score, the lowest counts, as for labels below several cuts.
     """
     if policy.jury is not None or policy.learned:
         what = "a jury's score" if policy.jury is not None else "a learned doubt"
-        return (), f"the policy accepts by {what}, and a cut is of a judge's own uncertainty"
+        return (), f"the policy accepts by {what}, but a cut needs a judge's own uncertainty"
     lowest: dict[tuple[str, str | None, str | None], Cut] = {}
     for group in policy.groups:
         at = group.threshold
@@ -261,7 +261,7 @@ def _cuts(policy: Policy) -> tuple[tuple[Cut, ...], str | None]:
         if group.accepts == "all":
             at = max((s for s in group.scores if s < INFINITE_DOUBT), default=None)
         if at is None:
-            return (), "the policy decides on batches, and has no threshold to keep to"
+            return (), "the policy decides on batches, and has no threshold to use as a cut"
         key = (group.judge, group.protocol, group.judge_fingerprint)
         cut = Cut(
             judge=group.judge,

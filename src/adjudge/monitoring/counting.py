@@ -1,9 +1,9 @@
-"""Which audits count: in the order of drawing, each id once, nothing counted twice or forgotten.
+"""Which audits count: in the order of drawing, each id once, no audit counted twice or lost.
 
-Labels come back in any order, and wrong verdicts may come back sooner than right ones. So an audit
-counts only when all drawn before it have returned or are missing: the process waits at the first
-pending one until its label comes or its deadline passes. Then it is missing for good. A label that
-is changed after it was counted changes nothing.
+Labels come back in any order, and wrong verdicts can come back sooner than right ones. So an audit
+counts only when all audits drawn before it have returned or are missing. The process waits at the
+first pending one until its label comes or its deadline passes. After the deadline it is missing
+permanently. A label that changes after it was counted has no effect.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from adjudge.rows.audits import order_audits
 from adjudge.rows.columns import text_column, tidy
 from adjudge.rows.judgments import IS_ERROR, Judgments
 
-#: When the deadline of an audit begins to run; without it, at the check that first sees it.
+#: The start of an audit's deadline; without it, the check that first sees the audit.
 DRAWN_AT = "drawn_at"
 #: The group of audits without a value in the grouping column.
 NO_GROUP = "(none)"
-#: The process that groups share which nobody knew of at the first check.
+#: The process shared by groups that were unknown at the first check.
 NEW_GROUPS = "(new groups)"
 _DAY_S = 86_400
 
@@ -46,7 +46,7 @@ class Returns:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Every audit with what became of it, by process; `waiting` ones returned but do not count yet.
+    """Every audit with its outcome, by process; `waiting` ones returned but do not count yet.
 
     `names` are the processes' groups. `changed` and `late` are labels that came too late to count.
     """
@@ -61,15 +61,15 @@ class Ledger:
     late: int
 
     def of_group(self, code: int) -> list[int]:
-        """The places of a process's audits, in the order of drawing."""
+        """The positions of a process's audits, in the order of drawing."""
         return [at for at, own in enumerate(self.group_of) if own == code]
 
 
 def read_returns(given: Judgments, policy: Policy, *, by: str | None) -> Returns:
-    """The audits that were drawn, with their labels and groups where they have some."""
+    """The drawn audits, with their labels and groups if they have any."""
     frame = order_audits(given.frame, given.name)
     if "learned_verdict" in frame.columns and policy.learned:
-        # What was accepted is the learned verdict, not the judge's own.
+        # The learned verdict was accepted, not the judge's own.
         frame = frame.with_columns(verdict=as_text(frame["learned_verdict"]))
     if "label" not in frame.columns:
         frame = frame.with_columns(label=pl.lit(None, pl.String))
@@ -99,7 +99,7 @@ def count_audits(
     now: float,
     wait_days: float,
 ) -> Ledger:
-    """What became of every audit: what was counted before stays, then as far as labels go.
+    """The outcome of every audit: earlier counts are kept, then labels are counted in order.
 
     `known_groups` are the processes of the first check; groups that appear later share one more.
     """
@@ -150,7 +150,7 @@ def _continue(
         if old != new:
             raise DataError(
                 returns.name,
-                f"audit {at + 1} is {new!r}, and {old!r} in the state",
+                f"audit {at + 1} is {new!r}, but {old!r} in the state",
                 column="drawn",
                 remedy="give the audits that the state was made from, or another state",
             )
@@ -159,7 +159,7 @@ def _continue(
     for name, group in zip(returns.ids[fresh], returns.groups[fresh], strict=True):
         code = codes.get(group, codes.get(NEW_GROUPS))
         if code is None:
-            problem = f"audit {name!r} is of group {group!r}, which the policy has no rule for"
+            problem = f"audit {name!r} is of group {group!r}, which has no rule in the policy"
             raise DataError(returns.name, problem, remedy="give the policy that accepted it")
         group_of.append(code)
     ids += returns.ids[fresh]
@@ -168,7 +168,7 @@ def _continue(
 
 
 def _since(frame: pl.DataFrame, name: str) -> list[float | None]:
-    """The time of each draw, where the rows say it (ISO 8601; UTC where no zone is given)."""
+    """The time of each draw, if the rows have it (ISO 8601; UTC if no zone is given)."""
     if DRAWN_AT not in frame.columns:
         return [None] * frame.height
     times = []
@@ -189,6 +189,6 @@ def _warnings(frame: pl.DataFrame) -> tuple[str, ...]:
     if "audit_rate" not in frame.columns or frame["audit_rate"].drop_nulls().n_unique() < 2:
         return ()
     return (
-        "the audit rate was changed: the interval is about the audited rows, not about all the "
+        "the audit rate was changed: the interval is about the audited rows, not about all "
         "accepted ones",
     )

@@ -1,9 +1,8 @@
-"""Which accepted verdicts are audited: a coin that nobody can choose and anybody with the key can
-repeat.
+"""Which accepted verdicts are audited: a random draw that can be repeated only with the key.
 
-The coin of a row is a keyed hash (HMAC-SHA-256) of its id. Without the secret nobody can tell which
-ids will be drawn, so that no row can be treated better because it will be looked at; with it, the
-draw can be repeated and checked. A higher rate draws the same rows and more.
+The draw of a row is a keyed hash (HMAC-SHA-256) of its id. Without the secret it cannot be
+predicted which ids will be drawn, so no row can be treated better because it will be audited. With
+the secret, the draw can be repeated and checked. A higher rate draws the same rows and more.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from adjudge.rows.audits import DRAWN, order_audits
 from adjudge.rows.columns import truth_column
 from adjudge.rows.dropped import Rows
 
-#: What an audit's row has besides the columns of what was served.
+#: The columns of an audit's row in addition to those of the served row.
 AUDIT_COLUMNS = (DRAWN, "sampled_by", "audit_rate")
 _FEWEST_CHARACTERS = 16
 _SELECTED = "give the rows that adjudge select wrote with -o"
@@ -32,7 +31,7 @@ _SELECTED = "give the rows that adjudge select wrote with -o"
 
 @dataclass(frozen=True)
 class AuditCoin:
-    """The coin of one secret and rate.
+    """The random draw of one secret and rate.
 
     >>> coin = AuditCoin(0.5, "not a secret: for tests")
     >>> [coin.draws(name) for name in ("a", "b", "c")], coin.draws("a")
@@ -46,7 +45,7 @@ class AuditCoin:
         if not 0 < self.rate <= 1:
             raise ArgumentError("audit_rate", self.rate, "give a number above 0 and at most 1")
         if len(self.secret) < _FEWEST_CHARACTERS:
-            # Not the value: a message may end in a log.
+            # Not the value: a message can end up in a log.
             shown = f"{len(self.secret)} characters"
             raise ArgumentError("secret", shown, f"give at least {_FEWEST_CHARACTERS} characters")
 
@@ -65,8 +64,8 @@ class AuditCoin:
 class AuditRun:
     """The summary of a draw, and the rows to label.
 
-    `rows` has `drawn` (the order), `sampled_by` (audit) and `audit_rate`, then the columns of what
-    was served; columns of these names come back as input_drawn and so on.
+    `rows` has `drawn` (the order), `sampled_by` (audit) and `audit_rate`, then the columns of the
+    served rows; input columns with these names become input_drawn and so on.
     """
 
     summary: AuditDraw
@@ -93,10 +92,10 @@ def draw_audits(
 ) -> AuditRun:
     """Draw rows to label among the accepted rows of `served`, each with probability `audit_rate`.
 
-    `served` is what `select` wrote: every row with `accepted`. Audits are in the order of its rows;
-    of an id that was served twice the first row counts. `earlier` are the audits of earlier draws:
-    they keep their numbers, and the new ones follow, so that the result is the whole list. The
-    same rows, secret and rate draw the same audits.
+    `served` is the output of `select`: every row with `accepted`. Audits are in the order of its
+    rows; if an id was served twice, the first row counts. `earlier` are the audits of earlier
+    draws: they keep their numbers, and the new ones follow, so that the result is the complete
+    list. The same rows, secret and rate give the same audits.
 
     >>> rows = {"id": list("abcdef"), "verdict": ["A"] * 6, "accepted": [True] * 5 + [False]}
     >>> run = draw_audits(rows, audit_rate=0.5, secret="not a secret: for tests")
@@ -132,11 +131,11 @@ def draw_audits(
 
 
 def _append(before: pl.DataFrame, new: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The new audits after the earlier ones; numbers and texts in one column become text."""
+    """The new audits after the earlier ones; a column with numbers and texts becomes text."""
     for column in set(before.columns).intersection(new.columns):
         old, other = before.schema[column], new.schema[column]
         if old != other and (old.is_nested() or other.is_nested()) and pl.Null not in (old, other):
-            problem = f"holds {old} here, and {other} in the rows that were served"
+            problem = f"has {old} here, but {other} in the rows that were served"
             raise DataError(name, problem, column=column, remedy="give what monitor draw wrote")
     return pl.concat([before, new], how="diagonal_relaxed")
 
@@ -144,7 +143,7 @@ def _append(before: pl.DataFrame, new: pl.DataFrame, name: str) -> pl.DataFrame:
 def number_audits(
     rows: pl.DataFrame, *, first: int = 0, audit_rate: float | None = None
 ) -> pl.DataFrame:
-    """The rows as audits, numbered in their order after the `first` ones."""
+    """The rows as audits, numbered in their order, starting after `first`."""
     rows = make_room(rows, AUDIT_COLUMNS)
     return rows.select(
         "id",
@@ -163,7 +162,7 @@ def _accepted(served: TableLike, judge: str | None) -> Rows:
             raise DataError(name, "is missing", column=column, remedy=_SELECTED)
     if "choice" in frame.columns and "verdict" not in frame.columns:
         remedy = "audits are of pairs and grades: label new prompts and calibrate again"
-        raise DataError(name, "holds choices among several responses", remedy=remedy)
+        raise DataError(name, "has choices among several responses", remedy=remedy)
     frame = frame.with_columns(as_text(frame["id"]))
     names = next((c for c in ("judge_name", "judge") if c in frame.columns), None)
     if names is not None:

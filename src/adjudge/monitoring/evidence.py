@@ -1,6 +1,6 @@
 """Evidence that the error rate of accepted verdicts is above a limit, valid at any time.
 
-Each audit is a bet. With e = 1 for an error, the bet on the rate q multiplies its wealth by
+Each audit is a bet. With e = 1 for an error, a bet on the rate q multiplies its wealth by
 
     L_q = (q / limit)^e ((1 - q) / (1 - limit))^(1 - e),        E[L_q | past] <= 1
 
@@ -13,7 +13,7 @@ on all of them from an unknown audit s on, with geometric weights w_s (`change`)
     e_t      = (total_t + change_t) / 2
 
 e is a nonnegative supermartingale that starts at 1. Ville's inequality: P(e_t >= 1 / delta for some
-t) <= delta. So one can look after every audit, without end. All of it is computed in logarithms.
+t) <= delta. So one can check after every audit, without end. Everything is computed in logarithms.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def log_evidence(errors: ArrayLike, *, limit: float, horizon: float = 1000) -> F
 
 
 def estimate_change(errors: ArrayLike, *, limit: float) -> int:
-    """The audit from which on the bets gained most: where the rate seems to have risen, from 1.
+    """The audit since which the bets gained most: where the rate seems to have risen, from 1.
 
     A point estimate without an interval. Audits chosen by it were chosen by looking at them.
 

@@ -1,13 +1,13 @@
-"""An interval for the running error rate that holds after every audit at once, also under drift.
+"""An interval for the running error rate that holds after all audits simultaneously, with drift.
 
 Let m be the mean of the error rates that the first k audits had, each given the past, and E their
 errors. ln(1 - p + p e^l) is concave in p, so for every l
 
     e^(l E) / (1 - m + m e^l)^k  <=  prod_i e^(l e_i) / (1 - p_i + p_i e^l),
 
-and the right side is a martingale that starts at 1. The interval has all m at which the mean of the
-left side over several l > 0, and that over the l < 0 of the same sizes, stay below 2 / delta. By
-Ville's inequality it covers m at all k with probability at least 1 - delta.
+and the right side is a martingale that starts at 1. The interval has all m for which the mean of
+the left side over several l > 0, and that over the l < 0 of the same sizes, stay below 2 / delta.
+By Ville's inequality it covers m at all k with probability at least 1 - delta.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HALVINGS = 50
 def running_interval(
     errors: ArrayLike, audits: ArrayLike, *, delta: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Low and high ends for so many errors among the first so many audits.
+    """Low and high ends for these numbers of errors among the first audits.
 
     >>> low, high = running_interval([0, 8, 40], [0, 80, 400], delta=0.05)
     >>> low.round(3).tolist(), high.round(3).tolist()
@@ -43,7 +43,7 @@ def running_interval(
 
 
 def _low_end(errors: FloatArray, audits: FloatArray, most: float) -> FloatArray:
-    """The smallest m at which the mixture over l > 0 is below e^most: it falls in m."""
+    """The smallest m at which the mixture over l > 0 is below e^most: it decreases in m."""
     low, high = np.zeros(len(errors)), np.ones(len(errors))
     gained = errors[:, None] * _SIZES
     rises = np.expm1(_SIZES)

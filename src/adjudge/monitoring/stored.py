@@ -1,4 +1,4 @@
-"""Audits that a service drew and kept in a store, the labels people gave them, and states there."""
+"""Audits that a service drew and stored, their labels, and monitor states in a store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook
 
 
 def read_served_audits(place: StorePlace, *, rules_id: str | None = None) -> AuditRun:
-    """The audits that `serve --audit-rate` drew under these rules, or under the only ones there."""
+    """The audits that `serve --audit-rate` drew under these rules, or under the only ones."""
     with use_store(place, readonly=True) as store:
         known = store.served_rules()
         if rules_id is None and len(known) > 1:
@@ -31,8 +31,8 @@ def read_served_audits(place: StorePlace, *, rules_id: str | None = None) -> Aud
     if not audits:
         raise DataError(
             store_name(place) or "the store",
-            "holds no audits" if rules_id is None else "holds no audits of this policy",
-            remedy="serve with --audit-rate, and this store",
+            "has no audits" if rules_id is None else "has no audits of this policy",
+            remedy="run serve with --audit-rate and this store",
         )
     return AuditRun(
         summary=AuditDraw(
@@ -48,7 +48,7 @@ def read_served_audits(place: StorePlace, *, rules_id: str | None = None) -> Aud
 
 
 def read_audit_labels(place: StorePlace, *, about: About) -> TableLike | None:
-    """What people said in the store, as a table of labels; None where nobody said anything."""
+    """The labels in the store, as a table; None if there are none."""
     with use_store(place, readonly=True) as store:
         book = LabelBook(store, PAIR_LABELS if about == "pairs" else GRADE_LABELS)
         answers = [answer for answer in book.answers() if answer.label is not None]
@@ -64,7 +64,7 @@ def read_audit_labels(place: StorePlace, *, about: About) -> TableLike | None:
 
 
 def all_audits(store: Store) -> list[Served]:
-    """Everything that is audited, under whichever rules, in the order of serving; an id once."""
+    """All audits, under any rules, in the order of serving; each id once."""
     audits = [audit for rules in store.served_rules() for audit in store.audits(rules)]
     first: dict[str, Served] = {}
     for audit in sorted(audits, key=lambda audit: audit.number):
@@ -73,7 +73,7 @@ def all_audits(store: Store) -> list[Served]:
 
 
 def write_state(monitor: Monitor, place: str | Path) -> None:
-    """Keep the monitor whole or not at all: by a rename, or in one transaction of a store."""
+    """Save the monitor atomically: by a rename, or in one transaction of a store."""
     if not is_store(place):
         write_result(monitor, place)
         return
@@ -82,7 +82,7 @@ def write_state(monitor: Monitor, place: str | Path) -> None:
 
 
 def state_name(rules_id: str, by: str | None) -> str:
-    """What a store calls the monitor of these rules; one by groups is another."""
+    """The name in a store of the monitor of these rules; one by groups has another name."""
     return rules_id if by is None else f"{rules_id} by {by}"
 
 

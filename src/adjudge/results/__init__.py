@@ -1,1 +1,1 @@
-"""What methods return: frozen dataclasses, one file per room."""
+"""Result types: frozen dataclasses, one file per room."""

@@ -1,4 +1,4 @@
-"""What every result can do: become JSON, a table, a picture, a page; compare; print itself."""
+"""The base of every result: write as JSON, table, figure or page; compare; print."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
-#: A repr longer than this is cut; the whole result is in `to_dict` and on the page.
+#: A longer repr is shortened; the complete result is in `to_dict` and on the page.
 _REPR = 200
 
 
@@ -33,17 +33,17 @@ def frozen(made: type[_T]) -> type[_T]:
 
 @frozen
 class Result:
-    """Base of all results: frozen, its field names are the JSON names.
+    """Base of all results: frozen; its field names are the JSON names.
 
-    A subclass sets `kind`, by which `adjudge report` knows its file. What it shows to a person is
-    a list of blocks in `adjudge.present.views`, one view for terminal, page and notebook; that is
-    the one place where a result opens a room below its own, and only when it is shown.
+    A subclass sets `kind`, which `adjudge report` uses to read its file. What people see of it is
+    a list of blocks in `adjudge.present.views`, one view for terminal, page and notebook. Only
+    there does a result import a room below its own, and only when it is shown.
     """
 
     kind: ClassVar[str]
-    #: Rules between its fields that `results.load` holds a file to; parts can have some too.
+    #: Rules between its fields that `results.load` checks in a file; parts can also have rules.
     checks: ClassVar[tuple[Check, ...]] = ()
-    #: How `results.load` reads files, in pydantic's words; parts of a result follow it.
+    #: How `results.load` reads files, as a pydantic config; parts of a result follow it.
     __pydantic_config__: ClassVar[Mapping[str, Any]] = {
         "extra": "forbid",
         "strict": True,
@@ -53,8 +53,8 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """The result as plain JSON values, `kind` first.
 
-        Raises ValueError on NaN or infinity: JSON has neither, and a result that holds one has
-        hidden a refusal in a number.
+        Raises ValueError on NaN or infinity: JSON has neither, and such a number in a result would
+        hide a missing value.
         """
         return {"kind": self.kind, **plain(self)}
 
@@ -63,15 +63,15 @@ class Result:
         return as_text(self.to_dict(), indent=indent)
 
     def to_frame(self) -> pl.DataFrame:
-        """The result as a table: its rows where it has some, else one row of its single values."""
+        """The result as a table: its rows if it has some, else one row of its single values."""
         return frame_of(self._parts())
 
     def _parts(self) -> Sequence[Any]:
-        """What `to_frame` has a row for: dataclasses or mappings; the result itself by default."""
+        """The rows of `to_frame`: dataclasses or mappings; the result itself by default."""
         return [self]
 
     def plot(self, path: str | Path | None = None, *, figure: str | None = None) -> Figure:
-        """A picture of the result, saved to `path` (.png, .svg, .pdf) where one is given.
+        """Draw a figure of the result and save it to `path` (.png, .svg, .pdf), if given.
 
         `figure` names one of several; the first is the default.
         """
@@ -124,7 +124,7 @@ def _short(name: str, value: object) -> str:
 
 
 def _same(one: object, other: object) -> bool:
-    """Equality that arrays take part in; an array equals itself where it holds NaN."""
+    """Equality that includes arrays; an array with NaN equals itself."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         a, b = np.asarray(one), np.asarray(other)
         floats = a.dtype.kind == b.dtype.kind == "f"
@@ -142,7 +142,7 @@ def as_text(values: Mapping[str, Any], *, indent: int | None = 2) -> str:
 
 
 def frame_of(parts: Sequence[Any]) -> pl.DataFrame:
-    """A row for each dataclass or mapping: its single values; lists and nested parts stay out."""
+    """A row for each dataclass or mapping: its single values, without lists and nested parts."""
     import polars as pl
 
     rows = [plain(part) for part in parts]
@@ -155,7 +155,7 @@ def frame_of(parts: Sequence[Any]) -> pl.DataFrame:
 
 
 def plain(value: Any) -> Any:
-    """`value` as JSON-ready Python: numpy unwrapped, dataclasses as dicts, no NaN, no infinity.
+    """`value` as JSON-ready Python: numpy converted, dataclasses as dicts, no NaN or infinity.
 
     >>> plain({"a": np.float64(0.5), "b": np.arange(2)})
     {'a': 0.5, 'b': [0, 1]}
@@ -168,7 +168,7 @@ def plain(value: Any) -> Any:
         return plain(value.item())
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ValueError(f"{value} has no place in a result: use None and say why")
+            raise ValueError(f"{value} cannot be in a result: use None and give a reason")
         return value
     if isinstance(value, np.ndarray):
         return plain(value.tolist())

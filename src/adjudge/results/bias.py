@@ -1,8 +1,9 @@
-"""What the bias diagnoses return. Intervals are clustered; None where one cluster is all there is.
+"""Results of the bias diagnoses. Intervals are clustered; None if there is only one cluster.
 
-`biased` says that the interval excludes the value an unbiased judge has, which with a 95 % interval
-happens to an unbiased judge at most once in twenty, and that the estimate is `floor` or more away
-from that value: a sure difference of one point is no bias that matters.
+`biased` is true if two conditions hold. The interval excludes the value of an unbiased judge; with
+a 95 % interval, this happens to an unbiased judge at most once in twenty. And the estimate is
+`floor` or more away from that value, because a significant difference of one point is too small to
+matter.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ class PositionGroup:
 
 @frozen
 class PositionBias(BiasTest):
-    """How often the answer shown first is picked, over both orders of every pair.
+    """How often the answer shown first is preferred, over both orders of every pair.
 
     `flip_share` is the share of pairs with a verdict in both orders whose verdict changes with the
-    order; `first_probability` the mean probability given to the first slot. `first_advantage` is
-    the mean score of the first slot minus that of the second; None without scores in both orders.
+    order; `first_probability` the mean probability of the first slot. `first_advantage` is the mean
+    score of the first slot minus that of the second; None without scores in both orders.
     """
 
     kind: ClassVar[str] = "position_bias"
@@ -106,9 +107,9 @@ class FamilyScores(BiasTest):
 
 @dataclass(frozen=True, kw_only=True)
 class Ceiling:
-    """How well people agree with one another on the rows that several of them saw.
+    """How well people agree with each other on rows that several of them labelled.
 
-    `gap` is how much more often one person agrees with another than with the judge, there.
+    `gap` is how much more often one person agrees with another than with the judge, on these rows.
     """
 
     n: Count
@@ -155,7 +156,7 @@ class Agreement(BiasMeasures):
 
 @dataclass(frozen=True, kw_only=True)
 class ReliabilityBin:
-    """Rows of like confidence: how sure the judge was, how often it was right."""
+    """Rows of similar confidence: the judge's confidence, and how often it was right."""
 
     low: float
     high: float
@@ -168,10 +169,10 @@ class ReliabilityBin:
 
 @frozen
 class Reliability(BiasTest):
-    """Whether the judge's confidence is the rate at which it is right.
+    """Whether the judge's confidence matches its accuracy.
 
-    `ece_if_calibrated` is what a calibrated judge shows on as many rows; `p_value` how often it
-    shows this much. `over_confidence` is mean confidence minus share right.
+    `ece_if_calibrated` is the ECE of a calibrated judge on as many rows; `p_value` is how often its
+    ECE is at least this large. `over_confidence` is mean confidence minus accuracy.
     """
 
     kind: ClassVar[str] = "reliability"
@@ -191,7 +192,7 @@ class Reliability(BiasTest):
 
     @property
     def miscalibrated(self) -> bool:
-        """A calibrated judge shows an ECE like this too seldom for chance to explain it."""
+        """Chance does not explain the ECE: it is too large for a calibrated judge."""
         return self.p_value is not None and self.p_value <= 1 - self.confidence_level
 
     def measures(self) -> tuple[Measure, ...]:
@@ -205,7 +206,7 @@ class Reliability(BiasTest):
                 0.0,
                 self.floor,
             ),
-            # An ECE is above zero for a calibrated judge too: its test is the p-value.
+            # A calibrated judge also has an ECE above zero: the p-value is its test.
             Measure(
                 *("ECE, equal mass", self.ece_equal_mass, self.ece_low, self.ece_high),
                 *(self.ece_if_calibrated, self.n, self.miscalibrated),
@@ -215,10 +216,10 @@ class Reliability(BiasTest):
 
 @frozen
 class Contradictions(BiasMeasures):
-    """How often the judge prefers the side that it scored lower itself.
+    """How often the judge prefers the side to which it gave the lower score.
 
     `unit` is what `n` counts: a pair, whose verdict is compared with its scores, or a reply that
-    states a preference beside its scores.
+    states a preference in addition to its scores.
     """
 
     kind: ClassVar[str] = "contradictions"
@@ -237,7 +238,7 @@ class Retest(BiasMeasures):
     """How often the judge answers the same question differently when it is asked again.
 
     `n` questions were answered twice or more. `flip_share` is the share of pairs of answers to one
-    question that differ, averaged over questions: it does not depend on how often each was asked.
+    question that differ, averaged over questions, so it does not depend on the number of repeats.
     `changed_share` is the share of questions whose answers are not all the same.
     """
 
@@ -274,7 +275,7 @@ DIAGNOSES: tuple[type[BiasMeasures], ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnoses:
-    """All that could be measured of some rows; `not_measured` says what could not, and why."""
+    """All that could be measured on some rows; `not_measured` lists the rest, with reasons."""
 
     rows: Count
     position: PositionBias | None
@@ -296,16 +297,16 @@ class Diagnoses:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeBias(Diagnoses):
-    """All that could be measured of one judge."""
+    """All that could be measured about one judge."""
 
     judge: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class SameAnswer:
-    """A model that wins with one answer: its answers to `same` of `prompts` prompts are one.
+    """A model that wins with one answer, given to `same` of `prompts` prompts.
 
-    `known_by` says how that is known: by their "text", or by their "length" alone.
+    `known_by` is how the answers were compared: by their "text", or only by their "length".
     """
 
     model: str

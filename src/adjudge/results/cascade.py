@@ -1,4 +1,4 @@
-"""A cascade as files keep it: its rule, the plan that it comes from, what a policy says of it."""
+"""A cascade in files: its rule, its plan, and its entry in a policy."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from adjudge.results.checks import (
 )
 from adjudge.results.digest import ResultWithDigest
 
-#: What lengths are made of: the columns length_a and length_b, or the characters of the texts.
+#: The source of lengths: the columns length_a and length_b, or the characters of the texts.
 Lengths = Literal["length", "response"]
-#: Where the costs of a cascade come from: measured dollars, or numbers that the user gave.
+#: The source of a cascade's costs: measured dollars, or numbers from the user.
 CostSource = Literal["dollars", "given"]
 PLAN_SCHEMA = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """One judge of a cascade, its cost of a row, and what was learned of it and those before it.
+    """One judge of a cascade, its cost per row, and what was learned about it and those before it.
 
     The margin is the sum of column / scale * weight, as in a learned doubt.
     """
@@ -53,9 +53,9 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class LearningShare:
-    """The rows that a cascade is learned from: a seeded hash of this column falls below `share`.
+    """The rows that a cascade is learned from: a seeded hash of this column is below `share`.
 
-    Such a row never calibrates, whether or not it had a label when the cascade was learned.
+    Such a row never calibrates, with or without a label at the time of learning.
     """
 
     column: str
@@ -65,7 +65,7 @@ class LearningShare:
 
 @dataclass(frozen=True, kw_only=True)
 class CascadeRule:
-    """All that turns what the stages say of a row into one verdict and one doubt."""
+    """All that is needed to combine the stages' answers on a row into one verdict and one doubt."""
 
     stages: tuple[Stage, ...]
     tau: Proportion
@@ -84,7 +84,7 @@ class CascadeRule:
 
     @property
     def way(self) -> tuple[object, ...]:
-        """What decides where a row ends, and on which verdict."""
+        """The parts that decide where a row ends, and with which verdict."""
         stages = [
             (one.judge, one.protocol, one.judge_fingerprint, one.columns, one.scales, one.weights)
             for one in self.stages
@@ -94,11 +94,11 @@ class CascadeRule:
 
 @dataclass(frozen=True, kw_only=True)
 class CostPoint:
-    """A cascade that stops at `tau`: its cost a row, and what could be accepted at alpha.
+    """A cascade that stops at `tau`: its cost per row, and what could be accepted at alpha.
 
-    `coverage` is the largest share whose mean fitted chance of an error is at most alpha, `wrong`
-    the observed share of errors in it; `stops` the share of rows that end at each stage. Everything
-    is by ridges that were fitted without the row.
+    `coverage` is the largest share whose mean fitted error probability is at most alpha, `wrong`
+    the observed share of errors in it; `stops` the share of rows that end at each stage. All are
+    computed with ridges that were fitted without the row.
     """
 
     tau: Proportion
@@ -109,7 +109,7 @@ class CostPoint:
 
     @property
     def cost_per_accepted(self) -> float | None:
-        """What an accepted verdict costs; None where nothing could be accepted."""
+        """The cost of an accepted verdict; None if nothing could be accepted."""
         return self.cost / self.coverage if self.coverage else None
 
 
@@ -125,7 +125,7 @@ class JudgeAlone:
 
 @dataclass(frozen=True, kw_only=True)
 class DroppedStage:
-    """A judge that does not pay: without it as much is accepted, at no more an accepted verdict."""
+    """A judge without which as much is accepted, at no higher cost per accepted verdict."""
 
     judge: str
     cost_with: NotNegative
@@ -135,14 +135,14 @@ class DroppedStage:
 
 
 def _planned_point_is_there(plan: CascadePlan) -> str | None:
-    """The picture and the table mark the planned point."""
+    """The figure and the table mark the planned point."""
     if any(point.tau == plan.rule.tau for point in plan.points):
         return None
     return f"no point has the planned tau {plan.rule.tau!r}"
 
 
 def _last_judge_costs_something(plan: CascadePlan) -> str | None:
-    """Costs are shown as shares of its own."""
+    """Costs are shown as shares of the last judge's cost."""
     return None if plan.last.cost > 0 else "the last judge costs nothing"
 
 
@@ -155,10 +155,10 @@ def _stops_have_stages(plan: CascadePlan) -> str | None:
 
 @frozen
 class CascadePlan(ResultWithDigest):
-    """What a cascade would cost and cover, stage by stage, from the learning share alone.
+    """Cost and coverage of a cascade, stage by stage, estimated only on the learning share.
 
-    `points` is the curve over tau of the stages that were kept; `feasible` is False where no tau
-    passes at alpha: then the last judge alone is left.
+    `points` is the curve over tau of the kept stages. `feasible` is False if no tau passes at
+    alpha: then only the last judge is left.
     """
 
     kind: ClassVar[str] = "plan_cascade"
@@ -192,7 +192,7 @@ class CascadePlan(ResultWithDigest):
 
     @property
     def last(self) -> JudgeAlone:
-        """The last of the judges that were asked for, alone."""
+        """The last of the requested judges, alone."""
         return self.alone[-1]
 
     def _parts(self) -> Sequence[CostPoint]:
@@ -201,11 +201,11 @@ class CascadePlan(ResultWithDigest):
 
 @dataclass(frozen=True, kw_only=True)
 class CascadeReport:
-    """The cascade of a policy, and what it did to the labels that calibrate.
+    """The cascade of a policy, and its effect on the labels that calibrate.
 
-    `stopped` rows end at each stage, `failed` is how often each judge of the way had no number.
-    `cost` is the mean of a row, `cost_last` that of the last judge alone, which would have
-    accepted `coverage_last` of the same rows by its own doubt (None where it did not judge them).
+    `stopped` rows end at each stage; `failed` is how often each judge gave no usable score. `cost`
+    is the mean per row, `cost_last` that of the last judge alone, which would have accepted
+    `coverage_last` of the same rows by its own doubt (None if it did not judge them).
     """
 
     rule: CascadeRule

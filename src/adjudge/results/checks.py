@@ -1,8 +1,8 @@
-"""What a result must keep besides its types, declared where its fields are.
+"""Conditions on a result in addition to its types, declared with its fields.
 
 Ranges are types (`Proportion`, `Level`, `Count` ...); rules between fields are listed in a class's
-`checks`. Both are enforced when a file is read, so that no view meets numbers it cannot show.
-What adjudge itself computes keeps them by construction.
+`checks`. Both are checked when a file is read, so that no view gets numbers that it cannot show.
+Results that adjudge computes satisfy them by construction.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Annotated, Any
 
 from annotated_types import Ge, Gt, Interval, Lt
 
-#: Sums of floats end a little beyond their bounds.
+#: Sums of floats can exceed their bounds by rounding.
 _ROUNDING = 1e-9
-#: No count, score or cost comes near it; beyond, arithmetic and pictures overflow.
+#: No count, score or cost is close to this; above it, arithmetic and figures overflow.
 _LARGEST = 1e18
 _DEEPEST = 32
 _LONGEST_TEXT = 100_000
 
 Count = Annotated[int, Ge(0)]
-#: How often something was repeated that a mean is over.
+#: The number of repeats that a mean is over.
 Repeats = Annotated[int, Ge(1)]
 ZeroOne = Annotated[int, Interval(ge=0, le=1)]
 Proportion = Annotated[float, Interval(ge=-_ROUNDING, le=1 + _ROUNDING)]
@@ -32,12 +32,12 @@ Correlation = Annotated[float, Interval(ge=-1 - _ROUNDING, le=1 + _ROUNDING)]
 NotNegative = Annotated[float, Ge(0)]
 Positive = Annotated[float, Gt(0)]
 
-#: Says what is wrong with a part of a result; None where nothing is.
+#: Returns what is wrong with a part of a result; None if nothing is.
 Check = Callable[[Any], str | None]
 
 
 def same_length(*names: str) -> Check:
-    """These fields are lists of one length; None counts as absent."""
+    """These fields must be lists of one length; None counts as absent."""
 
     def check(part: Any) -> str | None:
         lists = {name: getattr(part, name) for name in names}
@@ -50,7 +50,7 @@ def same_length(*names: str) -> Check:
 
 
 def not_empty(*names: str) -> Check:
-    """Each of these fields has an entry."""
+    """Each of these fields must have an entry."""
 
     def check(part: Any) -> str | None:
         return next((f"{name} is empty" for name in names if not len(getattr(part, name))), None)
@@ -59,7 +59,7 @@ def not_empty(*names: str) -> Check:
 
 
 def at_most(small: str, large: str) -> Check:
-    """One field is at most another, where there are both."""
+    """One field must be at most another, if both are there."""
 
     def check(part: Any) -> str | None:
         one, other = getattr(part, small), getattr(part, large)
@@ -72,10 +72,10 @@ def at_most(small: str, large: str) -> Check:
 
 
 def problem_in_tree(value: object) -> str | None:
-    """What makes any JSON tree unfit to be a result: nesting, size of numbers, length of texts.
+    """Limits for any JSON tree that can be a result: nesting, size of numbers, length of texts.
 
     >>> problem_in_tree({"n": 1e300})
-    'holds a number beyond 1e+18'
+    'has a number above 1e+18'
     """
     level: list[object] = [value]
     for _ in range(_DEEPEST):
@@ -86,11 +86,11 @@ def problem_in_tree(value: object) -> str | None:
             elif isinstance(one, list):
                 inner += one
             elif isinstance(one, str) and len(one) > _LONGEST_TEXT:
-                return f"holds a text of {len(one):,} characters"
+                return f"has a text of {len(one):,} characters"
             elif isinstance(one, float) and not math.isfinite(one):
-                return "holds NaN or infinity"
+                return "has NaN or infinity"
             elif isinstance(one, (int, float)) and abs(one) > _LARGEST:
-                return f"holds a number beyond {_LARGEST:g}"
+                return f"has a number above {_LARGEST:g}"
         if not inner:
             return None
         level = inner
@@ -98,7 +98,7 @@ def problem_in_tree(value: object) -> str | None:
 
 
 def problem_in_parts(part: Any, place: str = "") -> str | None:
-    """The first rule that a result or one of its parts breaks, with the place."""
+    """The first rule that a result or one of its parts breaks, and where."""
     if dataclasses.is_dataclass(part):
         for problem in _problems(part):
             return f"{place or 'the result'}: {problem}"

@@ -1,4 +1,4 @@
-"""What the demo finds: how well a judge does on pairs whose answer is known, asked in each way."""
+"""Results of the demo: a judge's accuracy on pairs with a known answer, by way of asking."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adjudge.results.checks import Check, Count, Level, NotNegative, Proportion,
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """So many of so many, with the exact (Clopper-Pearson) interval of the share."""
+    """A count out of a total, with the exact (Clopper-Pearson) interval of the share."""
 
     name: str
     right: Count
@@ -24,10 +24,10 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """One way of asking: how often right, how often the first answer won, doubt against right.
+    """One way of asking: accuracy, how often the first answer won, accuracy by doubt.
 
     `bands` go from the least doubt to the most, equal in size up to one pair. A pair without a
-    verdict (p_a exactly one half) counts as not right; `unmeasured` pairs count nowhere.
+    verdict (p_a exactly one half) counts as wrong; `unmeasured` pairs are not counted.
     """
 
     protocol: str
@@ -41,7 +41,7 @@ class Way:
 
 @frozen
 class JudgeCheck(Result):
-    """A judge against known answers, asked in one or more ways."""
+    """A judge compared with known answers, asked in one or more ways."""
 
     kind: ClassVar[str] = "judge_check"
     checks: ClassVar[tuple[Check, ...]] = (not_empty("ways"),)
@@ -56,7 +56,7 @@ class JudgeCheck(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class DemoChapter:
-    """One chapter of the demo: what it found, in sentences, and the files it left."""
+    """One chapter of the demo: its results in sentences, and its files."""
 
     name: str
     title: str
@@ -66,7 +66,7 @@ class DemoChapter:
 
 @frozen
 class Demo(Result):
-    """The whole demo."""
+    """The complete demo."""
 
     kind: ClassVar[str] = "demo"
 
@@ -82,7 +82,7 @@ class Demo(Result):
 
 
 def halves(bands: Sequence[Share]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Right and pairs in the surer half of the bands and in the other; the middle one is surer."""
+    """Right pairs and pairs in the surer half of the bands (with the middle) and in the other."""
     cut = (len(bands) + 1) // 2
     surer, other = bands[:cut], bands[cut:]
     return (

@@ -1,4 +1,4 @@
-"""What the diagnosis of cycles and of scores returns."""
+"""Results of the diagnosis of cycles and of scores."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CycleCount(Result):
 
     @property
     def rate(self) -> float | None:
-        """cycles / triples; None when no triple is decisive."""
+        """cycles / triples; None if no triple is decisive."""
         return self.cycles / self.triples if self.triples else None
 
 
@@ -41,13 +41,13 @@ class CycleCount(Result):
 class TransitivityGroup:
     """One judge and criterion. Rates are over the documents that have a decisive triple.
 
-    `expected_*` is what a Bradley-Terry judge without any circular opinion shows on the same
+    `expected_*` is what a Bradley-Terry judge without circular preferences shows on the same
     comparisons; `p_value` is the share of such judges with a mean rate at least as high.
-    `same_rate_share` is the share of documents with a cycle if this judge's own rate were spread
-    over the documents by chance: an observed share well below it means that cycles crowd.
-    `eq1_*` are the paper's, by its Eq. 1: cycles over all C(n, 3) triples of a document with n
-    models, decisive or not, over all documents with three models. The two differ where there are
-    ties or missing verdicts.
+    `same_rate_share` is the share of documents with a cycle if this judge's rate were spread at
+    random over the documents. If the observed share is well below it, cycles are concentrated in
+    few documents. `eq1_*` are the paper's, by its Eq. 1: cycles over all C(n, 3) triples of a
+    document with n models, decisive or not, over all documents with three models. The two differ
+    if there are ties or missing verdicts.
     """
 
     judge: str | None
@@ -98,7 +98,7 @@ class Triple:
 
 @dataclass(frozen=True, kw_only=True)
 class WorstDocument:
-    """A document to look at first, and the cycles in it, the surest verdicts first."""
+    """A document to look at first, and its cycles, the surest verdicts first."""
 
     doc_id: str
     rate: Proportion
@@ -131,13 +131,13 @@ class Transitivity(Result):
 # --- score sets ------------------------------------------------------------------------------
 
 
-#: Methods whose sets have one width but for the ends of the scale.
+#: Methods whose sets all have the same width, except at the ends of the scale.
 _ONE_QUANTILE = ("constant", "per-criterion", "per-group")
 
 
 @dataclass(frozen=True, kw_only=True)
 class WidthBin:
-    """Rows whose set has this many scores, and how far the judge was off there."""
+    """Rows whose set has this many scores, and the judge's mean error on them."""
 
     width: Count
     n: Count
@@ -150,8 +150,8 @@ class WidthBin:
 class ScoreSetGroup:
     """One judge, criterion, method and alpha; means over the splits by document.
 
-    `quantile` is calibrated on all labelled documents; None where a method has none or several.
-    `whole_scale`: too few documents are labelled for this alpha, every set is the whole scale.
+    `quantile` is calibrated on all labelled documents; None if a method has none or several.
+    `whole_scale`: too few documents are labelled for this alpha, so every set is the entire scale.
     """
 
     judge: str | None
@@ -175,7 +175,7 @@ class ScoreSetGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class WidthAgreement:
-    """Spearman correlation of the set widths two judges give the same rows."""
+    """Spearman correlation of the set widths that two judges give to the same rows."""
 
     judge_a: str
     judge_b: str
@@ -199,7 +199,7 @@ class HumanAgreement:
 
 @dataclass(frozen=True, kw_only=True)
 class PooledWidth:
-    """Width against error over all criteria at once, and the mean within one criterion."""
+    """Width against error over all criteria together, and the mean within one criterion."""
 
     method: str
     alpha: Level
@@ -210,11 +210,11 @@ class PooledWidth:
 
 @frozen
 class ScoreDiagnosis(Result):
-    """How far human scores are from the judge's, and what the width of the set can say.
+    """The distance of human scores from the judge's, and what the width of a set indicates.
 
-    `sets` is the kind of set the diagnosis is about: learned, cross-fitted, residual or adaptive;
-    other methods are there to compare with. `documents` counts the labelled ones. `agreement`, of
-    the widths of two judges, is at one level.
+    `sets` is the kind of set that the diagnosis is about: learned, cross-fitted, residual or
+    adaptive; other methods are for comparison. `documents` counts the labelled ones. `agreement`,
+    of the widths of two judges, is at one level.
     """
 
     kind: ClassVar[str] = "score_diagnosis"
@@ -237,7 +237,7 @@ class ScoreDiagnosis(Result):
 
     @property
     def main_method(self) -> str:
-        """The method with a promise for each criterion: the one to read first."""
+        """For each criterion, the method with a promise: the one to read first."""
         methods = {group.method for group in self.groups}
         if self.sets in methods:
             return self.sets
@@ -245,16 +245,17 @@ class ScoreDiagnosis(Result):
 
     @property
     def telling_methods(self) -> tuple[str, ...]:
-        """Methods whose width can say something about a row, the main one first.
+        """Methods whose width can differ between rows, the main one first.
 
-        With one quantile for all the width changes only where an end of the scale cuts the set.
+        With one quantile for all rows, the width changes only where the scale's end truncates a
+        set.
         """
         methods = dict.fromkeys((self.main_method, *(group.method for group in self.groups)))
         return tuple(name for name in methods if name not in _ONE_QUANTILE)
 
     @property
     def main_alpha(self) -> float:
-        """The paper's level 0.1 where it was asked for, else the first."""
+        """The paper's level 0.1 if it was requested, else the first."""
         levels = [group.alpha for group in self.groups]
         return 0.1 if 0.1 in levels else levels[0]
 

@@ -1,4 +1,4 @@
-"""What running the diagnosis paper's protocol returns: its figures and ours."""
+"""Results of the diagnosis paper's protocol: its numbers and ours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adjudge.results.checks import Correlation, Count, Level, NotNegative, Propo
 from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity, WidthBin
 from adjudge.results.items import PaperItem
 
-#: What the paper's own rows are called, next to sets of data of ours.
+#: The name of the paper's own rows, next to our data sets.
 PAPER = "paper"
 
 
@@ -19,8 +19,8 @@ PAPER = "paper"
 class PublishedCycles:
     """One row of Tables 1 and 6 as published.
 
-    `chance_share` is the share of documents with a cycle that a consistent judge with noise shows
-    when its noise is tuned to the published rate.
+    `chance_share` is the share of documents with a cycle for a consistent judge with noise, if its
+    noise is tuned to the published rate.
     """
 
     judge: str
@@ -37,7 +37,7 @@ class CycleRow:
     """One row of Tables 1 and 6, ours. `rate`, `share`, `median` and `max` are by Eq. 1.
 
     `decisive_rate` divides by decisive triples; `chance_share` is the share of documents with a
-    cycle if this rate were spread over them by chance.
+    cycle if this rate were spread at random over them.
     """
 
     judge: str
@@ -57,8 +57,8 @@ class CycleRow:
 class RankingRow:
     """Table 2: Kendall's tau of a judge's ranking of systems with people's mean scores.
 
-    The interval, 95 %, is over documents drawn anew: the hull of percentiles and their reflection;
-    the exact order (mfas) is too slow to repeat and has none.
+    The interval, 95 %, resamples documents: the hull of percentiles and their reflection. The exact
+    order (mfas) is too slow to repeat and has no interval.
     """
 
     data: str
@@ -77,9 +77,9 @@ class RankingRow:
 class SetCell:
     """Tables 3 and 5: one judge, criterion and level by the paper's protocol, means over splits.
 
-    `n` is a test half. `spearman` is of set width and error, `p_value` takes its rows as
-    independent, as the paper does. `monotonic`: the mean error never falls as the width grows, at
-    the first split; None where all sets have one width, and in the paper's rows.
+    `n` is the size of a test half. `spearman` is of set width and error; `p_value` treats its rows
+    as independent, as the paper does. `monotonic`: the mean error never decreases as the width
+    grows, at the first split; None if all sets have one width, and in the paper's rows.
     """
 
     data: str
@@ -116,7 +116,7 @@ class WidthPair:
 class PooledErrors:
     """A panel of Figure 4: all judges' sets of a criterion (None: of all) at the first split.
 
-    The interval leaves out one document at a time, the bins' too; `p_value` takes rows as
+    The interval leaves out one document at a time, also in the bins; `p_value` treats rows as
     independent, as the paper does.
     """
 
@@ -135,7 +135,7 @@ class PooledErrors:
 class VarianceShare:
     """How much of a quantity's variance over judges and criteria each of the two explains.
 
-    Sums of squares of the two-way table of cells; `rest` is what neither explains alone.
+    From the sums of squares of the two-way table of cells; `rest` is what neither explains alone.
     """
 
     data: str
@@ -162,12 +162,12 @@ class CyclesAndWidths:
 
 @frozen
 class DiagnosisReproduction(Result):
-    """The diagnosis paper's tables on what was given, our numbers with the paper's.
+    """The diagnosis paper's tables on the given data, our numbers next to the paper's.
 
-    `cycles` and `transitivity` are of one set of tournaments, `sets` and what follows of every set
-    of scores, the paper's own (`PAPER`) last; `pictured` names the one that the figures draw.
-    `scores` are diagnoses that weigh documents and not rows. `items` lists what became of every
-    table, figure and claim.
+    `cycles` and `transitivity` are for one set of tournaments, `sets` and what follows for every
+    set of scores, the paper's own (`PAPER`) last; `pictured` names the one in the figures. `scores`
+    are diagnoses that weight documents, not rows. `items` lists the status of every table, figure
+    and claim.
     """
 
     kind: ClassVar[str] = "reproduction_diagnosis"

@@ -1,7 +1,7 @@
-"""Results that later commands obey carry a digest of their content, so that an edit is noticed.
+"""Results that later commands use have a digest of their content, so that an edit is detected.
 
-The digest is against mistakes, not attackers: whoever changes a file on purpose can write a new
-digest into it too.
+The digest is against mistakes, not attackers: anyone who changes a file on purpose can also write a
+new digest.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from adjudge.errors import DataError
 from adjudge.results.base import Result, frozen
 
 DigestState = Literal["matches", "differs", "missing", "none"]
-#: The field of a file that names the command which made it. It is not part of the result: results
-#: are equal without it, no digest covers it, and editing it changes nothing.
+#: The field of a file that names the command that made it. It is not part of the result: results
+#: are compared without it, no digest covers it, and editing it has no effect.
 COMMAND = "command"
 _NOT_CONTENT = ("digest", COMMAND)
-#: Whole numbers up to here are the same as floats and as integers.
+#: Integers up to here are equal as floats and as integers.
 _EXACT = 2**53
 
 
 @frozen
 class ResultWithDigest(Result):
-    """A result whose file ends in `digest`; files of a schema before `digest_since` have none."""
+    """A result whose file has a `digest`; files of a schema before `digest_since` have none."""
 
     digest_since: ClassVar[int]
     schema_version: int
 
     @property
     def digest(self) -> str | None:
-        """What its file carries as `digest`; None in a schema that has none."""
+        """The `digest` in its file; None in a schema without one."""
         return self.to_dict().get("digest")
 
     def to_dict(self) -> dict[str, Any]:
@@ -46,8 +46,8 @@ class ResultWithDigest(Result):
 def digest_of(values: Mapping[str, Any]) -> str:
     """SHA-256 of all fields but `digest` and `command`.
 
-    They are canonical JSON for it: sorted keys, no blanks, ASCII. Order of keys, indentation and 1
-    for 1.0 are not content: other programs change them.
+    They are written as canonical JSON: sorted keys, no blanks, ASCII. The order of keys,
+    indentation and 1 for 1.0 are not content, because other programs change them.
 
     >>> digest_of({"alpha": 1.0, "digest": "x"}) == digest_of({"alpha": 1})
     True
@@ -66,11 +66,11 @@ def check_digest(
     state = digest_state(values, made)
     if state in ("differs", "missing"):
         problem = "has no digest" if state == "missing" else "was changed: its digest differs"
-        raise DataError(source, problem, remedy="write it again: it is not for editing")
+        raise DataError(source, problem, remedy="write it again: do not edit it")
 
 
 def digest_state(values: Mapping[str, Any], made: type[ResultWithDigest]) -> DigestState:
-    """Whether the digest is that of the content; "none" in a schema that has none."""
+    """Whether the digest matches the content; "none" in a schema without one."""
     if "digest" in values:
         return "matches" if values["digest"] == digest_of(values) else "differs"
     version = values.get("schema_version")  # the first files had neither

@@ -1,4 +1,4 @@
-"""What the estimation room returns: corrected rates, their intervals, differences and plans."""
+"""Results of the estimation room: corrected rates, their intervals, differences and plans."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _width(one: Alternative | Estimate) -> float | None:
 
 @frozen
 class LabelShift(Result):
-    """Do the labelled rows look like the test rows, as far as the judge's verdicts can tell?"""
+    """Whether the labelled rows look like the test rows, judged by the judge's verdicts."""
 
     kind: ClassVar[str] = "label_shift"
 
@@ -37,7 +37,7 @@ class LabelShift(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class Alternative:
-    """One of the other estimators, on the same rows, with what it would have to assume."""
+    """One of the other estimators on the same rows, with its assumption."""
 
     method: str
     estimate: float | None
@@ -49,7 +49,7 @@ class Alternative:
 
     @property
     def width(self) -> float | None:
-        """How wide the interval is; None without an estimate."""
+        """The width of the interval; None without an estimate."""
         return _width(self)
 
 
@@ -57,9 +57,9 @@ class Alternative:
 class Estimate(Result):
     """A rate, corrected for the judge's errors, with its interval.
 
-    `estimate`, `low` and `high` are None when the data allow no honest number; `reason` then says
+    `estimate`, `low` and `high` are None if the data allow no valid number; `reason` then explains
     why. A number here is never outside [0, 1]. `rows_low` and `rows_high`, for labels that are a
-    random sample, are about these rows alone, and exact.
+    random sample, are only about these rows, and exact.
     """
 
     kind: ClassVar[str] = "estimate"
@@ -104,17 +104,17 @@ class Estimate(Result):
 
     @property
     def ruled_out(self) -> bool:
-        """Whether the check for label shift contradicts what the method assumes."""
+        """Whether the check for label shift contradicts the method's assumption."""
         return self.label_shift is not None and self.method in self.label_shift.rules_out
 
     @property
     def people_alone(self) -> Alternative | None:
-        """What the labels give without the judge; None where that is this result itself."""
+        """The rate from the labels without the judge; None if that is this result itself."""
         return next((one for one in self.alternatives if one.method == "human-only"), None)
 
     @property
     def if_random(self) -> Alternative | None:
-        """What labels declared a random sample would give, where nothing says whether they are."""
+        """The result if the labels were declared a random sample, if that is not known."""
         if self.labels_drawn != "unknown" or self.method != "misclassification":
             return None
         best = method_if_random(self.judge_scale)
@@ -122,7 +122,7 @@ class Estimate(Result):
 
     @property
     def width(self) -> float | None:
-        """How wide the interval is; None without an estimate."""
+        """The width of the interval; None without an estimate."""
         return _width(self)
 
     @property
@@ -185,7 +185,7 @@ class ClassEstimate(Result):
 
 @frozen
 class GroupedEstimate(Result):
-    """One estimate per group; `pooled` says whether they share one confusion matrix."""
+    """One estimate per group; `pooled` is true if they share one confusion matrix."""
 
     kind: ClassVar[str] = "grouped_estimate"
 
@@ -207,7 +207,7 @@ class GroupedEstimate(Result):
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
-        """Warnings of the whole, then those of single groups, each once with the groups named."""
+        """General warnings, then those of single groups, each once with the groups named."""
         return (*self.warnings, *warnings_by_group(self.groups))
 
     def _parts(self) -> Sequence[Any]:
@@ -216,7 +216,7 @@ class GroupedEstimate(Result):
 
 @frozen
 class RateDifference(Result):
-    """Corrected rate of A minus that of B, paired where rows share a cluster."""
+    """Corrected rate of A minus that of B, paired if rows share a cluster."""
 
     kind: ClassVar[str] = "rate_difference"
 
@@ -246,7 +246,7 @@ class RateDifference(Result):
 
     @property
     def excludes_zero(self) -> bool | None:
-        """Whether the interval lies on one side of zero; None where there is none."""
+        """Whether the interval lies on one side of zero; None if there is none."""
         if self.low is None or self.high is None:
             return None
         return self.low > 0 or self.high < 0
@@ -272,7 +272,7 @@ def warnings_by_group(groups: Iterable[HasWarnings]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class NextLabels:
-    """What more labels would buy: the expected width after adding them in one of several ways."""
+    """The effect of more labels: the expected width after adding them in one of several ways."""
 
     extra: Count
     how: str
@@ -283,7 +283,7 @@ class NextLabels:
 
 @frozen
 class RatePlan(Result):
-    """How many labels, split how, for an interval of a given width; and is the judge worth it?"""
+    """How many labels, in which split, for a given interval width; and does the judge help?"""
 
     kind: ClassVar[str] = "plan_rate"
 

@@ -1,4 +1,4 @@
-"""What `evaluate` and `plan` return of selection. Field names are JSON names."""
+"""Results of `evaluate` and `plan` for selection. Field names are JSON names."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from adjudge.results.checks import (
 )
 from adjudge.results.rules import Cut
 
-#: A judge and the protocol it was asked by.
+#: A judge and its protocol.
 JudgeKey = tuple[str, str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignalQuality:
-    """How good a confidence is on the labelled rows where the signal gives a verdict.
+    """The quality of a confidence on the labelled rows where the signal gives a verdict.
 
-    `n_no_verdict` of the `n` rows have none (p at one half, a tie, votes that disagree): they are
-    neither right nor wrong, so nothing below counts them.
+    `n_no_verdict` of the `n` rows have none (p at one half, a tie, votes that disagree). They are
+    neither right nor wrong, so no other number counts them.
     """
 
     signal: str
@@ -48,13 +48,13 @@ class SignalQuality:
 
     @property
     def n_verdicts(self) -> int:
-        """The rows that it is measured on."""
+        """The rows that the numbers are about."""
         return self.n - self.n_no_verdict
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodRisk:
-    """One method on one signal at one alpha, over the splits; a baseline promises nothing."""
+    """One method on one signal at one alpha, over the splits; a baseline has no guarantee."""
 
     signal: str
     judge: str
@@ -71,15 +71,15 @@ class MethodRisk:
 
     @property
     def within_alpha(self) -> bool:
-        """Whether its mean error share, as tables print it, is at most alpha."""
+        """Whether its mean error share, as printed in tables, is at most alpha."""
         return round(self.risk, 3) <= self.alpha
 
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """A picture's data: reliability bins and the risk-coverage curve of one signal.
+    """The data of a figure: reliability bins and the risk-coverage curve of one signal.
 
-    Rows without a verdict are in no bin and never accepted; without any verdict both are empty.
+    Rows without a verdict are in no bin and never accepted; if there is no verdict, both are empty.
     """
 
     signal: str
@@ -99,9 +99,9 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """One doubt under one guarantee at one alpha: a judge's own, a jury's, or what was learned.
+    """One doubt under one guarantee at one alpha: a judge's own, a jury's, or a learned one.
 
-    All of them over the same splits; a learned one spends a share of each split's labels.
+    All use the same splits; a learned one uses a share of each split's labels.
     """
 
     candidate: str
@@ -115,7 +115,7 @@ class Comparison:
 
 
 def _every_method_for_every_judge(evaluation: Evaluation) -> str | None:
-    """Tables and pictures have a line for each judge and method, on a signal that was measured."""
+    """Tables and figures have a line for each judge and method, on a signal that was measured."""
     known = {(one.judge, one.protocol, one.signal) for one in evaluation.signals}
     parts: list[MethodRisk | Curve] = [*evaluation.methods, *evaluation.curves]
     for part in parts:
@@ -132,7 +132,7 @@ def _every_method_for_every_judge(evaluation: Evaluation) -> str | None:
 class Evaluation(Result):
     """Uncertainty quality and selection over random splits, for every signal and method.
 
-    `comparisons` of doubts and juries where they were asked for, over `comparison_splits`.
+    `comparisons` of doubts and juries, if requested, over `comparison_splits`.
     """
 
     kind: ClassVar[str] = "evaluation"
@@ -162,21 +162,21 @@ class Evaluation(Result):
         return list(dict.fromkeys((s.judge, s.protocol) for s in self.signals))
 
     def judge_name(self, key: JudgeKey) -> str:
-        """The judge, with its protocol where it was asked by several."""
+        """The judge, with its protocol if it was asked by several."""
         judge, protocol = key
         name = group_name(judge, none="the judge")
         same = [one for one in self.judges if one[0] == judge]
         return name if len(same) == 1 else f"{name} ({protocol})"
 
     def main_signal(self, key: JudgeKey) -> SignalQuality:
-        """The signal a judge is calibrated on: the entropy of both orders where there is one."""
+        """The signal that a judge is calibrated on: the entropy of both orders if there is one."""
         own = [s for s in self.signals if (s.judge, s.protocol) == key]
         return next((s for s in own if s.signal == "preference_entropy"), own[0])
 
     def paper_rows(self, key: JudgeKey) -> list[MethodRisk]:
-        """Every method of one judge on the signal that the SCOPE paper gives it.
+        """Every method of one judge on the signal that the SCOPE paper uses for it.
 
-        Baselines run on one order, guarantees on the main signal; methods and alphas in order.
+        Baselines use one order, guarantees the main signal; methods and alphas in order.
         """
         own = [m for m in self.methods if (m.judge, m.protocol) == key]
         main, order = self.main_signal(key).signal, list(dict.fromkeys(m.method for m in own))
@@ -234,10 +234,10 @@ class SelectionPlan(Result):
 
 @frozen
 class LabelPlan(Result):
-    """Pairs drawn to be labelled, in random order: of all, or of a judge's surest below a cut.
+    """Pairs sampled for labelling, in random order: from all, or from a judge's surest below a cut.
 
-    `n_pool` rows could be judged by the rule that these labels will make, `n_below` of them are not
-    beyond the cut.
+    `n_pool` rows could be judged by the rule that these labels will give; `n_below` of them are not
+    above the cut.
     """
 
     kind: ClassVar[str] = "plan_labels"

@@ -1,4 +1,4 @@
-"""What became of each table, figure and claim of a paper: one list for every paper."""
+"""The status of each table, figure and claim of a paper: one list for every paper."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATES: tuple[Status, ...] = get_args(Status)
 
 @dataclass(frozen=True, kw_only=True)
 class ItemValue:
-    """One number that the paper prints; `ours` is None where it could not be measured here."""
+    """One number that the paper prints; `ours` is None if it could not be measured here."""
 
     name: str
     ours: float | None
@@ -26,10 +26,10 @@ class ItemValue:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperItem:
-    """A table, a figure or a claim in the text, with the numbers it rests on.
+    """A table, a figure or a claim in the text, with its numbers.
 
-    `figure` names the picture of the reproduction that draws it. `reason` says why an item is not
-    possible, or on how much of the paper's data it rests.
+    `figure` names the figure of the reproduction that shows it. `reason` explains why an item is
+    not possible, or how much of the paper's data it uses.
     """
 
     paper: str

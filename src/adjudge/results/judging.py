@@ -1,4 +1,4 @@
-"""What a run of a judge came to, what one would cost, and the weights that can be asked."""
+"""Results of a judge's run, of a dry run, and the list of available weights."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from adjudge.results.checks import (
 
 @frozen
 class Judging(Result):
-    """Counts, costs and first signs of trouble of one run of one judge.
+    """Counts, costs and warnings of one run of one judge.
 
     `statuses` counts rows, `calls` counts calls of this run, `reused` calls answered from the
     store. `first_slot_share` is how often the answer shown first was preferred, over all orders
-    asked (half for a draw): one half for a judge without position bias. `agreement` is the share
-    of rows with a verdict and a label (ties aside) where the two are equal; no correction, no
-    promise. `undecided` rows have a score and no verdict; in `judge_ties` the judge's verdict is a
-    tie. `median_answer_mass` is over all rows where the probability of the letters asked for is
-    known; below `min_answer_mass` rows are `off_answer`. `dropped` counts rows of the input
-    that hold no pair, by reason; `notes` is what is to be known of a public data set. `not_asked`
-    subjects have no row: the run stopped before them.
-    After a run that was interrupted twice no rows are made and none are counted: `rows` is 0 and
+    asked (half for a draw): one half for a judge without position bias. `agreement` is the share of
+    rows with a verdict and a label (without ties) where the two are equal; it is not corrected and
+    not a promise. `undecided` rows have a score and no verdict; in `judge_ties` the judge's verdict
+    is a tie. `median_answer_mass` is over all rows where the probability of the requested letters
+    is known; below `min_answer_mass` rows are `off_answer`. `dropped` counts rows of the input that
+    are not a pair, by reason; `notes` are about a public data set. `not_asked` subjects have no
+    row: the run stopped before them.
+    After a run that was interrupted twice, no rows are made and none are counted: `rows` is 0 and
     `not_asked` is None.
     """
 
@@ -92,10 +92,11 @@ class JudgingPanel(Result):
 
 @frozen
 class JudgingCascade(Result):
-    """One run of a cascade: each judge was asked about what those before it left open.
+    """One run of a cascade: each judge was asked only about rows that were still undecided.
 
-    Of the subjects of each judge, `settled` ended there, `doubtful` went on because of doubt and
-    `failed` because it had no usable answer. Those that the last judge failed on have no verdict.
+    Of the subjects of each judge, `settled` ended there, `doubtful` continued because of doubt and
+    `failed` continued because it had no usable answer. If the last judge failed, there is no
+    verdict.
     """
 
     kind: ClassVar[str] = "judging_cascade"
@@ -122,10 +123,10 @@ class JudgingCascade(Result):
 
 @frozen
 class JudgingPlan(Result):
-    """What a run would do, found without asking anybody: calls, tokens and cost.
+    """What a run would do, computed without a call: calls, tokens and cost.
 
-    Tokens are estimated as characters over four; completions at their allowed length.
-    `unknown_parts` of the fingerprint are known once the server has answered: until then
+    Tokens are estimated as characters divided by four, completions by their maximum length.
+    `unknown_parts` of the fingerprint are known only after the server has answered: until then
     `judge_fingerprint` is that of the other parts.
     """
 
@@ -158,7 +159,7 @@ class JudgingPlans(Result):
 
     @property
     def cost_estimate(self) -> float | None:
-        """Of all judges together; None where the price of one is not known."""
+        """For all judges together; None if the price of one is not known."""
         costs = [plan.cost_estimate for plan in self.plans if plan.cost_estimate is not None]
         return sum(costs) if len(costs) == len(self.plans) else None
 
@@ -168,7 +169,7 @@ class JudgingPlans(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class KnownModel:
-    """Weights that `adjudge models pull` can fetch."""
+    """Weights that `adjudge models pull` can download."""
 
     name: str
     judge: str

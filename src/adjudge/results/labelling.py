@@ -1,4 +1,4 @@
-"""What a labelling round has gathered."""
+"""The state of a labelling round."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adjudge.results.checks import Count, Proportion
 
 @dataclass(frozen=True, kw_only=True)
 class RaterSummary:
-    """One person's labels; `left_share` is how often the left side won where a side won.
+    """One person's labels; `left_share` is how often the left side won among decided labels.
 
     `mean` is the share that passed, or the mean score.
     """
@@ -29,7 +29,7 @@ class RaterSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class RaterAgreement:
-    """How far two people agree on the pairs (or answers) both labelled."""
+    """How well two people agree on the pairs (or answers) that both labelled."""
 
     rater_1: str
     rater_2: str
@@ -51,9 +51,9 @@ class RaterComment:
 
 @frozen
 class LabellingSummary(Result):
-    """How many labels, by whom, sampled how, how far people agree, and what they commented.
+    """How many labels, by whom, sampled how, how well people agree, and what they commented.
 
-    `about` says what was labelled: pairs, or answers by pass and fail (grades) or by scores.
+    `about` is what was labelled: pairs, or answers by pass and fail (grades) or by scores.
     """
 
     kind: ClassVar[str] = "labelling"

@@ -1,4 +1,4 @@
-"""What the diagnoses of a liking for length return."""
+"""Results of the diagnoses of a preference for length."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adjudge.results.measures import BiasTest, Measure, measure
 
 @frozen
 class VerbosityBias(BiasTest):
-    """How often the longer answer wins where the judge itself is near-tied."""
+    """How often the longer answer wins if the judge's scores are nearly tied."""
 
     kind: ClassVar[str] = "verbosity_bias"
     clusters: Count
@@ -51,12 +51,12 @@ class LengthWinner:
 
 @frozen
 class LengthBias(BiasTest):
-    """How much its length raises the longer answer's chance, the models held fixed.
+    """How much length raises the longer answer's probability to win, at fixed model strengths.
 
     `effect` is in points of probability, `odds_doubling` for an answer twice as long. `low` and
-    `high` are those of `excess`, the judge's effect minus people's on the pairs they voted on,
-    where there are votes, else those of `effect`. `models` counts those whose strength is held
-    fixed; `winners` win by length.
+    `high` are those of `excess`, the judge's effect minus people's on the pairs that they voted on,
+    if there are votes, else those of `effect`. `models` counts those with a fixed strength;
+    `winners` win by length.
     """
 
     kind: ClassVar[str] = "length_bias"
@@ -78,7 +78,7 @@ class LengthBias(BiasTest):
         effect = measure("length, effect", self.effect, *ends, self.n, 0.0, self.floor)
         if self.excess is None:
             return (effect,)
-        # A judge that follows people less likes length less, too: no bias, however sure it is.
+        # A judge that agrees less with people also prefers length less: this is not a bias.
         excess = Measure(
             *("length, minus people", self.excess, self.low, self.high, 0.0, self.human_n),
             departs=self.biased,

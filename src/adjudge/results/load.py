@@ -1,8 +1,8 @@
-"""Results back from their JSON: the one door for every file that a later command reads again.
+"""Read results from JSON: the one entry point for every file that a later command reads again.
 
-What `to_dict` wrote comes back as the same frozen dataclass. A field that is missing, of another
-type or not known, and a schema newer than this adjudge, are refused in one line with file and
-field: a result that is half understood would be shown, or obeyed, as if it were whole.
+What `to_dict` wrote becomes the same frozen dataclass again. A field that is missing, has another
+type or is unknown, and a schema newer than this adjudge, are refused with an error that names file
+and field. Otherwise a result that was read only in part would be shown, or used, as if complete.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Result)
 
 _WRITTEN = "give a file that adjudge wrote with -o"
-_AGAIN = "write it again: files of results are not for editing"
+_AGAIN = "write it again: do not edit files of results"
 _NEWER = "update adjudge, or write it again with this one"
 
 
 def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
-    """The result that `to_dict` made this of; its `kind` must be that of `made` or of a subclass.
+    """The result that `to_dict` wrote; its `kind` must be that of `made` or of a subclass.
 
-    `Result` itself takes every kind. `source` names the file in what is refused.
+    `Result` itself accepts every kind. `source` names the file in errors.
     """
     kind = loaded.get("kind") if isinstance(loaded, Mapping) else None
     if not isinstance(loaded, Mapping) or not isinstance(kind, str):
@@ -52,13 +52,13 @@ def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
     if not isinstance(loaded.get(COMMAND), str | None):
         raise DataError(source, f"field {COMMAND} is not text", remedy=_AGAIN)
     if issubclass(known, ResultWithDigest):
-        fields = {"schema_version": 1, **fields}  # the first files did not say
+        fields = {"schema_version": 1, **fields}  # the first files had no version
         fields.pop("digest", None)
     result = _validate(known, fields, source)
     if (problem := problem_in_parts(result)) is not None:
         raise DataError(source, f"kind {known.kind!r}, {problem}", remedy=_AGAIN)
     if issubclass(known, ResultWithDigest):
-        # Last, so that what is wrong with a field is said where it shows.
+        # Last, so that a problem in a field is reported with the name of the field.
         check_digest(loaded, known, source)
     return result
 
@@ -73,7 +73,7 @@ def _check_schema(loaded: Mapping[str, Any], known: type[Result], source: str | 
 def _validate(known: type[R], fields: Mapping[str, Any], source: str | Path) -> R:
     from pydantic import ValidationError
 
-    # As JSON, where a list may stand for a tuple but a text never for a number.
+    # Read as JSON: a list can be a tuple, but a text is never a number.
     text = json.dumps(fields, allow_nan=False)
     try:
         checked: R = _adapter(known.kind).validate_json(text)

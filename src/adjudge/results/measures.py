@@ -1,4 +1,4 @@
-"""What every diagnosis of a judge is made of: measures with intervals, and tests of a bias."""
+"""The parts of every diagnosis of a judge: measures with intervals, and tests for a bias."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from adjudge.results.checks import Count, Level, NotNegative
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of a diagnosis with its interval, and the value an unbiased judge has.
+    """One number of a diagnosis with its interval, and the value of an unbiased judge.
 
-    `departs`: the interval excludes the unbiased value and the value is not nearer to it than the
+    `departs`: the interval excludes the unbiased value, and the distance from it is at least the
     floor; False without an interval or such a value.
     """
 
@@ -51,7 +51,7 @@ class BiasMeasures(Result):
     confidence_level: Level
 
     def measures(self) -> tuple[Measure, ...]:
-        """Every number with the interval that belongs to it, the most important first."""
+        """Every number with its interval, the most important first."""
         raise NotImplementedError
 
     def _parts(self) -> Sequence[Any]:
@@ -60,9 +60,9 @@ class BiasMeasures(Result):
 
 @frozen
 class BiasTest(BiasMeasures):
-    """Base of the diagnoses that can show a bias: `biased` where the interval shows it.
+    """Base of the diagnoses that can show a bias: `biased` if the interval shows it.
 
-    `floor` is how far from an unbiased judge the estimate must be.
+    `floor` is the smallest distance of the estimate from an unbiased judge.
     """
 
     low: float | None
@@ -72,7 +72,7 @@ class BiasTest(BiasMeasures):
 
     @property
     def negligible(self) -> bool:
-        """A difference that chance does not explain, and that is too small to be called a bias."""
+        """A significant difference that is too small to be called a bias."""
         main = self.measures()[0]
         if main.value is None or main.unbiased is None or main.low is None or main.high is None:
             return False

@@ -1,4 +1,4 @@
-"""What monitoring returns: which accepted verdicts people should audit, and what audits say."""
+"""Results of monitoring: which accepted verdicts people should audit, and what audits show."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from adjudge.results.checks import (
 from adjudge.results.digest import ResultWithDigest
 from adjudge.results.rules import Cut
 
-#: What became of an audit. A human tie is neither right nor wrong where the policy drops ties; one
-#: that is pending, or waits behind one in the order of drawing, has not been counted yet.
+#: The outcome of an audit. A human tie is neither right nor wrong if the policy drops ties. An
+#: audit that is pending, or drawn after a pending one, is not counted yet.
 Outcome = Literal["right", "wrong", "tie", "missing", "pending"]
 MONITOR_SCHEMA = 1
 
 
 @frozen
 class AuditDraw(Result):
-    """Which of the accepted verdicts a coin drew for an audit; the rows themselves go with it.
+    """Which accepted verdicts were drawn for an audit; the rows are returned with it.
 
-    `n_new` of the `n_drawn` audits were not drawn before. `audit_rate` is None where a service drew
-    them, at the rate that it was started with.
+    `n_new` of the `n_drawn` audits were not drawn before. `audit_rate` is None if a service drew
+    them; the rate is then that of the service.
     """
 
     kind: ClassVar[str] = "audit_draw"
@@ -54,8 +54,8 @@ class AuditDraw(Result):
 class AuditedRate:
     """Errors among audits, the interval of the running error rate, and the evidence.
 
-    `log10_e` is the evidence now that the rate is above the limit, `most_log10_e` the largest so
-    far: an alarm stays one. `log10_e_alpha` is the same against alpha itself.
+    `log10_e` is the current evidence that the rate is above the limit, `most_log10_e` the largest
+    so far: an alarm remains. `log10_e_alpha` is the same against alpha itself.
     """
 
     n: Count
@@ -73,7 +73,7 @@ class AuditedRate:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditPath:
-    """The course of the rate, its band and the evidence, at some of the audits, for a picture."""
+    """The rate, its band and the evidence over time, at some of the audits, for a figure."""
 
     audits: tuple[Count, ...]
     error_rate: tuple[Proportion, ...]
@@ -90,11 +90,11 @@ class AuditPath:
 class MonitorGroup:
     """One process of audits: all of them, or those of one group, with its share of delta.
 
-    Of `n_drawn` audits `n_returned` have a label, `n_ties` of them a tie that does not count;
-    `n_waiting` returned ones are not counted yet because one drawn before them is pending.
-    `worst` counts every missing audit as an error. `alarm_at` and `change_at` are numbers in the
-    order of drawing: where the alarm was raised, and where the rate seems to have risen;
-    `alarm_after` is the number of audits that had been counted when it was.
+    Of `n_drawn` audits, `n_returned` have a label, `n_ties` of them a tie that does not count.
+    `n_waiting` returned ones are not counted yet because one drawn before them is pending. `worst`
+    counts every missing audit as an error. `alarm_at` and `change_at` are numbers in the order of
+    drawing: where the alarm was raised, and where the rate seems to have risen. `alarm_after` is
+    the number of audits that were counted at that time.
     """
 
     group: str | None
@@ -123,13 +123,13 @@ class MonitorGroup:
 
 @frozen
 class Monitor(ResultWithDigest):
-    """What the audits of a policy's accepted verdicts say: the result of a check, and its state.
+    """What the audits of a policy's accepted verdicts show: the result of a check, and its state.
 
-    The next check reads it, and counts on. `ids`, `outcomes` and `group_of` (a place in `groups`)
-    are all audits in the order of drawing; `pending_since` has the time (Unix) from which on the
-    deadline of each pending one runs. `cuts` are the policy's thresholds: labels of these audits
-    say nothing of rows beyond them; `no_recalibration` says why they cannot calibrate, where they
-    cannot. `rules_id` names the policy's rules; `policy_by` and `min_answer_mass` are its own.
+    The next check reads it and continues. `ids`, `outcomes` and `group_of` (an index into `groups`)
+    are all audits in the order of drawing; `pending_since` has the start time (Unix) of the
+    deadline of each pending one. `cuts` are the policy's thresholds: labels of these audits have no
+    information about rows above them. If they cannot calibrate, `no_recalibration` explains why.
+    `rules_id` names the policy's rules; `policy_by` and `min_answer_mass` are those of the policy.
     """
 
     kind: ClassVar[str] = "monitor"
@@ -137,7 +137,7 @@ class Monitor(ResultWithDigest):
         not_empty("groups"),
         same_length("ids", "outcomes", "group_of"),
         lambda monitor: (
-            "group_of names a group that is not there"
+            "group_of names a group that does not exist"
             if any(code >= len(monitor.groups) for code in monitor.group_of)
             else None
         ),
@@ -182,8 +182,8 @@ class Monitor(ResultWithDigest):
     def alarm_at(self) -> int | None:
         """The number, in the order of drawing, of the first alarm of any group.
 
-        What is drawn after it was looked at by no rule that chose it; after a later alarm of
-        another group, only what had not yet raised one would be.
+        No rule used the audits drawn after it to choose them. After a later alarm of another group,
+        this would hold only for groups without an alarm.
         """
         return min((g.alarm_at for g in self.groups if g.alarm_at is not None), default=None)
 

@@ -1,4 +1,4 @@
-"""What several judges in one rate give: a rate per group, next to what less would give."""
+"""Results of several judges in one rate: a rate per group, next to simpler methods."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from adjudge.results.estimation import warnings_by_group
 
 @dataclass(frozen=True, kw_only=True)
 class PanelRate:
-    """One group's rate from several judges, next to what less would give.
+    """One group's rate from several judges, next to simpler methods.
 
-    `shared_low` and `shared_high` are the interval that borrows from the other groups; `ppi_...`
+    `shared_low` and `shared_high` are the interval that uses the other groups' rates; `ppi_...`
     is ppi++ with the first judge alone, `human_only...` people alone. `weight` is lambda.
     """
 
@@ -52,7 +52,7 @@ class PanelRate:
 
 @frozen
 class PanelEstimate(Result):
-    """Rates from several judges at once, one per group; approximate, and called so."""
+    """Rates from several judges together, one per group; the intervals are approximate."""
 
     kind: ClassVar[str] = "panel_estimate"
     checks: ClassVar[tuple[Check, ...]] = (not_empty("judges", "groups"),)
@@ -72,7 +72,7 @@ class PanelEstimate(Result):
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
-        """Warnings of the whole, then those of single groups, each once with the groups named."""
+        """General warnings, then those of single groups, each once with the groups named."""
         return (*self.warnings, *warnings_by_group(self.groups))
 
     def _parts(self) -> Sequence[Any]:

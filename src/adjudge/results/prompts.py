@@ -1,4 +1,4 @@
-"""What comparing two prompts of one judge returns: how often its answers change."""
+"""Results of comparing two prompts of one judge: how often its answers change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from adjudge.results.base import Result, frozen
 from adjudge.results.checks import Check, Count, Level, NotNegative, Proportion, not_empty
 
-#: What the answers are.
+#: The kind of the answers.
 Answers = Literal["verdicts", "scores"]
 
 
@@ -17,11 +17,11 @@ Answers = Literal["verdicts", "scores"]
 class PromptChange:
     """One judge and criterion, on the rows that both prompts were asked about.
 
-    `changed` is the chance that an answer to one prompt differs from an answer to the other.
-    `again` is the same for two answers to one prompt, the mean of both, where each was asked more
-    than once; `excess` is what the prompt adds to it. `shift` is the mean of second minus first and
-    `distance` the mean of their difference without its sign: of scores, or of P(A) where the judge
-    gave one, for which a shift says nothing.
+    `changed` is the probability that an answer to one prompt differs from an answer to the other.
+    `again` is the same for two answers to one prompt, the mean of both, if each was asked more than
+    once; `excess` is what the prompt adds to it. `shift` is the mean of second minus first and
+    `distance` the mean absolute difference: of scores, or of P(A) if the judge gave one. A shift of
+    P(A) has no meaning.
     """
 
     judge: str | None
@@ -40,7 +40,7 @@ class PromptChange:
     shift: float | None
     shift_low: float | None
     shift_high: float | None
-    #: Whether the prompt is shown to matter: more than asking again, or in the mean score.
+    #: Whether the prompt has a significant effect: more than a repeat, or on the mean score.
     more_than_again: bool
     shifted: bool
 

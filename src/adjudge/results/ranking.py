@@ -1,4 +1,4 @@
-"""What the ranking room returns: leaderboards, temperatures, anchors, exact orders, plans."""
+"""Results of the ranking room: leaderboards, temperatures, anchors, exact orders, plans."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class ReliabilityBin:
 
 @frozen
 class Temperature(Result):
-    """beta of sigma(beta s), and the checks that say whether to trust it.
+    """beta of sigma(beta s), and the checks of whether it can be trusted.
 
-    `signal` is the mean of beta |s|; `slope` says how the log-odds of agreement grow with |s|;
+    `signal` is the mean of beta |s|; `slope` is how the log-odds of agreement grow with |s|;
     `correlation` is Pearson's between |s| and agreement. `reason` explains a missing or unusable
     beta.
     """
@@ -63,11 +63,11 @@ class Temperature(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRow:
-    """One model. `elo` is None for methods that give an order only; `score` is their own number.
+    """One model. `elo` is None for methods that give only an order; `score` is their own number.
 
-    An end that is None is open (`unbounded` says so); where a method has no interval, both are
-    None and `unbounded` is False. Ranks count within the model's component. `origin` tells models
-    ranked by these battles ("battles") from known ones ("anchor") and placed ones ("new").
+    An end that is None is open (then `unbounded` is True). If a method has no interval, both are
+    None and `unbounded` is False. Ranks count within the model's component. `origin` is "battles"
+    for models ranked by these battles, "anchor" for known ones and "new" for placed ones.
     """
 
     model: str
@@ -87,7 +87,7 @@ class ModelRow:
 
 @dataclass(frozen=True, kw_only=True)
 class LooRow:
-    """How far a method's held-out Elo is from people's, over models left out in turn.
+    """The distance of a method's held-out Elo from people's, over models left out in turn.
 
     `mean_beta` is the mean refitted temperature (soft-elo), `mean_smoothing` the mean constant.
     """
@@ -110,7 +110,7 @@ class ConformalRow:
     """Split conformal intervals over random halves of the models; means over the splits.
 
     Half-width = quantile x standard error: `quantile` and `median_se` are its two factors. Without
-    enough calibration models the interval is unbounded and `models_needed` says how many it takes.
+    enough calibration models the interval is unbounded; `models_needed` is the required number.
     """
 
     method: str
@@ -132,7 +132,7 @@ class ConformalRow:
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOutRow:
-    """One model left out: people's Elo, the judge's, and the conformal interval around it.
+    """One model left out: people's Elo, the judge's, and its conformal interval.
 
     The interval's quantile comes from all the other models.
     """
@@ -190,7 +190,7 @@ class GroupQuantile:
     """Conformal intervals from the models of one family, or from the battles of one group alone.
 
     Each model's interval is made from the others of the group; `coverage` is how many contain
-    people's Elo. Too few models: no quantile, and `reason` says so.
+    people's Elo. With too few models there is no quantile, and `reason` explains it.
     """
 
     method: str
@@ -223,11 +223,11 @@ class RankAgreement(Result):
 
 @frozen
 class Leaderboard(Result):
-    """Models in order, with what is known about how sure that order is.
+    """Models in order, with the uncertainty of that order.
 
-    `covers_judge_error` is true where intervals are about people's opinion: on votes, on votes
-    helped by a judge, and for placed models. Elsewhere they cover the noise of these battles alone.
-    `reason` says why there are no models.
+    `covers_judge_error` is true if intervals are about people's preferences: on votes, on votes
+    combined with a judge, and for placed models. Otherwise they cover only the noise of these
+    battles. `reason` explains why there are no models.
     """
 
     kind: ClassVar[str] = "leaderboard"
@@ -268,7 +268,7 @@ class Leaderboard(Result):
 
     @property
     def feasible(self) -> bool:
-        """Whether there is a leaderboard at all."""
+        """Whether there is a leaderboard."""
         return bool(self.models)
 
     def _parts(self) -> Sequence[Any]:
@@ -277,7 +277,7 @@ class Leaderboard(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class AnchorRow:
-    """A known model: its judge-scale strength, people's Elo, and its left-out residual and SE."""
+    """A known model: its judge-scale strength, people's Elo, and its held-out residual and SE."""
 
     model: str
     theta: float
@@ -289,11 +289,11 @@ class AnchorRow:
 
 @frozen
 class Anchors(ResultWithDigest):
-    """What `rank --save-anchors` keeps: all it takes to put a new model on people's scale.
+    """What `rank --save-anchors` keeps: all that is needed to place a new model on people's scale.
 
-    `method` says how targets are made (soft-elo with `beta`, hard-elo, smoothed with `smoothing`).
-    `score_quantiles` of |s| are kept to notice a judge that has changed. `cluster` is the column by
-    whose values standard errors were resampled; None: battle by battle.
+    `method` is how targets are made (soft-elo with `beta`, hard-elo, smoothed with `smoothing`).
+    `score_quantiles` of |s| are kept to detect a judge that has changed. `cluster` is the column
+    that was resampled for standard errors; None: battle by battle.
     """
 
     kind: ClassVar[str] = "anchors"
@@ -325,8 +325,8 @@ class Anchors(ResultWithDigest):
 class LeastReversals(Result):
     """The order that contradicts the fewest wins (minimum feedback arc set).
 
-    `cost` is the weight of wins against the order, `bound` what no order can beat; `gap` is their
-    difference as a share of all weight, 0 when `proven`.
+    `cost` is the weight of wins against the order, `bound` a lower bound for any order; `gap` is
+    their difference as a share of all weight, 0 if `proven`.
     """
 
     kind: ClassVar[str] = "least_reversals"

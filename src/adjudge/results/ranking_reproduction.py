@@ -1,4 +1,4 @@
-"""What `adjudge reproduce soft-elo` returns: a row per judge and corpus, ours and the paper's."""
+"""Results of `adjudge reproduce soft-elo`: a row per judge and corpus, ours and the paper's."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from adjudge.results.soft_elo_parts import (
 
 @dataclass(frozen=True, kw_only=True)
 class SoftEloRow:
-    """One judge on one corpus. Fields named `published_*` are the paper's; None where it has none.
+    """One judge on one corpus. Fields named `published_*` are the paper's; None if it has none.
 
     `smoothed` maps each constant of Table 8 to its error. `*_quarters` are mean residuals, judge
     minus people, from the weakest quarter of models to the strongest. `*_width_range` is over the
-    splits, `*_quantile` and `*_se` are the two factors of the width. `agreement` counts people's
+    splits; `*_quantile` and `*_se` are the two factors of the width. `agreement` counts people's
     votes for the judge's side by |s|, `agreement_correlation` is Pearson's of the two; `raw_*` is
     about sigma(|s|), before beta. `contradictions` is the share of decided verdicts for the side
-    that the judge scored lower.
+    with the judge's lower score.
     """
 
     corpus: str
@@ -123,9 +123,9 @@ class LanguageRow:
 
 @dataclass(frozen=True, kw_only=True)
 class JuryRow:
-    """All judges of a corpus as one, on the battles that each of them scored.
+    """All judges of a corpus as one jury, on the battles that each of them scored.
 
-    `best` is the judge with the least error on those same battles, alone.
+    `best` is the judge with the smallest error on those same battles, alone.
     """
 
     corpus: str
@@ -139,12 +139,12 @@ class JuryRow:
 
 @frozen
 class SoftEloReproduction(Result):
-    """The Soft-Elo paper's protocol on the released files, our numbers with the paper's.
+    """The Soft-Elo paper's protocol on the released files, our numbers next to the paper's.
 
-    `published_quarters` are means over the paper's judges on LMArena 100K, where that is here.
-    `juries` are all judges of a corpus as one, which the paper does not have.
-    `language_counts` are prompts by corpus and language; `items` lists what became of every table,
-    figure and claim of the paper.
+    `published_quarters` are means over the paper's judges on LMArena 100K, if that is available.
+    `juries` are all judges of a corpus as one, which the paper does not have. `language_counts` are
+    prompts by corpus and language; `items` lists the status of every table, figure and claim of the
+    paper.
     """
 
     kind: ClassVar[str] = "reproduction_soft_elo"

@@ -1,4 +1,4 @@
-"""What became of a log of another tool, or of a published data set."""
+"""Results of reading a log of another tool, or a published data set."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from adjudge.results.checks import Check, Count, at_most
 
 @dataclass(frozen=True, kw_only=True)
 class MetricRows:
-    """The rows of one metric and judge: how many, how many have a number, how many a label.
+    """The rows of one metric and judge: how many, with a usable score, with a label.
 
-    `from_judge` of the labels began from the judge's answer and are not used.
+    `from_judge` of the labels started from the judge's answer and are not used.
     """
 
     metric: str | None
@@ -33,10 +33,10 @@ class MetricRows:
 
 @frozen
 class LogSummary(Result):
-    """The rows that a file of another tool holds; the rows themselves go with it.
+    """The rows in a file of another tool; the rows are returned with it.
 
-    `statuses` counts rows by status, `prompts` the prompts they are about where the log tells them
-    apart, `dropped` what is no row, by reason.
+    `statuses` counts rows by status, `prompts` their prompts if the log identifies them, `dropped`
+    entries that are not a row, by reason.
     """
 
     kind: ClassVar[str] = "log"

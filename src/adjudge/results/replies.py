@@ -1,4 +1,4 @@
-"""What was asked and what the judge wrote, call by call."""
+"""Questions and the judge's replies, call by call."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class AskedMessage:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeReply:
-    """One call: what was asked, and what came back.
+    """One call: the question and the reply.
 
-    `status` is what the reply is worth on its own, as in rows of judgments; `detail` says why.
+    `status` is that of the reply alone, as in rows of judgments; `detail` explains it.
     `probabilities` are those of the options alone, which add up to 1; those in `bounded` are upper
-    bounds. `answer_mass` is the probability of all of them among everything the judge could have
-    written, at least that much unless `exact_mass`. `asked` needs the texts, which no store keeps.
+    bounds. `answer_mass` is the probability of all options among everything the judge could have
+    written; it is a lower bound unless `exact_mass`. `asked` needs the texts, which no store keeps.
     """
 
     id: str
@@ -54,9 +54,9 @@ class JudgeReply:
 
 @frozen
 class Replies(Result):
-    """Replies out of a store: the first `shown` of `matching`, oldest first.
+    """Replies in a store: the first `shown` of `matching`, oldest first.
 
-    `statuses` counts all that match. A call that was asked again has its latest reply here.
+    `statuses` counts all that match. A call that was repeated has its latest reply here.
     """
 
     kind: ClassVar[str] = "replies"

@@ -1,4 +1,4 @@
-"""What the reproduction of the reporting paper returns."""
+"""Results of the reproduction of the reporting paper."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def _bias_per_rate(shift: ShiftBias) -> str | None:
         return "bias has fewer than two estimators to compare"
     wanted = len(shift.calibration_rates)
     other = [name for name, values in shift.bias.items() if len(values) != wanted]
-    return f"bias of {other[0]} has not {wanted} entries, one per rate" if other else None
+    return f"bias of {other[0]} does not have {wanted} entries, one per rate" if other else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShiftBias:
-    """Figure 5: bias of each estimator when the labelled rows have another rate."""
+    """Figure 5: bias of each estimator if the labelled rows have another rate."""
 
     calibration_rates: tuple[Proportion, ...]
     test_rate: Level
@@ -86,7 +86,7 @@ class SingleRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A number in the paper's text, and ours."""
+    """A number in the paper's text, and our number."""
 
     where: str
     claim: str
@@ -107,7 +107,7 @@ class ProtocolRow:
     coverage: Proportion | None
     length: NotNegative | None
     refused: Count
-    #: With probabilities: from their own spread, where Eq. 6 takes them for shares.
+    #: With probabilities: from their own variance; Eq. 6 would treat them as shares.
     spread_coverage: Proportion | None = None
     spread_length: NotNegative | None = None
     paper_coverage: Proportion | None = None
@@ -137,7 +137,7 @@ class ReportingReproduction(Result):
     single_run: SingleRun | None = None
     claims: tuple[Claim, ...]
     protocol: tuple[ProtocolRow, ...] = ()
-    #: Whose rows they are; None where they are simulated.
+    #: The source of the rows; None if they are simulated.
     protocol_source: str | None = None
     protocol_judge: str | None = None
     probabilities: bool = False

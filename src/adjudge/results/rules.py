@@ -1,4 +1,4 @@
-"""Rules: what a score is accepted by, thresholds, cuts and batches. Field names are JSON names."""
+"""Rules that accept scores: thresholds, cuts and batches. Field names are JSON names."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from adjudge.results.base import Result, frozen
 from adjudge.results.checks import Check, Count, Level, NotNegative, Proportion, at_most
 
 Accepts = Literal["all", "none", "below", "batch", "groups"]
-#: How a row that was drawn below a cut carries it.
+#: The columns of a cut in a row that was drawn below it.
 CUT_COLUMNS = ("cut", "cut_share", "cut_judge", "cut_protocol", "cut_fingerprint")
 
 
 def share(part: int, whole: int) -> float:
-    """part / whole, and 0 where nothing was accepted: an empty selection makes no errors."""
+    """part / whole, and 0 if nothing was accepted: an empty selection has no errors."""
     return part / whole if whole else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What a guarantee decided from labelled rows: all that it needs to accept new ones.
+    """A guarantee's decision on labelled rows: all that is needed to accept new ones.
 
-    `scores`, `errors` and `weights` are the calibration rows, where a batch is decided with them.
+    `scores`, `errors` and `weights` are the calibration rows, if a batch is decided with them.
     """
 
     accepts: Accepts
@@ -39,7 +39,7 @@ class Rule:
     weights: Sequence[NotNegative] | FloatArray | None = field(default=None, repr=False)
 
     def accept(self, scores: ArrayLike) -> BoolArray:
-        """Which scores are at most the threshold. No other line of adjudge compares the two.
+        """Which scores are at most the threshold. All comparisons with a threshold are here.
 
         >>> Rule(accepts="below", threshold=0.2).accept([0.1, 0.2, 0.3])
         array([ True,  True, False])
@@ -49,14 +49,14 @@ class Rule:
             return np.asarray(s <= self.threshold)
         if self.accepts in ("all", "none"):
             return np.full(len(s), self.accepts == "all")
-        raise ArgumentError("accepts", self.accepts, "ask the guarantee: one score cannot tell")
+        raise ArgumentError("accepts", self.accepts, "use the guarantee: one score is not enough")
 
 
 @frozen
 class Threshold(Result):
     """One deployable rule: accept every verdict whose uncertainty is at most `threshold`.
 
-    `accepts` is "all" or "none" where no finite threshold says it; `threshold` is then None.
+    `accepts` is "all" or "none" if no finite threshold expresses it; `threshold` is then None.
     `n_accepted`, `n_accepted_errors` and `empirical_risk` count the calibration rows that the
     rule accepts.
     """
@@ -116,10 +116,10 @@ class BatchSelection(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class Cut:
-    """Labels drawn among the surest rows alone: no row beyond `at` calibrates or is accepted.
+    """Labels drawn only among the surest rows: no row above `at` calibrates or is accepted.
 
-    The score is the uncertainty of this judge and protocol, whatever a policy accepts by. `share`
-    of the rows that it was drawn from lie at or below the cut.
+    The score is the uncertainty of this judge and protocol, whatever score a policy uses. `share`
+    of the rows that it was drawn from are at or below the cut.
     """
 
     judge: str
@@ -130,12 +130,12 @@ class Cut:
 
     @property
     def rule(self) -> Rule:
-        """Accepts the scores that are not beyond the cut."""
+        """The rule that accepts scores at or below the cut."""
         return Rule(accepts="below", threshold=self.at)
 
     @property
     def columns(self) -> dict[str, str | float | None]:
-        """The cut as a row that was drawn below it carries it."""
+        """The columns of the cut for a row that was drawn below it."""
         values = (self.at, self.share, self.judge, self.protocol, self.judge_fingerprint)
         return dict(zip(CUT_COLUMNS, values, strict=True))
 

@@ -1,4 +1,4 @@
-"""What `reproduce scope` returns: the paper's protocol on data sets, with the published numbers."""
+"""Results of `reproduce scope`: the paper's protocol on data sets, with the published numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adjudge.results.items import PaperItem
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedRisk:
-    """Coverage and error share in the paper; None where its text does not give the number."""
+    """Coverage and error share in the paper; None if its text does not give the number."""
 
     dataset: str
     judge: str
@@ -31,7 +31,7 @@ class PublishedRisk:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedQuality:
-    """How good a signal is in the paper; no data set where the text does not name it."""
+    """The quality of a signal in the paper; without a data set if the text does not name it."""
 
     dataset: str | None
     judge: str
@@ -41,17 +41,17 @@ class PublishedQuality:
     auprc: Proportion | None
 
     def is_of(self, dataset: str, judge: str) -> bool:
-        """As of a risk; without a data set any can be meant."""
+        """As for a risk; without a data set, any data set matches."""
         named = self.dataset is None or contains(dataset, self.dataset)
         return named and contains(judge, self.judge)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReproducedSet:
-    """The paper's protocol on one data set: what was there, what was sampled, what came out.
+    """The paper's protocol on one data set: its rows, the sample, the results.
 
-    `coin_votes` are swap and vote where a coin decides if the two votes disagree, as somebody must
-    who wants a verdict on every pair.
+    `coin_votes` are swap and vote with a random verdict if the two votes disagree, for use if every
+    pair needs a verdict.
     """
 
     dataset: str
@@ -62,7 +62,7 @@ class ReproducedSet:
 
     @property
     def keys(self) -> list[JudgeKey]:
-        """Every judge once, by size, as it was asked for preference, or the first way it was."""
+        """Every judge once, by size, asked for preference, or by its first protocol."""
         best: dict[str, JudgeKey] = {}
         for key in self.evaluation.judges:
             entropy = self.evaluation.main_signal(key).signal == "preference_entropy"
@@ -72,19 +72,19 @@ class ReproducedSet:
 
     @property
     def qualities(self) -> list[SignalQuality]:
-        """Every signal of every judge and protocol, swap and vote by coin too."""
+        """Every signal of every judge and protocol, with swap and vote by random verdicts."""
         return [*self.evaluation.signals, *self.coin_votes]
 
     def rows_of(self, method: str, key: JudgeKey) -> list[MethodRisk]:
-        """One method at every alpha, on the signal that the paper gives it."""
+        """One method at every alpha, on the signal that the paper uses for it."""
         return [row for row in self.evaluation.paper_rows(key) if row.method == method]
 
 
 @frozen
 class ScopeReproduction(Result):
-    """The SCOPE paper's protocol on the data given, with its published figures.
+    """The SCOPE paper's protocol on the given data, with its published figures.
 
-    `simulated`: no data was given, and what is here has a known truth.
+    `simulated`: no data was given, and the truth of these rows is known.
     """
 
     kind: ClassVar[str] = "reproduction_scope"
@@ -120,7 +120,7 @@ def size_of(judge: str) -> float | None:
 
 
 def contains(name: str, part: str) -> bool:
-    """Whether a name contains another, whatever else is in it than letters and digits."""
+    """Whether a name contains another, compared by letters and digits only."""
     return _squeeze(part) in _squeeze(name)
 
 

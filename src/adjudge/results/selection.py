@@ -1,4 +1,4 @@
-"""What calibrate and select return: policies, selections. Field names are the JSON names."""
+"""Results of calibrate and select: policies, selections. Field names are the JSON names."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from adjudge.results.digest import DigestState, ResultWithDigest
 from adjudge.results.rules import Accepts, Cut, Rule
 
 POLICY_SCHEMA = 2
-#: Where the juries of files that do not say it cut log odds.
+#: Where juries clip log odds if their file does not state it.
 EARLIER_ODDS = math.log(1e6)
-#: Calibration scores that a rule with a threshold keeps: plenty for the drift test, which calls
-#: no gap below 0.05 drift, and the file stays small.
+#: Calibration scores that a rule with a threshold keeps: enough for the drift test, which ignores
+#: gaps below 0.05, and the file stays small.
 KEPT_SCORES = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyGroup:
-    """The rule for one judge, and one group of rows where groups were asked for.
+    """The rule for one judge, or for one group of rows if there are groups.
 
-    `scores` are sorted and carry their `errors` (and `weights`). fdr needs every one of them for
-    every batch. scope and pac need them only for the drift test and a picture: of more than 20,000
-    calibration rows they keep 20,000, evenly spaced in that order, which moves no share below any
-    score by more than 1 / 20,000. All counts are of all rows.
+    `scores` are sorted, with their `errors` (and `weights`). fdr needs all of them for every batch.
+    scope and pac need them only for the drift test and a figure: of more than 20,000 calibration
+    rows they keep 20,000, evenly spaced in that order, which changes no share below any score by
+    more than 1 / 20,000. All counts are for all rows.
     """
 
     judge: str
@@ -75,17 +75,17 @@ class PolicyGroup:
 
     @property
     def name(self) -> str:
-        """How a table calls it."""
+        """The name in tables."""
         return self.judge if self.group is None else f"{self.judge} / {self.group}"
 
     @property
     def covers(self) -> tuple[str | None, ...]:
-        """The values of the grouping column it is for; a pool of small groups has several."""
+        """The values of the grouping column that it is for; a pool of small groups has several."""
         return self.members or (self.group,)
 
     @property
     def rule(self) -> Rule:
-        """The rule that the policy's guarantee accepts by."""
+        """The rule of the policy's guarantee."""
         return Rule(
             accepts=self.accepts,
             threshold=self.threshold,
@@ -99,7 +99,7 @@ class PolicyGroup:
 class Alternative:
     """What one guarantee would accept on the same labels, what it promises and what it does not.
 
-    `summary` is the promise in a few words; files written before there was one have none.
+    `summary` is the promise in a few words; files of earlier versions have none.
     """
 
     guarantee: str
@@ -118,7 +118,7 @@ class Alternative:
 class JuryReport:
     """How several judges were combined, and what each would have accepted alone.
 
-    `most_odds` is where log odds are cut, `tail` their slope beyond it. A `learned` jury has the
+    Log odds are clipped at `most_odds`; `tail` is the slope outside. A `learned` jury has the
     weights of the mean here; what it learned is in the policy's `doubt`.
     """
 
@@ -136,12 +136,13 @@ class JuryReport:
 
 @dataclass(frozen=True, kw_only=True)
 class DoubtReport:
-    """A doubt that was learned from a share of the labels: all that `select` needs to compute it.
+    """A doubt learned from a share of the labels: all that `select` needs to compute it.
 
-    The margin is the sum of column / scale * weight, `penalty` the one that the learning share
-    chose; at the largest one it `stays_home`, close to the judge's own order. `n_overturned` of the
-    `n_verdicts` that were not learned from are not the judge's (with clusters only some of these
-    calibrate); `coverage_without` is what the judge's own doubt accepts of the same rows.
+    The margin is the sum of column / scale * weight, `penalty` was chosen on the learning share. At
+    the largest penalty the doubt `stays_home`: it is close to the judge's own order. Of the
+    `n_verdicts` that were not used for learning, `n_overturned` differ from the judge's (with
+    clusters only some of these calibrate). `coverage_without` is what the judge's own doubt accepts
+    of the same rows.
     """
 
     columns: tuple[str, ...]
@@ -166,14 +167,14 @@ class DoubtReport:
 
 @frozen
 class Policy(ResultWithDigest):
-    """What calibration leaves behind: all that `select` needs, and what it promises in words.
+    """The result of calibration: all that `select` needs, and its promise.
 
-    `about` says what its verdicts are: which of two answers is better, whether one passes, or which
+    `about` is what its verdicts are: which of two answers is better, whether one passes, or which
     of several is best.
-    `guarantee_version` is that of the guarantee's rule; files of schema 1 have none and are of the
-    first. They have no `digest` either. Rows with an answer_mass below `min_answer_mass` are
-    `off_answer`; a policy without it was made before there was one, and applies none. Where labels
-    were drawn among the surest rows, `cuts` say below which scores everything here holds.
+    `guarantee_version` is that of the guarantee's rule; files of schema 1 have none, and are of the
+    first version. They have no `digest` either. Rows with an answer_mass below `min_answer_mass`
+    are `off_answer`; older policies have no such limit. If labels were drawn among the surest rows,
+    everything here holds below the `cuts`.
     """
 
     kind: ClassVar[str] = "policy"
@@ -220,7 +221,7 @@ class Policy(ResultWithDigest):
 
     @property
     def learned(self) -> bool:
-        """Whether what it accepts is a learned verdict, which is not always a judge's."""
+        """Whether it accepts a learned verdict, which can differ from the judge's."""
         return self.doubt is not None or self.cascade is not None
 
     @property
@@ -232,7 +233,7 @@ class Policy(ResultWithDigest):
 
     @property
     def rules_id(self) -> str:
-        """Names what the policy accepts: the same for the same rules, whichever version wrote it.
+        """An id of what the policy accepts: the same rules have the same id in every version.
 
         A monitor counts the audits of one set of rules.
         """
@@ -263,7 +264,7 @@ class Policy(ResultWithDigest):
 
 @dataclass(frozen=True, kw_only=True)
 class Contradiction:
-    """A field of a policy, what the file says there, and what the rest of the file implies."""
+    """A field of a policy, its value in the file, and the value that the other fields imply."""
 
     field: str
     stated: str
@@ -274,9 +275,9 @@ class Contradiction:
 class PolicyCheck(Result):
     """Whether a policy file is as `calibrate` wrote it.
 
-    `recomputed`: every threshold was computed again from the scores in the file. That needs this
-    adjudge's version of the guarantee and all of the scores. `unreadable` says which field stopped
-    the reading; nothing else was then compared.
+    `recomputed`: every threshold was computed again from the scores in the file. That needs the
+    same version of the guarantee and all scores. `unreadable` names the field that could not be
+    read; then nothing else was compared.
     """
 
     kind: ClassVar[str] = "policy_check"
@@ -289,7 +290,7 @@ class PolicyCheck(Result):
 
     @property
     def intact(self) -> bool:
-        """Whether `select` and `serve` take it."""
+        """Whether `select` and `serve` accept it."""
         read = self.unreadable is None and not self.contradictions
         return read and self.digest in ("matches", "none")
 
@@ -324,7 +325,7 @@ class GroupCount:
 
 @dataclass(frozen=True, kw_only=True)
 class StageCount:
-    """New rows that ended at one judge of a cascade, and those that it failed on."""
+    """New rows that ended at one judge of a cascade, and the number of its failures."""
 
     judge: str
     n: Count
@@ -336,10 +337,10 @@ class StageCount:
 
 @frozen
 class Selection(Result):
-    """What a policy did to a file of new rows; the rows themselves go with it.
+    """The result of a policy on a file of new rows; the rows are returned with it.
 
-    `n_overturned`: accepted rows whose learned verdict is not the judge's; None where the policy
-    learned no doubt. `stages` are those of a cascade, `cost` what its rows cost, where it is known.
+    `n_overturned`: accepted rows whose learned verdict is not the judge's; None if the policy
+    learned no doubt. `stages` are those of a cascade, `cost` the cost of its rows, if known.
     """
 
     kind: ClassVar[str] = "selection"

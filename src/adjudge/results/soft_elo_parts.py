@@ -1,4 +1,4 @@
-"""Parts of the Soft-Elo reproduction: what appendices C, F and G measure of one judge."""
+"""Parts of the Soft-Elo reproduction: the measures of appendices C, F and G for one judge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adjudge.results.checks import Correlation, Count, NotNegative, Proportion
 class FamilyExcess:
     """Mean of the judge's own family minus that of the others (F.1), in Elo or in points.
 
-    The interval is over models; None where a side has one model.
+    The interval is over models; None if a side has one model.
     """
 
     family: str
@@ -24,7 +24,7 @@ class FamilyExcess:
 
 @dataclass(frozen=True, kw_only=True)
 class BetaStability:
-    """How much beta depends on who is left out, and on what a tie counts for (appendix C).
+    """How beta depends on which models are left out, and on the value of a tie (appendix C).
 
     `pooled` is fitted on all votes, `pooled_mae` the held-out error with it in every fold;
     `with_ties` is beta with people's ties as one half, then its error and Spearman's rho.
@@ -56,10 +56,10 @@ class StrengthStructure:
 
 @dataclass(frozen=True, kw_only=True)
 class LengthEffect:
-    """What length does to near-tied verdicts and to residuals (F.1).
+    """The effect of length on near-tied verdicts and on residuals (F.1).
 
-    `longer_share` is how often the longer answer wins where |s| <= 0.3. `partial` correlates the
-    Hard-Elo residual with a model's mean length, people's Elo held fixed.
+    `longer_share` is how often the longer answer wins if |s| <= 0.3. `partial` correlates the
+    Hard-Elo residual with a model's mean length at fixed people's Elo.
     """
 
     near_tied: Count
@@ -72,7 +72,7 @@ class LengthEffect:
 
 @dataclass(frozen=True, kw_only=True)
 class OrderError:
-    """|Residual| of one model when every verdict is that of one order."""
+    """|Residual| of one model if every verdict is that of one order."""
 
     model: str
     first: NotNegative
@@ -81,10 +81,10 @@ class OrderError:
 
 @dataclass(frozen=True, kw_only=True)
 class PositionEffect:
-    """What the order of presentation does (F.1): to verdicts, to points, to Elo.
+    """The effect of the order of presentation (F.1): on verdicts, on points, on Elo.
 
-    `first_favoured` is the share of battles where the first slot is worth points;
-    `first_mae` and `second_mae` are errors of Hard-Elo with A always shown first, and second.
+    `first_favoured` is the share of battles in which the first slot gains points; `first_mae` and
+    `second_mae` are errors of Hard-Elo with A always shown first, and second.
     """
 
     pairs: Count

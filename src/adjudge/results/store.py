@@ -1,4 +1,4 @@
-"""What a check of a store says, and what a copy of one came to."""
+"""Results of a check of a store, and of a copy."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from adjudge.results.base import Result, frozen
 
 @dataclass(frozen=True, kw_only=True)
 class StoredTable:
-    """Rows of one table: those that can be read, and those that cannot.
+    """Rows of one table: readable ones and damaged ones.
 
-    `damaged` is None where not even the number of rows can be read. `example` says what is wrong
-    with the first of them.
+    `damaged` is None if not even the number of rows can be read. `example` describes the first
+    damaged one.
     """
 
     table: str
@@ -35,9 +35,9 @@ class StoredCalls:
 
 @frozen
 class StoreCheck(Result):
-    """The state of a store. `problems` is what SQLite says of the file, a line each.
+    """The state of a store. `problems` are SQLite's messages about the file, a line each.
 
-    A claim is alive while the process that made it is; `claims_unknown` are of another machine.
+    A claim is alive while its process is running; `claims_unknown` are of another machine.
     """
 
     kind: ClassVar[str] = "store_check"
@@ -58,7 +58,7 @@ class StoreCheck(Result):
 
     @property
     def damaged(self) -> bool:
-        """Whether anything in the file is not as adjudge wrote it, as far as can be seen."""
+        """Whether anything in the file differs from what adjudge wrote, if it can be checked."""
         return bool(self.problems) or any(table.damaged != 0 for table in self.tables)
 
     def _parts(self) -> Sequence[Any]:
@@ -67,8 +67,8 @@ class StoreCheck(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class CopiedTable:
-    """Rows of one table: copied, there already, and those that differ from the target's, which
-    stays. Of calls, a conflict is one question with two histories."""
+    """Rows of one table: copied, already there, and those that differ from the target's, which
+    is kept. For calls, a conflict is one question with two histories."""
 
     table: str
     added: int
@@ -78,7 +78,7 @@ class CopiedTable:
 
 @frozen
 class StoreCopy(Result):
-    """Everything of one store in another; doing it again changes nothing."""
+    """All content of one store copied to another; repeating it changes nothing."""
 
     kind: ClassVar[str] = "store_copy"
 

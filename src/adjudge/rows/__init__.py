@@ -1,4 +1,4 @@
-"""PREPARE: the one front door of every analysis; what was left out is returned with the rows."""
+"""PREPARE: the entry point of every analysis; left-out rows are returned and counted."""
 
 from adjudge.rows.agreement import cohen_kappa
 from adjudge.rows.battles import Battles, prepare_battles

@@ -1,4 +1,4 @@
-"""Agreement of two raters beyond chance: one Cohen's kappa for judges, raters and leaderboards."""
+"""Chance-corrected agreement of two raters: Cohen's kappa for judges, raters and leaderboards."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from adjudge._validation import FloatArray, same_length
 
 
 def kappa_of_tables(tables: FloatArray, *, points: FloatArray | None = None) -> FloatArray:
-    """Cohen's kappa of each table (rows: what one said, columns: what the other said).
+    """Cohen's kappa of each table (rows: labels of one rater, columns: labels of the other).
 
         kappa = 1 - observed / expected disagreement
 
-    Without `points` every disagreement weighs the same and this is (p_o - p_e)/(1 - p_e); with
-    them, the values on a scale, its squared distance (quadratic weights). NaN where chance alone
-    makes both say the same: nothing can exceed it. Tables may hold fractions of a row, and
-    `tables` is a stack of them, so that leaving out a cluster at a time costs one call.
+    Without `points` every disagreement has the same weight, and this is (p_o - p_e)/(1 - p_e).
+    `points` are the values on a scale; then the weight is the squared distance (quadratic weights).
+    NaN if chance alone makes both always agree. Tables can have fractions of a row. `tables` is a
+    stack of them, so that leaving out one cluster at a time is one call.
 
     >>> kappa_of_tables(np.array([[[2.0, 0.0], [1.0, 1.0]]])).tolist()
     [0.5]
@@ -35,10 +35,10 @@ def kappa_of_tables(tables: FloatArray, *, points: FloatArray | None = None) -> 
 
 
 def cohen_kappa(one: ArrayLike, other: ArrayLike) -> float | None:
-    """Cohen's kappa of two numbers per row, where both are there (NaN is not).
+    """Cohen's kappa of two numbers per row, over rows that have both (NaN is missing).
 
-    Every value is an answer of its own: outcomes are 1, 0 and, for a tie, one half, as in Table 1
-    of the Soft-Elo paper. None when both always say the same one thing, or no row has both.
+    Every value is a separate category: outcomes are 1, 0 and, for a tie, one half, as in Table 1
+    of the Soft-Elo paper. None if both always give the same single value, or no row has both.
 
     >>> cohen_kappa([1, 0, 1, 0.5, np.nan], [1, 0, 0, 0.5, 1])
     0.636...

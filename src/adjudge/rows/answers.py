@@ -1,4 +1,4 @@
-"""Models that give one answer to every prompt: a judge that likes it ranks them without reading."""
+"""Models that give one answer to every prompt: a judge can rank them high without reading."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from adjudge._text import percent
 from adjudge.io.tables import as_text
 from adjudge.results.bias import SameAnswer
 
-#: What an answer is known by, the best first: its text, a hash of it, its length.
+#: What identifies an answer, best first: its text, a hash of it, its length.
 _KNOWN_BY = {"response": "text", "answer_hash": "text", "length": "length"}
-#: Fewer prompts are no habit, and a smaller share has answers of its own.
+#: The fewest prompts, and the smallest share with the same answer, that count as a pattern.
 _FEWEST_PROMPTS = 20
 _MOST = 0.9
 
 
 def describe_same_answer(one: SameAnswer) -> str:
-    """What to do about it, for everybody who sees the model win."""
+    """The warning for readers of a ranking that the model wins."""
     what = "the same text" if one.known_by == "text" else "a text of the same length"
     return (
         f"{one.model} wins {percent(one.win_share)} with {what} for {one.same:,} of "
-        f"{one.prompts:,} prompts: read its answers before you trust its place"
+        f"{one.prompts:,} prompts: read its answers before you trust its rank"
     )
 
 
 def same_answers(frame: pl.DataFrame, wins: ArrayLike) -> tuple[SameAnswer, ...]:
     """Models that win more than half with one answer to (nearly) every prompt.
 
-    `wins` is who won each row: 1 for model_a, 0 for model_b, a half for a tie, NaN for nobody.
-    Without texts, hashes (answer_hash_a) or lengths in the rows nothing can be said.
+    `wins` has the winner of each row: 1 for model_a, 0 for model_b, one half for a tie, NaN for
+    none. If the rows have no texts, hashes (answer_hash_a) or lengths, no model is reported.
 
     >>> rows = pl.DataFrame({"model_a": ["null"] * 20, "model_b": ["other"] * 20,
     ...     "response_a": ["pick me"] * 20, "response_b": [str(k) for k in range(20)]})

@@ -1,8 +1,8 @@
 """Audits of accepted verdicts: their order, their monitor, and which of them calibrate again.
 
-After an alarm the audits drawn later are a random sample of what the old rules accept, and nobody
-looked at them to raise it. Below the old thresholds they are labels as good as any; beyond, they
-say nothing. So the old threshold is their cut (`rows/cuts.py`).
+The audits drawn after an alarm are a random sample of what the old rules accept, and they were not
+used to raise it. Below the old thresholds they are valid labels; above, they have no information.
+So the old threshold is their cut (`rows/cuts.py`).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from adjudge.rows.dropped import Rows
 from adjudge.rows.judgments import Judgments
 from adjudge.store import is_store, store_name, use_store
 
-#: The order of drawing, from 1 on without a gap.
+#: The order of drawing: 1, 2, 3 and so on without a gap.
 DRAWN = "drawn"
-#: What calibrating from the estimated change on assumes.
+#: The assumption of a calibration since the estimated change.
 WITHOUT_PROOF = (
     "that audits chosen because their labels looked like a change are as good as a random sample: "
-    "nobody has proven it"
+    "this is not proven"
 )
-_DRAWN = "give the whole file that monitor draw wrote"
+_DRAWN = "give the complete file that monitor draw wrote"
 
 
 def order_audits(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     """Audits in the order of drawing; refused unless their numbers are 1, 2, 3 and so on.
 
-    A list with gaps may be the audits that came back: in that order errors may come first.
+    A list with gaps could have only the audits that came back first, and errors can come first.
     """
     for column in ("id", DRAWN):
         if column not in frame.columns:
@@ -46,18 +46,18 @@ def order_audits(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     gaps = ~(frame[DRAWN] == expected).fill_null(False)
     if gaps.any():
         at = int(gaps.arg_true()[0]) + 1
-        raise DataError(name, f"audit {at} is not there", column=DRAWN, remedy=_DRAWN)
+        raise DataError(name, f"audit {at} is missing", column=DRAWN, remedy=_DRAWN)
     again = frame["id"].is_duplicated()
     if again.any():
         twice = frame["id"].filter(again)[0]
-        raise DataError(name, f"{twice!r} is drawn twice", column="id", remedy=_DRAWN)
+        raise DataError(name, f"{twice!r} was drawn twice", column="id", remedy=_DRAWN)
     return frame
 
 
 def read_monitor(place: str | Path, name: str | None = None) -> Monitor | None:
-    """The monitor in a file, or of this name in a store; None where there is none yet.
+    """The monitor in a file, or of this name in a store; None if there is none yet.
 
-    Without a name, the only one in the store that has raised an alarm.
+    Without a name, the only monitor in the store that has raised an alarm.
     """
     if not is_store(place):
         return read_result(place, Monitor) if Path(place).exists() else None
@@ -76,7 +76,7 @@ def read_monitor(place: str | Path, name: str | None = None) -> Monitor | None:
     rung = [monitor for monitor in kept.values() if monitor.alarm]
     if len(rung) > 1:
         raise ArgumentError(
-            "state", store_name(place), "several monitors rang: write one to a file"
+            "state", store_name(place), "several monitors raised an alarm: write one to a file"
         )
     return rung[0] if rung else None
 
@@ -89,17 +89,18 @@ def audits_to_calibrate(
     min_answer_mass: float | None = None,
     since_change: bool = False,
 ) -> tuple[Judgments, str]:
-    """The audits drawn after the alarm, with the old thresholds as their cuts; and a remark.
+    """The audits drawn after the alarm, with the old thresholds as their cuts; and a note.
 
-    As in a check, they count up to the first that is pending: what comes back first is no random
-    part. What the old policy refused whatever the score (groups, answers off the question) nobody
-    audited, so that a new one must refuse it too. `since_change`: those from the estimated change
-    on, more of them and without a proof, because they were chosen by looking at their labels.
+    As in a check, they count up to the first pending one, because the audits that come back first
+    are not a random part. Rows that the old policy refused for any score (groups, answers off the
+    question) were not audited, so the new policy must refuse them too. `since_change` uses the
+    audits since the estimated change: more of them, but without a proof, because they were chosen
+    by looking at their labels.
     """
     monitor = state if isinstance(state, Monitor) else read_monitor(state)
     source = "monitor" if isinstance(state, Monitor) else store_name(state)
     if monitor is None or monitor.alarm_at is None:
-        remedy = "no alarm was raised there; to calibrate again, label rows at random"
+        remedy = "it has no alarm; to calibrate again, label rows at random"
         raise ArgumentError("from_audits", source, remedy)
     if monitor.no_recalibration is not None:
         remedy = f"{monitor.no_recalibration}; calibrate on rows labelled at random"
@@ -108,8 +109,8 @@ def audits_to_calibrate(
     frame = order_audits(given.frame, given.name)
     for at, (here, there) in enumerate(zip(frame["id"], monitor.ids, strict=False), 1):
         if here != there:
-            problem = f"audit {at} is {here!r}, and {there!r} in {source}"
-            raise DataError(given.name, problem, column=DRAWN, remedy="give its own audits")
+            problem = f"audit {at} is {here!r}, but {there!r} in {source}"
+            raise DataError(given.name, problem, column=DRAWN, remedy="give the monitor's audits")
     changes = [group.change_at for group in monitor.groups if group.change_at is not None]
     last = min(changes) - 1 if since_change else monitor.alarm_at
     moment = "estimated change" if since_change else "alarm"
@@ -123,25 +124,25 @@ def audits_to_calibrate(
     if since_change:
         remark = (
             f"made of audits since the estimated change at audit {last + 1:,}, which were chosen "
-            "by looking at them: without proof; the audits drawn after the alarm have one"
+            "by looking at them: without proof; the audits drawn after the alarm have a proof"
         )
     old = Judgments(frame=rows.frame, name=given.name, dropped=rows.dropped, about=given.about)
     return old, f"{remark}. The old threshold is the cut: to accept more, label rows at random"
 
 
 def _check_refusals(monitor: Monitor, by: str | None, least: float | None) -> None:
-    """Refuse a policy that could accept rows which the old one never did."""
+    """Refuse a policy that could accept rows that the old one never accepted."""
     if by != monitor.policy_by:
         kept = "leave it out" if monitor.policy_by is None else f"give --by {monitor.policy_by}"
-        raise ArgumentError("by", by, f"{kept}: as the policy that was audited")
+        raise ArgumentError("by", by, f"{kept}: as in the audited policy")
     if monitor.min_answer_mass is not None and (least is None or least < monitor.min_answer_mass):
         raise ArgumentError(
-            "min_answer_mass", least, f"the audited policy has {monitor.min_answer_mass:g}: keep it"
+            "min_answer_mass", least, f"the audited policy has {monitor.min_answer_mass:g}: use it"
         )
 
 
 def _behind_pending(frame: pl.DataFrame, monitor: Monitor, last: int) -> pl.Expr:
-    """Whether an audit was drawn after one later than `last` that is still waited for."""
+    """Whether an audit was drawn after one later than `last` that is still pending."""
     label = frame["label"] if "label" in frame.columns else pl.Series([None] * frame.height)
     known = (*monitor.outcomes, *["pending"] * frame.height)
     waits = [

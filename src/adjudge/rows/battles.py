@@ -1,4 +1,4 @@
-"""Battles, prepared once for every ranking: read, coded, who judged them, what was left out."""
+"""Battles, prepared once for every ranking: read, coded, with judges and left-out rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from adjudge.rows.outcomes import (
     outcome_targets,
 )
 
-#: Where people's votes may be.
+#: The columns that can have people's votes.
 _HUMAN = ("winner", "human_pref", "label")
 #: The fields of Battles with one value per battle.
 _COLUMNS = ("a", "b", "human", "verdict", "score", "panel", "other", "prompts", "group_codes")
@@ -41,10 +41,10 @@ class Battles:
 
     `human` and `verdict` are targets of people and of the judge, `score` the judge's score
     difference (positive favours model_a), `other` the targets of a second opinion to compare with;
-    NaN where a battle has none. `panel` has a column of scores for each judge of a jury. `prompts`
+    NaN if a battle has none. `panel` has a column of scores for each judge of a jury. `prompts`
     are codes of the column `cluster`, `groups` the values of the grouping column `by`. `source`
-    says which columns the score came from (None: the judge left nothing), `named` which verdict
-    column the user named, `identities` who judged.
+    names the columns of the score (None: the judge gave none), `named` the verdict column that the
+    user named, `identities` the judges.
     """
 
     names: tuple[str, ...]
@@ -73,12 +73,12 @@ class Battles:
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """The judges' names, as far as the rows have any."""
+        """The judges' names, if the rows have them."""
         return tuple(dict.fromkeys(one.judge for one in self.identities if one.judge is not None))
 
     @property
     def fingerprints(self) -> tuple[str, ...]:
-        """The judges' fingerprints, as far as the rows have any."""
+        """The judges' fingerprints, if the rows have them."""
         prints = (one.fingerprint for one in self.identities)
         return tuple(dict.fromkeys(one for one in prints if one is not None))
 
@@ -110,8 +110,8 @@ def prepare_battles(
 ) -> Battles:
     """Read and code battles once; several analyses can then use the same object.
 
-    Options as in `rank`, which takes the result in place of a file. Battles that are prepared
-    already come back as they are, and their columns cannot be named again.
+    Options as in `rank`, which accepts the result instead of a file. Prepared battles are returned
+    unchanged, and their columns cannot be named again.
 
     >>> battles = prepare_battles({"model_a": ["x"], "model_b": ["y"], "winner": ["tie"]})
     >>> battles.names, battles.human.tolist(), battles.source
@@ -166,9 +166,9 @@ def code_battles(
 ) -> Battles:
     """Coded battles from a frame that was read; options as in `prepare_battles`.
 
-    `human`, `verdict` and `score` name columns; without them the usual names are looked for, and
-    `said` is what a jury said in their place. Rows
-    without both names and battles of a model with itself are left out and counted.
+    `human`, `verdict` and `score` name columns; without them the usual names are used. `said` has a
+    jury's answers instead. Rows without both names and battles of a model with itself are left out
+    and counted.
 
     >>> columns = {"model_a": ["x", "y"], "model_b": ["y", "y"], "winner": ["tie", "tie"]}
     >>> battles = code_battles(pl.DataFrame(columns))
@@ -234,6 +234,6 @@ def code_battles(
 def _same_answers(
     frame: pl.DataFrame, verdict: FloatArray | None, votes: FloatArray | None
 ) -> list[str]:
-    """Models that win with one answer to every prompt, by the judge, else by people."""
+    """Models that win with one answer to every prompt, according to the judge, else to people."""
     wins = votes if verdict is None else verdict
     return [] if wins is None else list(map(describe_same_answer, same_answers(frame, wins)))

@@ -1,4 +1,4 @@
-"""Choices: the comparisons of all responses to a prompt, folded into one row for the prompt.
+"""Choices: all comparisons of the responses to a prompt, combined into one row per prompt.
 
 With p_ij, the probability that the judge prefers response i to response j (the mean of all rows
 that compare the two):
@@ -7,9 +7,10 @@ that compare the two):
     doubt    1 - min over j of p_ij for that response: its least sure comparison
     error    people's best is another response
 
-People's best is named (column `best`), or follows from labels of all pairs of the prompt: the
-response with the highest mean share of them. A prompt without a choice (a comparison is missing or
-failed, or the top is shared) has no verdict and the largest doubt: never accepted, and an error.
+The people's best is named (column `best`), or follows from labels of all pairs of the prompt: the
+response with the highest mean share. A prompt without a choice (a comparison is missing or failed,
+or two responses are tied at the top) has no verdict and the largest doubt: it is never accepted,
+and it is an error.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from adjudge.rows.makers import MAKERS
 from adjudge.rows.verdicts import LABEL_VALUES
 
 NEEDED = ("prompt_id", "model_a", "model_b")
-#: Why a prompt has no choice; the first that holds is said.
+#: Why a prompt has no choice; the first reason that applies is given.
 MISSING, FAILED, SHARED = "missing comparison", "failed comparison", "tie at the top"
-#: The columns of a choice beside those of every verdict.
+#: The columns of a choice in addition to those of every verdict.
 COLUMNS = ("responses", "mean_p", "no_choice")
 _KEYS = ("judge", "protocol", "prompt_id")
-#: Means of equal numbers in another order can differ by a rounding error.
+#: Means of the same numbers in another order can differ by a rounding error.
 _EVEN = 1e-9
-#: What a label says of itself, and what says nothing against it.
+#: Columns that describe a label, and the values without an objection to it.
 _USUAL = dict(zip(("sampled_by", *MAKERS), ("random", "person", "nothing"), strict=True))
-#: What is said of one comparison and not of its prompt.
+#: Columns about one comparison, not about its prompt.
 _OF_PAIRS = frozenset(
     {"id", "model_a", "model_b", "response_a", "response_b", "label", "status", "verdict", "best",
      "p_a", "p_fwd", "p_rev", "p_tie", "uncertainty", "answer_mass", "tokens", "cost", "detail",
@@ -58,8 +59,8 @@ def prepare_choices(
 ) -> Judgments:
     """One row for every prompt, judge and protocol: the choice in `verdict`, people's in `label`.
 
-    `judgments` compare two responses a row, named in model_a and model_b, to the prompt in
-    prompt_id. `labels` are of pairs, or of prompts where they have a column `best`.
+    Each row of `judgments` compares two responses, named in model_a and model_b, to the prompt in
+    prompt_id. `labels` are for pairs, or for prompts if they have a column `best`.
 
     >>> rows = {"prompt_id": ["q"] * 3, "model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
     ...         "id": [1, 2, 3], "p_a": [0.9, 0.7, 0.4], "best": ["x"] * 3}
@@ -76,7 +77,7 @@ def prepare_choices(
     if given.about != "pairs" or missing:
         raise DataError(
             given.name,
-            f"has no {', '.join(missing)}" if missing else "holds grades",
+            f"has no {', '.join(missing)}" if missing else "has grades",
             remedy="a choice among several responses needs comparisons of two: prompt_id, and "
             "model_a and model_b that name the responses (--column OURS=YOURS)",
         )
@@ -105,21 +106,21 @@ def prepare_choices(
 
 
 def refuse_with_best(**given: object) -> None:
-    """Refuse what is made for verdicts on pairs, where prompts are the rows."""
+    """Refuse options for verdicts on pairs if the rows are prompts."""
     for option, value in given.items():
         if value is not None:
-            raise ArgumentError(option, str(value), "leave it out: it is not for --best")
+            raise ArgumentError(option, str(value), "leave it out: it cannot be used with --best")
 
 
 def describe_choices(frame: pl.DataFrame) -> list[str]:
-    """What a reader should know of the prompts: those without a choice, those with two answers."""
+    """Notes about the prompts: those without a choice, those with two answers."""
     lines = []
     for reason in (MISSING, FAILED, SHARED):
         prompts = int((frame["no_choice"] == reason).sum())
         if prompts:
             lines.append(
-                f"{count(prompts, 'labelled prompt')} without a choice ({reason}): errors, never "
-                "accepted"
+                f"{count(prompts, 'labelled prompt')} without a choice ({reason}): counted as "
+                "errors, never accepted"
             )
     two = int((frame["responses"] == 2).sum())
     if two:
@@ -175,7 +176,7 @@ def _fold(frame: pl.DataFrame) -> pl.DataFrame:
         verdict=pl.col("one").filter(top).first(),
         mean_p=pl.col("mean").max(),
         least=pl.col("least").filter(top).first(),
-        # Where people did not compare all of them, nobody knows whom they would have put first.
+        # If people did not compare all responses, their first choice is unknown.
         label=pl.when(pl.col("human").is_not_null().all()).then(
             pl.when(liked.sum() > 1)
             .then(pl.lit("tie"))
@@ -210,12 +211,12 @@ def _fold(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _agreed(name: str) -> pl.Expr:
-    """The value that all rows of a prompt share; empty where they do not."""
+    """The value that all rows of a prompt share; empty if they differ."""
     return pl.when(pl.col(name).n_unique() == 1).then(pl.col(name).first()).alias(name)
 
 
 def _least_usual(name: str, usual: str) -> pl.Expr:
-    """What speaks against a label speaks against the prompt that it is one of."""
+    """An objection to a label applies to its prompt."""
     strange = pl.col(name).filter(pl.col(name) != usual).drop_nulls().sort().first()
     return pl.coalesce(strange, pl.col(name).drop_nulls().first()).alias(name)
 
@@ -228,7 +229,7 @@ def _checked(frame: pl.DataFrame, name: str) -> pl.Series:
         prompt, best, members = strange.select("id", "best", "members").row(0)
         raise DataError(
             name,
-            f"{best!r} is no response to prompt {prompt!r}",
+            f"{best!r} is not a response to prompt {prompt!r}",
             column="best",
             remedy=f"name one of {_listed(members)}, or tie",
         )

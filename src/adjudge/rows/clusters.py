@@ -1,7 +1,7 @@
 """Clusters: rows of one prompt are alike, so they count together.
 
-One rule for every analysis. The column is the one named, or prompt_id where it repeats. A row
-without a cluster is a cluster of its own: nobody said that it is like another.
+One rule for every analysis. The column is the named one, or prompt_id if it repeats. A row without
+a cluster value is a cluster of one.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from adjudge._validation import IntArray, Seed, generator
 from adjudge.io.tables import as_text
 from adjudge.rows.columns import code_column, text_column
 
-#: The column that clusters rows where nobody names one.
+#: The cluster column if none is named.
 DEFAULT_CLUSTER = "prompt_id"
 
 
 def cluster_column(
     frame: pl.DataFrame, cluster: str | None, *, within: Sequence[str] = ()
 ) -> str | None:
-    """The column whose repeats are not independent; None where rows count one by one.
+    """The column whose repeats are not independent; None if all rows are independent.
 
-    `cluster` names it; "auto" is prompt_id where it repeats (among rows that are alike in the
-    columns `within`: two judges of one prompt are no repeat); None and "none" are no clusters.
+    `cluster` names it. "auto" is prompt_id if it repeats (among rows with equal values in the
+    columns `within`: two judges of one prompt are not a repeat). None and "none": no clusters.
 
     >>> frame = pl.DataFrame({"judge": ["x", "x", "y"], "prompt_id": ["p", "q", "p"]})
     >>> cluster_column(frame, "auto"), cluster_column(frame, "auto", within=["judge"])
@@ -63,9 +63,9 @@ def code_clusters(values: pl.Series, rows: pl.Series | None = None) -> IntArray:
 def one_row_per_cluster(clusters: ArrayLike | Sequence[object], *, seed: Seed = 0) -> IntArray:
     """The positions of one uniformly random row of every cluster, in row order.
 
-    Rows of one prompt are alike, so that 20 prompts of 10 rows know little more than 20 rows
-    do: taken as 200, error 0.2 passed for 0.1 (mean share 0.17). The promise is then about one
-    row of a new prompt, each prompt counting the same.
+    Rows of one prompt are alike, so 20 prompts of 10 rows have little more information than 20
+    rows: treated as 200, an error rate of 0.2 was certified as 0.1 (mean share 0.17). The promise
+    is then about one row of a new prompt, and each prompt has the same weight.
 
     >>> one_row_per_cluster(["p", "p", "q", None, None], seed=0).tolist()
     [1, 2, 3, 4]

@@ -1,6 +1,6 @@
-"""Columns as the analyses want them: as text without gaps that look like values, or as codes.
+"""Columns in the form that analyses need: text with gaps as null, or codes.
 
-And what all `prepare_` functions do with rows that are prepared already.
+Also what all `prepare_` functions do with rows that are already prepared.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _TRUTH = {"true": "1", "false": "0"}
 
 
 def refuse_options(prepare: Callable[..., object], given: Mapping[str, object]) -> None:
-    """Refuse what only the call of `prepare` that made these rows could still use.
+    """Refuse options that only the call of `prepare` that made these rows could use.
 
-    `given` are the arguments by name, as `locals()` has them at the start of the call. None and
-    switches name nothing in the rows.
+    `given` has the arguments by name, as `locals()` at the start of the call. None and switches
+    do not refer to columns.
     """
     for option, parameter in signature(prepare).parameters.items():
         value = given[option]
@@ -34,7 +34,7 @@ def refuse_options(prepare: Callable[..., object], given: Mapping[str, object]) 
 
 
 def text_column(frame: pl.DataFrame, column: str, option: str) -> pl.Series:
-    """The column as text, or an error that names the option and the columns there are."""
+    """The column as text, or an error that names the option and the existing columns."""
     if column not in frame.columns:
         shown = [name for name in frame.columns if not name.startswith("__")]
         raise ArgumentError(option, column, "choose a column: " + ", ".join(shown))
@@ -42,14 +42,14 @@ def text_column(frame: pl.DataFrame, column: str, option: str) -> pl.Series:
 
 
 def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
-    """The column as stripped text; empty, N/A and NaN are null, true and false are 1 and 0.
+    """The column as stripped text; empty, N/A and NaN become null, true and false 1 and 0.
 
     >>> tidy(pl.Series([1.0, float("nan"), 0.0]), "rows", "human").to_list()
     ['1', None, '0']
     """
     if values.dtype.is_nested():
         remedy = "write text or numbers"
-        raise DataError(name, "holds lists or objects", row=1, column=column, remedy=remedy)
+        raise DataError(name, "has lists or objects", row=1, column=column, remedy=remedy)
     if values.dtype.is_numeric():
         return as_text(values).alias(column)
     text = point_decimals(as_text(values).str.strip_chars())
@@ -63,7 +63,7 @@ def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
 def partition(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
     """The rows of each combination of the keys, in order of first appearance.
 
-    Where there is only one the frame is not copied.
+    If there is only one, the frame is not copied.
     """
     alike = frame.select(pl.col(key).eq_missing(pl.col(key).first()).all() for key in keys)
     several = frame.is_empty() or not all(alike.row(0))
@@ -71,7 +71,7 @@ def partition(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
 
 
 def truth_column(frame: pl.DataFrame, column: str, name: str, *, remedy: str) -> pl.Series:
-    """The column as true and false (also 1 and 0); anything else, gaps too, is refused.
+    """The column as true and false (also 1 and 0); anything else, including gaps, is refused.
 
     >>> truth_column(pl.DataFrame({"accepted": ["true", "false"]}), "accepted", "rows", remedy="")
     shape: (2,)
@@ -88,7 +88,7 @@ def truth_column(frame: pl.DataFrame, column: str, name: str, *, remedy: str) ->
 
 
 def code_column(values: pl.Series) -> tuple[IntArray, tuple[str, ...]]:
-    """Codes from 0 in order of first appearance, and the names they stand for."""
+    """Codes from 0 in order of first appearance, and the name of each code."""
     names = values.unique(maintain_order=True)
     known = names.to_frame("name").with_row_index("code")
     coded = values.to_frame("name").join(known, on="name", how="left", maintain_order="left")

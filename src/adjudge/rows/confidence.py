@@ -1,4 +1,4 @@
-"""How sure a judge is of its verdict: by its probability, or as it stated in words."""
+"""The judge's confidence in its verdict: from its probability, or as stated by the judge."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def confidences(rows: pl.DataFrame) -> FloatArray:
 
 
 def stated_confidence(rows: pl.DataFrame) -> FloatArray | None:
-    """1 - uncertainty where that is what a judge stated, for rows of one judge; None where not.
+    """1 - uncertainty if that is the confidence a judge stated, for rows of one judge; else None.
 
-    It is one where the column `confidence` says the same, and where p_a is missing in a row that
+    It is a stated confidence if the column `confidence` agrees, or if p_a is missing in a row that
     has a verdict: nothing else could have given it.
 
     >>> rows = {"p_a": [0.8, None], "uncertainty": [0.2, 0.6], "verdict": ["A", "B"]}

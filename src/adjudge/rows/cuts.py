@@ -1,9 +1,9 @@
-"""Cuts: labels drawn among the surest rows alone say nothing of the others.
+"""Cuts: labels drawn only among the surest rows have no information about the others.
 
-Below the cut such labels are a random sample, and so are labels drawn at random that happen to lie
-there. A sample below one cut and a sample below another are both random below both. So everything
-made of them is made of, and holds for, the pairs below every cut: those whose score, by the judge
-that was cut, is at most the cut.
+Below the cut such labels are a random sample, and so are random labels that lie there. A sample
+below one cut and a sample below another are both random below both. So everything made from them
+uses, and holds for, the pairs below every cut: those whose score, by the judge that was cut, is at
+most the cut.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from adjudge.results.rules import CUT_COLUMNS, Cut
 from adjudge.rows.columns import tidy
 from adjudge.rows.sampling import CUT_BY
 
-#: Why a row beyond a cut neither calibrates nor is accepted.
-BEYOND = "beyond the share that was labelled"
-_KEEP = "keep the columns that plan labels wrote; adjudge label --plan FILE -o brings them along"
+#: Why a row above a cut neither calibrates nor is accepted.
+BEYOND = "outside the share that was labelled"
+_KEEP = "keep the columns that plan labels wrote; adjudge label --plan FILE -o copies them"
 
 
 def cuts_of(frame: pl.DataFrame, name: str) -> tuple[Cut, ...]:
-    """The cuts that the labels of these rows were drawn below; of each score the lowest.
+    """The cuts of the labels of these rows; for each score the lowest.
 
     >>> cut = Cut(judge="x", protocol="preference", at=0.3, share=0.6)
     >>> cuts_of(pl.DataFrame({"sampled_by": ["surest"], **cut.columns}), "labels") == (cut,)
@@ -42,7 +42,7 @@ def cuts_of(frame: pl.DataFrame, name: str) -> tuple[Cut, ...]:
             how = drawn["sampled_by"][0]
             problem, remedy = f"is missing for labels that were sampled by {how}", _KEEP
             if how == "audit":
-                remedy = "after an alarm, calibrate --from-audits STATE knows the old threshold"
+                remedy = "after an alarm, use calibrate --from-audits STATE for the old threshold"
             raise DataError(name, problem, column=column, remedy=remedy)
     read = {c: tidy(drawn[c], name, c) for c in CUT_COLUMNS if c in drawn.columns}
     for column in needed[:2]:
@@ -71,9 +71,9 @@ def cuts_of(frame: pl.DataFrame, name: str) -> tuple[Cut, ...]:
 def lie_below(rows: pl.DataFrame, cuts: Sequence[Cut], *, scored: pl.DataFrame) -> pl.Series:
     """Which rows are of pairs below every cut.
 
-    `scored` has the judgments of the judges whose score was cut, with that score as `uncertainty`:
-    for a jury or a learned doubt that is not the score of `rows`. Where a cut's judge is not
-    among them nothing can be said, and PolicyMismatchError says so.
+    `scored` has the judgments of the judges whose score was cut, with that score as `uncertainty`.
+    For a jury or a learned doubt that is not the score of `rows`. If a cut's judge is missing
+    there, PolicyMismatchError names it.
     """
     below = np.ones(rows.height, dtype=np.bool_)
     for cut in cuts:
@@ -82,8 +82,8 @@ def lie_below(rows: pl.DataFrame, cuts: Sequence[Cut], *, scored: pl.DataFrame) 
         if known.height == 0:
             differs = "judge" if own.height == 0 else "judge_fingerprint"
             raise PolicyMismatchError(
-                f"labels were drawn among {cut.name}, and its judgments are not here"
-                + (" (those here have another fingerprint)" if own.height else "")
+                f"labels were drawn among {cut.name}, but its judgments are missing"
+                + (" (the rows of this judge have another fingerprint)" if own.height else "")
                 + "; give them too, or draw labels by the judge you have",
                 differs=(differs,),
             )
@@ -93,6 +93,6 @@ def lie_below(rows: pl.DataFrame, cuts: Sequence[Cut], *, scored: pl.DataFrame) 
 
 
 def _is(column: str, cut: Cut) -> pl.Expr:
-    """Whether a row agrees with the cut in this column; what the cut does not know, it does."""
+    """Whether a row agrees with the cut in this column; unknown values agree."""
     value = getattr(cut, column)
     return pl.lit(True) if value is None else pl.col(column) == value

@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike
 from adjudge._validation import finite, open_unit
 from adjudge.results.selection import Drift
 
-#: A difference is reported as drift when chance explains it this rarely ...
+#: A difference is reported as drift if chance explains it this rarely ...
 DRIFT_LEVEL = 0.01
-#: ... and it moves the share below some threshold by at least this much: in a large sample even
-#: differences that matter to nobody are significant.
+#: ... and it changes the share below some threshold by at least this much: in a large sample even
+#: differences without practical importance are significant.
 DRIFT_LEAST = 0.05
-#: Fewer rows than this on either side could hide any drift.
+#: With fewer rows than this on either side, drift cannot be detected.
 _FEWEST = 10
 
-#: Against quantiles alone: the least distance, beyond what chance makes, that is drift. New models
-#: are weaker or stronger than the old, so that their score differences are a little unlike anyway.
+#: With quantiles only: the smallest distance, after subtracting chance, that is drift. New models
+#: are weaker or stronger than the old ones, so their score differences always differ a little.
 _QUANTILES_LEAST = 0.2
 #: Chance stays below this over sqrt(n) in 95 of 100 samples (Kolmogorov's distribution).
 _CHANCE = 1.36
@@ -30,9 +30,9 @@ _QUANTILES_FEWEST = 30
 def score_drift(calibration: ArrayLike, new: ArrayLike, *, level: float = DRIFT_LEVEL) -> Drift:
     """Two-sample Kolmogorov-Smirnov test: the largest gap D between two distributions of scores.
 
-    D is also the most by which the share below any threshold, so the coverage, can differ. A
-    quiet test is no proof: what people prefer may change while the judge's scores stay alike,
-    and no test without labels can see that.
+    D is also the most by which the share below any threshold, and so the coverage, can differ. If
+    no drift is detected, that is not a proof: people's preferences can change while the judge's
+    scores stay the same, and no test without labels can detect that.
 
     >>> import numpy as np
     >>> score_drift(np.linspace(0, 1, 200), np.linspace(0, 1, 150)).flagged
@@ -46,7 +46,7 @@ def score_drift(calibration: ArrayLike, new: ArrayLike, *, level: float = DRIFT_
 def drift_of(
     parts: Sequence[tuple[str, ArrayLike, ArrayLike]], *, level: float = DRIFT_LEVEL
 ) -> Drift:
-    """The test for each named part, p-values corrected for their number; the worst is reported."""
+    """The test for each named part, with p-values corrected for their number; returns the worst."""
     from scipy.stats import ks_2samp
 
     share = open_unit(level, "level")
@@ -77,10 +77,10 @@ def drift_of(
 
 
 def drift_from_quantiles(quantiles: ArrayLike, new: ArrayLike) -> Drift:
-    """The same distance D, where only quantiles of the old scores were kept.
+    """The same distance D, if only quantiles of the old scores were kept.
 
-    How many scores are behind them is unknown, so there is no p-value: drift is a distance above
-    0.2 + 1.36 / sqrt(n), far from the old distribution and beyond what chance makes of n rows.
+    The number of old scores is unknown, so there is no p-value: drift is a distance above
+    0.2 + 1.36 / sqrt(n), which is large and more than chance explains in n rows.
 
     >>> import numpy as np
     >>> drift_from_quantiles(np.linspace(0, 1, 101), np.linspace(0, 3, 200)).flagged

@@ -1,4 +1,4 @@
-"""What was left out, counted by reason: returned with the rows, never passed along to be filled."""
+"""Left-out rows, counted by reason and returned with the rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows, and how many were left out on the way here, by reason.
+    """Rows, and how many were left out so far, by reason.
 
     >>> rows = Rows(pl.DataFrame({"id": ["x", "y", "z"], "label": ["A", None, "tie"]}))
     >>> rows = rows.without(pl.col("label").is_null(), "no label")
@@ -31,9 +31,9 @@ class Rows:
 
 
 def first_repeats(rows: Rows) -> Rows:
-    """Rows of the first repeat: an analysis of one answer per question uses no other.
+    """Rows of the first repeat: an analysis of one answer per question uses only these.
 
-    Only rows that a judge was asked for again; a column `repeat` of another origin says nothing.
+    Only rows that a judge answered several times; a column `repeat` from elsewhere is ignored.
 
     >>> asked = {"id": ["x", "x"], "repeat": [0, 1], "judge_fingerprint": ["f", "f"]}
     >>> first_repeats(Rows(pl.DataFrame(asked))).dropped
@@ -46,7 +46,7 @@ def first_repeats(rows: Rows) -> Rows:
 
 
 def merge_dropped(*parts: Mapping[str, int]) -> dict[str, int]:
-    """Counts of several steps added up, in the order of the steps; a reason without rows is none.
+    """Counts of several steps summed, in the order of the steps; reasons without rows are omitted.
 
     >>> merge_dropped({"no label": 2}, {"no label": 1, "human tie": 0})
     {'no label': 3}

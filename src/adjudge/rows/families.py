@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-#: A family is known by a piece of the model's name, at the start of a word.
+#: A family is recognised by a part of the model's name, at the start of a word.
 _FAMILIES: tuple[tuple[str, str], ...] = (
     (r"gpt|o[134]-|o[134]$|chatgpt|davinci|openai", "OpenAI"),
     (r"claude|anthropic", "Anthropic"),
@@ -27,7 +27,7 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
 
 
 def family_of(model: str, families: Mapping[str, str] | None = None) -> str | None:
-    """The maker of a model by its name; None when it is not known. `families` goes first.
+    """The maker of a model by its name; None if unknown. `families` takes precedence.
 
     >>> family_of("openai/gpt-4o-mini"), family_of("gemma-2b"), family_of("vicuna-13b")
     ('OpenAI', 'Google', None)
@@ -44,5 +44,5 @@ def family_of(model: str, families: Mapping[str, str] | None = None) -> str | No
 def of_family(
     models: Iterable[str | None], family: str, families: Mapping[str, str] | None = None
 ) -> list[bool]:
-    """Which models are of the family; one without a name is not."""
+    """Which models are of the family; a model without a name is not."""
     return [model is not None and family_of(model, families) == family for model in models]

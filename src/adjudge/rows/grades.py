@@ -1,4 +1,4 @@
-"""Grades: a judge's verdict on every row, a person's on some; prepared once for rates and plans."""
+"""Grades: a judge's verdict on every row, a human label on some; prepared for rates and plans."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from adjudge.rows.scales import Classes, Scale, against_the_rest, as_classes, as
 class Grades:
     """Columns of one length, rows without a verdict left out and counted.
 
-    `scale` says what the judge gives: 0/1 (binary), probabilities, or classes. For classes
-    `verdicts` and `labels` are codes into `names` (-1: no label); else `judge` and `human` are
-    numbers (NaN: no label) and `sampling_probability` those of labels drawn by a plan (None:
-    there are none). `drawn_at_random` says whether every label is recorded so (`sampled_by`).
-    `by` names the column of the groups. Codes of `groups` and `strata` are into
-    their names; `clusters` are codes.
+    `scale` is the judge's scale: 0/1 (binary), probabilities, or classes. For classes, `verdicts`
+    and `labels` are codes into `names` (-1: no label). Otherwise `judge` and `human` are numbers
+    (NaN: no label), and `sampling_probability` has those of labels drawn by a plan (None: there are
+    none). `drawn_at_random` is true if every label is recorded as random (`sampled_by`). `by` names
+    the column of the groups. Codes of `groups` and `strata` are into their names; `clusters` are
+    codes.
     """
 
     frame: pl.DataFrame
@@ -56,7 +56,7 @@ class Grades:
     strata_names: tuple[str, ...]
     clusters: IntArray | None
     dropped: Mapping[str, int]
-    #: What is said of labels that a model made, where that is allowed.
+    #: The note about labels that a model made, if they are allowed.
     makers: tuple[str, ...] = ()
 
 
@@ -80,12 +80,12 @@ def prepare_grades(
 ) -> Grades:
     """Grades from a table (path, polars, pandas, dict) or from the arrays `judge` and `human`.
 
-    Options as in `estimate`, which takes the result in place of a file. A row without a verdict,
-    group or stratum is left out and counted; one without a cluster is a cluster of its own. A log
+    Options as in `estimate`, which accepts the result instead of a file. A row without a verdict,
+    group or stratum is left out and counted; one without a cluster value is a cluster of one. A log
     of another tool is read as grades, or as pairs whose verdicts and labels are classes. With
-    `needs_labels=False` a table without the column of labels is one where nobody labelled yet.
-    In a table of grades, rows that have no number are counted by their status; where there is
-    p_pass and no judge, p_pass is read.
+    `needs_labels=False`, a table without the column of labels counts as unlabelled. In a table of
+    grades, rows without a usable score are counted by their status; if there is p_pass and no
+    judge, p_pass is read.
 
     >>> rows = prepare_grades({"judge": [1, 0, None], "human": [1, None, None]})
     >>> rows.scale, rows.judge.tolist(), rows.dropped
@@ -100,7 +100,7 @@ def prepare_grades(
     table = _table(data, judge, human, judge_column, human_column)
     frame, name = table.frame, table.name
     if table.kind == "judgments":
-        # Pairs out of a log: what is estimated are the shares of A, B and tie.
+        # Pairs from a log: the shares of A, B and tie are estimated.
         judge_column = "verdict" if judge_column == "judge" else judge_column
         human_column = "label" if human_column == "human" else human_column
     if judge_column == "judge" and "judge" not in frame.columns and "p_pass" in frame.columns:
@@ -150,7 +150,7 @@ def prepare_grades(
         if (kept["__chance"].is_not_null() & label.is_not_null()).any():
             raise DataError(
                 name,
-                "labels picked by plan are for verdicts of 0 and 1",
+                "labels picked by a plan are for verdicts of 0 and 1",
                 column="sampling_probability",
                 remedy="name the class that counts as 1: --positive NAME (positive=)",
             )
@@ -182,7 +182,7 @@ def prepare_grades(
 
 
 def _refuse_several_metrics(frame: pl.DataFrame, name: str, by: object) -> None:
-    """Rows of one id by several metrics measure different things, which no one rate is about."""
+    """Rows of one id with several metrics measure different things, so one rate has no meaning."""
     by_metric = isinstance(by, str) and by == "metric"
     if by_metric or not {"id", "metric"} <= set(frame.columns):
         return
@@ -192,12 +192,12 @@ def _refuse_several_metrics(frame: pl.DataFrame, name: str, by: object) -> None:
             name,
             f"has {len(metrics)} metrics: {shorten(metrics, 5)}",
             column="metric",
-            remedy="take a rate for each: --by metric (by=), or keep the rows of one",
+            remedy="estimate a rate for each: --by metric (by=), or keep the rows of one",
         )
 
 
 def _refuse_several_judges(frame: pl.DataFrame, name: str) -> None:
-    """Rows of one id by several judges are no rows of their own: each label would count again."""
+    """Rows of one id by several judges are not separate rows: each label would count again."""
     if not {"id", "judge_name"} <= set(frame.columns) or frame["id"].is_unique().all():
         return
     judges = tidy(frame["judge_name"], name, "judge_name").drop_nulls().unique().sort().to_list()
@@ -211,7 +211,7 @@ def _refuse_several_judges(frame: pl.DataFrame, name: str) -> None:
 
 
 def _drawn_at_random(frame: pl.DataFrame, labels: pl.Series, name: str) -> bool:
-    """Whether there are labels and each says that its row was drawn at random."""
+    """Whether there are labels and each is recorded as drawn at random."""
     if "sampled_by" not in frame.columns or labels.null_count() == len(labels):
         return False
     how = tidy(frame["sampled_by"], name, "sampled_by").filter(labels.is_not_null())
@@ -238,9 +238,9 @@ def _table(
 
 
 def load_grades(data: TableLike, judge_column: str, human_column: str) -> Table:
-    """The rows of a table, verdicts and labels under our names unless their columns are named.
+    """The rows of a table, with our names for verdicts and labels unless their columns are named.
 
-    Those of a log have our names already.
+    Rows of a log already have our names.
     """
     table = open_table(data)
     if table.kind is not None:
@@ -253,7 +253,7 @@ def load_grades(data: TableLike, judge_column: str, human_column: str) -> Table:
 def _with_arrays(
     frame: pl.DataFrame, **given: str | ArrayLike | None
 ) -> tuple[pl.DataFrame, dict[str, str]]:
-    """The column of each option that was given; an array becomes a column of the table."""
+    """The column of each given option; an array becomes a column of the table."""
     columns: dict[str, str] = {}
     for option, value in given.items():
         if isinstance(value, str):
@@ -273,7 +273,7 @@ def _add_array(frame: pl.DataFrame, column: str, values: ArrayLike, option: str)
 
 
 def _complete(rows: Rows, name: str, columns: Mapping[str, str]) -> Rows:
-    """Rows with a verdict, a group and a stratum; each of `columns` tidied, under `__` its role."""
+    """Rows with a verdict, a group and a stratum; each of `columns` cleaned, as `__` + its role."""
     frame = rows.frame.with_columns(
         tidy(rows.frame[column], name, column).alias(f"__{role}")
         for role, column in columns.items()

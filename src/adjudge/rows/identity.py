@@ -1,8 +1,7 @@
 """Which judge: by fingerprint, protocol and name; one matcher for policies, anchors and services.
 
-A policy and anchors hold for the judge they were made with and for no other. The fingerprint
-decides where both sides have one; the name has to do where one of them has none, and a remark
-says so.
+A policy and anchors hold only for the judge they were made with. If both sides have a fingerprint,
+it decides. If one side has none, the name is compared, and a note states it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from adjudge.store import StorePlace, read_judge_parts
 
 @dataclass(frozen=True)
 class Identity:
-    """What is known of a judge; None where it is not known. `parts` are behind the fingerprint."""
+    """What is known about a judge; None if unknown. `parts` make up the fingerprint."""
 
     judge: str | None = None
     protocol: str | None = None
@@ -50,14 +49,14 @@ def match_judge(
     by_name: bool = False,
     store: StorePlace = None,
 ) -> Match:
-    """Find `given` among the judges that something was `made` for; refuse another.
+    """Find `given` among the judges that something was `made` for; refuse another judge.
 
-    Equal fingerprints are one judge (with `by_name` its name and protocol must agree too). Where
-    both sides have fingerprints and none is equal it is another judge, whatever it is called.
-    Where one side has none, name and protocol must agree as far as they are known.
+    Equal fingerprints are one judge (with `by_name`, name and protocol must also agree). If both
+    sides have fingerprints and none is equal, it is another judge, whatever its name. If one side
+    has none, name and protocol must agree as far as they are known.
 
-    PolicyMismatchError names the part that differs: those behind the two fingerprints where they
-    are known (the `store` may know them), else judge, protocol or judge_fingerprint.
+    PolicyMismatchError names the part that differs: the parts of the two fingerprints if they are
+    known (possibly from the `store`), else judge, protocol or judge_fingerprint.
 
     >>> old = [Identity("gpt", "preference", "f1")]
     >>> match_judge(old, Identity("gpt", "preference", "f1"))
@@ -85,7 +84,7 @@ def match_judge(
 def _but_for_later_parts(
     known: Sequence[Identity], alike: Sequence[int], given: Identity, made: str, store: StorePlace
 ) -> tuple[tuple[int, ...], str]:
-    """The judges that differ only in parts which earlier versions did not keep, and a remark."""
+    """The judges that differ only in parts that earlier versions did not keep, and a note."""
     parts = _known_parts(given, store)
     if parts is None:
         return (), ""
@@ -104,14 +103,14 @@ def _but_for_later_parts(
 
 
 def _known_parts(given: Identity, store: StorePlace) -> Mapping[str, Any] | None:
-    """The parts behind a fingerprint, if they came with it or the store knows them."""
+    """The parts of a fingerprint, if they came with it or are in the store."""
     if given.parts is not None or given.fingerprint is None:
         return given.parts
     return read_judge_parts([given.fingerprint], store).get(given.fingerprint)
 
 
 def identities(frame: pl.DataFrame) -> list[Identity]:
-    """The judges of a frame: one for each judge, protocol and fingerprint that occur together."""
+    """The judges of a frame: one for each combination of judge, protocol and fingerprint."""
     columns = [c for c in ("judge", "protocol", "judge_fingerprint") if c in frame.columns]
     if not columns:
         return [Identity()]
@@ -123,7 +122,7 @@ def identities(frame: pl.DataFrame) -> list[Identity]:
 
 
 def judge_names(frame: pl.DataFrame) -> pl.DataFrame:
-    """Names with the protocol, where one judge was asked by several protocols.
+    """Names with the protocol, if one judge was asked by several protocols.
 
     >>> rows = {"judge": ["x", "x", "y"], "protocol": ["mcq", "rts", "mcq"]}
     >>> judge_names(pl.DataFrame(rows))["judge"].to_list()
@@ -145,7 +144,7 @@ def _names_agree(one: Identity, other: Identity) -> bool:
 
 def _remark(known: Identity, given: Identity, made: str) -> str | None:
     if known.judge is None or given.judge is None:
-        return f"nothing says which judge this is: it must be the one {made} was made for"
+        return f"the rows do not name their judge: it must be the one {made} was made for"
     side = f"rows of {given} have" if given.fingerprint is None else f"{made} has"
     whose = "" if given.fingerprint is None else f" of {given}"
     return f"{side} no judge_fingerprint{whose}: only its name was compared"
@@ -167,7 +166,7 @@ def _mismatch(
     elif any(_names_agree(one, given) for one in known):
         differs = ("judge_fingerprint",)
         old = ", ".join(dict.fromkeys(str(one.fingerprint)[:12] for one in known))
-        why = f" with fingerprint {old}, and here it is {str(given.fingerprint)[:12]}"
+        why = f" with fingerprint {old}, but here it is {str(given.fingerprint)[:12]}"
         if given.judge is not None:
             why += (
                 ": same judge name and protocol, so its prompt, weights, engine or settings differ"

@@ -1,8 +1,8 @@
 """Verdicts, prepared once for selection: labelled rows to learn from, new rows to decide on.
 
-They are about pairs (judgments) or about single answers that pass or fail (grades); the file says
-which. Selection sees doubt and errors, and in both cases the same columns: id, judge, protocol,
-status, p_a (of a grade: p_pass), uncertainty, verdict, label.
+They are about pairs (judgments) or about single answers that pass or fail (grades), depending on
+the file. Selection uses doubt and errors, and in both cases the same columns: id, judge, protocol,
+status, p_a (for a grade: p_pass), uncertainty, verdict, label.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from adjudge.uncertainty import INFINITE_DOUBT
 TIES = ("drop", "error")
 #: The verdict and label of a p_a above one half, and of one below.
 WORDS: Mapping[About, tuple[str, str]] = {"pairs": ("A", "B"), "grades": (PASS, FAIL)}
-#: Where people's word is looked for, and what it is.
+#: The column of human labels, and its values.
 _LABELS: Mapping[About, tuple[str, str]] = {
     "pairs": ("label", "A, B or tie"),
     "grades": ("human", "0 or 1"),
@@ -41,15 +41,15 @@ _LABELS: Mapping[About, tuple[str, str]] = {
 }
 #: The column of errors in labelled rows.
 ERROR = "__error"
-#: Whether a row can be accepted: it names one of the two answers.
+#: Whether a row can be accepted: it prefers one of the two answers.
 HAS_VERDICT = (pl.col("verdict") != "tie").fill_null(False)
-#: 1 where the verdict is not the label; a judge's tie is never right, whatever people say.
+#: 1 if the verdict is not the label; a judge's tie is always an error.
 IS_ERROR = (~(HAS_VERDICT & pl.col("verdict").eq_missing(pl.col("label")))).cast(pl.Int64)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judgments:
-    """Checked judgments of every status, of one judge or protocol where asked, labels joined."""
+    """Checked judgments of every status, of one judge or protocol if requested, with labels."""
 
     frame: pl.DataFrame
     name: str
@@ -59,7 +59,7 @@ class Judgments:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Measured rows with a human label, errors in `ERROR`; `cluster` is the column to be used.
+    """Scored rows with a human label, errors in `ERROR`; `cluster` is the column to be used.
 
     All of them lie below the `cuts`, and so must the new rows.
     """
@@ -69,13 +69,13 @@ class LabelledRows:
     dropped: Mapping[str, int]
     about: About
     cuts: tuple[Cut, ...] = ()
-    #: What is said of labels that a model made, where that is allowed.
+    #: The note about labels that a model made, if they are allowed.
     makers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class NewRows:
-    """Every row of a file, and those of them that have a measurement."""
+    """Every row of a file, and those of them with a usable score."""
 
     everything: pl.DataFrame
     measured: pl.DataFrame
@@ -94,11 +94,12 @@ def prepare_judgments(
     columns: Mapping[str, str] | None = None,
     labels_as: Mapping[str, str] | None = None,
 ) -> Judgments:
-    """Read judgments or grades once, native or as published, of one judge or protocol where asked.
+    """Read judgments or grades once, native or published, of one judge or protocol if requested.
 
-    `labels` join by id, and so do the responses of `pairs`, for judgments without texts. Of repeats
-    the first counts, the others are left out. Judgments that are prepared already come back as they
-    are. `columns` maps our names to the files', `labels_as` words in columns of labels to ours.
+    `labels` join by id, and so do the responses of `pairs`, for judgments without texts. Only the
+    first of several repeats is used; the others are left out. Prepared judgments are returned
+    unchanged. `columns` maps our names to those of the files, `labels_as` words in label columns to
+    ours.
 
     >>> rows = prepare_judgments({"id": [1], "p_a": [0.9]}, labels={"id": [1], "label": ["A"]})
     >>> rows.frame.select("id", "judge", "verdict", "label").row(0)
@@ -154,15 +155,14 @@ def read_labelled(
 ) -> LabelledRows:
     """The rows that calibrate, evaluate and plan learn from; `by` as text, `weights` as numbers.
 
-    An error is a verdict that is not the label. A row without a verdict (p_a = 0.5) is an error;
-    so is a judge's tie, whose doubt is infinite; a human tie is left out or an error, as `ties`
-    says. A label sampled by doubt never calibrates (see `leave_out_sampled_by`). One drawn among
-    the surest rows, or by an audit of accepted ones, is used only where what is made of it keeps to
-    the cut (`below_cuts`); rows beyond it are then left out, however they were drawn. A label that
-    began from the judge's answer is left out; those that a model made are refused unless
-    `model_labels`. Rows with an answer_mass below `min_answer_mass` are `off_answer`. Rows without
-    a number are left out, unless they are wanted (`keep_failed`): in a cascade another judge is
-    asked then.
+    An error is a verdict that is not the label. A row without a verdict (p_a = 0.5) is an error. So
+    is a judge's tie, whose doubt is infinite. A human tie is left out or an error, depending on
+    `ties`. A label sampled by doubt never calibrates (see `leave_out_sampled_by`). A label drawn
+    among the surest rows, or by an audit of accepted ones, is used only if the result keeps to the
+    cut (`below_cuts`); then all rows above the cut are left out. A label that started from the
+    judge's answer is left out. Labels that a model made are refused unless `model_labels` is set.
+    Rows with an answer_mass below `min_answer_mass` are `off_answer`. Rows without a usable score
+    are left out, unless `keep_failed` is set: a cascade then asks another judge.
 
     >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
     >>> done = read_labelled(rows)
@@ -199,7 +199,7 @@ def read_labelled(
         reasons = ", ".join(f"{n} {reason}" for reason, n in rows.dropped.items())
         raise DataError(
             given.name,
-            f"no labelled verdict is left ({reasons or 'no rows at all'})",
+            f"no labelled verdict is left ({reasons or 'there are no rows'})",
             remedy="label some rows first",
         )
     if by is not None:
@@ -219,7 +219,7 @@ def read_labelled(
 def without_ids(
     frame: pl.DataFrame, ids: TableLike, *, cluster: str | None
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The rows that are not among `ids`, nor in a cluster with one that is; how many were.
+    """The rows that are not among `ids`, nor in a cluster with one; how many were left out.
 
     >>> rows = pl.DataFrame({"id": ["x", "y", "z"], "prompt_id": ["p", "p", "q"]})
     >>> kept, dropped = without_ids(rows, {"id": ["x"]}, cluster="prompt_id")
@@ -270,7 +270,7 @@ def read_new(
 
 
 def measured(rows: Rows) -> Rows:
-    """Rows that have a number; the others counted by status."""
+    """Rows with a usable score; the others are counted by status."""
     for status in rows.frame.get_column("status").unique().sort().to_list():
         if status not in MEASURED:
             rows = rows.without(pl.col("status") == status, f"status {status}")
@@ -278,7 +278,7 @@ def measured(rows: Rows) -> Rows:
 
 
 def mark_off_answer(frame: pl.DataFrame, least: float | None) -> pl.DataFrame:
-    """Rows whose answer_mass is known and below `least` as `off_answer`, without a number.
+    """Mark rows with a known answer_mass below `least` as `off_answer`, without a score.
 
     >>> rows = {"status": ["ok", "ok"], "p_a": [0.6, 0.9], "answer_mass": [0.03, None]}
     >>> mark_off_answer(pl.DataFrame(rows), 0.1).rows()

@@ -23,11 +23,11 @@ def gather_jury(
     score: str | None = None,
     labels_as: Mapping[str, str] | None = None,
 ) -> tuple[Rows, JudgeScores]:
-    """The battles that every judge of the file scored, once each, and what the judges said of them.
+    """The battles that every judge of the file scored, once each, and the judges' answers.
 
     Rows of one battle have the same `id`. The jury's side is that of most of its members. Its score
-    is the mean of theirs, each divided by that judge's mean |s|: a scale for lack of a better one,
-    which `soft-elo` replaces by temperatures fitted to votes.
+    is the mean of theirs, each divided by that judge's mean |s|. This is a simple scale, which
+    `soft-elo` replaces by temperatures fitted to votes.
     """
     frame = rows.frame
     for column in ("id", "judge"):
@@ -37,7 +37,7 @@ def gather_jury(
     frame = frame.with_columns(as_text(frame["judge"]), as_text(frame["id"]))
     judges = frame["judge"].unique().sort().to_list()
     if len(judges) < 2:
-        problem, remedy = "a jury takes two judges or more", "add rows of another judge"
+        problem, remedy = "a jury needs two judges or more", "add rows of another judge"
         raise DataError("battles", problem, column="judge", remedy=remedy)
     remedy = "give one row per battle and judge"
     refuse_duplicates(frame, ("id", "judge"), source="battles", remedy=remedy)

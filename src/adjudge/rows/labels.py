@@ -1,7 +1,7 @@
 """Human labels from a second file, by id.
 
 One join for judgments (A, B or tie, several raters), for grades (any values, one per id) and for
-the bias of pairs. What became of every label is counted.
+the bias of pairs. Every label is counted, used or not.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from adjudge.rows.makers import MAKERS
 from adjudge.rows.sampling import CUT_BY
 
 Raters = Literal["majority", "refuse"]
-#: What a label brings along: who made it and from what (`rows.makers`), how its row was drawn, with
-#: which probability, below which cut.
+#: Columns that describe a label: who made it and from what (`rows.makers`), how its row was drawn,
+#: with which probability, below which cut.
 _BROUGHT = (*MAKERS, "sampled_by", "sampling_probability", *CUT_COLUMNS)
-#: The columns of how many people labelled a row, and of what each of them said.
+#: The columns with the number of people who labelled a row, and with their labels.
 RATERS, LABELS = "__raters", "__labels"
 _HUMAN = {"label": "human"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelJoin:
-    """Rows with their labels, and what became of every label.
+    """Rows with their labels, and the counts of all labels.
 
-    `frame` has all rows in their order, with the label (null where nobody gave one) and, where the
-    labels say so, `sampled_by`, `sampling_probability` and the columns of a cut; with several
-    raters `RATERS` (how many people) and `LABELS` (what each of them said).
+    `frame` has all rows in their order, with the label (null if there is none) and, if the labels
+    have them, `sampled_by`, `sampling_probability` and the columns of a cut; with several raters
+    also `RATERS` (the number of people) and `LABELS` (the label of each).
     """
 
     frame: pl.DataFrame
@@ -52,15 +52,15 @@ class LabelJoin:
     matched: int
     #: Rows of the frame without one.
     unmatched: int
-    #: Label rows beyond the first of their id.
+    #: Label rows after the first of their id.
     duplicates: int
-    #: Ids whose raters have no majority; left without a label.
+    #: Ids whose raters have no majority; they have no label.
     split: int
     #: Ids that were labelled but are not in the frame.
     unused: int
     #: Rows whose own label differed and was replaced.
     replaced: int
-    #: Everything that was left out, by reason; what reading the labels left out as well.
+    #: Everything that was left out, by reason, including when the labels were read.
     dropped: dict[str, int]
 
 
@@ -75,13 +75,13 @@ def join_labels(
 ) -> LabelJoin:
     """Give each row of `frame` the label of its id: A, B or tie; pass or fail `about` grades.
 
-    Where an id has several labels, `raters="majority"` takes the one given more often than any
-    other; without such a one the id stays unlabelled and is counted in `split` (people who
-    disagree evenly did not say "tie"). `raters="refuse"` refuses a second label. A label from
-    the file replaces the row's own; rows where the two differ are counted in `replaced`. If any
-    label of an id was sampled by doubt, the id counts as sampled by doubt, else if any was drawn
-    below a cut, as drawn so. A file of which no id is among the rows is refused. `source` is the
-    name of the rows' own file, for errors; `ids_made` says that it has no ids of its own.
+    If an id has several labels, `raters="majority"` uses the most frequent one. If two are equally
+    frequent, the id stays unlabelled and is counted in `split` (an even disagreement is not a
+    "tie"). `raters="refuse"` refuses a second label. A label from the file replaces the row's own;
+    rows where the two differ are counted in `replaced`. If any label of an id was sampled by doubt,
+    the id counts as sampled by doubt; else if any was drawn below a cut, it counts as drawn so. A
+    file whose ids match no row is refused. `source` is the name of the rows' own file, for errors;
+    `ids_made` is true if it has no ids itself.
 
     >>> rows = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2]})
     >>> done = join_labels(rows, pl.DataFrame({"id": ["x", "z"], "label": ["A", "B"]}))
@@ -112,9 +112,9 @@ def join_values(
 ) -> LabelJoin:
     """Give each row of `frame` the value of its id, in `column`: 0 and 1, or words.
 
-    The file's own column of that name is read, else `human`, else `label`. Where a column `rater`
-    says who labelled, several raters of one id are as in `join_labels`; else an id labelled twice
-    is refused. The rest is as there too.
+    The file's own column of that name is read, else `human`, else `label`. If a column `rater`
+    names who labelled, several raters of one id are treated as in `join_labels`; else an id with
+    two labels is refused. The rest is as in `join_labels`.
 
     >>> rows = pl.DataFrame({"id": ["a", "b"], "judge": [1, 0]})
     >>> join_values(rows, {"id": ["b"], "label": [0]}, column="human").frame["human"].to_list()
@@ -126,7 +126,7 @@ def join_values(
     if opened.kind is None:
         table = VALUES.check(VALUES.load(opened, own), name)
     else:
-        # A log that was converted: people's word is in `label`, next to grades in `human`.
+        # A converted log: human labels are in `label`, next to grades in `human`.
         table = rename_columns(opened.frame, {} if "label" in opened.frame else _HUMAN, name)
     given = table.select(
         as_text(table["id"]),
@@ -172,7 +172,7 @@ def _join(
             raise DataError(source, "is missing", column="id", remedy=remedy)
         raise DataError(
             name,
-            f"{given['id'][0]!r} and all the others are ids of no row here",
+            f"{given['id'][0]!r} and all other ids match no row",
             column="id",
             remedy="give labels of these rows",
         )
@@ -180,7 +180,7 @@ def _join(
     if again.is_in(given["id"].implode()).any():
         problem = f"{len(again):,} rows have the content of another row"
         raise DataError(source, problem, column="id", remedy=GIVE_IDS)
-    # Where a label is replaced, nobody says of the old one's maker that they made the new one.
+    # If a label is replaced, the maker of the old one is not the maker of the new one.
     silent = [c for c in MAKERS if c in rows.columns and c not in given.columns]
     given = given.with_columns(pl.lit(None, pl.String).alias(c) for c in silent)
     brought = [c for c in _BROUGHT if c in given.columns]
@@ -211,7 +211,7 @@ def _join(
             unread or {},
             {
                 "raters without a majority": split,
-                "label of an id that no row has": unused,
+                "label of an id without a row": unused,
                 "label of the row, replaced by the one in the labels file": replaced,
             },
         ),
@@ -219,7 +219,7 @@ def _join(
 
 
 def _independent(given: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Labels without those that began from the judge's answer, where others of the id did not."""
+    """Labels without those that started from the judge's answer, if others of the id did not."""
     if "started_from" not in given.columns:
         return given, {}
     from_judge = (pl.col("started_from") == "judge").fill_null(False)

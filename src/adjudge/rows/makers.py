@@ -1,8 +1,8 @@
-"""Who made labels and what they began from: people or a model, an empty answer or the judge's.
+"""Who made labels and what they started from: people or a model, nothing or the judge's answer.
 
-A label that began from the judge's answer repeats the judge where the person left it as it was: it
-is not used. One that a model made says what that model prefers: it is used only where the caller
-says so, and the result then says it too.
+A label that started from the judge's answer repeats the judge if the person did not change it, so
+it is not used. A label that a model made gives that model's preference. It is used only if the
+caller allows it, and the result then states it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from adjudge.records import LabelledBy, StartedFrom
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import Rows
 
-#: The columns that say it.
+#: The columns with this information.
 MAKERS = ("labelled_by", "started_from")
 _CHOICES = {"labelled_by": get_args(LabelledBy), "started_from": get_args(StartedFrom)}
 
 
 def leave_out_dependent(rows: Rows, name: str) -> Rows:
-    """Rows whose `label` did not begin from the judge's answer, the others counted."""
+    """Rows whose `label` did not start from the judge's answer; the others are counted."""
     if "started_from" not in rows.frame.columns:
         return rows
     labelled = rows.frame["label"].is_not_null()
@@ -36,7 +36,7 @@ def leave_out_dependent(rows: Rows, name: str) -> Rows:
 def without_dependent(
     frame: pl.DataFrame, labels: pl.Series, name: str
 ) -> tuple[pl.Series, dict[str, int]]:
-    """Labels without those that began from the judge's answer; their rows count as unlabelled."""
+    """Labels without those that started from the judge's answer; their rows count as unlabelled."""
     from_judge = _says(frame, labels.is_not_null(), name, "started_from", "judge")
     kept = pl.select(pl.when(~from_judge).then(labels)).to_series().alias(labels.name)
     lost = int(from_judge.sum())
@@ -53,14 +53,13 @@ def count_model_labels(frame: pl.DataFrame, labels: pl.Series, name: str, *, all
             f"{count(number, 'label')} of {labels.len() - labels.null_count():,} "
             f"{'was' if number == 1 else 'were'} made by a model",
             column="labelled_by",
-            remedy="use people's labels, or say that you want them: --model-labels "
-            "(model_labels=True)",
+            remedy="use labels of people, or allow these: --model-labels (model_labels=True)",
         )
     return number
 
 
 def state_model_labels(number: int) -> tuple[str, ...]:
-    """What a result says of labels that a model made; nothing where there are none.
+    """The note of a result about labels that a model made; empty if there are none.
 
     >>> state_model_labels(2)[0]
     '2 labels were made by a model: every figure is about agreement with it, not with people'
@@ -77,7 +76,7 @@ def state_model_labels(number: int) -> tuple[str, ...]:
 def _says(
     frame: pl.DataFrame, labelled: pl.Series, name: str, column: str, value: str
 ) -> pl.Series:
-    """Which labelled rows say this in the column; a value that nobody knows is refused."""
+    """Which labelled rows have this value in the column; an unknown value is refused."""
     if column not in frame.columns:
         return pl.repeat(False, frame.height, eager=True)
     said = tidy(frame[column], name, column)

@@ -1,8 +1,8 @@
-"""What battles say, as numbers: names as codes, outcomes as targets, the judge as one score s.
+"""Battles as numbers: names as codes, outcomes as targets, the judge as one score s.
 
-Targets are about model_a: 1 it won, 0 it lost, one half a tie. The judge may have left rubric
-scores per side, a score difference, probabilities, or verdicts alone. All become one number per
-battle, s, positive when it favours model_a:
+Targets are about model_a: 1 it won, 0 it lost, one half a tie. The judge can give rubric scores per
+side, a score difference, probabilities, or only verdicts. All become one number per battle, s,
+positive if it favours model_a:
 
     scores           s = score_a - score_b
     probabilities    s = ln(p_a / (1 - p_a)), so that sigma(beta s) is temperature scaling
@@ -24,7 +24,7 @@ from adjudge.io.tables import as_text
 from adjudge.io.words import PAIR, read_word, word_refusal
 from adjudge.rows.identity import Identity
 
-#: What outcomes are worth, all about model_a.
+#: The target of each outcome, about model_a.
 OUTCOMES: Mapping[str, float] = {"A": 1.0, "B": 0.0, "tie": 0.5}
 #: Probabilities nearer to 0 or 1 than this are clipped: their log-odds would be infinite.
 CLOSEST = 1e-6
@@ -37,7 +37,7 @@ _BOTH_ORDERS = frozenset({"verdict_fwd", "verdict_rev"})
 def code_names(
     model_a: pl.Series, model_b: pl.Series
 ) -> tuple[tuple[str, ...], IntArray, IntArray]:
-    """Sorted names and both columns as positions among them; -1 where a name is missing."""
+    """Sorted names and both columns as positions among them; -1 if a name is missing."""
     n = len(model_a)
     if n != len(model_b):
         raise ArgumentError("model_b", f"{len(model_b)} rows", f"give {n}, as model_a has")
@@ -47,7 +47,7 @@ def code_names(
 
 
 def code_sorted(text: pl.Series) -> tuple[tuple[str, ...], IntArray]:
-    """The distinct texts, sorted, and each row's position among them; -1 where it is missing."""
+    """The distinct texts, sorted, and each row's position among them; -1 if it is missing."""
     words, at = _dictionary(text)
     order = sorted(range(len(words)), key=words.__getitem__)
     position = np.full(len(words) + 1, -1, dtype=np.int64)
@@ -56,9 +56,9 @@ def code_sorted(text: pl.Series) -> tuple[tuple[str, ...], IntArray]:
 
 
 def _dictionary(text: pl.Series) -> tuple[list[str], IntArray]:
-    """The distinct texts, and for every row the position of its own; -1 where it is missing."""
-    # A hash of 64 bits tells texts apart; its first bits are codes, where no two of few texts
-    # share them.
+    """The distinct texts, and for every row the position of its text; -1 if it is missing."""
+    # A 64-bit hash distinguishes texts. Its first bits are codes, if no two of a few texts share
+    # them.
     hashes = text.hash().to_numpy()
     codes = (hashes >> np.uint64(64 - _CODE_BITS)).astype(np.int64)
     last = np.full(2**_CODE_BITS, -1, dtype=np.int64)
@@ -77,9 +77,9 @@ def _dictionary(text: pl.Series) -> tuple[list[str], IntArray]:
 def outcome_targets(
     outcome: pl.Series, column: str, labels_as: Mapping[str, str] | None = None
 ) -> FloatArray:
-    """Outcome words, or model_a's share as a number, as targets about model_a; NaN where empty.
+    """Outcome words, or model_a's share as a number, as targets about model_a; NaN if empty.
 
-    `labels_as` says what words mean that are not usual; numbers in it are words too.
+    `labels_as` gives the meaning of unusual words; numbers in it count as words too.
 
     >>> outcome_targets(pl.Series(["A", "tie", None, "model_b"]), "winner").tolist()
     [1.0, 0.5, nan, 0.0]
@@ -103,9 +103,9 @@ def outcome_targets(
 
 
 class JudgeScores(NamedTuple):
-    """The judge's score s and side per battle, which columns s came from, and what to warn of.
+    """The judge's score s and side per battle, the columns of s, and warnings.
 
-    `panel` and `identities` are those of the members, where the judge is a jury.
+    `panel` and `identities` are those of the members, if the judge is a jury.
     """
 
     score: FloatArray | None
@@ -124,9 +124,9 @@ def judge_scores(
     exclude: str | None,
     labels_as: Mapping[str, str] | None = None,
 ) -> JudgeScores:
-    """What the judge said of each battle; `verdict` and `score` name columns, else usual ones.
+    """The judge's answer to each battle; `verdict` and `score` name columns, else usual ones.
 
-    `exclude` is the column of people's votes, which is no verdict of the judge.
+    `exclude` is the column of people's votes, which is not a verdict of the judge.
     """
     columns = set(frame.columns)
     warnings: tuple[str, ...] = ()
@@ -135,7 +135,7 @@ def judge_scores(
     v = outcome_targets(frame[side], side, labels_as) if side is not None else None
     if v is None and columns >= _BOTH_ORDERS:
         forward, reverse = (outcome_targets(frame[c], c, labels_as) for c in sorted(_BOTH_ORDERS))
-        # As with probabilities: an order flip is no preference, and one order alone says nothing.
+        # As with probabilities: an order flip is not a preference, and one order is not enough.
         s = forward + reverse - 1
         v = np.where(np.isfinite(s), np.sign(s) / 2 + 0.5, np.nan)
         side = "verdict_fwd and verdict_rev"
@@ -143,7 +143,7 @@ def judge_scores(
     if score is not None:
         s, source = _numbers(frame, score), score
     elif verdict is not None and verdict not in VERDICTS:
-        # A column of another name is another judge's: the file's scores are not its own.
+        # A column with another name belongs to another judge: the file's scores are not its own.
         pass
     elif "score_difference" in columns:
         s, source = _numbers(frame, "score_difference"), "score_difference"
@@ -154,9 +154,9 @@ def judge_scores(
         source = "log-odds of p_a"
         if clipped:
             many = count(clipped, "probability", "probabilities")
-            warnings = (f"{many} nearer than 1e-6 to 0 or 1, clipped to that distance",)
+            warnings = (f"{many} closer than 1e-6 to 0 or 1, clipped to that distance",)
         if v is None:
-            # An order flip is no preference (appendix A).
+            # An order flip is not a preference (appendix A).
             v = np.where(np.isfinite(s), np.where(flipped, 0.5, np.sign(s) / 2 + 0.5), np.nan)
     if source is None and v is not None:
         s, source = 2 * v - 1 if s is None else s, f"verdicts in {side}"
@@ -186,7 +186,7 @@ def _log_odds(frame: pl.DataFrame) -> tuple[FloatArray, BoolArray, int]:
         for column in ("p_fwd", "p_rev", "p_a")
     )
     mean = (forward + reverse) / 2
-    # A protocol without orders leaves p_a alone, perhaps next to empty columns for the orders.
+    # A protocol without orders gives only p_a, possibly next to empty columns for the orders.
     p = np.where(np.isfinite(mean), mean, given)
     flipped = (forward - 0.5) * (reverse - 0.5) < 0
     known = p[np.isfinite(p)]

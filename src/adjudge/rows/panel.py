@@ -22,7 +22,7 @@ from adjudge.rows.grades import Grades, prepare_grades
 from adjudge.rows.labels import join_values
 from adjudge.rows.scales import against_the_rest, as_numbers
 
-#: Columns that can hold the judges' names where each judge has a row of its own.
+#: Columns that can have the judges' names if each judge has its own row.
 _NAMES = ("judge_name", "judge")
 
 
@@ -30,8 +30,8 @@ _NAMES = ("judge_name", "judge")
 class Panel:
     """Rows that every judge has judged: `grades` with the first judge's verdicts, `verdicts` all.
 
-    `verdicts` has a row for each row and a column for each of `judges`; `question` names the column
-    of `grades.clusters`, None where there is none.
+    `verdicts` has one row per row and one column per judge in `judges`. `question` names the column
+    of `grades.clusters`; None if there is none.
     """
 
     grades: Grades
@@ -54,12 +54,12 @@ def prepare_panel(
     columns: Mapping[str, str] | None = None,
     labels_as: Mapping[str, str] | None = None,
 ) -> Panel:
-    """The rows that all `judges` judged, from a column for each or from a row for each.
+    """The rows that all `judges` judged, from one column per judge or one row per judge.
 
-    Where every name is a column of the table, that column holds the judge's verdicts. Otherwise
-    `judge_name` (or `judge`, where another column is named for the verdicts) holds names and
-    `judge_column` the verdicts, with one row per id and judge. Rows that lack a judge's verdict are
-    left out and counted. Questions are `cluster`, or prompt_id where it is there and nothing named.
+    If every name is a column of the table, that column has the judge's verdicts. Otherwise
+    `judge_name` (or `judge`, if another column is named for the verdicts) has the names and
+    `judge_column` the verdicts, with one row per id and judge. Rows without a judge's verdict are
+    left out and counted. Questions are `cluster`, or prompt_id if it exists and none is named.
 
     >>> wide = {"a": [1, 0, 1], "b": [1, 1, None], "human": [1, None, None]}
     >>> panel = prepare_panel(wide, ["a", "b"])
@@ -71,7 +71,7 @@ def prepare_panel(
         raise ArgumentError("judge", names, "name two or more different judges")
     for other in (human_column, by, cluster):
         if other in names:
-            raise ArgumentError("judge", other, "is named for something else: name verdicts")
+            raise ArgumentError("judge", other, "is used for something else: name verdicts")
     if data is None:
         raise ArgumentError("judge", names, "give a table with their verdicts")
     with name_columns(columns, labels_as) as named:
@@ -139,7 +139,7 @@ def prepare_panel(
 def _verdicts(
     frame: pl.DataFrame, judge: str, name: str, human_column: str, positive: str | None
 ) -> pl.Series:
-    """One judge's verdicts as numbers in [0, 1], null where there is none."""
+    """One judge's verdicts as numbers in [0, 1], null if missing."""
     text = tidy(frame[judge], name, judge)
     if positive is not None and human_column in frame.columns:
         label = tidy(frame[human_column], name, human_column)
@@ -156,7 +156,7 @@ def _verdicts(
 def _one_row_each(
     frame: pl.DataFrame, judges: tuple[str, ...], name: str, judge_column: str, human_column: str
 ) -> pl.DataFrame:
-    """A table with a row for each id and judge, as one with a column for each judge."""
+    """A table with one row per id and judge, turned into one with one column per judge."""
     named = next((c for c in _NAMES if c in frame.columns and c != judge_column), None)
     known = [] if named is None else tidy(frame[named], name, named).unique().to_list()
     absent = [judge for judge in judges if judge not in known]
@@ -177,7 +177,7 @@ def _one_row_each(
             at = people.filter(pl.col("n") > 1)["id"][0]
             raise DataError(
                 name,
-                f"id {at!r} has different labels next to different judges",
+                f"id {at!r} has different labels for different judges",
                 column=human_column,
                 remedy="keep one label per id",
             )

@@ -25,8 +25,8 @@ _ASK_BOTH = "ask one judge about the same rows with both prompts"
 class PromptRows:
     """A row per question of both files: judge, criterion, cluster, and the answers to each prompt.
 
-    `first` and `second` list what was answered, once for every repeat: verdicts as text, no verdict
-    as "", or scores. `value_first` and `value_second` list numbers: scores, or P(A) where known.
+    `first` and `second` list the answers, one per repeat: verdicts as text, no verdict as "", or
+    scores. `value_first` and `value_second` list numbers: scores, or P(A) if known.
     """
 
     frame: pl.DataFrame
@@ -56,8 +56,8 @@ def prepare_prompts(
 ) -> PromptRows:
     """Two files of scores, judgments or tournaments, matched by judge, criterion and row.
 
-    Rows of scores are the same where document and model are, else by id; verdicts by id, or by
-    document and models. Without `cluster` rows of one doc_id, else prompt_id, are alike.
+    Rows of scores match by document and model, else by id; verdicts match by id, or by document
+    and models. Without `cluster`, rows of one doc_id, else prompt_id, are alike.
 
     >>> rows = {"id": ["x", "y"], "judge": ["j", "j"], "verdict": ["A", "B"]}
     >>> both = prepare_prompts(rows, {**rows, "verdict": ["A", "A"]})
@@ -67,7 +67,7 @@ def prepare_prompts(
     sides = [_read(source, columns, labels_as, cluster) for source in (first, second)]
     names = (source_name(first), source_name(second))
     if sides[0].answers != sides[1].answers:
-        problem = f"has {sides[1].answers}, and {names[0]} {sides[0].answers}"
+        problem = f"has {sides[1].answers}, but {names[0]} has {sides[0].answers}"
         raise DataError(names[1], problem, remedy=_ASK_BOTH)
     grouped = [
         side.frame.group_by(*_KEY, maintain_order=True).agg(
@@ -83,7 +83,7 @@ def prepare_prompts(
         .sort(_KEY)
     )
     if both.is_empty():
-        problem = f"no row is one of {names[0]}, by judge, criterion and id"
+        problem = f"no row matches one of {names[0]}, by judge, criterion and id"
         raise DataError(names[1], problem, remedy=_ASK_BOTH)
     return PromptRows(
         frame=both,
@@ -92,8 +92,8 @@ def prepare_prompts(
         names=names,
         dropped=merge_dropped(
             {"no answer": sides[0].silent + sides[1].silent},
-            {"row of the first file alone": grouped[0].height - both.height},
-            {"row of the second file alone": grouped[1].height - both.height},
+            {"row only in the first file": grouped[0].height - both.height},
+            {"row only in the second file": grouped[1].height - both.height},
         ),
     )
 
@@ -121,7 +121,7 @@ def _read(
         key = pl.col("id")
     graded = "p_a" in frame.columns and not frame["p_a"].drop_nulls().is_in([0.0, 0.5, 1.0]).all()
     value = pl.col("p_a") if graded else pl.lit(None, pl.Float64)
-    # A judge that was asked and has no verdict (p_a = 1/2) has said so.
+    # A judge that was asked and has no verdict (p_a = 1/2) still gave an answer.
     spoken = pl.col("verdict").is_not_null()
     if "p_a" in frame.columns:
         spoken = spoken | pl.col("p_a").is_not_null()

@@ -1,6 +1,6 @@
 """How labels were drawn: at random, by a plan with known probabilities, or by the judge's score.
 
-Calibration and estimates differ in what they can use; both rules are here.
+Calibration and estimates can use different labels; both rules are here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from adjudge.rows.dropped import Rows
 from adjudge.rows.makers import without_dependent
 
 SAMPLED_BY = get_args(SampledBy)
-#: Drawn at random below a cut of a judge's score, which the label names in `CUT_COLUMNS`.
+#: Drawn at random below a cut of a judge's score, which `CUT_COLUMNS` of the label give.
 CUT_BY = ("surest", "audit")
 #: Drawn by a judge's score: such rows are not like the others.
 BY_SCORE = ("doubt", *CUT_BY)
@@ -27,11 +27,11 @@ _REMEDY = "use labels drawn at random, each marked sampled_by random or plan"
 
 
 def leave_out_sampled_by(rows: Rows, name: str, *, ways: Sequence[str] = BY_SCORE) -> Rows:
-    """Rows whose label was not sampled in one of these ways, the others counted.
+    """Rows whose label was not sampled in one of these ways; the others are counted.
 
-    Labels sampled by doubt are of pairs that are hard for a judge, not of the pairs it will meet;
-    those drawn among the surest are of easy ones. Where every other label says that it was drawn
-    otherwise they are left out; where some do not say, the whole file is refused.
+    Labels sampled by doubt are for pairs that are hard for a judge, not for typical pairs; those
+    drawn among the surest are for easy pairs. If every other label states how it was drawn, they
+    are left out; if some do not, the file is refused.
     """
     if "sampled_by" not in rows.frame.columns:
         return rows
@@ -54,7 +54,7 @@ def _refused(how: pl.Series, labelled: pl.Series, ways: Sequence[str]) -> pl.Ser
 def _refuse_unclear(
     frame: pl.DataFrame, how: pl.Series, labelled: pl.Series, bad: pl.Series, name: str
 ) -> None:
-    """Refuse a file with labels that cannot be used, unless every other says how it was drawn."""
+    """Refuse a file with unusable labels, unless every other label states how it was drawn."""
     others = how.filter(labelled & ~bad)
     if others.len() and not others.null_count():
         return
@@ -66,7 +66,7 @@ def _refuse_unclear(
 
 
 def ways_of(frame: pl.DataFrame, labelled: pl.Series, name: str) -> pl.Series:
-    """The column `sampled_by` as text; of a labelled row, one of the ways there are."""
+    """The column `sampled_by` as text; for a labelled row it must be a known value."""
     how = tidy(frame.get_column("sampled_by"), name, "sampled_by")
     strange = labelled & how.is_not_null() & ~how.is_in(SAMPLED_BY)
     remedy = "use " + ", ".join(SAMPLED_BY)
@@ -88,13 +88,13 @@ def sampling_of(
 ) -> Sampling:
     """Labels without those sampled by a score (their rows count as unlabelled), and probabilities.
 
-    Labels that began from the judge's answer are left out in the same way.
+    Labels that started from the judge's answer are left out in the same way.
 
-    A rate from labels of the surest rows alone would be too high: where not every other label says
+    A rate from labels of only the surest rows would be too high: if some other label does not state
     how it was drawn, such a file is refused.
 
-    A label drawn by a plan needs its probability, from the column `probability`. Where nothing
-    says how labels were drawn, a label with a probability counts as drawn with it.
+    A label drawn by a plan needs its probability, from the column `probability`. If the file does
+    not state how labels were drawn, a label with a probability counts as drawn with it.
     """
     chance = _probabilities(frame, name, probability)
     labels, dependent = without_dependent(frame, labels, name)
@@ -112,7 +112,7 @@ def sampling_of(
     refuse_values(
         chance,
         planned & chance.is_null(),
-        "is empty for a row picked by plan",
+        "is empty for a row picked by a plan",
         source=name,
         remedy=remedy,
     )
@@ -130,10 +130,10 @@ def sampling_of(
 
 
 def _probabilities(frame: pl.DataFrame, name: str, column: str) -> pl.Series:
-    """The column as numbers above 0 and at most 1, null where empty or absent."""
+    """The column as numbers above 0 and at most 1, null if empty or absent."""
     if column not in frame.columns:
         return pl.repeat(None, frame.height, dtype=pl.Float64, eager=True).alias(column)
-    # An array that was given is a column of the table whose name starts with two underscores.
+    # An array argument is a column of the table whose name starts with two underscores.
     text = tidy(frame.get_column(column), name, column.removeprefix("__"))
     chance = text.cast(pl.Float64, strict=False)
     bad = text.is_not_null() & (chance.is_null() | (chance <= 0) | (chance > 1))

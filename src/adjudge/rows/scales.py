@@ -1,4 +1,4 @@
-"""What verdicts and labels are written in: 0 and 1, probabilities, or classes."""
+"""The scale of verdicts and labels: 0 and 1, probabilities, or classes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class Classes(NamedTuple):
 def scale_of(
     verdict: pl.Series, label: pl.Series, name: str, columns: tuple[str, str], rows: IntArray
 ) -> Scale:
-    """What the columns of text hold; `rows` are their rows in the file, for the error.
+    """The scale of the columns of text; `rows` are their rows in the file, for the error.
 
-    Labels of 0 and 1 can be shares of people between them: whether that will do, the method knows.
+    Labels of 0 and 1 can also be shares of people between them; the method decides if it can use
+    them.
     """
     numbers = [s.cast(pl.Float64, strict=False) for s in (verdict, label)]
     if any(n.null_count() > s.null_count() for n, s in zip(numbers, (verdict, label), strict=True)):
@@ -56,7 +57,7 @@ def scale_of(
 
 
 def as_numbers(values: pl.Series) -> FloatArray:
-    """A column of text that holds numbers; NaN where it is empty."""
+    """A column of text as numbers; NaN if empty."""
     return values.cast(pl.Float64).fill_null(np.nan).to_numpy().astype(np.float64)
 
 
@@ -67,7 +68,7 @@ def as_classes(verdict: pl.Series, label: pl.Series, name: str, column: str) -> 
     if len(names) > MOST_CLASSES:
         raise DataError(
             name,
-            f"holds {len(names)} different values",
+            f"has {len(names)} different values",
             column=column,
             remedy=f"give at most {MOST_CLASSES} classes; is this the right column?",
         )
@@ -77,7 +78,7 @@ def as_classes(verdict: pl.Series, label: pl.Series, name: str, column: str) -> 
 def against_the_rest(
     verdict: pl.Series, label: pl.Series, positive: str, name: str, column: str
 ) -> tuple[pl.Series, pl.Series]:
-    """Both as 1 for `positive` and 0 for all else; numbers in [0, 1] with labels in words stay.
+    """Both as 1 for `positive` and 0 for all others; numbers in [0, 1] with word labels are kept.
 
     They are the probability of `positive`, as p_a is that of label A.
     """
@@ -102,14 +103,12 @@ def _words(values: pl.Series) -> set[str]:
 
 
 def _refuse_other_words(verdict: pl.Series, label: pl.Series, name: str, column: str) -> None:
-    """Refuse verdicts and labels without a common value, as with yes and no against 1 and 0."""
+    """Refuse verdicts and labels without a common value, such as yes and no against 1 and 0."""
     said, known = _words(verdict), _words(label)
     if min(len(said), len(known)) > 1 and not said & known:
         remedy = "write verdicts and labels in the same words"
         if _are_shares(verdict):
-            remedy += (
-                ", or name the label that verdicts of 1 stand for: --positive NAME (positive=)"
-            )
+            remedy += ", or name the label that a verdict of 1 means: --positive NAME (positive=)"
         raise DataError(
             name,
             f"the judge says {_some(said)}, people say {_some(known)}: no value in common",

@@ -21,12 +21,12 @@ from adjudge.rows.makers import count_model_labels, state_model_labels, without_
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """Checked scores of one file, people's in `human_scores`; one judge per protocol."""
+    """Checked scores of one file, human ones in `human_scores`; one judge per protocol."""
 
     frame: pl.DataFrame
     name: str
     dropped: Mapping[str, int] = field(default_factory=dict)
-    #: What is said of labels that a model made, where that is allowed.
+    #: The note about labels that a model made, if they are allowed.
     makers: tuple[str, ...] = ()
 
 
@@ -39,11 +39,11 @@ def prepare_scores(
     labels: TableLike | None = None,
     model_labels: bool = False,
 ) -> Scores:
-    """Read scores once, for the diagnosis and for the sets of every row.
+    """Read scores once, for the diagnosis and for the score sets of every row.
 
-    Prepared ones come back as they are. Scores without any of people's are refused. `labels` are
-    people's scores in a file of their own, by id, as `adjudge label --scale` writes them: all
-    raters' scores of an id take the place of its own. `model_labels` as in `calibrate`.
+    Prepared scores are returned unchanged. A file without human scores is refused. `labels` is a
+    separate file of human scores by id, as `adjudge label --scale` writes it: all raters' scores of
+    an id replace its own. `model_labels` as in `calibrate`.
 
     >>> rows = {"doc_id": ["d"], "judge_score": [4], "human_score": [5]}
     >>> prepare_scores(rows).frame["human_scores"].to_list()
@@ -89,16 +89,16 @@ def _with_labels(
     )
     unused = given.join(frame.select("id"), on="id", how="anti").height
     if unused == given.height:
-        problem, remedy = "none of its ids is one of a row here", "give scores of these rows"
+        problem, remedy = "none of its ids matches a row", "give scores of these rows"
         raise DataError(place, problem, column="id", remedy=remedy)
     joined = frame.join(given, on="id", how="left", maintain_order="left")
     own = ["human_scores"] if "human_scores" in frame.columns else []
     joined = joined.with_columns(human_scores=pl.coalesce("__people", *own)).drop("__people")
-    return joined, merge_dropped({"label of an id that no row has": unused})
+    return joined, merge_dropped({"label of an id without a row": unused})
 
 
 def scored_by_both(scores: Scores) -> Rows:
-    """Rows with a judge score and a human score, and how many have not."""
+    """Rows with a judge score and a human score, and how many lack one."""
     rows = (
         Rows(scores.frame, scores.dropped)
         .without(pl.col("judge_score").is_null(), "no judge score")
@@ -110,7 +110,7 @@ def scored_by_both(scores: Scores) -> Rows:
 
 
 def ratings_table(frame: pl.DataFrame) -> FloatArray:
-    """human_scores as (rows, raters), NaN where a row has fewer raters."""
+    """human_scores as (rows, raters), NaN if a row has fewer raters."""
     lists = frame["human_scores"].to_list()
     table = np.full((len(lists), max(len(row) for row in lists)), np.nan)
     for at, row in enumerate(lists):

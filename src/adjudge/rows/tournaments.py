@@ -1,4 +1,4 @@
-"""Tournaments: who beat whom on each document by a judge's verdicts; prepared once.
+"""Tournaments: which model won on each document by a judge's verdicts; prepared once.
 
 Repeats and both orders are combined into one edge for each pair of models.
 """
@@ -22,7 +22,7 @@ from adjudge.rows.identity import judge_names
 from adjudge.rows.verdicts import LABEL_VALUES
 
 Combine = Literal["mean", "unanimous"]
-#: Means of thirds and fifths that ought to be one half may miss it by a rounding error.
+#: Means of thirds and fifths that should be one half can differ by a rounding error.
 _EVEN = 1e-9
 
 
@@ -47,7 +47,7 @@ class Tournaments:
     entrants: IntArray  # models per document, answered or not
 
     def matrix(self, number: int) -> tuple[BoolArray, FloatArray]:
-        """Who beats whom in one document, and by which share of the answers."""
+        """Which model wins in one document, and by which share of the answers."""
         size = len(self.models)
         beats, sure = np.zeros((size, size), dtype=bool), np.zeros((size, size))
         low, high = np.searchsorted(self.document, [number, number + 1])
@@ -108,12 +108,13 @@ def prepare_tournaments(
 def build_tournaments(frame: pl.DataFrame, *, combine: Combine = "mean") -> list[Tournaments]:
     """Tournaments per judge and criterion from a frame as `adjudge.io.read_tournaments` gives it.
 
-    verdict and p_a are about model_a whichever was shown first. A row whose verdict is a tie is
-    one; any other row with p_a uses it, otherwise its verdict; a row with neither leaves its edge
-    to the other rows, or missing.
+    verdict and p_a are about model_a, whichever was shown first. A row whose verdict is a tie is a
+    tie. Any other row uses p_a if it has it, otherwise its verdict. A row with neither is ignored;
+    its edge comes from other rows, or is missing.
 
     `combine="mean"`: an edge goes to the side with more than half of the answers, ties counted
-    half. `"unanimous"`: only to a side that every answer names, otherwise it is a tie.
+    half. `"unanimous"`: an edge goes to a side only if every answer prefers it, otherwise it is a
+    tie.
     """
     one_of(combine, ("mean", "unanimous"), "combine")
     rows = _oriented(frame)

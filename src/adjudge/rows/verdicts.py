@@ -1,4 +1,4 @@
-"""Verdicts on pairs, as the bias diagnoses need them: texts, models and labels joined by id."""
+"""Verdicts on pairs for the bias diagnoses: texts, models and labels joined by id."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from adjudge.rows.labels import join_labels
 from adjudge.rows.makers import count_model_labels, state_model_labels, without_dependent
 from adjudge.rows.outcomes import VERDICTS
 
-#: Labels and verdicts as how much of a win they are for response_a.
+#: Labels and verdicts as the share of a win for response_a.
 LABEL_VALUES = {"A": 1.0, "B": 0.0, "tie": 0.5}
 #: How battles spell them.
 _WINNERS = {"model_a": "A", "model_b": "B", "tie (bothbad)": "tie"}
 _BOTH_ORDERS = {"verdict_fwd", "verdict_rev"}
 _SIDES = ("A", "B", "tie")
-#: Judgments, or verdicts or scores in their place.
+#: Columns of judgments, or of verdicts or scores instead.
 _VERDICTS = Layout(
     "judgments",
     *LAYOUT.columns,
@@ -59,10 +59,10 @@ CLUSTER = "__cluster"
 
 @dataclass(frozen=True, kw_only=True)
 class Verdicts:
-    """Judgments of pairs; `graded`: with probabilities, `by_score`: scores are all there is.
+    """Judgments of pairs; `graded`: with probabilities, `by_score`: there are only scores.
 
-    `cluster` is the column whose rows are alike, and the frame has its codes in `CLUSTER`. The
-    frame has the first repeat of each row, `repeats` every measured one.
+    `cluster` is the column whose rows are alike; the frame has its codes in `CLUSTER`. The frame
+    has the first repeat of each row, `repeats` every scored one.
     """
 
     frame: pl.DataFrame
@@ -72,7 +72,7 @@ class Verdicts:
     by_score: bool
     cluster: str
     dropped: Mapping[str, int]
-    #: What is said of labels that a model made, where that is allowed.
+    #: The note about labels that a model made, if they are allowed.
     makers: tuple[str, ...] = ()
 
 
@@ -87,10 +87,10 @@ def prepare_verdicts(
     cluster: str | None = "auto",
     model_labels: bool = False,
 ) -> Verdicts:
-    """Read judgments, battles, or verdicts or scores taken as such, and join what else is given.
+    """Read judgments, battles, or verdicts or scores used as such, and join the other inputs.
 
     `cluster` as everywhere; without one each pair is a cluster, whichever judges saw it. With
-    several raters in `labels` the column `LABELS` has what each of them said.
+    several raters in `labels`, the column `LABELS` has the label of each.
 
     >>> rows = prepare_verdicts({"verdict_fwd": ["A"], "verdict_rev": ["B"]})
     >>> *rows.frame.select("p_fwd", "p_rev").row(0), rows.graded, rows.cluster
@@ -152,7 +152,7 @@ def prepare_verdicts(
 
 
 def label_values(labels: Sequence[Any] | pl.Series) -> FloatArray:
-    """How much of a win each label is for response_a; NaN without one.
+    """The share of a win for response_a by each label; NaN without a label.
 
     >>> label_values(["A", None, "tie"]).tolist()
     [1.0, nan, 0.5]
@@ -163,9 +163,9 @@ def label_values(labels: Sequence[Any] | pl.Series) -> FloatArray:
 
 
 def _read(source: TableLike, named: Collection[str]) -> Table:
-    """The rows as they are; of battles people's winner as label, the judge's as verdict.
+    """The rows unchanged; for battles, people's winner as label and the judge's as verdict.
 
-    `named` are columns of ours that the caller has named.
+    `named` has those of our columns that the caller named.
     """
     format = sniff(source)
     kinds = kinds_of(format)
@@ -200,7 +200,7 @@ def _from_verdicts(table: pl.DataFrame) -> pl.DataFrame:
     if _BOTH_ORDERS.issubset(here):
         return table.with_columns(p_fwd=_answer("verdict_fwd"), p_rev=_answer("verdict_rev"))
     if "verdict" in here:
-        # A verdict of "tie" is no verdict; p_a = 1/2 says so.
+        # A verdict of "tie" is not a verdict; p_a = 1/2 expresses that.
         return table.with_columns(p_a=_answer("verdict")).drop("verdict")
     gap = pl.col("score_a") - pl.col("score_b")
     return table.with_columns(p_a=(gap.sign() + 1) / 2)

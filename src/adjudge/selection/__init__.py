@@ -1,4 +1,4 @@
-"""TRUST: which verdicts can be accepted, and what that promises."""
+"""TRUST: which verdicts can be accepted, and with which guarantee."""
 
 from adjudge.selection.baselines import heuristic_accept, naive_threshold, vanilla_threshold
 from adjudge.selection.calibrating import calibrate

@@ -1,4 +1,4 @@
-"""What a guarantee accepts of the labels that it is calibrated on."""
+"""How many of its own calibration labels a guarantee accepts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HALF_SPLITS = 20
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Labelled rows that a rule accepts, and those of them that are wrong; shares of both."""
+    """How many labelled rows a rule accepts, how many of them are wrong, and both shares."""
 
     rows: int = 0
     wrong: int = 0
@@ -29,9 +29,9 @@ class Acceptance:
 def accept_labels(
     chosen: Guarantee, rule: Rule, entry: Entry, levels: Levels, *, seed: int
 ) -> Acceptance:
-    """What the rule accepts of the rows it was made from; of a batch's rule an indication.
+    """What the rule accepts of its own calibration rows. Only indicative for a batch rule.
 
-    A row without a verdict counts as an error in calibration; it is never accepted itself.
+    A row without a verdict counts as an error in calibration and is never accepted.
     """
     if rule.accepts == "none":
         return Acceptance()
@@ -45,7 +45,7 @@ def accept_labels(
 def accept_labels_pooled(
     chosen: Guarantee, entries: Sequence[Entry], levels: Levels, *, seed: int
 ) -> list[Acceptance]:
-    """The indication for all groups of a judge under one promise."""
+    """The same indication for all groups of a judge under one promise."""
     by_entry: dict[int, Acceptance] = {}
     for own in by_judge(entries):
         by_entry |= zip(map(id, own), _over_halves_pooled(chosen, own, levels, seed), strict=True)
@@ -55,7 +55,7 @@ def accept_labels_pooled(
 def _over_halves_pooled(
     chosen: Guarantee, groups: Sequence[Entry], levels: Levels, seed: int
 ) -> list[Acceptance]:
-    """As `_over_halves`, with every group halved and one decision on all batches."""
+    """Like `_over_halves`, but every group is halved and all batches are decided together."""
     rng = np.random.default_rng(seed)
     labels = Labels.join([entry.labels for entry in groups])
     verdict = np.concatenate([entry.has_verdict for entry in groups])
@@ -85,10 +85,10 @@ def _over_halves_pooled(
 
 
 def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> Acceptance:
-    """Half of the labels calibrate, the other half is the batch, twenty times.
+    """Calibrate on half of the labels, use the other half as the batch, 20 times.
 
-    Only an indication: select will have twice the labels and another batch. With weights the
-    batch is drawn from its half in proportion to them, as the new rows would come.
+    This is only indicative: `select` will use twice as many labels and another batch. With weights,
+    the batch is sampled from its half in proportion to the weights, like the new rows.
     """
     rng = np.random.default_rng(seed)
     labels, n = entry.labels, len(entry)

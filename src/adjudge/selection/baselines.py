@@ -1,4 +1,4 @@
-"""Baselines of `evaluate`, which promise nothing: accept all, believe the judge, fit the labels."""
+"""Baselines of `evaluate`, without a guarantee: accept all, trust the judge, fit the labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from adjudge.selection.thresholds import sort_scores, threshold_at
 def vanilla_threshold(
     scores: ArrayLike, errors: ArrayLike, *, alpha: float | Fraction
 ) -> Threshold:
-    """Accept all; `alpha` is only what the risk will be compared with.
+    """Accept all. `alpha` is only kept for comparison with the risk.
 
     >>> vanilla_threshold([0.1, 0.6], [0, 1], alpha=0.1).empirical_risk
     0.5
@@ -28,11 +28,11 @@ def vanilla_threshold(
 
 
 def heuristic_accept(confidence: ArrayLike, *, alpha: float | Fraction) -> BoolArray:
-    """confidence >= 1 - alpha, where confidence is max(p, 1 - p).
+    """Accept if confidence >= 1 - alpha, where confidence is max(p, 1 - p).
 
-    It is as good as the judge's own calibration, and judges are over-confident. It needs no
-    labels, and it is the one rule here that changes under a monotone transform of the score.
-    The paper runs it on the single-order probability.
+    This rule is only as good as the judge's own calibration, and judges are overconfident. It needs
+    no labels. It is the only rule here that changes under a monotone transform of the score. The
+    SCOPE paper runs it on the single-order probability.
 
     >>> heuristic_accept([0.95, 0.9, 0.7], alpha=0.1)
     array([ True,  True, False])
@@ -43,10 +43,10 @@ def heuristic_accept(confidence: ArrayLike, *, alpha: float | Fraction) -> BoolA
 
 
 def naive_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Fraction) -> Threshold:
-    """The largest observed score with E <= alpha k: no correction for having looked.
+    """The largest observed score with E <= alpha k, without a correction for having looked.
 
-    It picks the luckiest threshold of the calibration set, so new rows do worse than the
-    calibration rows did. The paper runs it on the single-order probability.
+    The threshold is the luckiest one of the calibration set, so the error share of new rows is
+    higher. The SCOPE paper runs this rule on the single-order probability.
 
     >>> naive_threshold([0.1] * 9 + [0.6], [0] * 9 + [1], alpha=0.1).accepts
     'all'
@@ -57,7 +57,7 @@ def naive_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Frac
 
 
 class Vanilla(Method):
-    """Everybody's rule without a name: every verdict."""
+    """Accept every verdict."""
 
     name, baseline = "vanilla", True
 
@@ -67,18 +67,18 @@ class Vanilla(Method):
 
 
 class Heuristic(Method):
-    """Every verdict whose judge says that it is 1 - alpha sure."""
+    """Accept every verdict whose stated confidence is at least 1 - alpha."""
 
     name, baseline, needs_confidence = "heuristic", True, True
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         if splits.table.confidence is None:
-            raise ArgumentError("confidence", None, "heuristic accepts by it: give it")
+            raise ArgumentError("confidence", None, "heuristic needs it: give it")
         return splits.as_sure_as(float(1 - levels.alpha))
 
 
 class Naive(Method):
-    """The loosest threshold whose error share on the labels is at most alpha."""
+    """The largest threshold whose error share on the labels is at most alpha."""
 
     name, baseline = "naive", True
 

@@ -1,4 +1,4 @@
-"""Calibrate: from labelled judgments to a policy that says what it promises."""
+"""Calibrate: turn labelled judgments into a policy that states its promise."""
 
 from __future__ import annotations
 
@@ -83,44 +83,46 @@ def calibrate(
 ) -> Policy:
     """Choose which verdicts to accept at error level `alpha`, from judgments with human labels.
 
-    `judgments` is a file or a frame (polars, pandas) of judgments or of grades; labels are in its
-    column `label` (of grades: `human`) or come in `labels` by id. Of several judges (and protocols)
-    each gets its own rule, unless `judge` picks one or `jury` ("mean", "learned") makes one of
-    them; of several groups (`by`) each gets its own, and a guarantee with a delta (pac) shares it
-    among them. `pooled` (fdr) promises over all groups together. `cluster` names rows that are not
-    independent: one random row of each calibrates ("auto": prompt_id where it repeats; None: no).
-    `weights` names a column of importance weights for a shift in the kind of rows (fdr). Rows whose
-    answer_mass is known and below `min_answer_mass` count as `off_answer`, here and wherever the
-    policy is used. `store` is where `judge` kept its replies: the policy then remembers the parts
-    of each judge's fingerprint. `columns` maps our names of columns to those of the files,
-    `labels_as` words in columns of labels to ours.
+    `judgments` is a file or a frame (polars, pandas) of judgments or grades. Labels are in its
+    column `label` (for grades: `human`) or come from `labels`, matched by id. Each judge and
+    protocol gets its own rule, unless `judge` selects one or `jury` ("mean", "learned") combines
+    them. With `by`, each group gets its own rule; a guarantee with a delta (pac) shares delta among
+    the groups. `pooled` (fdr) promises over all groups together. `cluster` names a column of rows
+    that are not independent: one random row per cluster calibrates ("auto": prompt_id if it
+    repeats; None: no clusters). `weights` names a column of importance weights for a shift in the
+    kind of rows (fdr). Rows with an answer_mass below `min_answer_mass` count as `off_answer`, here
+    and wherever the policy is used. `store` is the store of the replies: the policy then keeps the
+    parts of each judge's fingerprint. `columns` maps our column names to those of the files.
+    `labels_as` maps the words in label columns to ours.
 
-    `doubt="learned"` (one judge) and `jury="learned"` (several) learn verdict and doubt from a
-    random `learning_share` of the labels and calibrate on the rest; `category` names a column that
-    they may learn from, and lengths are used where the rows have length_a and length_b or the
-    texts (`pairs` adds the texts). `leave_out` is a table of ids (those that something was chosen
-    on): they do not calibrate, nor do rows of the same cluster.
+    `doubt="learned"` (one judge) and `jury="learned"` (several judges) learn verdict and doubt from
+    a random `learning_share` of the labels and calibrate on the rest. `category` names a column
+    that they can learn from. Lengths are used if the rows have length_a and length_b or the texts
+    (`pairs` adds the texts). `leave_out` is a table of ids that were used to choose something.
+    These rows, and rows of the same cluster, do not calibrate.
 
-    `cascade` names judges, cheap to strong: a row stops at the first that is sure enough. Stages,
-    weights and tau come from `plan_cascade` on the same rows (with `costs`, `learning_share`,
-    `category` and `seed`), or from a `plan` that it made before; rows of its learning share never
-    calibrate.
+    `cascade` names judges, from cheap to strong. A row stops at the first judge that is sure
+    enough. Stages, weights and tau come from `plan_cascade` on the same rows (with `costs`,
+    `learning_share`, `category` and `seed`), or from an earlier `plan`. Rows of the learning share
+    never calibrate.
 
-    Labels that were drawn among the surest rows (`plan_labels`) make a policy for those rows: rows
-    beyond their cut neither calibrate nor are accepted later (`cuts`). Labels that a model made
-    (`labelled_by`) are refused unless `model_labels`, and the policy's assumptions then say so.
+    Labels that were sampled among the surest rows (`plan_labels`) give a policy for those rows.
+    Rows above the cut do not calibrate and are not accepted later (`cuts`). Labels that a model
+    made (`labelled_by`) are refused unless `model_labels` is set. The policy's assumptions then
+    state it.
 
-    `from_audits` is the state of a monitor that raised an alarm, and `judgments` are its audits:
-    those drawn after the alarm calibrate, below the old thresholds. `since_change` takes those from
-    the estimated change on instead, without proof.
+    `from_audits` is the state of a monitor that raised an alarm, and `judgments` are its audits.
+    Audits drawn after the alarm calibrate, below the old thresholds. `since_change` instead uses
+    all audits since the estimated change; this has no proof.
 
-    `best` makes prompts the rows: of all responses to a prompt (prompt_id; model_a and model_b name
-    two of them) the one with the highest mean probability is the choice, its least sure comparison
-    the doubt, and it is an error where people's best is another (column `best`, or labels of all
-    pairs). Then prompts must be exchangeable, and `select` folds new rows in the same way.
+    With `best`, the rows are prompts. Among all responses to a prompt (prompt_id; model_a and
+    model_b name two of them), the choice is the one with the highest mean probability. Its doubt is
+    that of its least sure comparison. The choice is an error if people prefer another response
+    (column `best`, or labels of all pairs). Then prompts must be exchangeable, and `select` groups
+    new rows by prompt in the same way.
 
-    The policy has what every guarantee would accept in `alternatives`, so that choosing one is a
-    choice. Nothing accepted is a result: `feasible` is False.
+    The policy lists what every guarantee would accept in `alternatives`, so that you can compare
+    them. If nothing can be accepted, the result has `feasible` False.
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,
@@ -139,7 +141,7 @@ def calibrate(
     if in_stages:
         refuse_with_cascade(jury=jury, doubt=doubt, weights=weights, judge=judge)
     elif costs is not None:
-        raise ArgumentError("costs", tuple(costs), "they are for a cascade: add --cascade")
+        raise ArgumentError("costs", tuple(costs), "only used with a cascade: add --cascade")
     named = (by, cluster, weights, category, "best" if best else None, *(columns or {}).values())
     texts = in_stages or "learned" in (jury, doubt)
     judgments = narrow(judgments, Needs(("judgments", "grades", "binary"), named, texts=texts))
@@ -157,7 +159,7 @@ def calibrate(
         given = prepare_judgments(
             judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol
         )
-    del judgments  # a large file is in memory once: its rows are in `given`
+    del judgments  # keep a large file in memory only once: its rows are in `given`
     remarks: tuple[str, ...] = ()
     if since_change and from_audits is None:
         raise ArgumentError("since_change", since_change, "needs --from-audits")
@@ -219,7 +221,7 @@ def calibrate(
         )
         frame = learned.rows
     entries = make_entries(frame, by=by, cluster=column, weights=weights, seed=seed)
-    repeated = {f"same {column} as a row kept": frame.height - sum(map(len, entries))}
+    repeated = {f"same {column} as a row that is used": frame.height - sum(map(len, entries))}
     dropped = merge_dropped(
         table.dropped,
         chosen_on,
@@ -321,14 +323,14 @@ def _refuse_combinations(
     if weights is not None and not chosen.takes_weights:
         can = " or ".join(one.name for one in all_guarantees() if one.takes_weights)
         raise ArgumentError(
-            "weights", weights, f"{chosen.name} cannot use weights: only --guarantee {can} can"
+            "weights", weights, f"{chosen.name} cannot use weights: choose --guarantee {can}"
         )
     if pooled and (not chosen.takes_pooled or by is None):
         can = " or ".join(one.name for one in all_guarantees() if one.takes_pooled)
-        raise ArgumentError("pooled", pooled, f"needs --guarantee {can} and groups with --by")
+        raise ArgumentError("pooled", pooled, f"needs --guarantee {can} and groups (--by)")
     if pooled and weights is not None:
         raise ArgumentError("pooled", pooled, "leave it out: weights are used within each group")
     if by in ("judge", "protocol"):
         raise ArgumentError("by", by, "leave it out: each judge and protocol has its own rule")
     if jury is not None and weights is not None:
-        raise ArgumentError("jury", jury, "leave out --weights: a jury has no weighted form here")
+        raise ArgumentError("jury", jury, "leave out --weights: a jury cannot use weights")

@@ -1,4 +1,4 @@
-"""Candidates: what each guarantee makes of the labels, and what other doubts would accept."""
+"""Candidates: the rule of each guarantee on the labels, and what other doubts would accept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from adjudge.selection.split_counts import Levels
 
 @dataclass(frozen=True)
 class Terms:
-    """The levels asked for, the number of rules that share delta, the seed, and the cuts."""
+    """The requested levels, the number of rules that share delta, the seed, and the cuts."""
 
     levels: Levels
     rules: int
@@ -35,7 +35,7 @@ class Terms:
 class Candidate:
     """One guarantee on all entries: a rule for each, and what it accepts of the entry's labels.
 
-    `own` are the levels of each rule.
+    `own` has the levels of each rule.
     """
 
     guarantee: Guarantee
@@ -68,7 +68,7 @@ class Candidate:
         return cls(guarantee, terms, own, entries, rules, seen)
 
     def alternative(self) -> Alternative:
-        """All entries together, as the policy lists what each guarantee would accept."""
+        """All entries together, as listed in the policy's alternatives."""
         rows = sum(seen.rows for seen in self.seen)
         coverage = share(rows, sum(map(len, self.entries)))
         wrong = sum(seen.risk * seen.rows for seen in self.seen)
@@ -93,14 +93,14 @@ class Candidate:
         )
 
     def groups(self, parts: Mapping[str, Mapping[str, Any]]) -> tuple[PolicyGroup, ...]:
-        """The rules as the policy keeps them."""
+        """The rules as stored in the policy."""
         cells = zip(self.entries, self.rules, self.seen, strict=True)
         return tuple(self._group(*cell, parts) for cell in cells)
 
     def _group(
         self, entry: Entry, rule: Rule, seen: Acceptance, parts: Mapping[str, Mapping[str, Any]]
     ) -> PolicyGroup:
-        # A batch is decided later: it looks feasible where half the labels accepted anything.
+        # A batch is decided later: it is called feasible if half of the labels accepted anything.
         feasible = seen.coverage > 0 if rule.accepts == "batch" else rule.accepts != "none"
         fingerprint = entry.fingerprints[0] if len(entry.fingerprints) == 1 else None
         known = None if fingerprint is None else parts.get(fingerprint)
@@ -136,20 +136,20 @@ class Candidate:
         n, least = len(entry), self.guarantee.fewest_labels(self.own)
         if n < least:
             return (
-                f"refused: {n} label{'' if n == 1 else 's'}, and {self.guarantee.name} at alpha "
+                f"refused: {n} label{'' if n == 1 else 's'}; {self.guarantee.name} at alpha "
                 f"{float(self.terms.levels.alpha):g} needs {least} without an error before it can "
                 "accept; "
                 + ("label more" if entry.group is None else "label more, or pool small groups")
             )
         return (
             f"nothing passes: {int(entry.labels.errors.sum())} of {n} verdicts were wrong, and "
-            "their uncertainty does not set enough of the right ones apart"
+            "their uncertainty does not separate enough right verdicts from wrong ones"
         )
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What other doubts would have had accepted of the same rows, for comparison alone."""
+    """What other doubts would accept of the same rows; for comparison only."""
 
     guarantee: Guarantee
     terms: Terms
@@ -157,7 +157,7 @@ class Comparison:
     ids: pl.Series
 
     def coverage(self, rows: pl.DataFrame) -> float:
-        """Of the rows' own verdicts and uncertainty, without groups or weights."""
+        """With the rows' own verdicts and uncertainty, without groups or weights."""
         rows = rows.filter(pl.col("id").is_in(self.ids.implode()))
         if rows.height == 0:
             return 0.0
@@ -168,12 +168,12 @@ class Comparison:
         return candidate.alternative().coverage
 
     def doubt(self, learned: LearnedRows, category: str | None) -> DoubtReport:
-        """What was learned, and the judge's own doubt."""
+        """With the learned doubt and with the judge's own doubt."""
         without = self.coverage(learned.judged)
         return report_doubt(learned, category=category, coverage_without=without)
 
     def jury(self, members: JuryRows, own: Alternative, learned: LearnedRows | None) -> JuryReport:
-        """The jury, and each of its judges alone."""
+        """With the jury and with each of its judges alone."""
         return JuryReport(
             method=members.jury.method,
             judges=members.judges,

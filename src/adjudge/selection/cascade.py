@@ -1,7 +1,7 @@
-"""Cascades over frames: what several judges say of a row becomes one verdict and one doubt.
+"""Cascades over frames: combine what several judges say about a row into one verdict and doubt.
 
-Calibrate, select, serve and the runner's stop rule all come here, with the rows of the judges that
-were asked, so that a row is decided in use exactly as it was in calibration.
+Calibrate, select, serve and the runner's stop rule all use this code, so that a row is decided in
+use exactly as in calibration.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from adjudge.uncertainty import INFINITE_DOUBT, Evidence, LearnedDoubt
 from adjudge.uncertainty.cascade import StageEvidence, stage_doubts, stop_at
 from adjudge.uncertainty.learned import ORDER_GAP
 
-#: The name in the judge and protocol columns of a cascade's rows.
+#: The value in the judge and protocol columns of a cascade's rows.
 CASCADE = "cascade"
-#: The column of the judge at which a row ended.
+#: The column with the judge at which a row ended.
 STAGE = "stage"
 NOT_ASKED = "continues to a judge that was not asked"
-OTHER_JUDGE = "of a judge that is no stage of the cascade"
-#: A judge and the protocol it was asked by.
+OTHER_JUDGE = "of a judge that is not a stage of the cascade"
+#: A judge and its protocol.
 Member = tuple[str, str | None]
 _ROW = "__row"
 
 
 @dataclass(frozen=True)
 class StageRows:
-    """One row per id, and next to it what each stage said: `own` are frames in the same order."""
+    """One row per id; `own` has the rows of each stage as frames in the same order."""
 
     frame: pl.DataFrame
     own: tuple[pl.DataFrame, ...]
@@ -73,11 +73,11 @@ class StageRows:
 
 @dataclass(frozen=True)
 class CascadeRows:
-    """The rows as a cascade decides them: those whose way through the judges is complete.
+    """The rows as a cascade decides them: only rows that have reached a decision.
 
-    In `rows` verdict and uncertainty are the cascade's; `judged` has the same rows as the judge at
-    which each ended left them. `stage` is that judge's position, `failed` which judges of a row's
-    way had no number, `incomplete` the rows that go on to a judge that was not asked.
+    In `rows`, verdict and uncertainty are the cascade's. `judged` has the same rows with the values
+    of the judge at which each ended. `stage` is that judge's position, `failed` marks the judges
+    that were asked and gave no score, `incomplete` are the rows that need a judge not yet asked.
     """
 
     rows: pl.DataFrame
@@ -88,10 +88,10 @@ class CascadeRows:
 
 
 def find_stages(cascade: str | Sequence[str], frame: pl.DataFrame) -> tuple[Member, ...]:
-    """The judges of the frame that were named, cheap to strong, separated by commas or in a list.
+    """The named judges of the frame, cheap to strong, separated by commas or in a list.
 
     A judge is named as in the file, or by its model alone ("gpt-4.1" for "openai:gpt-4.1"). Names
-    may have commas of their own.
+    can contain commas.
 
     >>> rows = pl.DataFrame({"judge": ["x:a,b", "x:c"], "protocol": ["preference"] * 2})
     >>> find_stages("a,b,c", rows)
@@ -161,7 +161,7 @@ def lay_out(frame: pl.DataFrame, stages: Sequence[Member]) -> StageRows:
 
 
 def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs") -> CascadeRows:
-    """What the cascade makes of the judges' rows (of every status); other judges' are ignored."""
+    """Apply the cascade to the judges' rows (of every status); rows of other judges are ignored."""
     check_context(frame, lengths=rule.lengths, category=rule.category, who="the cascade")
     laid = lay_out(frame, members_of(rule))
     needs_gaps = any(ORDER_GAP in stage.columns for stage in rule.stages)
@@ -202,7 +202,7 @@ def in_context(laid: StageRows, rule: CascadeRule) -> StageEvidence:
 
 
 def stage_names(stages: Sequence[Member]) -> tuple[str, ...]:
-    """The judges' names, with the protocol where one judge was asked by several.
+    """The judges' names, with the protocol if one judge was asked by several protocols.
 
     >>> stage_names([("x", "likelihood"), ("x", "preference"), ("y", "preference")])
     ('x (likelihood)', 'x (preference)', 'y')
@@ -219,7 +219,7 @@ def members_of(rule: CascadeRule) -> tuple[Member, ...]:
 
 
 def load_stage(rule: CascadeRule, stage: Stage) -> LearnedDoubt:
-    """What was learned of a stage."""
+    """What was learned about a stage."""
     return LearnedDoubt(
         columns=stage.columns,
         categories=rule.categories,
@@ -235,7 +235,7 @@ def of_stages(stages: Sequence[Member]) -> pl.Expr:
 
 
 def in_learning_share(frame: pl.DataFrame, learning: LearningShare) -> BoolArray:
-    """Which rows the cascade may be learned from: by the hash of their cluster, else of their id.
+    """Rows that the cascade can learn from: by the hash of their cluster, or else of their id.
 
     >>> rows = pl.DataFrame({"id": [str(n) for n in range(1000)]})
     >>> bool(300 == in_learning_share(rows, LearningShare(column="id", share=0.3, seed=2)).sum())
@@ -245,7 +245,7 @@ def in_learning_share(frame: pl.DataFrame, learning: LearningShare) -> BoolArray
         raise ArgumentError(
             "judgments", learning.column, "the cascade's learning share is a hash of this column"
         )
-    # One cluster for all rows of an id: some judges' rows may lack it.
+    # One cluster for all rows of an id: the rows of some judges can lack it.
     own = as_text(frame.get_column(learning.column)).alias("own")
     table = frame.select("id").with_columns(own, pl.col("id").cast(pl.String))
     names = table.select(pl.col("own").drop_nulls().first().over("id")).to_series().to_list()
@@ -273,7 +273,7 @@ def _numbers(frame: pl.DataFrame, column: str) -> FloatArray:
 
 
 def _at_stage(laid: StageRows, stage: IntArray) -> pl.DataFrame:
-    """The rows with the columns of the judge at which each ended, and its name."""
+    """The rows with the columns and the name of the judge at which each ended."""
     parts = [
         own.with_row_index(_ROW)
         .filter(pl.Series(stage == at))
@@ -286,7 +286,7 @@ def _at_stage(laid: StageRows, stage: IntArray) -> pl.DataFrame:
 
 
 def _spent(laid: StageRows, way: BoolArray) -> list[pl.Series]:
-    """Tokens and cost of every row, added up over the judges of its way; null where unknown."""
+    """Tokens and cost of every row, summed over the judges that were asked; null if unknown."""
     spent = []
     for column in ("tokens", "cost"):
         if all(column in own.columns for own in laid.own):

@@ -1,4 +1,4 @@
-"""What a cascade costs and covers over tau, and which of its judges pay."""
+"""Cost and coverage of a cascade over tau, and which of its judges are worth their cost."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from adjudge.results.cascade import CostPoint, DroppedStage, JudgeAlone
 from adjudge.uncertainty import INFINITE_DOUBT
 from adjudge.uncertainty.cascade import FittedStages, stop_at
 
-#: Coverage that a plan gives up at most when it drops a judge: estimates differ by as much.
+#: The most coverage that a plan gives up when it drops a judge: within the error of the estimates.
 _SLACK = 0.01
-#: Values of tau that are tried, and that a plan keeps.
+#: How many values of tau are tried, and how many a plan keeps.
 _TRIED, _KEPT = 200, 40
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """One cascade on the learning rows: doubts and errors of each row at each stage, held out."""
+    """One cascade on the learning rows: held-out doubts and errors of each row at each stage."""
 
     fitted: FittedStages
     doubts: FloatArray
@@ -37,13 +37,13 @@ class Sheet:
         return np.concatenate(([0.0], values))
 
     def point(self, tau: float) -> CostPoint:
-        """Cost, and coverage at alpha, of stopping at this tau."""
+        """Cost, and coverage at alpha, if rows stop at this tau."""
         stage = stop_at(self.doubts, tau)
         here = np.arange(len(stage)), stage
         doubt, wrong = np.minimum(self.doubts[here], INFINITE_DOUBT), self.wrong[here]
         order = np.argsort(doubt, kind="stable")
         means = np.cumsum(doubt[order]) / np.arange(1, len(order) + 1)
-        # Tied rows enter together.
+        # Tied rows are accepted together.
         ends = np.append(np.diff(doubt[order]) > 0, True)
         passing = np.flatnonzero(ends & (means <= self.alpha))
         accepted = order[: passing[-1] + 1] if len(passing) else order[:0]
@@ -57,14 +57,14 @@ class Sheet:
 
     @property
     def planned(self) -> float | None:
-        """The largest tau with room for chance; see `largest_tau`."""
+        """The largest tau with a margin for chance; see `largest_tau`."""
         return self.largest_tau(margin=1.0)
 
     def largest_tau(self, *, margin: float) -> float | None:
-        """The largest tau at which the mean doubt of the rows below it fits alpha.
+        """The largest tau for which the mean doubt of the rows below it is at most alpha.
 
-        `margin` standard errors of a share alpha are left free: a tau that just fits in some
-        ninety rows is above alpha in half of all cases, and then little of it can be accepted.
+        A margin of `margin` standard errors of a share alpha is kept. With about ninety rows, a tau
+        without a margin is above alpha in half of all cases, and then little can be accepted.
         """
         best = None
         for tau in self.taus[1:].tolist():
@@ -76,14 +76,14 @@ class Sheet:
         return best
 
     def points(self, planned: float | None) -> tuple[CostPoint, ...]:
-        """The curve, thinned, with the planned tau and half of it."""
+        """The curve, thinned, including the planned tau and half of it."""
         taus = self.taus
         some = taus[np.unique(np.linspace(0, len(taus) - 1, _KEPT).round().astype(int))]
         wanted = {*some.tolist(), planned or 0.0, (planned or 0.0) / 2}
         return tuple(self.point(tau) for tau in sorted(wanted))
 
     def best(self, coverage: float) -> CostPoint | None:
-        """Of the points that cover as much, the one whose accepted verdicts cost least."""
+        """The point with at least this coverage and the lowest cost per accepted verdict."""
         points = [self.point(tau) for tau in self.taus.tolist()]
         enough = [point for point in points if point.coverage >= max(coverage, _SLACK)]
         return min(enough, key=lambda point: point.cost / point.coverage, default=None)
@@ -97,11 +97,11 @@ class Sheet:
 def drop_stages(
     kept: tuple[int, ...], sheet: Callable[[tuple[int, ...]], Sheet], names: Sequence[str]
 ) -> tuple[tuple[int, ...], list[DroppedStage]]:
-    """Leave out, one by one, a judge without which as much is accepted for no more a verdict.
+    """Drop judges, one by one, if the cascade accepts as much without them at no higher cost.
 
-    People get what is not accepted, so that a cheap cascade that accepts little is no gain. The
-    last judge always stays: a hundred labels cannot show that it is not needed. Where no tau
-    passes, no other does: no row would end at one.
+    The cost is per accepted verdict: people label what is not accepted, so a cheap cascade that
+    accepts little saves nothing. The last judge always stays, because a hundred labels cannot show
+    that it is not needed. If no tau passes, only the last judge stays: no row would end earlier.
     """
     dropped: list[DroppedStage] = []
     while len(kept) > 1 and (tau := sheet(kept).planned) is not None:

@@ -1,4 +1,4 @@
-"""Ask a cascade: the judges of a policy in their order, each where those before it leave doubt."""
+"""Ask the judges of a cascade in order, each only about rows that are still uncertain."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from adjudge.selection.cascade import CascadeRows, run_cascade
 from adjudge.selection.policy import read_policy
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 
-#: Columns of the judges' rows that a cascade reads, next to those of its context.
+#: Columns of the judges' rows that a cascade reads, in addition to its context columns.
 _READ = {
     "id": pl.String,
     "judge": pl.String,
@@ -71,11 +71,11 @@ def judge_cascade(
     keep_going: bool = False,
     progress: ProgressCallback | bool | None = None,
 ) -> JudgingRun:
-    """Ask the judges of a cascade's policy, each about what those before it left open.
+    """Ask the judges of a cascade policy, each only about the pairs that are still undecided.
 
-    The rows are those of every judge that was asked, for `select`; the same call resumes. `judges`
-    are the stages as objects or specs, cheap to strong, where their names in the policy do not say
-    how to reach them; all other options are those of `judge_pairs`.
+    The result has the rows of every judge that was asked, ready for `select`. Repeat the call to
+    resume. `judges` gives the stages as objects or specs, cheap to strong, if their names in the
+    policy are not enough to reach them. All other options are those of `judge_pairs`.
     """
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
     options = JudgingOptions(
@@ -106,9 +106,9 @@ def cascade_options(
 ) -> JudgingOptions:
     """The options of a run that asks the policy's judges stage by stage.
 
-    `options.judge` can hold the stages as objects, cheap to strong; an empty one means the judges
-    that the policy names. They are asked by the policy's protocol, and another `protocol` is
-    refused, as are judges that are not the policy's, before anything is asked.
+    `options.judge` can hold the stages as objects, cheap to strong. If it is empty, the judges
+    named in the policy are asked. They are asked by the policy's protocol. Another `protocol`, or
+    a judge that is not in the policy, is refused before anything is asked.
     """
     stages = _cascade(policy).rule.stages
     protocols = sorted({stage.protocol or "" for stage in stages})
@@ -116,7 +116,7 @@ def cascade_options(
         raise ArgumentError(
             "policy",
             ", ".join(protocols),
-            "its judges are asked by several protocols, and a run has one: ask each with "
+            "its judges use several protocols, but a run uses one: ask each judge with "
             "adjudge judge, and give all rows to adjudge select",
         )
     own = protocols[0]
@@ -128,19 +128,19 @@ def cascade_options(
     if not options.judge:
         options = replace(options, judge=[stage.judge for stage in stages])
     if options.min_answer_mass is None and "min_answer_mass" in PROTOCOLS.load(own).options:
-        # As it was calibrated; a policy made before there was a limit has none.
+        # Same limit as in calibration; old policies have none.
         options = replace(options, min_answer_mass=policy.min_answer_mass or 0.0)
     check_judges(policy, options.make_judges())
     return replace(options, stop_rule=stop_rule(policy))
 
 
 def check_judges(policy: Policy, judges: Sequence[Judge]) -> list[Judge]:
-    """The judges by the routes of the policy's; PolicyMismatchError where one is another."""
+    """The judges by the routes of the policy; PolicyMismatchError if one is a different judge."""
     stages = _cascade(policy).rule.stages
     if len(judges) != len(stages):
         names = ", ".join(stage.judge for stage in stages)
         raise PolicyMismatchError(
-            f"the cascade has {len(stages)} judges ({names}), and {len(judges)} were given",
+            f"the cascade has {len(stages)} judges ({names}), but {len(judges)} were given",
             differs=("judge",),
         )
     checked = []
@@ -163,7 +163,7 @@ def check_judges(policy: Policy, judges: Sequence[Judge]) -> list[Judge]:
 
 
 def stop_rule(policy: Policy) -> StopRule:
-    """What a runner needs to know of a policy: which subjects are settled after a stage."""
+    """What a runner needs from a policy: which subjects are decided after a stage."""
 
     def outcomes(subjects: Sequence[Subject], rows: Sequence[Sequence[Row]]) -> list[Outcome]:
         frame = _read(policy, subjects, rows)
@@ -180,7 +180,7 @@ def stop_rule(policy: Policy) -> StopRule:
 
 
 def decide_one(policy: Policy, subject: Subject, rows: Sequence[Row]) -> CascadeRows:
-    """What the cascade makes of the rows of one subject so far, as `select` would."""
+    """The cascade's decision on the rows of one subject so far, as in `select`."""
     frame = _read(policy, [subject], [rows])
     return run_cascade(_cascade(policy).rule, frame, about=policy.about)
 
@@ -195,7 +195,7 @@ def row_of(record: Judgment | Grade, judge: Judge) -> Row:
 def _cascade(policy: Policy) -> CascadeReport:
     if policy.cascade is None:
         raise ArgumentError(
-            "policy", ", ".join(policy.judges), "it holds no cascade: name its judge with --judge"
+            "policy", ", ".join(policy.judges), "it has no cascade: name its judge with --judge"
         )
     return policy.cascade
 
@@ -203,7 +203,7 @@ def _cascade(policy: Policy) -> CascadeReport:
 def _read(
     policy: Policy, subjects: Sequence[Subject], rows: Sequence[Sequence[Row]]
 ) -> pl.DataFrame:
-    """The rows as selection reads them: grades in the columns of pairs, with their context."""
+    """The rows in the form that selection reads: grades in the columns of pairs, with context."""
     rule = _cascade(policy).rule
     context = [] if rule.category is None else [rule.category]
     if rule.lengths == "length":

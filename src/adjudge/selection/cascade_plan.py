@@ -1,7 +1,7 @@
-"""Plan a cascade: what it costs and covers over tau, which judges pay, and where to stop.
+"""Plan a cascade: cost and coverage over tau, which judges are worth their cost, where to stop.
 
-Everything is learned from the rows of the learning share, a seeded hash of their cluster or id, and
-from nothing else: stages, weights, curve, tau. The other labels calibrate.
+Stages, weights, curve and tau are learned only from the rows of the learning share, which is a
+seeded hash of their cluster or id. The other labels calibrate.
 """
 
 from __future__ import annotations
@@ -76,14 +76,15 @@ def plan_cascade(
     seed: int = 0,
     store: StorePlace = None,
 ) -> CascadePlan:
-    """Cost and coverage of a cascade over tau, and the judges that pay, from the learning share.
+    """Cost and coverage of a cascade over tau, and the judges worth their cost.
 
-    `cascade` names judges of the file, cheap to strong; each must have judged the rows. `costs` of
-    a row with each judge come from the rows' column `cost` unless they are given. A judge but the
-    last is dropped where without it as much is accepted, at no higher cost an accepted verdict. The
-    planned tau is the largest at which the mean fitted chance of an error of the rows below it,
-    and one standard error, is at most `alpha`; `tau` takes another point of the curve: a smaller
-    one is more expensive and accepts more.
+    All of it is estimated on the learning share. `cascade` names judges of the file, cheap to
+    strong; each must have judged the rows. `costs`, one per judge, is the cost of a row; without
+    it, costs come from the rows' column `cost`. A judge other than the last is dropped if as much
+    is accepted without it, at no higher cost per accepted verdict. The planned tau is the largest
+    one for which the mean fitted error probability of the rows below it, plus one standard error,
+    is at most `alpha`. `tau` selects another point of the curve: a smaller one costs more and
+    accepts more.
 
     >>> from adjudge.simulate.selective import cascade_judges
     >>> plan = plan_cascade(cascade_judges(600, seed=1), "cheap,strong", costs=[1, 20])
@@ -118,14 +119,14 @@ def plan_cascade(
 
     kept, dropped = drop_stages(tuple(range(len(stages))), sheet, [name for name, _ in stages])
     chosen = sheet(kept)
-    # Alone the last judge takes every row, whatever tau is: no room for chance is needed.
+    # Alone, the last judge gets every row for any tau: no margin for chance is needed.
     planned = chosen.largest_tau(margin=1.0 if len(kept) > 1 else 0.0)
     feasible = planned is not None
     warnings = advise_learning(round(len(lab.prefers_a) / learning_share))
     if len(kept) == 1 and len(dropped) + 1 < len(stages):
         warnings.append(
-            f"no tau leaves room for chance in {len(lab.prefers_a)} rows: only the last judge is "
-            "left; label more rows"
+            f"no tau leaves a margin for chance in {len(lab.prefers_a)} rows: only the last judge "
+            "is left; label more rows"
         )
     if tau is not None:
         planned = unit(tau, "tau")
@@ -165,7 +166,7 @@ def plan_cascade(
         min_answer_mass=limit,
         assumptions=(
             "the rows of the learning share are like those to be judged",
-            "coverage is what the fitted chances of an error allow at alpha: an estimate, and no "
+            "coverage is what the fitted error probabilities allow at alpha: an estimate, not a "
             "promise; the labels outside the learning share calibrate",
         ),
         warnings=tuple(warnings),
@@ -174,12 +175,12 @@ def plan_cascade(
 
 
 def read_plan(plan: CascadePlan | str | Path) -> CascadePlan:
-    """The plan itself, or the one in a file that `plan cascade -o` wrote."""
+    """The plan itself, or the plan in a file written by `plan cascade -o`."""
     return plan if isinstance(plan, CascadePlan) else read_result(plan, CascadePlan)
 
 
 def with_parts(rule: CascadeRule, store: StorePlace) -> CascadeRule:
-    """The rule with the parts of its judges' fingerprints, as far as the store knows them."""
+    """The rule with the parts of its judges' fingerprints, if the store has them."""
     prints = [one.judge_fingerprint for one in rule.stages if one.judge_fingerprint is not None]
     parts = read_judge_parts(prints, store)
     return replace(
@@ -203,7 +204,7 @@ def read_cascade(
     by: str | None = None,
     min_answer_mass: float | None,
 ) -> LabelledRows:
-    """Labelled rows of every judge and status: a row continues after a judge that fails."""
+    """Labelled rows of every judge and status, because a row continues after a judge fails."""
     return read_labelled(
         judgments,
         labels,
@@ -218,7 +219,7 @@ def read_cascade(
 
 @dataclass(frozen=True)
 class _Laboratory:
-    """The learning rows: what every judge said of them, and what people prefer."""
+    """The learning rows: the answers of every judge, and the preferences of people."""
 
     laid: StageRows
     stages: tuple[Member, ...]
@@ -240,7 +241,7 @@ class _Laboratory:
         category: str | None,
         about: About,
     ) -> _Laboratory:
-        """Lay the judges side by side; a human tie says nothing of who is right."""
+        """Join the judges' rows; human ties are left out because they do not show who is right."""
         rows = rows.without(pl.col("label") == "tie", "human tie")
         laid = lay_out(rows.frame.sort("id"), stages)
         whole = np.asarray(laid.asked.all(axis=1))
@@ -250,8 +251,8 @@ class _Laboratory:
             raise ArgumentError(
                 "learning_share",
                 learning.share,
-                f"leaves {n} labelled rows that every judge was asked about, and each judge needs "
-                f"{FEWEST_LEARNING} that it measured; label more rows, or raise the share",
+                f"leaves {n} labelled rows that every judge was asked about, but each judge needs "
+                f"{FEWEST_LEARNING} rows with a usable score; label more rows, or raise the share",
             )
         names = None
         if category is not None:
@@ -271,7 +272,7 @@ class _Laboratory:
     def sheet(self, kept: tuple[int, ...], costs: Sequence[float], alpha: float) -> Sheet:
         """The cascade of these judges on the learning rows."""
         part = self.laid.of(kept).evidence
-        # As they are named without the judges that were dropped.
+        # The names that they have without the judges that were dropped.
         named = replace(part.whole, judges=stage_names([self.stages[at] for at in kept]))
         whole = with_context(named, self.laid.frame, lengths=self.lengths, category=self.category)
         seen = StageEvidence(whole=whole, ties=part.ties, gaps=part.gaps)
@@ -284,25 +285,25 @@ class _Laboratory:
 def _costs(
     frame: pl.DataFrame, stages: Sequence[Member], given: Sequence[float] | None
 ) -> tuple[list[float], CostSource]:
-    """The cost of a row with each judge: as given, or the mean of what the rows cost."""
+    """The cost of a row with each judge: as given, or the mean cost of its rows."""
     if given is not None:
         costs = [non_negative(one, "costs") for one in given]
         if len(costs) != len(stages) or costs[-1] == 0:
             raise ArgumentError(
-                "costs", tuple(given), f"give {len(stages)}, one for each judge, the last above 0"
+                "costs", tuple(given), f"give {len(stages)}, one per judge, the last above 0"
             )
         return costs, "given"
-    remedy = "give --costs, such as 1,5,30, or ask the judges with --prices"
+    remedy = "give --costs, such as 1,5,30, or run the judges with --prices"
     if "cost" not in frame.columns:
-        raise ArgumentError("costs", None, f"the rows do not say what they cost; {remedy}")
+        raise ArgumentError("costs", None, f"the rows have no cost; {remedy}")
     means = []
     for judge, protocol in stages:
         own = frame.filter(of_stages([(judge, protocol)]))["cost"].cast(pl.Float64, strict=False)
         if own.drop_nulls().is_empty():
-            raise ArgumentError("costs", judge, f"no row says what this judge costs; {remedy}")
+            raise ArgumentError("costs", judge, f"no row of this judge has a cost; {remedy}")
         means.append(float(own.drop_nulls().to_numpy().mean()))
     if means[-1] <= 0:
-        raise ArgumentError("costs", stages[-1][0], f"its rows cost nothing; {remedy}")
+        raise ArgumentError("costs", stages[-1][0], f"the cost of its rows is 0; {remedy}")
     return means, "dollars"
 
 
@@ -310,6 +311,6 @@ def _fingerprint(frame: pl.DataFrame, stage: Member) -> str | None:
     prints = frame.filter(of_stages([stage]))["judge_fingerprint"].drop_nulls().unique()
     if len(prints) > 1:
         raise ArgumentError(
-            "cascade", stage[0], "its rows have several fingerprints: a stage is one judge"
+            "cascade", stage[0], "its rows have several fingerprints: a stage must be one judge"
         )
     return None if prints.is_empty() else str(prints[0])

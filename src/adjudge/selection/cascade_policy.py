@@ -1,4 +1,4 @@
-"""A cascade in a policy: the rows that calibrate it, and what the policy says of it."""
+"""A cascade in a policy: the rows that calibrate it, and its entry in the policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from adjudge.rows.dropped import Rows
 from adjudge.rows.identity import Identity, identities, match_judge
 from adjudge.selection.cascade import (
     CASCADE,
-    NOT_ASKED,
     OTHER_JUDGE,
     STAGE,
     CascadeRows,
@@ -39,7 +38,7 @@ LEARNING_ROW = "in the learning share of the cascade"
 class CalibrationRows:
     """The rows of a planned cascade that calibrate.
 
-    `last` are the measured rows of the last judge, `last_asked` whether it was asked about all.
+    `last` are the usable rows of the last judge, `last_asked` is true if it was asked about all.
     """
 
     plan: CascadePlan
@@ -50,14 +49,16 @@ class CalibrationRows:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What holds for a cascade, and what is assumed of rows that some judge was not asked."""
+        """What holds for a cascade, and what is assumed about rows that some judge did not see."""
         lines = describe_cascade(self.plan.rule)
         if lost := self.dropped.get(NOT_EVERY_STAGE):
-            lines += (f"the {lost:,} rows that were not judged by every stage lack it by chance",)
+            lines += (
+                f"the {lost:,} rows that were not judged by every stage are missing at random",
+            )
         return lines
 
     def report(self, *, coverage_last: float) -> CascadeReport:
-        """What the policy keeps; `coverage_last` is of the last judge's measured rows."""
+        """The entry in the policy; `coverage_last` is for the last judge's usable rows."""
         rule, rows = self.plan.rule, self.cascade
         costs = np.cumsum([stage.cost for stage in rule.stages])
         measured = self.last.height / rows.rows.height
@@ -76,10 +77,10 @@ class CalibrationRows:
 
 
 def refuse_with_cascade(**options: object) -> None:
-    """Refuse options that a cascade does not go together with."""
+    """Refuse options that cannot be combined with a cascade."""
     for name, value in options.items():
         if value is not None:
-            raise ArgumentError(name, value, "leave it out: a cascade has no such form here")
+            raise ArgumentError(name, value, "leave it out: it cannot be used with a cascade")
 
 
 def choose_plan(
@@ -89,22 +90,22 @@ def choose_plan(
     given: Mapping[str, object],
     limit: float | None,
 ) -> CascadePlan:
-    """The plan that was given, which decides all that it was made with, or one made now."""
+    """The given plan, with all its settings, or a new one."""
     if plan is None:
         return plan_now()
     for name, value in given.items():
         if value is not None:
-            raise ArgumentError(name, value, "leave it out: the plan says it")
+            raise ArgumentError(name, value, "leave it out: the plan sets it")
     planned = read_plan(plan)
     if planned.min_answer_mass != limit:
         raise ArgumentError(
-            "min_answer_mass", limit, f"the plan was made with {planned.min_answer_mass}: keep it"
+            "min_answer_mass", limit, f"the plan was made with {planned.min_answer_mass}: use that"
         )
     return planned
 
 
 def plan_remarks(plan: CascadePlan, alpha: float) -> tuple[str, ...]:
-    """What a reader should know of a plan."""
+    """What a reader should know about a plan."""
     lines = list(plan.warnings)
     if plan.alpha != alpha:
         lines.append(f"the cascade was planned for alpha {plan.alpha:g}")
@@ -123,13 +124,13 @@ def rows_to_calibrate(
 ) -> CalibrationRows:
     """Run the planned cascade on labelled rows; those of its learning share are refused.
 
-    So are rows of a cluster with one that is. Where some go on to a judge that was not asked, only
-    rows that every judge was asked about calibrate: those that end earlier are the easy ones, and
-    with them alone the rows would be no random sample.
+    So are rows that share a cluster with one of them. If some rows need a judge that was not asked,
+    only rows that every judge was asked about calibrate. The rows that end earlier are the easy
+    ones, so they alone would not be a random sample.
     """
     if plan.about != about:
         raise PolicyMismatchError(
-            f"the plan is about {plan.about}, and here are {about}; plan again on rows like these",
+            f"the plan is about {plan.about}, but these are {about}; plan again on rows like these",
             differs=("about",),
         )
     members = members_of(plan.rule)
@@ -153,14 +154,14 @@ def rows_to_calibrate(
     if done.incomplete.height:
         whole, n = _judged_by_all(left, members), left["id"].n_unique()
         asked = done.rows["id"].is_in(whole.implode()).to_numpy()
-        # The rows that end at a stage were all spared the later ones: the cascade was in use.
+        # The rows that end at a stage all skipped the later ones: the cascade was in use.
         spared = [stage for stage in set(done.stage) if not asked[done.stage == stage].any()]
         if done.rows.height == 0 or spared:
             raise ArgumentError(
                 "judgments",
                 done.incomplete.height,
-                f"so many labelled rows of {n} {NOT_ASKED}, and the others are no random sample: "
-                "ask it too",
+                f"of {n} labelled rows, this many need a judge that was not asked, and the others "
+                "are not a random sample: ask that judge too",
             )
         left = left.filter(pl.col("id").is_in(whole.implode()))
         dropped |= {NOT_EVERY_STAGE: n - len(whole)}
@@ -184,7 +185,7 @@ def _judged_by_all(frame: pl.DataFrame, members: Sequence[Member]) -> pl.Series:
 def check_stages(
     rule: CascadeRule, frame: pl.DataFrame, *, made: str = "the cascade", store: StorePlace = None
 ) -> list[str]:
-    """Remarks on rows that cannot be checked; PolicyMismatchError for another judge or prompt."""
+    """Notes on rows that cannot be checked; PolicyMismatchError for another judge or prompt."""
     known = [
         Identity(stage.judge, stage.protocol, stage.judge_fingerprint, stage.fingerprint_parts)
         for stage in rule.stages
@@ -205,7 +206,7 @@ def check_ended(rule: CascadeRule, frame: pl.DataFrame) -> None:
     others = [name for name in names if name not in rule.judges]
     if others:
         raise PolicyMismatchError(
-            f"the cascade asks {', '.join(rule.judges)}, and here are rows of {others[0]}; give "
+            f"the cascade asks {', '.join(rule.judges)}, but there are rows of {others[0]}; give "
             "rows that this policy decided",
             differs=("judge",),
         )
@@ -215,10 +216,10 @@ def describe_cascade(rule: CascadeRule) -> tuple[str, ...]:
     """What holds for a cascade, one sentence each."""
     names = ", ".join(stage_names(members_of(rule)))
     return (
-        f"the cascade ({names}) is a judge: verdict and doubt are a fixed function of the row, "
-        "learned from labels that do not calibrate, so that every guarantee holds for it as for "
-        "any judge; the promise is about its verdict, which is not always that of the judge at "
-        "which a row ends",
+        f"the cascade ({names}) counts as one judge: its verdict and doubt are a fixed function of "
+        "the row, learned from labels that do not calibrate, so every guarantee holds as for any "
+        "judge; the promise is about the cascade's verdict, which can differ from that of the "
+        "judge at which a row ends",
         "if a judge fails, the row continues with the next one, in calibration exactly as in use; "
-        "if the last one fails there is no verdict",
+        "if the last one fails, there is no verdict",
     )

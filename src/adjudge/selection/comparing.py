@@ -1,4 +1,4 @@
-"""Does learning pay? Every doubt over the same random splits, with a learning share in each."""
+"""Is learning worth its labels? Every doubt on the same random splits, with a learning share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from adjudge.selection.splits import SplitRisk, random_halves
 from adjudge.uncertainty import INFINITE_DOUBT
 from adjudge.uncertainty.learned import Evidence, doubt_of, learn
 
-#: A learned doubt is fitted anew in each split; the mean over more of them moves little.
+#: A learned doubt is fitted again in each split; with more splits the mean changes little.
 MOST_SPLITS = 200
 
 
@@ -49,17 +49,17 @@ class _Doubt:
 
 @dataclass(frozen=True)
 class _Learner:
-    """What is learned from in every split: the pairs' evidence, and what people said."""
+    """What is learned from in every split: the pairs' evidence and their human labels."""
 
     name: str
     evidence: Evidence
     label: FloatArray  # 1 for A or pass, -1 for B or fail, 0 for a tie
-    tied: BoolArray  # by the judge: stays a tie, whatever is learned
+    tied: BoolArray  # by the judge: remains a tie, whatever is learned
     units: IntArray
     share: float
 
     def doubts(self, halves: Halves, rng: np.random.Generator) -> tuple[FloatArray, BoolArray]:
-        """Margins of all pairs in each split, and which of them were learned from."""
+        """Margins of all pairs in each split, and which pairs were used for learning."""
         inside = halves.calibrates if halves.tested is None else ~halves.tested
         part = _random_units(inside, self.units, self.share, rng)
         prefers_a = (self.label > 0).astype(np.int64)
@@ -82,10 +82,10 @@ def compare_doubts(
     splits: int,
     seed: int,
 ) -> list[Comparison]:
-    """Coverage and error share of each judge alone, of the jury, and of what is learned.
+    """Coverage and error share of each judge alone, of the jury, and of the learned doubt.
 
-    Every split gives half of the labels to calibration; what is learned takes `learning_share` of
-    that half for itself and calibrates on the rest. All doubts see the same splits.
+    Every split gives half of the labels to calibration. A learned doubt uses `learning_share` of
+    that half for learning and calibrates on the rest. All doubts use the same splits.
     """
     plain, rows, evidence = _candidates(labelled.frame, jury, labelled.about)
     column = labelled.cluster
@@ -114,7 +114,7 @@ def compare_doubts(
     grid = [(one, level) for one in all_guarantees() for level in levels]
     tables = [SplitTable.build(one.scores, one.errors, one.has_verdict, None) for one in plain]
     outcomes: dict[str, list[list[SplitOutcome]]] = {one.name: [] for one in plain}
-    rng = np.random.default_rng([seed, 1])  # apart from the splits, which are those of `evaluate`
+    rng = np.random.default_rng([seed, 1])  # separate from the splits, which `evaluate` shares
     for halves in random_halves(rows.height, splits, seed, clusters=clusters):
         for one, table in zip(plain, tables, strict=True):
             counts = SplitCounts.build(table, halves)
@@ -133,7 +133,7 @@ def compare_doubts(
 def _candidates(
     frame: pl.DataFrame, jury: str | None, about: About
 ) -> tuple[list[_Doubt], pl.DataFrame, Evidence]:
-    """The doubts that need no labels, the rows that they are of, and what is known of these."""
+    """The doubts that need no labels, their rows, and notes about these rows."""
     if jury is None:
         evidence = judge_evidence(frame)
         return [_Doubt.of(evidence.judges[0], frame)], frame, evidence
@@ -172,7 +172,7 @@ def _learned_outcomes(
 def _random_units(
     inside: BoolArray, units: IntArray, share: float, rng: np.random.Generator
 ) -> BoolArray:
-    """Marks a random share of the units that are inside, split by split."""
+    """Marks a random share of the units that are inside, in each split."""
     keys = rng.random((len(inside), int(units.max()) + 1))
     there = np.zeros(keys.shape, dtype=np.bool_)
     split, row = np.nonzero(inside)

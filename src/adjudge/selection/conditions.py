@@ -1,4 +1,4 @@
-"""Under which conditions a policy's promise holds, and what its reader should know besides."""
+"""The conditions under which a policy's promise holds, and notes for its reader."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def assumptions(
     if weights is not None:
         lines = [
             "new rows differ from the labelled ones only in how often each kind occurs, and "
-            f"column {weights} is the right ratio of the two, not learned from these labels"
+            f"column {weights} is the correct ratio of the two, not learned from these labels"
         ]
     if about == "choices":
         lines.append(
-            "prompts are what must be alike, in the number and kind of their responses too; a "
-            "policy about pairs promises nothing about choices, nor this one about pairs"
+            "prompts must be exchangeable, including the number and kind of their responses; a "
+            "policy about pairs promises nothing about choices, and this one nothing about pairs"
         )
     if about != "grades":
         lines.append(
@@ -50,7 +50,7 @@ def assumptions(
     if cluster is not None:
         lines.append(
             f"rows with the same {cluster} are alike: one random row of each calibrates, and the "
-            "promise is about one row of a new one, each counting the same"
+            f"promise is about one row of each new {cluster}, all with equal weight"
         )
     if by is not None and pooled:
         lines.append(f"the promise is about all groups of {by} together, not within each")
@@ -66,7 +66,7 @@ def assumptions(
     if cuts:
         lines.append(
             f"labelled and new pairs here are those among {names_of(cuts)}, and that share was "
-            "not chosen by these labels; every row beyond it is left to people"
+            "not chosen with these labels; every row above it is left to people"
         )
     return tuple(lines)
 
@@ -83,37 +83,40 @@ def cautions(
     cascade: bool = False,
     about: About = "pairs",
 ) -> tuple[str, ...]:
-    """What a reader of the policy should know besides the promise, one sentence each."""
+    """What a reader of the policy should know in addition to the promise, one sentence each."""
     lines = []
     rules = {(entry.judge, entry.protocol) for entry in entries}
     if len(rules) > 1:
         lines.append(
-            f"{len(rules)} judges or protocols in the file: each has its own rule; which of them "
-            "to use may not be chosen by these labels (pick with --judge, combine with --jury)"
+            f"{len(rules)} judges or protocols in the file: each has its own rule; do not use "
+            "these labels to choose among them (select with --judge, combine with --jury)"
         )
     if jury:
         lines.append(
-            "the coverage of each judge alone is for comparison: taking the best of them by these "
-            "labels would be a choice that other labels would have to calibrate"
+            "the coverage of each judge alone is for comparison: if you choose the best judge with "
+            "these labels, you need other labels to calibrate"
         )
     if guarantee.uses_delta and len(entries) > 1:
         share = float(guarantee.levels_per_rule(levels, len(entries)).delta)
         lines.append(
-            f"{guarantee.name} spends {share:.3g} of delta {float(levels.delta):g} on each of "
-            f"{len(entries)} rules: all hold at once"
+            f"{guarantee.name} uses {share:.3g} of delta {float(levels.delta):g} for each of "
+            f"{len(entries)} rules: all hold together"
         )
     ties = sum(int((entry.labels.scores == INFINITE_DOUBT).sum()) for entry in entries)
     if ties:
         what = "are ties of the judge"
         if cascade:
-            what = "end at a last judge that failed or called a tie"
-        lines.append(f"{ties} labelled rows {what}: errors, never accepted")
+            what = "end at a last judge that failed or returned a tie"
+        lines.append(f"{ties} labelled rows {what}: they count as errors and are never accepted")
     mute = sum(int((~entry.has_verdict).sum()) for entry in entries) - ties
     if about == "choices":
         lines += describe_choices(frame)
     elif mute:
-        why = "margin 0" if learned or cascade else "at one half"
-        lines.append(f"{mute} labelled rows have no verdict ({why}): errors, never accepted")
+        why = "margin 0" if learned or cascade else "p = 0.5"
+        lines.append(
+            f"{mute} labelled rows have no verdict ({why}): they count as errors and are never "
+            "accepted"
+        )
     if any(len(entry.fingerprints) > 1 for entry in entries):
         lines.append("one judge has rows with several fingerprints: select cannot check them")
     if not jury and not cascade and not any(entry.fingerprints for entry in entries):
@@ -122,12 +125,12 @@ def cautions(
         keys = ["judge", "protocol", "prompt_id"]
         known = frame.filter(pl.col("prompt_id").is_not_null())
         if known.select(keys).is_duplicated().any():
-            lines.append("prompt_id repeats and is not used as a cluster: the promise may not hold")
+            lines.append("prompt_id repeats but is not used as a cluster: the promise can fail")
     if "sampled_by" in frame.columns:
         planned = int((frame.get_column("sampled_by") == "plan").sum())
         if planned:
             lines.append(
-                f"{planned} labels were drawn by a plan: where it drew by the judge's verdict, the "
+                f"{planned} labels were drawn by a plan: if it drew by the judge's verdict, the "
                 "labelled rows are not like the new ones and the promise does not hold"
             )
     return tuple(lines)

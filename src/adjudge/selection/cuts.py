@@ -1,4 +1,4 @@
-"""What a cut does to a policy: rules that never accept everything, and a promise that names it."""
+"""The effect of a cut on a policy: no rule accepts everything, and the promise names the cut."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from adjudge.selection.groups import Entry
 
 
 def own_cuts(part: Entry | PolicyGroup, cuts: Sequence[Cut]) -> list[Cut]:
-    """The cuts of the score that this rule accepts by: the uncertainty of its own judge.
+    """The cuts of the score that this rule uses: the uncertainty of its own judge.
 
-    A jury's rule has none: it has a score of its own.
+    A jury's rule has no cut, because it has its own score.
     """
     return [
         cut for cut in cuts if cut.judge == part.judge and cut.protocol in (None, part.protocol)
@@ -23,11 +23,11 @@ def own_cuts(part: Entry | PolicyGroup, cuts: Sequence[Cut]) -> list[Cut]:
 def limit_rule(
     rule: Rule, scores: FloatArray, part: Entry | PolicyGroup, cuts: Sequence[Cut]
 ) -> Rule:
-    """The rule made of these scores; never one that accepts everything where there is a cut.
+    """The rule for these scores; if there is a cut, it never accepts everything.
 
-    Where everything passes it accepts up to the cut: no label tells thresholds between the last
-    labelled score and the cut apart. By another score than the one that was cut (a jury's) it
-    accepts up to the largest labelled score.
+    If everything passes, the rule accepts up to the cut, because no label distinguishes thresholds
+    between the last labelled score and the cut. If the rule uses another score than the one that
+    was cut (a jury's), it accepts up to the largest labelled score.
     """
     if not cuts or rule.accepts != "all":
         return rule
@@ -36,7 +36,7 @@ def limit_rule(
 
 
 def names_of(cuts: Sequence[Cut]) -> str:
-    """The pairs below every cut, in words."""
+    """The names of the pairs below every cut."""
     return " and ".join(cut.name for cut in cuts)
 
 
@@ -46,7 +46,7 @@ def promise_below(promise: str, cuts: Sequence[Cut]) -> str:
 
 
 def beyond_cuts(group: PolicyGroup, cuts: Sequence[Cut]) -> Contradiction | None:
-    """What in a group reaches beyond a cut of its own score; None where nothing does."""
+    """The field of a group that is above a cut of its own score; None if all are below."""
     if cuts and group.accepts == "all":
         return Contradiction(field="accepts", stated="'all'", expected="'below', up to the cut")
     for cut in own_cuts(group, cuts):

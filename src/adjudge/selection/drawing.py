@@ -1,4 +1,4 @@
-"""Which rows to label: at random among all, or at random among a judge's surest."""
+"""Which rows to label: a random sample of all rows, or of the rows where a judge is surest."""
 
 from __future__ import annotations
 
@@ -38,17 +38,18 @@ def plan_labels(
     labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> LabelPlan:
-    """Draw `n` unlabelled pairs: of all, or (`surest`) of that share of a judge's verdicts.
+    """Sample `n` unlabelled pairs: from all, or (`surest`) from that share of a judge's verdicts.
 
     With `surest`, the cut is the smallest observed uncertainty with at least that share of the
-    measured rows at or below it, labelled or not, tied rows together; the draw is uniform below
-    it. A threshold below the cut then has the same law as among rows drawn at random from there, so
-    that every guarantee holds unweighted, for rows below the cut. The policy accepts nothing
-    beyond. Choose the share before looking at these labels.
+    usable rows at or below it. All rows count, labelled or not, and tied rows stay together. Pairs
+    are sampled uniformly below the cut. A threshold below the cut then has the same distribution
+    as among rows sampled at random from there, so every guarantee holds without weights for rows
+    below the cut. The policy accepts nothing above it. Choose the share before you look at these
+    labels.
 
-    Of a cluster one row is drawn. Rows are drawn by id: their order in the file does not matter.
-    A pair with a label that was drawn by its score can be drawn again: then a fair draw met it too.
-    `columns` and `labels_as` as in `calibrate`.
+    One row is sampled per cluster. Rows are sampled by id, so their order in the file does not
+    matter. A pair whose label was sampled by its score can be sampled again, because a random
+    sample would include it too. `columns` and `labels_as` as in `calibrate`.
 
     >>> rows = {"id": range(10), "p_a": [0.99 - 0.04 * i for i in range(10)]}
     >>> plan = plan_labels(rows, surest=0.5, n=2)
@@ -79,7 +80,7 @@ def plan_labels(
         raise ArgumentError(
             "surest",
             surest,
-            "all rows are tied at the cut: give a smaller share, or draw at random",
+            "all rows are tied at the cut: give a smaller share, or sample at random",
         )
     drawn = _draw(rows.frame, n, column, seed, again=("doubt", "audit"), among=below)
     return _plan(
@@ -101,7 +102,7 @@ def ids_to_label(
     cluster: str | None = "auto",
     seed: int = 0,
 ) -> pl.DataFrame:
-    """`n` ids drawn at random from the rows without a label, one per cluster: id, sampled_by.
+    """`n` random ids of rows without a label, one per cluster: id, sampled_by.
 
     >>> frame = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2], "label": ["A", None]})
     >>> ids_to_label(frame, 1).rows()
@@ -111,7 +112,7 @@ def ids_to_label(
 
 
 def cut_at(scores: ArrayLike, share: float | Fraction) -> float:
-    """The smallest score with at least this share of all at or below it.
+    """The smallest score with at least this share of all scores at or below it.
 
     >>> cut_at([0.4, 0.1, 0.2, 0.3, 0.2], 0.5)
     0.2
@@ -130,11 +131,11 @@ def _with_ways(frame: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _cut(rows: pl.DataFrame, share: Fraction) -> Cut:
-    """The cut of one judge's scores that has this share of the rows at or below it."""
+    """The cut of one judge's scores with this share of the rows at or below it."""
     known = identities(rows)
     judges = sorted({str(one) for one in known})
     if len(judges) != 1:
-        remedy = f"choose one of {', '.join(judges)}" if judges else "no row is measured"
+        remedy = f"choose one of {', '.join(judges)}" if judges else "no row has a usable score"
         raise ArgumentError("judge", None, remedy)
     scores = rows.get_column("uncertainty").to_numpy()
     at = cut_at(scores, share)
@@ -157,11 +158,11 @@ def _draw(
     again: tuple[str, ...],
     among: pl.DataFrame | None = None,
 ) -> list[str]:
-    """`n` ids in random order of the rows without a label, one per cluster.
+    """`n` ids of rows without a label in random order, one per cluster.
 
-    A label that was sampled in one of the ways of `again` leaves its row to be drawn. A cluster
-    is met by one row of it, chosen before anybody looks whether it is `among` the rows wanted:
-    otherwise clusters with more such rows would count for more than in a draw from all rows.
+    A row can be sampled again if its label was sampled in one of the ways in `again`. One row
+    represents a cluster. It is chosen before checking whether it is `among` the wanted rows;
+    otherwise clusters with more such rows would get more weight than in a sample of all rows.
     """
     done = frame.filter(pl.col("label").is_not_null())
     if "sampled_by" in frame.columns:
@@ -176,7 +177,7 @@ def _draw(
     if left.height < n:
         where = "" if among is None else " below the cut"
         raise ArgumentError(
-            "n", n, f"only {left.height} unlabelled rows{where} are left to draw from"
+            "n", n, f"only {left.height} unlabelled rows{where} are left to sample from"
         )
     pick = np.random.default_rng(seed).permutation(left.height)[:n]
     return [left["id"][row] for row in pick.tolist()]
@@ -197,8 +198,8 @@ def _plan(
         labelled = given.frame.filter(pl.col("label").is_not_null())
         lower = [old for old in cuts_of(labelled, given.name) if old.at < cut.at]
         warnings += [
-            f"earlier labels were drawn among {old.name}: together with these they calibrate "
-            "below that cut only"
+            f"earlier labels were sampled among {old.name}: together with these they calibrate "
+            "only below that cut"
             for old in lower
         ]
     return LabelPlan(

@@ -1,4 +1,4 @@
-"""Evaluate: how good the doubt is, and what every method makes of it over random splits."""
+"""Evaluate: the quality of the doubt, and the results of every method over random splits."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ from adjudge.selection.splits import ALPHAS, SplitRisk, choose_methods, split_ri
 
 _CURVE_POINTS = 200
 CAVEATS = (
-    "measured on the labelled rows alone: what was not labelled at random may do better or worse",
-    "both halves of a split come from the same labels, so results scatter less here than over "
-    "fresh calibration sets",
-    "choosing a judge, signal or method by this table spends these labels: calibrate on others",
+    "measured on the labelled rows alone: rows that were not labelled at random can do better or "
+    "worse",
+    "both halves of a split come from the same labels, so results vary less here than over new "
+    "calibration sets",
+    "if you choose a judge, signal or method with this table, calibrate on other labels",
 )
 
 
@@ -64,19 +65,19 @@ def evaluate(
 ) -> Evaluation:
     """The tables of the SCOPE paper for your own judgments.
 
-    For every judge, protocol and signal: accuracy, ECE (10 bins of equal width), AUROC and AUPRC
-    of the confidence (max(p_a, 1 - p_a), or what the judge stated), with right verdicts as
-    positives, over the rows where the signal gives a verdict; then coverage and error share of each
-    method over `splits` random 50/50 splits by item, the same splits for all signals of a judge.
-    `methods` are the baselines vanilla, heuristic and naive and every guarantee, unless named. As
-    in the paper, baselines belong on the signal single_order and guarantees on preference_entropy;
-    the table has every combination.
+    For every judge, protocol and signal it reports accuracy, ECE (10 bins of equal width), AUROC
+    and AUPRC of the confidence (max(p_a, 1 - p_a), or the stated one), with right verdicts as
+    positives, over the rows where the signal gives a verdict. Then it reports coverage and error
+    share of each method over `splits` random 50/50 splits by item. All signals of a judge use the
+    same splits. `methods` are the baselines vanilla, heuristic and naive and every guarantee,
+    unless named. In the paper, baselines use the signal single_order and guarantees use
+    preference_entropy; the table has every combination.
 
-    `jury` ("mean", "learned") and `doubt` ("learned") also show, over up to 200 of the splits, what
-    they would accept after learning in each split anew (`comparisons`), next to each judge's own
-    doubt. `choose_on` is a table of ids: only these rows are evaluated, so that what is chosen here
-    can be calibrated on all others (`leave_out` of `calibrate`). `columns`, `labels_as`, `best` and
-    `model_labels` as there.
+    `jury` ("mean", "learned") and `doubt` ("learned") also report, over up to 200 of the splits,
+    what they would accept after learning again in each split (`comparisons`), next to each judge's
+    own doubt. `choose_on` is a table of ids: only these rows are evaluated, so that you can
+    calibrate what you choose here on all other rows (`leave_out` of `calibrate`). `columns`,
+    `labels_as`, `best` and `model_labels` as in `calibrate`.
 
     >>> from adjudge.simulate.selective import two_order_judge
     >>> evaluation = evaluate(two_order_judge(300, seed=1), splits=50, alphas=[0.2])
@@ -175,15 +176,15 @@ def _advice(table: LabelledRows, *, learned: bool, chosen: bool) -> list[str]:
     lines = advise_learning(cluster_codes(keys)[1]) if learned else []
     if learned:
         lines.append(
-            "the learned doubt chooses its penalty inside its own share of the labels: that choice "
-            "costs no promise"
+            "the learned doubt chooses its penalty within its own share of the labels: that choice "
+            "does not weaken the promise"
         )
     lines.append(
-        "what is chosen here was chosen on these rows: calibrate with --leave-out and the same ids"
+        "this choice uses these rows: calibrate with --leave-out and the same ids"
         if chosen
-        else "choosing one of these and then calibrating on the same labels breaks the promise: "
-        "choose on a random part (--choose-on IDS, then calibrate --leave-out IDS), or calibrate "
-        "two of them under pac at delta / 2 each"
+        else "if you choose one of these and calibrate on the same labels, the promise does not "
+        "hold: choose on a random part (--choose-on IDS, then calibrate --leave-out IDS), or "
+        "calibrate two of them under pac at delta / 2 each"
     )
     return lines
 
@@ -191,8 +192,8 @@ def _advice(table: LabelledRows, *, learned: bool, chosen: bool) -> list[str]:
 def measure_quality(signal: Signal) -> SignalQuality:
     """Accuracy, ECE, AUROC and AUPRC over the rows with a verdict.
 
-    A vote that disagrees is no error: counted as one at confidence one half, it would make any
-    confidence seem to separate right from wrong.
+    A vote that disagrees does not count as an error. Counted as one at confidence 0.5, it would
+    make any confidence seem to separate right from wrong.
     """
     said = signal.has_verdict
     correct, sure = 1 - signal.errors[said], signal.confidence[said]
@@ -226,7 +227,7 @@ def _curve(signal: Signal) -> Curve:
 
 
 def risk_coverage(scores: FloatArray, errors: IntArray, *, n: int) -> tuple[FloatArray, FloatArray]:
-    """Share accepted of `n` rows and share wrong among them at each score, thinned for a picture.
+    """Share accepted of `n` rows and error share at each score, thinned for a figure.
 
     `scores` and `errors` are those of the rows that can be accepted.
     """

@@ -1,4 +1,4 @@
-"""Groups: which rows are promised something together, and which groups are too small."""
+"""Groups: which rows share a promise, and which groups are too small."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Entry:
         return len(self.labels)
 
     def in_order(self, seed: int) -> Labels:
-        """The labels by score; ties in a random order that does not see the errors."""
+        """The labels sorted by score; ties in a random order that ignores the errors."""
         return self.labels.take(order_by_lot(self.labels.scores, seed))
 
 
@@ -48,7 +48,7 @@ def make_entries(
     weights: str | None,
     seed: int,
 ) -> list[Entry]:
-    """Labelled rows split by judge, protocol and group; of repeated prompts one row each."""
+    """Labelled rows split by judge, protocol and group; one row per repeated prompt."""
     keys = ["judge", "protocol"] + ([] if by is None else [by])
     entries = []
     needed = {*keys, "judge_fingerprint", "uncertainty", "verdict", ERROR, cluster, weights}
@@ -76,7 +76,7 @@ def make_entries(
 
 
 def pool_small(entries: Sequence[Entry], least: int, *, small_groups: str) -> list[Entry]:
-    """The entries, with groups below `least` labels pooled per judge where asked."""
+    """The entries; if requested, groups with fewer than `least` labels are pooled per judge."""
     one_of(small_groups, SMALL_GROUPS, "small_groups")
     if small_groups == "refuse":
         return list(entries)
@@ -86,7 +86,7 @@ def pool_small(entries: Sequence[Entry], least: int, *, small_groups: str) -> li
 
 
 def by_judge(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """The entries of each judge and protocol, which always have rules of their own."""
+    """The entries of each judge and protocol, which always have separate rules."""
     keys = dict.fromkeys((entry.judge, entry.protocol) for entry in entries)
     return [[entry for entry in entries if (entry.judge, entry.protocol) == key] for key in keys]
 

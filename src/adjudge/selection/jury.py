@@ -1,4 +1,4 @@
-"""Juries: one probability from several judges of the same pairs, and rows of their own."""
+"""Juries: one probability per pair from several judges, with its own rows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from adjudge.uncertainty import preference_entropy
 from adjudge.uncertainty.learned import MOST_ODDS, TAIL, Evidence, log_odds, sum_in_order
 
 JURIES = ("mean", "learned")
-#: The name in the judge column of a jury's rows.
+#: The value in the judge column of a jury's rows.
 JURY = "jury"
-#: The column of the names of a jury's members.
+#: The column with the names of a jury's members.
 MEMBER = "__member"
-INCOMPLETE = "not measured by every judge of the jury"
+INCOMPLETE = "not scored by every judge of the jury"
 _GAP = "__gap"
 #: Columns about one judge's row; all others are about the pair.
 OF_JUDGES = frozenset({
@@ -36,14 +36,14 @@ OF_JUDGES = frozenset({
 class Jury:
     """Several judges as one. `predict` needs the judges' p in the order of the weights.
 
-        p = sigma(sum_j w_j x_j),    x_j = log(p_j / (1 - p_j)), cut at +-most_odds
+        p = sigma(sum_j w_j x_j),    x_j = log(p_j / (1 - p_j)), clipped at +-most_odds
 
-    with equal weights that sum to 1 and a slope of `tail` beyond the cut; policies of earlier
-    versions have learned weights (`logistic`), a wider cut and no tail. There is no intercept, so
-    that swapping A and B turns p into 1 - p. Odds and not probabilities are added up, because
-    judges are over-confident: where p is 0.99 for most pairs, a mean of p counts votes and no
-    longer tells the surer pairs apart. They are cut, because one judge that says 0.9999 would
-    outvote all others.
+    with equal weights that sum to 1 and a slope of `tail` outside the clipping range. Policies of
+    earlier versions have learned weights (`logistic`), a wider range and no tail. There is no
+    intercept, so that swapping A and B turns p into 1 - p. Log odds are averaged, not
+    probabilities, because judges are overconfident: if p is 0.99 for most pairs, a mean of p only
+    counts votes and no longer separates the surer pairs. The odds are clipped because one judge
+    with p = 0.9999 would outvote all others.
     """
 
     method: str
@@ -52,7 +52,7 @@ class Jury:
     tail: float = TAIL
 
     def predict(self, p: ArrayLike) -> FloatArray:
-        """The jury's p about response_a; one row per pair, one column per judge."""
+        """The jury's p for response_a; one row per pair, one column per judge."""
         table = _table(p)
         if table.shape[1] != len(self.weights):
             raise ArgumentError(
@@ -62,7 +62,7 @@ class Jury:
 
 
 def mean_jury(judges: int, *, method: str = "mean") -> Jury:
-    """Every judge weighs the same; nothing is learned.
+    """Every judge has the same weight; nothing is learned.
 
     >>> mean_jury(2).predict([[0.9, 0.5]]).round(3)
     array([0.75])
@@ -72,7 +72,7 @@ def mean_jury(judges: int, *, method: str = "mean") -> Jury:
 
 @dataclass(frozen=True)
 class JuryRows:
-    """A jury's rows, one per pair that every member measured, and what each member said of it.
+    """A jury's rows, one per pair that every member scored, and the evidence of each member.
 
     `rows` and `evidence` have the same order; `alone` has each member's own rows.
     """
@@ -89,22 +89,22 @@ class JuryRows:
 def form_jury(frame: pl.DataFrame, method: str, *, about: About = "pairs") -> JuryRows:
     """A jury of every judge in the labelled frame; errors are the jury's own.
 
-    The rows of a `learned` jury are those of the mean: what is learned comes on top (see
-    `learning`), so that the verdict without labels is kept.
+    A `learned` jury has the rows of the mean jury. What is learned is added in `learning`, so the
+    verdict without labels is kept.
     """
     if method == "logistic":
-        raise ArgumentError("jury", method, "it is called learned now: use --jury learned")
+        raise ArgumentError("jury", method, "the new name is learned: use --jury learned")
     one_of(method, JURIES, "jury")
     frame = name_members(frame)
     judges = tuple(frame.get_column(MEMBER).unique().sort().to_list())
     if len(judges) < 2:
-        raise ArgumentError("jury", method, f"needs two judges or more; there is {judges[0]} alone")
+        raise ArgumentError("jury", method, f"needs two judges or more; there is only {judges[0]}")
     made = _assemble(frame, mean_jury(len(judges), method=method), judges, about)
     return replace(made, rows=doubt_ties(made.rows).with_columns(IS_ERROR.alias(ERROR)))
 
 
 def jury_judgments(frame: pl.DataFrame, report: JuryReport, about: About = "pairs") -> JuryRows:
-    """New rows of the members turned into rows of a jury that was calibrated before."""
+    """Turn new rows of the members into rows of a calibrated jury."""
     frame = name_members(frame)
     there = set(frame.get_column(MEMBER).unique().to_list())
     missing = [name for name in report.judges if name not in there]
@@ -118,14 +118,14 @@ def jury_judgments(frame: pl.DataFrame, report: JuryReport, about: About = "pair
 
 
 def name_members(frame: pl.DataFrame) -> pl.DataFrame:
-    """`MEMBER`: the judge's name, with its protocol where the file has several protocols."""
+    """`MEMBER`: the judge's name, with its protocol if the file has several protocols."""
     several = frame.get_column("protocol").n_unique() > 1
     name = pl.format("{} ({})", "judge", "protocol") if several else pl.col("judge")
     return frame.with_columns(name.alias(MEMBER))
 
 
 def _assemble(frame: pl.DataFrame, jury: Jury, judges: tuple[str, ...], about: About) -> JuryRows:
-    """The jury's p_tie, where a judge has one, is the mean of theirs, 0 for one without ties."""
+    """The jury's p_tie: the mean over its judges, with 0 for a judge without ties."""
     table, incomplete = _side_by_side(frame, list(judges))
     members = table.select(judges).to_numpy()
     p = jury.predict(members)
@@ -158,20 +158,20 @@ def _assemble(frame: pl.DataFrame, jury: Jury, judges: tuple[str, ...], about: A
 
 
 def order_gap(frame: pl.DataFrame) -> FloatArray | None:
-    """How far the log odds of the two orders are apart; None unless every row has both."""
+    """The distance between the log odds of the two orders; None unless every row has both."""
     if frame.get_column("p_fwd").null_count() or frame.get_column("p_rev").null_count():
         return None
     return gap_between(frame.get_column("p_fwd").to_numpy(), frame.get_column("p_rev").to_numpy())
 
 
 def gap_between(forward: FloatArray, reverse: FloatArray) -> FloatArray:
-    """How far the log odds of p in the two orders are apart; NaN where one of them is missing."""
+    """The distance between the log odds of p in the two orders; NaN if one is missing."""
     return np.asarray(np.abs(log_odds(forward) - log_odds(reverse)))
 
 
 def _side_by_side(frame: pl.DataFrame, judges: list[str]) -> tuple[pl.DataFrame, int]:
-    """One row per pair with a column of p_a per judge and the pair's other columns; how many
-    pairs some judge did not measure."""
+    """One row per pair with a column of p_a per judge and the pair's other columns; and the number
+    of pairs that some judge did not score."""
     shared = [column for column in frame.columns if column not in OF_JUDGES]
     ties = [pl.col("p_tie").fill_null(0.0).mean()] if "p_tie" in frame.columns else []
     pairs = frame.group_by("id", maintain_order=True).agg(
@@ -180,18 +180,18 @@ def _side_by_side(frame: pl.DataFrame, judges: list[str]) -> tuple[pl.DataFrame,
     wide = frame.pivot(on=MEMBER, index="id", values="p_a").select("id", *judges)
     clash = set(judges) & set(pairs.columns)
     if clash:
-        raise ArgumentError("jury", sorted(clash)[0], "a judge is named like a column: rename it")
+        raise ArgumentError("jury", sorted(clash)[0], "a judge has the name of a column: rename it")
     table = pairs.join(wide, on="id", how="left", maintain_order="left")
     complete = table.drop_nulls(judges)
     if complete.height == 0:
-        raise ArgumentError("jury", ", ".join(judges), "no pair was measured by all of them")
+        raise ArgumentError("jury", ", ".join(judges), "no pair was scored by all of them")
     return complete.sort("id"), table.height - complete.height
 
 
 def _table(p: ArrayLike) -> FloatArray:
     table = np.asarray(p, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] == 0:
-        raise ArgumentError("p", table.shape, "give a table: rows are pairs, columns judges")
+        raise ArgumentError("p", table.shape, "give a table: rows are pairs, columns are judges")
     probabilities(table.ravel(), "p", allow_empty=True)
     return table
 

@@ -1,7 +1,7 @@
-"""Learned doubt over frames: a share of the labels is learned from, the rest calibrates.
+"""Learned doubt over frames: one share of the labels is for learning, the rest calibrates.
 
-What is learned is a fixed function of a row by the time the rest is looked at, so that every
-guarantee holds for it as for any other score.
+Before the rest is used, the learned doubt is a fixed function of a row, so every guarantee holds
+for it as for any other score.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from adjudge.uncertainty.ridge import PENALTIES
 
 DOUBTS = ("learned",)
 LEARNED_FROM = "label used to learn the doubt"
-#: Fewer labels are not learned from.
+#: The fewest labels to learn from.
 FEWEST_LEARNING = 10
 
 
@@ -36,8 +36,8 @@ FEWEST_LEARNING = 10
 class LearnedRows:
     """What was learned, and the labelled rows that are left to calibrate.
 
-    In `rows` the verdict, its error and the uncertainty are the learned ones; `judged` has the same
-    rows as the judge left them.
+    In `rows`, the verdict, its error and the uncertainty are the learned ones. `judged` has the
+    same rows with the judge's own values.
     """
 
     doubt: LearnedDoubt
@@ -53,11 +53,11 @@ class LearnedRows:
 def refuse_learning(
     *, jury: str | None, doubt: str | None, category: str | None, cascade: bool = False
 ) -> None:
-    """Refuse options that do not go together."""
+    """Refuse options that cannot be combined."""
     if doubt is not None:
         one_of(doubt, DOUBTS, "doubt")
         if jury is not None:
-            raise ArgumentError("doubt", doubt, "leave it out: --jury learned learns it too")
+            raise ArgumentError("doubt", doubt, "leave it out: --jury learned includes it")
     if category is not None and not cascade and "learned" not in (jury, doubt):
         raise ArgumentError(
             "category", category, "needs --doubt learned, --jury learned or --cascade"
@@ -65,11 +65,11 @@ def refuse_learning(
 
 
 def judge_evidence(frame: pl.DataFrame) -> Evidence:
-    """What one judge said; several judges of a pair need a jury."""
+    """The evidence of one judge; several judges of a pair need a jury."""
     names = frame.select("judge", "protocol").unique()
     if names.height > 1:
         raise ArgumentError(
-            "doubt", "learned", f"{names.height} judges or protocols: pick one with --judge or "
+            "doubt", "learned", f"{names.height} judges or protocols: select one with --judge or "
             "--protocol, or use --jury learned"
         )  # fmt: skip
     p = frame.get_column("p_a").to_numpy().astype(np.float64)
@@ -92,7 +92,7 @@ def with_context(
 def check_context(
     frame: pl.DataFrame, *, lengths: Lengths | None, category: str | None, who: str
 ) -> None:
-    """Refuse rows without a column that something was learned from."""
+    """Refuse rows without a column that was used for learning."""
     needed = {} if lengths is None else dict.fromkeys((f"{lengths}_a", f"{lengths}_b"), "lengths")
     if category is not None:
         needed[category] = "category"
@@ -102,7 +102,7 @@ def check_context(
 
 
 def lengths_in(frame: pl.DataFrame) -> Lengths | None:
-    """Where lengths come from: length_a and length_b, else the texts; None where rows have none."""
+    """The source of lengths: length_a and length_b, else the texts; None if rows have neither."""
     kinds: tuple[Lengths, ...] = ("length", "response")
     for kind in kinds:
         here = [name for name in (f"{kind}_a", f"{kind}_b") if name in frame.columns]
@@ -110,17 +110,17 @@ def lengths_in(frame: pl.DataFrame) -> Lengths | None:
             return kind
         if here:
             [missing] = {f"{kind}_a", f"{kind}_b"} - set(here)
-            raise ArgumentError("doubt", "learned", f"{here[0]} is there: {missing} is missing")
+            raise ArgumentError("doubt", "learned", f"{here[0]} is there, but {missing} is missing")
     return None
 
 
 def advise_learning(rows: int) -> list[str]:
-    """That there are too few labels to learn from, where there are; clusters count as one row."""
+    """A warning if there are too few labels to learn from; a cluster counts as one row."""
     if rows >= WORTH_LEARNING:
         return []
     return [
-        f"{rows} labelled rows: below about {WORTH_LEARNING} learning costs more labels than it "
-        "brings; stay with the doubt that learns nothing"
+        f"{rows} labelled rows: below about {WORTH_LEARNING}, learning costs more labels than it "
+        "saves; use the doubt that is not learned"
     ]
 
 
@@ -134,9 +134,9 @@ def learn_doubt(
     seed: int,
     about: About = "pairs",
 ) -> LearnedRows:
-    """Learn from a random `share` of the labelled pairs (of the clusters, where there are any).
+    """Learn from a random `share` of the labelled pairs (or of the clusters, if there are any).
 
-    Which columns there are is decided by what the rows have. Human ties are not learned from.
+    The rows decide which columns are used. Human ties are not used for learning.
     """
     lengths = lengths_in(frame)
     evidence = with_context(evidence, frame, lengths=lengths, category=category)
@@ -172,7 +172,7 @@ def learn_doubt(
 def doubt_again(
     report: DoubtReport, frame: pl.DataFrame, evidence: Evidence, *, about: About = "pairs"
 ) -> pl.DataFrame:
-    """New rows with the verdict and the uncertainty of a doubt that was learned before."""
+    """New rows with the verdict and the uncertainty of a doubt that was learned earlier."""
     check_context(frame, lengths=report.lengths, category=report.category, who="the learned doubt")
     if ORDER_GAP in report.columns and evidence.order_gap is None:
         raise ArgumentError("judgments", "p_fwd, p_rev", "the learned doubt needs both orders")
@@ -183,7 +183,7 @@ def doubt_again(
 def doubt_one(
     report: DoubtReport, judgment: Judgment | Grade, subject: Subject, category: str | None
 ) -> tuple[str | None, float]:
-    """The learned verdict on one measured subject and its doubt, as `doubt_again` has them."""
+    """The learned verdict on one scored subject and its doubt, as in `doubt_again`."""
     row: dict[str, object] = {"protocol": judgment.protocol, "verdict": verdict_of(judgment)}
     if isinstance(judgment, Grade):
         row |= {"judge": judgment.judge_name, "p_a": judgment.p_pass, "p_fwd": None, "p_rev": None}
@@ -200,7 +200,7 @@ def doubt_one(
 
 
 def verdict_of(judgment: Judgment | Grade) -> str | None:
-    """The verdict in the words of selection: A, B or tie of a pair, pass or fail of a grade."""
+    """The verdict in the terms of selection: A, B or tie for a pair, pass or fail for a grade."""
     if isinstance(judgment, Judgment):
         return judgment.verdict
     return None if judgment.judge is None else PASS if judgment.judge else FAIL
@@ -220,7 +220,7 @@ def load_doubt(report: DoubtReport) -> LearnedDoubt:
 def with_learned(
     frame: pl.DataFrame, margins: FloatArray, doubts: FloatArray, *, about: About = "pairs"
 ) -> pl.DataFrame:
-    """The rows with the learned verdict and doubt in place of the judge's; its ties stay ties."""
+    """The rows with the learned verdict and doubt instead of the judge's; ties remain ties."""
     margin = pl.Series("margin", margins)
     tie = pl.when(pl.col("verdict") == "tie").then(pl.lit("tie"))
     first, second = WORDS[about]
@@ -231,7 +231,7 @@ def with_learned(
 def count_overturned(
     judged: pl.Series, learned: pl.Series, *, among: BoolArray | None = None
 ) -> int:
-    """Verdicts of the judge that what was learned turned into the other one."""
+    """How many verdicts of the judge the learned doubt reversed."""
     other = (judged != learned).fill_null(False).to_numpy()
     return int((other if among is None else other & among).sum())
 
@@ -239,7 +239,7 @@ def count_overturned(
 def report_doubt(
     learned: LearnedRows, *, category: str | None, coverage_without: float
 ) -> DoubtReport:
-    """What the policy keeps."""
+    """The entry in the policy."""
     doubt = learned.doubt
     return DoubtReport(
         columns=doubt.columns,

@@ -1,4 +1,4 @@
-"""Plan: how much coverage one more label buys, from the labels there are."""
+"""Plan: how much coverage more labels would give, estimated from your labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from adjudge.selection.split_counts import Levels
 
 _SMALLEST = 25
 _FEWEST_LABELS = 20
-#: How far beyond the labels there are the plan dares to look.
+#: How far the plan extrapolates, as a multiple of the number of labels.
 _BEYOND = 4
 
 
@@ -43,13 +43,13 @@ def plan_selection(
     labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> SelectionPlan:
-    """Expected coverage against the number of calibration labels, by subsampling your own.
+    """Expected coverage against the number of calibration labels, by subsampling your labels.
 
-    For n = 25, 50, 100, ... : draw n labelled rows, calibrate, and see what share of the other
-    rows is accepted, `repeats` times. Beyond half of the labels rows are drawn with replacement
-    and tested on all of them; those points are marked `extrapolated` and lean to the hopeful
-    side. `recommended` is the first n from which one more doubling buys less than `gain` coverage
-    in every later step. `columns`, `labels_as` and `model_labels` as in `calibrate`.
+    For n = 25, 50, 100, ... : sample n labelled rows, calibrate, and measure what share of the
+    other rows is accepted, `repeats` times. Above half of the labels, rows are sampled with
+    replacement and tested on all of them; those points are marked `extrapolated` and are
+    optimistic. `recommended` is the first n after which every further doubling adds less than
+    `gain` coverage. `columns`, `labels_as` and `model_labels` as in `calibrate`.
 
     >>> from adjudge.simulate.selective import two_order_judge
     >>> plan = plan_selection(two_order_judge(400, seed=1), alpha=0.2, repeats=20)
@@ -76,7 +76,7 @@ def plan_selection(
         names = sorted({f"{entry.judge} ({entry.protocol})" for entry in entries})
         raise ArgumentError("judge", None, "choose one of " + ", ".join(names))
     entry = entries[0]
-    repeated = {f"same {table.cluster} as a row kept": table.frame.height - len(entry)}
+    repeated = {f"same {table.cluster} as a row that is used": table.frame.height - len(entry)}
     if len(entry) < _FEWEST_LABELS:
         raise ArgumentError(
             "judgments", len(entry), f"label {_FEWEST_LABELS} rows or more to plan from"
@@ -98,9 +98,8 @@ def plan_selection(
         recommended=_recommended(points, least_gain),
         points=tuple(points),
         assumptions=(
-            "the labels there are were drawn at random from the rows to be judged",
-            "extrapolated points take these labels for the whole truth and lean to the hopeful "
-            "side",
+            "the existing labels were sampled at random from the rows to be judged",
+            "extrapolated points treat these labels as the entire population and are optimistic",
             *table.makers,
         ),
         dropped=merge_dropped(table.dropped, repeated),
@@ -143,9 +142,9 @@ def _point(
 
 
 def _recommended(points: list[PlanPoint], gain: float) -> int | None:
-    """The first n after which no further doubling shown buys `gain`; None if the last one does.
+    """The first n after which no further doubling adds `gain`; None if the last one does.
 
-    Where even the last point accepts next to nothing there is nothing to recommend.
+    If even the last point accepts almost nothing, there is no recommendation.
     """
     best = None
     for now, later in zip(points[-2::-1], points[:0:-1], strict=True):

@@ -1,4 +1,4 @@
-"""The policy file: read back, checked, and held against the judge of the new rows."""
+"""The policy file: read, check, and compare with the judge of the new rows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from adjudge.selection.verifying import NO_DIGEST, check_policy
 from adjudge.store import StorePlace
 
 SAME_ROWS = (
-    "these look like the rows that the policy was calibrated on, or include them: the error share "
-    "among them is not a promise about new rows"
+    "these are, or include, the rows that the policy was calibrated on: the error share among them "
+    "is not a promise about new rows"
 )
 _ABOUT: Mapping[About, str] = {
     "pairs": "verdicts on pairs",
@@ -32,9 +32,9 @@ _ABOUT: Mapping[About, str] = {
 
 
 def read_policy(path: str | Path) -> Policy:
-    """The policy in a file that `calibrate -o` wrote; what is wrong with another is said in a line.
+    """Read the policy in a file that `calibrate -o` wrote; the error names what is wrong.
 
-    One that was edited is refused: by its digest, and by the rule that its own scores give.
+    An edited policy is refused, by its digest and by the rule that its own scores give.
 
     >>> read_policy("missing.json")
     Traceback (most recent call last):
@@ -44,16 +44,16 @@ def read_policy(path: str | Path) -> Policy:
 
 
 def policy_remarks(policy: Policy) -> list[str]:
-    """What whoever uses the policy should know about its file."""
+    """What a user of the policy should know about its file."""
     return [NO_DIGEST] if policy.digest is None else []
 
 
 def are_calibration_rows(policy: Policy, scores: FloatArray, placed: IntArray) -> bool:
     """Whether every calibration score, as often as it occurs, is among the new rows' scores.
 
-    `placed` says to which of the policy's groups each new row belongs. Groups without a new row do
-    not count. Scores with few values say nothing, because all of them occur in any file: at least
-    half of the old and half of the new scores must be distinct.
+    `placed` has the policy's group of each new row. Groups without a new row do not count. Scores
+    with few distinct values are not evidence, because all of them occur in any file: at least half
+    of the old and half of the new scores must be distinct.
     """
     parts = [
         (np.asarray(group.scores), scores[placed == number])
@@ -83,7 +83,7 @@ def reason_to_abstain(
     group: PolicyGroup | None,
     beyond_cut: bool = False,
 ) -> str | None:
-    """Why a row is not accepted, in the words of select's rows and of the server."""
+    """Why a row is not accepted, as written in select's rows and by the server."""
     if accepted:
         return None
     if status not in MEASURED:
@@ -115,20 +115,20 @@ def matching_groups(
 
 
 def check_about(policy: Policy, about: About) -> None:
-    """PolicyMismatchError where the policy is about pairs and the rows about grades, or so."""
+    """PolicyMismatchError if the policy and the rows are of different kinds (pairs, grades)."""
     if policy.about != about:
         best = " with --best" if about == "choices" else ""
         raise PolicyMismatchError(
-            f"the policy is about {_ABOUT[policy.about]}, and here are {_ABOUT[about]}; calibrate "
+            f"the policy is about {_ABOUT[policy.about]}, but these are {_ABOUT[about]}; calibrate "
             f"on rows like these{best}",
             differs=("about",),
         )
 
 
 def check_judge(policy: Policy, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
-    """Remarks on rows that cannot be checked; PolicyMismatchError for another judge or prompt.
+    """Notes on rows that cannot be checked; PolicyMismatchError for another judge or prompt.
 
-    Which part of the fingerprint differs is named where the policy and the store know the parts.
+    The error names the part of the fingerprint that differs, if policy and store have the parts.
     """
     remarks: list[str | None] = []
     if policy.cascade is not None:

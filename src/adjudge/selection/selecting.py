@@ -1,4 +1,4 @@
-"""Select: a policy applied to new rows; every row comes back, with the reason if not accepted."""
+"""Select: apply a policy to new rows; every row is returned, with a reason if not accepted."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from adjudge.uncertainty import INFINITE_DOUBT
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
 _GRADE_COLUMNS = ["id", "judge_name", "judge", "verdict", "p_pass", "uncertainty", "accepted"]
 _CHOICE_COLUMNS = ["id", "judge", "choice", "mean_p", "uncertainty", "accepted"]
-#: What was learned, from the columns it has while a policy decides; a tie has no doubt to show.
+#: Names for the learned columns, which hold verdict and doubt while a policy decides.
 _LEARNED = {
     "learned_verdict": pl.col("verdict"),
     "learned_doubt": pl.when(pl.col("uncertainty") < INFINITE_DOUBT).then("uncertainty"),
@@ -63,15 +63,15 @@ _LEARNED = {
 
 @dataclass(frozen=True)
 class SelectionRun:
-    """The summary of a selection, and every row with what was decided on it.
+    """The summary of a selection, and the decision on every row.
 
-    `rows` has id, judge, verdict, p_a, uncertainty, accepted and, where it was not accepted,
-    `reason`; the columns of the input follow, one called accepted or reason as input_accepted or
-    input_reason. Of grades it has judge_name, judge (0 or 1) and p_pass instead; of choices one row
-    per prompt, with the `choice`, its `mean_p` and how many `responses` there were. Where the
-    policy learned its doubt, `accepted` is about `learned_verdict`, at `learned_doubt`; verdict,
-    p_a and uncertainty stay the judge's. Of a cascade there is one row per id: verdict, p_a and
-    uncertainty are those of the judge in `stage`, at which the row ended.
+    `rows` has id, judge, verdict, p_a, uncertainty, accepted and, if the row was not accepted,
+    `reason`. The columns of the input follow; input columns named accepted or reason become
+    input_accepted or input_reason. For grades it has judge_name, judge (0 or 1) and p_pass instead.
+    For choices it has one row per prompt, with the `choice`, its `mean_p` and the number of
+    `responses`. If the policy learned its doubt, `accepted` is about `learned_verdict`, at
+    `learned_doubt`; verdict, p_a and uncertainty remain the judge's. For a cascade there is one row
+    per id: verdict, p_a and uncertainty are those of the judge in `stage`, at which the row ended.
     """
 
     summary: Selection
@@ -101,19 +101,19 @@ def select(
     labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> SelectionRun:
-    """Accept or abstain on every row of `judgments`, as the policy says.
+    """Apply a policy to every row of `judgments`: accept or abstain.
 
-    Refuses rows of another judge or prompt than the policy's; `store` helps to say which part of
-    the fingerprint differs. `pairs` adds the texts, where the policy learned from their lengths.
-    Never accepted: rows without a measurement or a verdict, ties of the judge, rows of a group the
-    policy does not know, and rows beyond the policy's cuts. Rows whose answer_mass is below the
-    policy's `min_answer_mass` count as `off_answer`. A guarantee per batch (fdr) decides on the
-    rows given here as one batch. The new scores are compared with the calibration scores
-    (`drift`), one random row per cluster where the policy had clusters; without ties. Batch and
-    drift are of the rows below the cuts. The calibration rows themselves get a warning. With a
-    policy about choices the rows are folded into one
-    for each prompt, as in calibration; `best` refuses any other policy. `columns` and `labels_as`
-    as in `calibrate`.
+    Rows of another judge or prompt than the policy's are refused; with `store`, the error names the
+    part of the fingerprint that differs. `pairs` adds the texts, if the policy learned from their
+    lengths. These rows are never accepted: rows without a usable score or a verdict, ties of the
+    judge, rows of a group that is not in the policy, and rows above the policy's cuts. Rows whose
+    answer_mass is below the policy's `min_answer_mass` count as `off_answer`. A guarantee per batch
+    (fdr) treats the given rows as one batch. The new scores are compared with the calibration
+    scores (`drift`), without ties, with one random row per cluster if the policy had clusters. Only
+    rows below the cuts are in the batch and in the drift test. If the rows are the calibration
+    rows, a warning is given. With a policy about choices, the rows are combined into one per
+    prompt, as in calibration; `best` refuses any other policy. `columns` and `labels_as` as in
+    `calibrate`.
 
     >>> from adjudge.selection import calibrate
     >>> old = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,
@@ -168,7 +168,7 @@ def select(
     if are_calibration_rows(rules, _scores(usable), placed):
         warnings.append(SAME_ROWS)
     below = lie_below(usable, rules.cuts, scored=table.measured).to_numpy()
-    # Neither in a batch nor in the drift test: the labels say nothing of rows beyond the cut.
+    # Neither in a batch nor in the drift test: the labels have no information about rows above it.
     decidable = np.where(below, placed, -1)
     accepted = _accept(rules, usable, decidable)
     reasons = _reasons(rules, usable, placed, accepted, below)
@@ -223,7 +223,7 @@ def select(
 
 
 def _as_grades(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows in the columns of grades, which `estimate` and `label` read too."""
+    """The rows in the columns of grades, which `estimate` and `label` also read."""
     judge = pl.when(pl.col("verdict").is_not_null()).then((pl.col("verdict") == PASS).cast(pl.Int8))
     return (
         rows.drop("p_fwd", "p_rev", "label", strict=False)
@@ -233,14 +233,14 @@ def _as_grades(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _as_choices(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows in the columns of choices; `reason` has why there is none."""
+    """The rows in the columns of choices; `reason` explains a missing choice."""
     return rows.drop("p_a", "p_fwd", "p_rev", "label", "no_choice", strict=False).rename(
         {"verdict": "choice"}
     )
 
 
 def _with_incomplete(everything: pl.DataFrame, usable: pl.DataFrame) -> pl.DataFrame:
-    """The jury's rows, and one without a measurement for every pair that some judge lacks."""
+    """The jury's rows, and a row without a score for every pair that some judge lacks."""
     left_out = everything.unique("id", keep="first", maintain_order=True).join(
         usable, on="id", how="anti", maintain_order="left"
     )
@@ -256,7 +256,7 @@ def _with_incomplete(everything: pl.DataFrame, usable: pl.DataFrame) -> pl.DataF
 
 
 def _place(policy: Policy, rows: pl.DataFrame) -> IntArray:
-    """Which of the policy's groups each row belongs to; -1: none."""
+    """The policy's group of each row; -1: none."""
     where: dict[tuple[str, str | None, str | None], int] = {}
     for number, group in enumerate(policy.groups):
         for name in group.covers:
@@ -321,7 +321,7 @@ def _stage_counts(
 
 
 def _cost(rows: pl.DataFrame) -> float | None:
-    """What the rows cost together; None where one of them does not say."""
+    """The total cost of the rows; None if one of them has no cost."""
     if "cost" not in rows.columns or rows.height == 0 or rows["cost"].null_count():
         return None
     return float(rows["cost"].sum())
@@ -354,12 +354,12 @@ def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> D
     for number, group in enumerate(policy.groups):
         here = np.flatnonzero(placed == number)
         if policy.cluster is not None and policy.cluster in rows.columns and len(here):
-            # As in calibration the draw goes by id: the order of the file does not decide it.
+            # As in calibration, rows are sampled by id: their order in the file does not matter.
             here = here[rows[here].select(pl.arg_sort_by("judge", "protocol", "id"))["judge"]]
             names = rows.get_column(policy.cluster)[here.tolist()].to_list()
             here = here[one_row_per_cluster(names, seed=seed)]
         old, new = np.asarray(group.scores), scores[here]
-        # Infinite doubt is no measurement of how sure the judge is.
+        # An infinite doubt does not measure how sure the judge is.
         mute += int((new == INFINITE_DOUBT).sum())
         parts.append((group.name, old[old < INFINITE_DOUBT], new[new < INFINITE_DOUBT]))
     drift = drift_of(parts)
@@ -368,7 +368,7 @@ def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> D
         plural = None if policy.cascade is None else "rows without a verdict"
         drift = replace(drift, note=drift.note or f"without {count(mute, noun, plural)}")
     if policy.weights_column is not None and drift.flagged:
-        note = "a shift is what the weights are for: not counted as drift"
+        note = "the weights account for a shift: it does not count as drift"
         return replace(drift, flagged=False, note=note)
     return drift
 

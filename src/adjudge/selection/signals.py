@@ -1,4 +1,4 @@
-"""Every signal that a judge's rows carry: a probability, a doubt and a verdict for each row."""
+"""Every signal in a judge's rows: a probability, a doubt and a verdict for each row."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from adjudge.uncertainty import (
     swap_vote_preference,
 )
 
-#: A given uncertainty that is further from the entropy of p_a than rounding is its own signal.
+#: An uncertainty column that differs from the entropy of p_a by more than rounding is a signal.
 _ROUNDING = 1e-4
 
 
 @dataclass(frozen=True)
 class Signal:
-    """One way to doubt: `scores` rise with doubt, `confidence` is the judge's own in [0, 1]."""
+    """One measure of doubt: `scores` rise with doubt, `confidence` is the judge's, in [0, 1]."""
 
     name: str
     judge: str
@@ -42,13 +42,13 @@ class Signal:
 def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     """The signals of one judge and protocol, from its labelled rows.
 
-    With both orders there are three: the preference entropy of their mean, the probability of
-    one random order alone, and the vote of both. Other protocols (verbalized, annotators,
-    likelihood) give the one they wrote. An uncertainty column that is not the entropy of p_a
-    is one more. A tie of the judge, or p at exactly one half, is no verdict in any of them.
+    With both orders there are three: the preference entropy of their mean, the probability of one
+    random order alone, and the vote of both. Other protocols (verbalized, annotators, likelihood)
+    have one, which they wrote themselves. An uncertainty column that is not the entropy of p_a is
+    one more. A tie of the judge, or p = 0.5 exactly, is not a verdict in any signal.
 
-    Confidence is max(p_a, 1 - p_a); where the judge stated one (uncertainty = 1 - confidence) it is
-    that, since p_a can be empty then.
+    Confidence is max(p_a, 1 - p_a). If the judge stated a confidence (uncertainty = 1 -
+    confidence), that one is used, since p_a can be empty then.
     """
     shown = _protocol(rows)
     given = rows.get_column("uncertainty").to_numpy().astype(np.float64)
@@ -61,7 +61,7 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
         return
     if rows.get_column("p_a").null_count():
         judge = rows["judge"][0]
-        raise ArgumentError("judgments", judge, "without probabilities there is nothing to compare")
+        raise ArgumentError("judgments", judge, "has no probabilities, so nothing can be compared")
 
     p_a = rows.get_column("p_a").to_numpy().astype(np.float64)
     said = (rows.get_column("verdict") != "tie").fill_null(True).to_numpy()
@@ -79,9 +79,9 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
 
 
 def coin_vote(rows: pl.DataFrame, *, seed: int = 0) -> Signal:
-    """Swap and vote with a verdict on every row: the random order's, where the votes disagree.
+    """Swap and vote with a verdict on every row: if the votes disagree, that of a random order.
 
-    Such a verdict has confidence one half.
+    Such a verdict has confidence 0.5.
     """
     votes = swap_vote_preference(*_orders(rows))
     p = np.where(votes == 0.5, _one_order(rows, seed), votes)
@@ -126,5 +126,5 @@ def _one_order(rows: pl.DataFrame, seed: int) -> FloatArray:
 
 
 def _close(given: FloatArray, own: FloatArray) -> bool:
-    """Whether a doubt is another one, rounded."""
+    """Whether a doubt is another one after rounding."""
     return bool((np.abs(given - own) <= _ROUNDING).all())

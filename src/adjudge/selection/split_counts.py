@@ -1,8 +1,8 @@
-"""What methods accept on many splits at once, from running counts over one sorted order.
+"""What methods accept on many splits together, from running counts over one sorted order.
 
-Columns are rows of the data sorted by score. A threshold can lie only where a tie block ends,
-and the loosest one only just before a block with an error or at the end (see `thresholds`), so
-all counts are kept at those cuts alone.
+Columns are rows of the data sorted by score. A threshold can lie only where a tie block ends, and
+the loosest one only just before a block with an error or at the end (see `thresholds`). So counts
+are kept only at those cuts.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _BITS = np.array([value.bit_count() for value in range(256)], dtype=np.uint8)
 
 @dataclass(frozen=True)
 class Levels:
-    """The error level allowed and the failure probability, as the decimals that were typed."""
+    """The allowed error level and failure probability, as the decimals that were typed."""
 
     alpha: Fraction
     delta: Fraction = Fraction(1, 10)
 
 
 class SplitOutcome(NamedTuple):
-    """Test rows accepted, those of them that are wrong, and test rows at all, per split."""
+    """Accepted test rows, wrong ones among them, and all test rows, per split."""
 
     accepted: IntArray
     wrong: IntArray
@@ -44,16 +44,16 @@ class SplitOutcome(NamedTuple):
 
 
 class Method(ABC):
-    """A row of `evaluate`'s table: a guarantee, or a baseline that promises nothing."""
+    """A row of `evaluate`'s table: a guarantee, or a baseline without a guarantee."""
 
     name: ClassVar[str]
     baseline: ClassVar[bool] = False
-    #: Reads the judge's confidence and not the score.
+    #: Uses the judge's confidence, not the score.
     needs_confidence: ClassVar[bool] = False
 
     @abstractmethod
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
-        """What it accepts in the test half of each split after calibrating on the other."""
+        """What it accepts in the test half of each split after calibration on the other half."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class SplitTable:
         has_verdict: BoolArray | None,
         confidence: FloatArray | None,
     ) -> SplitTable:
-        """Sort once, ties in a random order that does not see the errors, and find the cuts."""
+        """Sort once, with ties in a random order that ignores the errors, and compute the cuts."""
         order = order_by_lot(scores, 0)
         s, wrong = scores[order], errors[order].astype(np.bool_)
         n = len(s)
@@ -133,8 +133,8 @@ class SplitTable:
 class SplitCounts:
     """Some splits, one per row: counts before each cut of `before`.
 
-    k, errors and mute count calibration rows, those that are wrong and those without a verdict;
-    `running` counts calibration rows at every column. `tested` is None where all other rows are.
+    k, errors and mute count calibration rows, wrong ones, and those without a verdict. `running`
+    counts calibration rows at every column. `tested` is None if all other rows are tested.
     """
 
     table: SplitTable
@@ -193,14 +193,14 @@ class SplitCounts:
 
     @cached_property
     def columns(self) -> IntArray:
-        """The columns of the calibration rows of each split; as many in all of them."""
+        """The columns of the calibration rows of each split; all splits have the same number."""
         splits, n = self.calibrates.shape
         flat = np.flatnonzero(self.calibrates).reshape(splits, -1)
         return flat - n * np.arange(splits)[:, None]
 
     @cached_property
     def error_ranks(self) -> IntArray:
-        """The ranks of the wrong calibration rows, split by split; n + 1 beyond the last."""
+        """The ranks of the wrong calibration rows, in each split, then n + 1."""
         wrong, counts = self.table.wrong_columns, self.errors[:, -1]
         marked = np.take(self.calibrates, wrong, axis=1)
         own = np.take(self.running, wrong, axis=1)[marked]
@@ -220,10 +220,10 @@ class SplitCounts:
         return np.where(self.running[rows, end - 1] == ranks, ranks, before)
 
     def last_cut(self, whole: Counts, ratio: Fraction, *, extra: int = 0) -> IntArray:
-        """The last cut of each split with errors + extra <= ratio * whole; -1 where none is.
+        """The last cut of each split with errors + extra <= ratio * whole; -1 if none has.
 
-        Both sides grow from cut to cut: where the fewest errors of a bucket of cuts are too many
-        for the most of its `whole`, none of them passes.
+        Both sides grow from cut to cut. If the fewest errors in a bucket of cuts are too many for
+        the largest `whole` of that bucket, no cut of the bucket passes.
         """
         cuts = self.errors.shape[1]
         starts = np.arange(0, cuts, _BUCKET)
@@ -253,8 +253,8 @@ class SplitCounts:
     def below_rank(self, k: IntArray) -> SplitOutcome:
         """What a threshold at the k-th calibration score of each split accepts; 0: nothing.
 
-        A threshold is an observed calibration score: test rows between it and the next one stay
-        out, unless no calibration row is left beyond, for then everything is accepted.
+        A threshold is an observed calibration score. Test rows between it and the next one are not
+        accepted, unless no calibration row is left above it: then everything is accepted.
         """
         column = self.columns[np.arange(len(k)), k - 1]
         end = np.where(k == 0, 0, self.table.block_end[column])
@@ -276,7 +276,7 @@ class SplitCounts:
         return SplitOutcome(accepted, wrong, self.n_tested.astype(np.int64))
 
     def _outcome(self, k: IntArray, end: IntArray) -> SplitOutcome:
-        """Test rows among the first `end` columns, k of which calibrate; blocks are whole."""
+        """Test rows among the first `end` columns, k of which calibrate; blocks are complete."""
         rows, some = np.arange(len(end)), end > 0
         if self.tested is None:
             # No error lies between the end of a block and the next cut before an error.
@@ -297,7 +297,7 @@ class SplitCounts:
 
 
 def _running(marked: BoolArray) -> Counts:
-    """Running counts of the marked columns, per split, in as few bytes as they fit."""
+    """Running counts of the marked columns, per split, in the smallest integer type that fits."""
     narrow = np.int16 if marked.shape[1] < 2**15 else np.int32
     return np.cumsum(marked, axis=1, dtype=narrow)
 

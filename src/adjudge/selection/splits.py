@@ -1,4 +1,4 @@
-"""The split protocol: many random halves, every method, from one global sort (paper, section 3)."""
+"""The split protocol: many random halves, every method, one global sort (paper, section 3)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from adjudge.selection.split_counts import (
 )
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)
-#: Cells of the table (splits x rows) that are held at once.
+#: Cells of the table (splits x rows) that are in memory together.
 _CELLS = 1_000_000
 #: Below so many keys their median is found by looking at all of them.
 _FEW_KEYS = 50_000
@@ -61,18 +61,18 @@ class SplitRisk:
 
     @property
     def risks(self) -> FloatArray:
-        """Share of errors among the accepted, per split; 0 where nothing was accepted."""
+        """Share of errors among the accepted, per split; 0 if nothing was accepted."""
         return np.asarray(self.wrong / np.maximum(self.accepted, 1))
 
     @property
     def ratio(self) -> float | None:
-        """All errors over all accepted, across splits: what the paper's theorem speaks of."""
+        """All errors over all accepted, across splits: the ratio in the paper's theorem."""
         total = int(self.accepted.sum())
         return int(self.wrong.sum()) / total if total else None
 
     @property
     def share_above(self) -> float:
-        """Share of splits whose test half had a larger share of errors than alpha."""
+        """Share of splits with an error share above alpha in the test half."""
         over = self.wrong * self.alpha.denominator > self.accepted * self.alpha.numerator
         return float(over.mean())
 
@@ -92,14 +92,14 @@ def split_risks(
 ) -> list[SplitRisk]:
     """Calibrate on one random half and select from the other, `splits` times.
 
-    Every split is read off running counts over one sort of all rows, at the few places where a
-    threshold can lie (see `thresholds`). `methods` are names, all that are known unless given;
-    `heuristic` needs `confidence`. Rows without a verdict (`has_verdict` False) are never
-    accepted. With `clusters`, halves are of clusters; one random row of each calibrates, and all
-    rows of the others are tested.
+    All splits are computed from running counts over one sort of all rows, at the few places where a
+    threshold can lie (see `thresholds`). `methods` are names; the default is all known methods.
+    `heuristic` needs `confidence`. Rows without a verdict (`has_verdict` False) are never accepted.
+    With `clusters`, clusters are split into halves: one random row of each calibrates, and all rows
+    of the others are tested.
 
     Both halves come from the same labelled rows, so the spread over splits is narrower than over
-    fresh calibration sets, and the rows are as random as the labels were.
+    new calibration sets. The rows are as random as the labels were.
 
     >>> s = np.arange(200) / 200
     >>> e = (np.arange(200) % 7 == 0) & (s > 0.5)
@@ -130,7 +130,7 @@ def split_risks(
 
 
 def choose_methods(names: Sequence[str] | None = None) -> list[Method]:
-    """The methods of these names; without names the baselines, then every guarantee."""
+    """The methods of these names; by default the baselines, then every guarantee."""
     known: dict[str, Method] = {method.name: method for method in (*BASELINES, *all_guarantees())}
     if names is None:
         return list(known.values())
@@ -148,7 +148,7 @@ def random_halves(
         codes, units = cluster_codes(list(cast("Sequence[object]", clusters)))
     if units < 2:
         raise ArgumentError("scores", n, "give at least two rows (or clusters) to split")
-    # One stream for each purpose, so that the splits do not depend on how many are held at once.
+    # One stream for each purpose, so that splits do not depend on how many are in memory together.
     again, picks = gen.spawn(2)
     at_once = max(1, _CELLS // n)
     for start in range(0, splits, at_once):
@@ -165,7 +165,7 @@ def _half_of(
     """A table in which each row marks a uniformly random half of the units."""
     half = units // 2
     marked = _below_median(_keys(units, splits, gen), half)
-    # Equal keys at the cut would leave a half short: draw those splits again.
+    # Equal keys at the cut would make a half too small: draw those splits again.
     for row in np.flatnonzero(np.count_nonzero(marked, axis=1) != half):
         while np.count_nonzero(marked[row]) != half:
             marked[row] = _below_median(_keys(units, 1, again), half)[0]
@@ -173,7 +173,7 @@ def _half_of(
 
 
 def _keys(units: int, splits: int, gen: np.random.Generator) -> NDArray[np.unsignedinteger]:
-    """Random sorting keys: 16 bits where they seldom tie at the cut, else 32."""
+    """Random sorting keys: 16 bits if they rarely tie at the cut, else 32."""
     width: type[np.unsignedinteger] = np.uint16 if units <= 4096 else np.uint32
     words = -(-units * np.dtype(width).itemsize // 8)
     raw = np.asarray(gen.bit_generator.random_raw(splits * words)).reshape(splits, words)

@@ -1,10 +1,10 @@
-"""Thresholds: tied scores enter or leave together, and every comparison is of whole numbers.
+"""Thresholds: tied scores are accepted or rejected together; all comparisons are of integers.
 
-Two sorted arrays answer every question that a threshold raises: all scores, and the scores of
-the wrong rows. Between two errors a looser threshold only adds right verdicts, so the loosest
-feasible threshold always lies just before a block with an error, or at the very end. One candidate
-per wrong row is enough, and whole buckets of candidates are settled by their ends, so that a
-threshold costs little more than the sort.
+Two sorted arrays are enough for every threshold: all scores, and the scores of the wrong rows.
+Between two errors a looser threshold only adds right verdicts, so the loosest feasible threshold
+always lies just before a block with an error, or at the end. One candidate per wrong row is
+enough. Buckets of candidates are decided by their ends, so that a threshold costs little more than
+the sort.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SAFE = 2**62
 
 @dataclass(frozen=True)
 class SortedScores:
-    """Scores and, apart, the scores of the wrong rows, both ascending."""
+    """Scores and, separately, the scores of the wrong rows, both ascending."""
 
     scores: FloatArray
     wrong: FloatArray
@@ -35,11 +35,11 @@ class SortedScores:
         return rows, int(np.searchsorted(self.wrong, threshold, side="right"))
 
     def loosest(self, level: Fraction, *, extra: int) -> int:
-        """The most rows k, whole tie blocks only, with E + extra <= level * k; 0 if none.
+        """The most rows k, in complete tie blocks, with E + extra <= level * k; 0 if none.
 
         Candidate i is the threshold just before the i-th error: it accepts i errors and all rows
-        below. Within a tie block only the first candidate is real; the others claim more errors
-        for the same rows, so they never pass where it does not.
+        below. Within a tie block only the first candidate is real. The others count more errors
+        for the same rows, so they never pass if the first does not.
         """
         n, total = len(self.scores), len(self.wrong)
         if at_most(np.array([total + extra]), np.array([n]), level)[0]:
@@ -68,7 +68,7 @@ def order_by_lot(scores: FloatArray, seed: Seed) -> IntArray:
 
 
 def sort_scores(scores: ArrayLike, errors: ArrayLike) -> SortedScores:
-    """Both sorted arrays of scores and 0/1 errors, which are checked."""
+    """Check scores and 0/1 errors, and return both sorted arrays."""
     s, e = paired(scores, errors)
     return SortedScores(np.sort(s), np.sort(s[e.astype(np.bool_)]))
 
@@ -81,7 +81,7 @@ def threshold_at(
     alpha: Fraction,
     delta: Fraction | None = None,
 ) -> Threshold:
-    """The rule that accepts the `rows` smallest scores (a whole number of tie blocks)."""
+    """The rule that accepts the `rows` smallest scores (complete tie blocks)."""
     n = len(ordered.scores)
     accepts: Accepts = "all" if rows == n else "none" if rows == 0 else "below"
     threshold = float(ordered.scores[rows - 1]) if accepts == "below" else None
@@ -105,9 +105,9 @@ def threshold_at(
 def at_most(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
     """part <= ratio * whole, elementwise and exactly.
 
-    A float sum of (e_i - alpha) lands on the wrong side of -1 often enough to move thresholds.
-    Both sides are multiplied out, part * q <= p * whole for ratio = p/q. Where that could leave
-    64 bits, floats decide the clear cases and Python's own integers the close ones.
+    A float sum of (e_i - alpha) is on the wrong side of -1 often enough to change thresholds. Both
+    sides are multiplied out: part * q <= p * whole for ratio = p/q. If that could exceed 64 bits,
+    floats decide the clear cases and Python integers the close ones.
 
     >>> at_most(np.array([3, 4]), np.array([30, 30]), Fraction(1, 10))
     array([ True, False])
@@ -115,7 +115,7 @@ def at_most(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
     p, q = ratio.numerator, ratio.denominator
     largest = max(_reach(part) * q, _reach(whole) * p, p, q)
     if largest < _SAFE:
-        # Counts may come in 32 bits, where numpy's products would wrap around without a word.
+        # Counts can be 32-bit, where numpy products would overflow without a warning.
         bits = np.int32 if largest < 2**31 else np.int64
         return np.asarray(np.multiply(part, q, dtype=bits) <= np.multiply(whole, p, dtype=bits))
     left, right = part * 1.0, whole * float(ratio)

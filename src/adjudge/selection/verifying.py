@@ -1,7 +1,7 @@
-"""A policy held against itself: its digest, its counts, and the rule that its own scores give.
+"""Check that a policy is consistent: its digest, its counts, and the rule from its own scores.
 
-A policy is obeyed long after it was written. What a slip of an editor or half a copy left in it is
-noticed here; whoever changes one on purpose, scores included, can make it consistent again.
+A policy is used long after it was written. This check detects editing mistakes and incomplete
+copies. It does not protect against deliberate changes, which can be made consistent again.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.split_counts import Levels
 
 NO_DIGEST = (
-    "the policy is of a schema without a digest: it was checked by its numbers alone; calibrate "
+    "the policy has an old schema without a digest: only its numbers were checked; calibrate "
     "again to have one"
 )
 _REMEDY = "write it again with adjudge calibrate -o; adjudge policy verify lists what differs"
-#: Fields that come out of sums of floats; every other number must be the same to the last bit.
+#: Fields computed from sums of floats; every other number must be exactly the same.
 _ROUNDED = ("coverage", "empirical_risk", "effective_size", "cost")
 
 
 def verify_policy(path: str | Path) -> PolicyCheck:
     """Whether the policy in a file is as `calibrate` wrote it, and which fields are not.
 
-    DataError where the file holds no policy. The digest is against mistakes, not attackers.
+    DataError if the file is not a policy. The digest is against mistakes, not attackers.
     """
     loaded = read_json(path, remedy="give a policy that adjudge calibrate wrote")
     if not isinstance(loaded, Mapping) or loaded.get("kind") != Policy.kind:
-        raise DataError(path, "holds no policy", remedy="give one that adjudge calibrate wrote")
+        raise DataError(path, "is not a policy", remedy="give one that adjudge calibrate wrote")
     if (problem := problem_in_tree(loaded)) is not None:
         damage: DigestState = "differs" if "digest" in loaded else "none"
         return PolicyCheck(path=str(path), digest=damage, recomputed=False, unreadable=problem)
     digest = digest_state(loaded, Policy)
-    # A digest that fits lets the fields be read, so that those that differ can be named.
+    # If the digest matches, the fields can be read, so those that differ can be named.
     fields = {**loaded, "digest": digest_of(loaded)} if digest != "none" else loaded
     try:
         policy = from_dict(fields, Policy, source=path)
@@ -68,7 +68,7 @@ def verify_policy(path: str | Path) -> PolicyCheck:
 
 
 def check_policy(policy: Policy, *, source: str | Path) -> Policy:
-    """The policy itself, or DataError where its numbers contradict one another."""
+    """The policy itself, or DataError if its numbers contradict each other."""
     for one in contradictions(policy, source=source):
         raise DataError(
             source, f"{one.field} is {one.stated}, but should be {one.expected}", remedy=_REMEDY
@@ -87,13 +87,13 @@ def levels_of(policy: Policy) -> Levels:
 def contradictions(policy: Policy, *, source: str | Path) -> Iterator[Contradiction]:
     """Every field that the policy's own scores, counts and guarantee contradict.
 
-    An unknown guarantee, or a newer version of one, is refused: what it accepts is not known.
+    An unknown guarantee, or a newer version of one, is refused: its rule is not known.
     """
     chosen = find_guarantee(policy.guarantee)
     if policy.guarantee_version > chosen.version:
         raise DataError(
             source,
-            f"guarantee {chosen.name} is of version {policy.guarantee_version}, newer than "
+            f"guarantee {chosen.name} has version {policy.guarantee_version}, newer than "
             f"{chosen.version}",
             remedy="update adjudge, or calibrate again with this one",
         )
@@ -154,13 +154,13 @@ def _of_group(
 
 
 def _can_recompute(policy: Policy, group: PolicyGroup) -> bool:
-    """Whether the group's rule follows from the file: same version, every score kept."""
+    """Whether the group's rule can be computed from the file: same version, every score kept."""
     version = find_guarantee(policy.guarantee).version
     return policy.guarantee_version == version and len(group.scores) == group.n_calibration
 
 
 def _implied(group: PolicyGroup) -> dict[str, Any]:
-    """What the counts of a group, or for a batch the shares, say of its other fields."""
+    """Values of a group's other fields that follow from its counts (of a batch: its shares)."""
     if group.accepts == "none":
         zero = ("n_accepted", "n_accepted_errors", "coverage", "empirical_risk")
         return {"feasible": False, **dict.fromkeys(zero, 0)}
@@ -179,11 +179,11 @@ def _implied(group: PolicyGroup) -> dict[str, Any]:
 
 
 def _counts_below(group: PolicyGroup, *, whole: bool) -> dict[str, Any]:
-    """How many rows the threshold accepts, from the scores.
+    """How many rows the threshold accepts, computed from the scores.
 
-    Rows without a verdict are errors that are never accepted: the file does not mark them, but as
-    many accepted rows as accepted errors are missing. Thinned scores tell the right rows among
-    the accepted up to chance, five standard deviations of it at least.
+    Rows without a verdict are errors that are never accepted. The file does not mark them, but
+    accepted rows and accepted errors are lower by the same number. Thinned scores give the number
+    of right accepted rows only up to chance: at least five standard deviations are allowed.
     """
     below, wrong = _below(group)
     if whole:
@@ -204,7 +204,7 @@ def _below(group: PolicyGroup) -> tuple[int, int]:
 
 
 def _totals(policy: Policy, chosen: Guarantee) -> dict[str, Any]:
-    """What the groups say of the policy's own fields."""
+    """The values of the policy's own fields that follow from its groups."""
     groups = policy.groups
     sums = ("n_calibration", "n_errors", "n_accepted", "n_accepted_errors")
     totals: dict[str, Any] = {name: sum(getattr(g, name) for g in groups) for name in sums}
@@ -233,7 +233,7 @@ def _totals(policy: Policy, chosen: Guarantee) -> dict[str, Any]:
 
 
 def _of_cascade(cascade: CascadeReport) -> Iterator[Contradiction]:
-    """Rows that ended at the stages, and their cost, are those of all rows."""
+    """The rows at the stages, and their cost, must add up to those of all rows."""
     if len(cascade.stopped) != len(cascade.rule.stages):
         expected = f"{len(cascade.rule.stages)} numbers"
         yield Contradiction(

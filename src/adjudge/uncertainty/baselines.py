@@ -1,4 +1,4 @@
-"""What preference entropy is compared with: one order drawn at random, and swap and vote."""
+"""Baselines for preference entropy: one order chosen at random, and swap and vote."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from adjudge.uncertainty.entropy import mean_preference
 
 
 def random_orders(ids: Iterable[object], *, seed: int = 0) -> NDArray[np.object_]:
-    """ "ab" or "ba" for every id, by a coin that depends on the id and the seed alone.
+    """ "ab" or "ba" for every id, at random, depending only on the id and the seed.
 
-    Sorting, filtering or adding rows changes nobody's order, and two judges get the same one.
+    Sorting, filtering or adding rows changes no order, and two judges get the same one.
 
     >>> random_orders(["x", "y", "z"]).tolist() == random_orders(["z", "y", "x"]).tolist()[::-1]
     True
@@ -29,9 +29,9 @@ def random_orders(ids: Iterable[object], *, seed: int = 0) -> NDArray[np.object_
 def single_order_preference(
     p_fwd: ArrayLike, p_rev: ArrayLike, orders: Iterable[str]
 ) -> FloatArray:
-    """p of response_a as seen in one order only: p_fwd where it is "ab", p_rev where "ba".
+    """p of response_a in one order only: p_fwd if it is "ab", p_rev if "ba".
 
-    The baseline of the SCOPE paper: position bias stays in the probability, only its direction
+    The baseline of the SCOPE paper: position bias remains in the probability; only its direction
     is random.
 
     >>> single_order_preference([0.9, 0.9], [0.5, 0.5], ["ab", "ba"])
@@ -46,10 +46,10 @@ def single_order_preference(
 
 
 def swap_vote_preference(p_fwd: ArrayLike, p_rev: ArrayLike) -> FloatArray:
-    """The share of the two votes for response_a: 1, 0, or one half where they disagree.
+    """The share of the two votes for response_a: 1, 0, or one half if they disagree.
 
-    An order at exactly one half casts half a vote each way. What is lost against the mean of the
-    probabilities is how sure each vote was.
+    An order at exactly one half counts as half a vote for each. Compared with the mean of the
+    probabilities, the confidence of each vote is lost.
 
     >>> swap_vote_preference([0.9, 0.9, 0.1], [0.6, 0.4, 0.2])
     array([1. , 0.5, 0. ])

@@ -1,11 +1,12 @@
-"""A cascade: cheap judges first, and a row stops at the first of them that is sure enough.
+"""A cascade: cheap judges first; a row stops at the first one that is sure enough.
 
-    u_j    = fitted chance that the verdict of judges 1..j is wrong   (the ridge of `learned`)
+    u_j    = fitted probability that the verdict of judges 1..j is wrong   (the ridge of `learned`)
     stage  = the first j with u_j <= tau, else the last
 
-The row's verdict and doubt are those of its stage, so that a cascade is a judge: once it is fitted,
-both are a fixed function of the row, and labels it was not fitted on calibrate it like any other. A
-judge that failed, or called a tie, has an infinite u: the row goes on to the next one.
+The row's verdict and doubt are those of its stage, so a cascade counts as one judge: once it is
+fitted, both are a fixed function of the row, and labels that were not used for fitting calibrate
+it like any other judge. If a judge failed or returned a tie, u is infinite and the row continues
+with the next judge.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from adjudge.uncertainty.ridge import FOLDS
 
 @dataclass(frozen=True, kw_only=True)
 class StageEvidence:
-    """What the judges of a cascade said of some rows, cheap to strong.
+    """The answers of a cascade's judges about some rows, cheap to strong.
 
-    `whole` has a column of p for each judge, NaN where it failed or was not asked. `gaps` are the
-    order gaps, a column for each judge too; None where rows do not have both orders.
+    `whole` has a column of p for each judge, NaN if it failed or was not asked. `gaps` has the
+    order gaps, also one column per judge; None if rows do not have both orders.
     """
 
     whole: Evidence
@@ -39,11 +40,11 @@ class StageEvidence:
 
     @property
     def measured(self) -> BoolArray:
-        """Which judge has a number for which row."""
+        """Which judge has a score for which row."""
         return ~np.isnan(self.whole.p)
 
     def of(self, judges: Sequence[int]) -> StageEvidence:
-        """These judges alone, in this order."""
+        """Only these judges, in this order."""
         at = list(judges)
         names = tuple(self.whole.judges[j] for j in at)
         return StageEvidence(
@@ -53,7 +54,7 @@ class StageEvidence:
         )
 
     def upto(self, stage: int) -> Evidence:
-        """What is known once this stage (from 0) has answered."""
+        """The evidence available once this stage (from 0) has answered."""
         part = self.of(range(stage + 1))
         if part.gaps is None:
             return part.whole
@@ -65,13 +66,13 @@ class StageEvidence:
 def stage_doubts(
     doubts: Sequence[LearnedDoubt], evidence: StageEvidence
 ) -> tuple[FloatArray, FloatArray]:
-    """Margin and u of every row at every stage; where a judge has no verdict, 0 and infinity."""
+    """Margin and u of every row at every stage; 0 and infinity if a judge has no verdict."""
     margins = np.column_stack([one.margins(evidence.upto(j)) for j, one in enumerate(doubts)])
     return with_failures(margins, evidence)
 
 
 def with_failures(margins: FloatArray, evidence: StageEvidence) -> tuple[FloatArray, FloatArray]:
-    """The margins and their doubts, 0 and infinity where a judge failed or called a tie."""
+    """The margins and their doubts; 0 and infinity if a judge failed or returned a tie."""
     mute = ~evidence.measured | evidence.ties
     return np.where(mute, 0.0, margins), np.where(mute, np.inf, doubt_of(margins))
 
@@ -97,7 +98,7 @@ class FittedStages:
 def fit_stages(
     evidence: StageEvidence, prefers_a: IntArray, *, units: IntArray, seed: int
 ) -> FittedStages:
-    """Fit every stage on the rows that it measured, and once more without each fold of `units`.
+    """Fit every stage on its scored rows, and again without each fold of `units`.
 
     >>> rng = np.random.default_rng(0)
     >>> people = rng.integers(0, 2, 200)

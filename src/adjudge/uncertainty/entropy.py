@@ -11,9 +11,9 @@ from scipy.special import entr
 
 from adjudge._validation import FloatArray, probabilities, same_length
 
-#: The doubt of a row that has a measurement but nothing to accept, such as a judge's tie. JSON has
-#: no infinity: this is the largest number that files of results hold, so that it is last in every
-#: order and rules by rank need no exception.
+#: The doubt of a row that has a score but nothing to accept, such as a judge's tie. JSON has no
+#: infinity, so this is the largest number that result files can have. It is last in every order, so
+#: that rules by rank need no exception.
 INFINITE_DOUBT: Final = 1e18
 
 
@@ -31,7 +31,7 @@ def mean_preference(p_fwd: ArrayLike, p_rev: ArrayLike) -> FloatArray:
 def preference_entropy(p_a: ArrayLike) -> FloatArray:
     """-(p ln p + (1-p) ln(1-p)) in nats, with 0 ln 0 = 0.
 
-    Swapping A and B gives bit-identical doubt: the larger of p and 1-p is taken first, so that
+    Swapping A and B gives bit-identical doubt: the larger of p and 1-p is used first, so that
     p = 0.3 and p = 0.7 tie exactly, as thresholds need.
 
     >>> preference_entropy([0.5, 1.0]).round(4)
@@ -41,13 +41,13 @@ def preference_entropy(p_a: ArrayLike) -> FloatArray:
     rest = 1 - p
     top = np.maximum(p, rest)
     doubt = entr(top)
-    # Into memory that is there: of a million rows, asking for more takes longer than the logs.
+    # Reuse memory: with a million rows, allocating takes longer than the logarithms.
     doubt += entr(np.subtract(1, top, out=rest), out=top)
     return np.asarray(doubt, dtype=np.float64)
 
 
 def entropy_of(p_a: float) -> float:
-    """`preference_entropy` of one probability, to the last bit, without making an array.
+    """`preference_entropy` of one probability, bit for bit, without an array.
 
     >>> bool(entropy_of(0.3) == entropy_of(0.7) == preference_entropy([0.7])[0])
     True
@@ -58,13 +58,13 @@ def entropy_of(p_a: float) -> float:
 
 
 def confidence(p_a: ArrayLike) -> FloatArray:
-    """max(p_a, 1 - p_a): how sure the judge says it is."""
+    """max(p_a, 1 - p_a): the judge's confidence."""
     p = probabilities(p_a, "p_a")
     return np.maximum(p, 1 - p)
 
 
 def verdicts(p_a: ArrayLike) -> NDArray[np.object_]:
-    """A above one half, B below, None at exactly one half: then there is no verdict.
+    """A above one half, B below, None (no verdict) at exactly one half.
 
     >>> verdicts([0.9, 0.5, 0.2]).tolist()
     ['A', None, 'B']
@@ -77,7 +77,7 @@ def verdicts(p_a: ArrayLike) -> NDArray[np.object_]:
 
 
 def verdict(p_a: float, p_tie: float | None = None) -> Literal["A", "B", "tie"] | None:
-    """The verdict of one probability; a tie where that is the likeliest (half of it is in p_a).
+    """The verdict of one probability; a tie if it is the most likely (half of it is in p_a).
 
     >>> verdict(0.9), verdict(0.5), verdict(0.6, 0.5), verdict(0.7, 0.2)
     ('A', None, 'tie', 'A')

@@ -1,4 +1,4 @@
-"""Learned doubt: a verdict and how much to doubt it, from all that is known of a pair."""
+"""Learned doubt: a verdict and its doubt, from all available evidence about a pair."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator
 from adjudge.errors import ArgumentError
 from adjudge.uncertainty.ridge import RidgeFit, fit_ridge
 
-#: Log odds are cut here (p of 0.9926): a judge that says more is over-confident, not surer.
+#: Log odds are clipped here (p of 0.9926): a judge with a larger p is overconfident, not surer.
 MOST_ODDS = 4.9
-#: What is beyond the cut counts so much: too little to outvote anyone, enough to keep the order.
+#: Slope outside the clipping range: too small to outvote other judges, enough to keep the order.
 TAIL = 0.01
 #: The log odds of the largest p below 1.
 _LARGEST = 37.0
-#: With fewer labels the share that is learned from costs more than it brings.
+#: With fewer labels, the share for learning costs more than it gains.
 WORTH_LEARNING = 150
 ORDER_GAP = "sign x order gap"
 
 
 def log_odds(p: FloatArray, most: float = MOST_ODDS, tail: float = TAIL) -> FloatArray:
-    """log(p / (1 - p)), cut at +-`most`; a mirror image for p and 1 - p to the last bit.
+    """log(p / (1 - p)), clipped at +-`most`; p and 1 - p give exactly opposite values.
 
-    Beyond the cut the slope is `tail`, not 0: an over-confident judge has most of its pairs there,
-    and tied they would lose the order of its doubt.
+    Outside the range the slope is `tail`, not 0. An overconfident judge has most of its pairs
+    there, and if they were tied, the order of its doubt would be lost.
 
     >>> log_odds(np.array([0.5, 0.9, 0.999, 1.0])).round(2).tolist()
     [-0.0, 2.2, 4.92, 5.22]
@@ -42,11 +42,11 @@ def log_odds(p: FloatArray, most: float = MOST_ODDS, tail: float = TAIL) -> Floa
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What is known of some pairs, one row each; None where the rows do not say.
+    """The evidence about some pairs, one row each; None if the rows do not have it.
 
-    `p` has a column per judge, NaN where that judge failed: what it would have said counts
-    nothing, and the mean is over the others. `order_gap` is how far a judge's log odds in the two
-    orders are apart, lengths are in any unit, as long as it is the same for calibration and use.
+    `p` has a column per judge, NaN if that judge failed: it is then ignored, and the mean is over
+    the others. `order_gap` is the distance between a judge's log odds in the two orders. Lengths
+    can have any unit, if it is the same in calibration and use.
     """
 
     judges: tuple[str, ...]
@@ -62,7 +62,7 @@ class Evidence:
         return tuple(sorted({name for name in self.category or () if name is not None}))
 
     def columns(self, categories: Sequence[str]) -> Mapping[str, FloatArray]:
-        """The ridge's columns by name, the two of `ridge` first; each mirrors when A and B swap.
+        """The ridge's columns by name, the two of `ridge` first; each changes sign under A/B swap.
 
         A category that is not among `categories` is 0 in all of their columns.
         """
@@ -75,7 +75,7 @@ class Evidence:
         columns = {"mean odds": mean, "sign": sign}
         if len(each) > 1:
             columns |= {f"odds of {name}": odds[:, at] for at, name in enumerate(self.judges)}
-            # In favour of the mean's verdict: the judge that is least for it.
+            # Measured in favour of the mean's verdict: the judge that supports it least.
             worst = np.min([np.where(here, sign * own, np.inf) for own, here in each], axis=0)
             columns["sign x worst judge"] = sign * np.where(np.isinf(worst), 0.0, worst)
             apart = [np.where(here, (own - mean) ** 2, 0.0) for own, here in each]
@@ -95,12 +95,12 @@ class Evidence:
 
 @dataclass(frozen=True)
 class LearnedDoubt:
-    """A fitted ridge: its margin's sign is the verdict, its doubt the fitted chance of an error.
+    """A fitted ridge: the sign of its margin is the verdict, its doubt a fitted error probability.
 
         margin = sum_k w_k x_k / scale_k,    doubt = 1 / (1 + exp(|margin|)) in (0, 1/2]
 
-    The doubt is a score to be calibrated on other labels, not a probability to be believed. A
-    margin of 0 is no verdict.
+    The doubt is a score that must be calibrated on other labels, not a calibrated probability. A
+    margin of 0 is not a verdict.
     """
 
     columns: tuple[str, ...]
@@ -118,7 +118,7 @@ class LearnedDoubt:
         clusters: Sequence[object] | None = None,
         seed: Seed = 0,
     ) -> LearnedDoubt:
-        """Learn from labelled pairs, human ties left out; folds are of whole `clusters`.
+        """Learn from labelled pairs without human ties; folds consist of complete `clusters`.
 
         >>> p = np.array([[0.9, 0.2], [0.3, 0.8], [0.8, 0.3], [0.2, 0.6]] * 5)
         >>> pairs = Evidence(judges=("x", "y"), p=p)
@@ -135,12 +135,12 @@ class LearnedDoubt:
         return cls(names, evidence.categories, fit.scales[0], fit.weights[0], float(fit.penalty[0]))
 
     def margins(self, evidence: Evidence) -> FloatArray:
-        """How far each pair is on A's side; a row's margin does not depend on the other rows."""
+        """How strongly each pair favours A; a row's margin does not depend on the other rows."""
         columns = evidence.columns(self.categories)
         for name in self.columns:
             if name not in columns:
                 raise ArgumentError(
-                    "evidence", name, "the learned doubt needs what this is made of"
+                    "evidence", name, "the learned doubt needs the columns it is computed from"
                 )
         parts = zip(self.columns, self.scales, self.weights, strict=True)
         return sum_in_order([columns[name] / scale * weight for name, scale, weight in parts])
@@ -162,13 +162,13 @@ def learn(
 
 
 def doubt_of(margins: FloatArray) -> FloatArray:
-    """1 / (1 + exp(|margin|)): falls with the margin's size, whichever its sign."""
+    """1 / (1 + exp(|margin|)): decreases with the margin's size, for either sign."""
     small = np.exp(-np.abs(margins))
     return np.asarray(small / (1 + small))
 
 
 def sum_in_order(parts: Sequence[FloatArray]) -> FloatArray:
-    """The sum, one by one: a matrix product rounds a row in a way that depends on the others."""
+    """The sum, term by term: the rounding of a matrix product depends on the other rows."""
     total = np.zeros_like(parts[0])
     for part in parts:
         total = total + part

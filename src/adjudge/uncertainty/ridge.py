@@ -1,21 +1,20 @@
-"""A signed ridge that stays home: logistic regression that leaves a given order only for a reason.
+"""A signed ridge: logistic regression that changes a given order only if the labels support it.
 
-Columns change sign when A and B are swapped, and there is no intercept. A row enters as
-u = +x where people prefer A and -x where they prefer B, so that only u is needed:
+Columns change sign if A and B are swapped, and there is no intercept. A row enters as u = +x if
+people prefer A and -x if they prefer B, so that only u is needed:
 
     loss(w) = sum_i log(1 + exp(-u_i w)) + 1/2 sum_k penalty_k w_k^2
 
-with every column scaled by its root mean square. The first two columns are home, the order that
-needs no labels: the judges' mean log odds and its sign. Their penalty is small (`HOME`); on all
-others it is the largest of `PENALTIES` whose loss over held-out folds is within one standard error
-of the best.
+with every column scaled by its root mean square. The first two columns are the order that needs no
+labels: the judges' mean log odds and its sign. Their penalty is small (`HOME`). On all others it is
+the largest of `PENALTIES` whose loss over held-out folds is within one standard error of the best.
 
-The sign may not weigh against the mean: w_0 w_1 >= 0. Left free it is negative in half of all
-samples by chance alone, and then every verdict with small odds is overturned, most surely the one
-that was nearest to even (one verdict in twenty of a judge with nothing to learn:
-examples/learned_doubt.py).
+The sign must not have a weight opposite to the mean: w_0 w_1 >= 0. Without this constraint it is
+negative in half of all samples by chance, and then every verdict with small odds is reversed, with
+the highest confidence for the verdict nearest to one half (one verdict in twenty of a judge with
+nothing to learn: examples/learned_doubt.py).
 
-Many samples are fitted at once, so that `evaluate` can learn anew in each of its splits.
+Many samples are fitted together, so that `evaluate` can learn again in each of its splits.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from adjudge._validation import BoolArray, FloatArray, IntArray
 
 #: The penalty on the two columns of the order that needs no labels.
 HOME = 0.1
-#: Penalties on all other columns; the first all but removes them.
+#: Penalties on all other columns; the first almost removes them.
 PENALTIES = (1e4, 100.0, 30.0, 10.0, 3.0)
 FOLDS = 5
 _MOST_STEPS = 60
-#: A Newton decrement (relative to the loss) below which a fit is done.
+#: A fit has converged if its Newton decrement (relative to the loss) is below this.
 _CLOSE = 1e-18
-#: Numbers that a batch of fits holds at once.
+#: How many numbers a batch of fits has in memory.
 _CELLS = 4_000_000
 
 
@@ -91,7 +90,7 @@ def _choose_and_fit(
 
 
 def _random_folds(learns: BoolArray, units: IntArray, rng: np.random.Generator) -> IntArray:
-    """Folds of equal numbers of units within each sample: a (samples, rows) table."""
+    """Folds with equal numbers of units within each sample: a (samples, rows) table."""
     keys = rng.random((len(learns), int(units.max()) + 1))
     outside = np.ones(keys.shape, dtype=np.bool_)
     sample, row = np.nonzero(learns)
@@ -122,7 +121,7 @@ def _choose(signed: FloatArray, used: BoolArray, folds: IntArray) -> FloatArray:
 
 
 def _fit(signed: FloatArray, used: BoolArray, penalty: FloatArray) -> FloatArray:
-    """Newton's method with halved steps, until no fit's decrement is above rounding."""
+    """Newton's method with step halving, until no fit's decrement is above rounding."""
     shape = np.broadcast_shapes(signed.shape[:-2], used.shape[:-1], penalty.shape[:-1])
     weights = np.zeros((*shape, signed.shape[-1]))
     turned, ridge = np.swapaxes(signed, -1, -2), penalty[..., None] * np.eye(signed.shape[-1])

@@ -147,7 +147,7 @@ def test_a_policy_without_a_cascade_is_refused(
     given = [folder / "old-rows.jsonl", "--labels", folder / "labels.csv", "--judge", JUDGES[2]]
     assert call("calibrate", *given, "-o", plain) == 0
     assert call("judge", folder / "new.jsonl", "--policy", plain, "--json") == 1
-    assert "it holds no cascade" in capsys.readouterr().err
+    assert "it has no cascade" in capsys.readouterr().err
 
 
 def test_costs_that_are_no_numbers_are_refused(

@@ -137,7 +137,7 @@ def test_labels_of_label_studio_join_by_the_rows_own_id(
     [
         (
             "estimate inspect.eval",
-            "has 2 metrics: match, model_graded_qa; take a rate for each",
+            "has 2 metrics: match, model_graded_qa; estimate a rate for each",
         ),
         (
             "diagnose bias inspect.eval",

@@ -251,7 +251,7 @@ def test_the_best_of_several_responses_from_pairs_to_selected_prompts(tmp_path, 
         capsys, "select", tmp_path / "judged.jsonl", "--best", "--policy", tmp_path / "pair.json"
     )
     assert code == 1
-    assert "the policy is about verdicts on pairs, and here are choices" in err
+    assert "the policy is about verdicts on pairs, but these are choices" in err
     code, out, err = out_of(
         capsys, "evaluate", tmp_path / "judged.jsonl", "--best", "--splits", "5"
     )
@@ -262,7 +262,7 @@ def test_the_best_of_several_responses_from_pairs_to_selected_prompts(tmp_path, 
         "--secret-env", "PATH", "-o", tmp_path / "audits.csv",
     )  # fmt: skip
     assert code == 1
-    assert "holds choices among several responses" in err
+    assert "has choices among several responses" in err
 
 
 def test_reproduce_scope_asks_a_judge_by_every_protocol(tmp_path, capsys):

@@ -60,7 +60,7 @@ def test_rows_are_matched_by_judge_and_what_is_left_is_counted() -> None:
     done = diagnose_prompts(first, second)
     [group] = done.groups
     assert (group.judge, group.n, group.changed) == ("j", 2, 0.5)
-    assert done.dropped == {"row of the first file alone": 1, "row of the second file alone": 1}
+    assert done.dropped == {"row only in the first file": 1, "row only in the second file": 1}
 
 
 def test_a_verdict_that_becomes_none_has_changed() -> None:
@@ -80,7 +80,7 @@ def test_tournaments_are_matched_by_document_and_models() -> None:
     done = diagnose_prompts(rows, {**rows, "verdict": ["A", "A", "A"]})
     [group] = done.groups
     assert (group.criterion, group.n, group.changed) == ("c", 2, 0.5)
-    assert done.dropped == {"no answer": 1, "row of the second file alone": 1}
+    assert done.dropped == {"no answer": 1, "row only in the second file": 1}
 
 
 def test_what_the_judge_wrote_is_compared(tmp_path: Path) -> None:
@@ -118,9 +118,9 @@ def test_the_command_and_its_threshold(tmp_path: Path, capsys: pytest.CaptureFix
 def test_files_that_cannot_be_compared_are_refused() -> None:
     verdicts = {"id": ["a"], "judge": ["j"], "verdict": ["A"]}
     scores = {"doc_id": ["a"], "judge": ["j"], "judge_score": [3]}
-    with pytest.raises(DataError, match="has scores, and the dict of columns verdicts"):
+    with pytest.raises(DataError, match="has scores, but the dict of columns has verdicts"):
         diagnose_prompts(verdicts, scores)
-    with pytest.raises(DataError, match="no row is one of"):
+    with pytest.raises(DataError, match="no row matches one of"):
         diagnose_prompts(verdicts, {**verdicts, "judge": ["k"]})
     with pytest.raises(ArgumentError, match="an answer to both prompts"):
         prompt_change([["A"], []], [["A"], ["B"]])

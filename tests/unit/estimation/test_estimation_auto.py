@@ -43,7 +43,7 @@ def test_options_that_ask_for_a_confusion_matrix_get_one(
     got = estimate(judge=JUDGE, human=HUMAN, labels_are_random=True, **options)
     assert got.method == "misclassification"
     one = got.groups[0] if isinstance(got, GroupedEstimate) else got
-    assert one.why == f"misclassification, which {said} is for"
+    assert one.why == f"misclassification, because {said} needs it"
 
 
 def test_what_declaring_and_people_alone_would_give_is_said() -> None:
@@ -91,7 +91,7 @@ def test_no_label_under_one_verdict_says_which_rows_to_label() -> None:
     got = estimate(judge=judge, human=human, labels_are_random=True)
     assert got.estimate is None
     assert "says 0 on 50 % of the test rows" in got.reason
-    assert "label some rows of verdict 0, drawn at random" in got.reason
+    assert "label a random sample of rows of verdict 0" in got.reason
 
 
 def test_an_interval_of_everything_is_no_number() -> None:
@@ -101,8 +101,8 @@ def test_an_interval_of_everything_is_no_number() -> None:
     for shape in ("wald", "profile"):
         got = estimate(judge=judge, human=human, interval=shape)
         assert got.estimate is got.low is got.high is None
-        assert "the interval is the whole of [0, 1]" in got.reason
-        assert str(got).startswith("No misclassification estimate: the interval is the whole")
+        assert "the interval is all of [0, 1]" in got.reason
+        assert str(got).startswith("No misclassification estimate: the interval is all")
     clustered = estimate(judge=judge, human=human, cluster=[i % 3 for i in range(220)])
     assert clustered.estimate is None
     both = estimate(judge=judge * 2, human=human * 2, by=["a"] * 220 + ["b"] * 220)

@@ -23,7 +23,7 @@ def refused(**options: object) -> Estimate:
     assert isinstance(result, Estimate)
     assert result.estimate is result.low is result.high is result.standard_error is None
     assert "outside [0, 1]" in str(result.reason)
-    assert "does not err on these test rows as it does on the labelled ones" in str(result.reason)
+    assert "errors on these test rows differ from those on the labelled ones" in str(result.reason)
     return result
 
 

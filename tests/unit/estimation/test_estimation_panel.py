@@ -85,7 +85,7 @@ def test_one_row_per_judge_is_the_same_as_one_column(rows: pl.DataFrame) -> None
         .then(1 - pl.col("human"))
         .otherwise("human")
     )
-    with pytest.raises(DataError, match="has different labels next to different judges"):
+    with pytest.raises(DataError, match="has different labels for different judges"):
         panel(torn)
     with pytest.raises(DataError, match="llama is neither a column nor a judge's name"):
         panel(long, judges=["gpt", "llama"])
@@ -164,8 +164,8 @@ def test_a_shift_of_the_labels_is_warned_of(rows: pl.DataFrame) -> None:
     [
         ({"judges": ["gpt"]}, "two or more different judges"),
         ({"judges": ["gpt", "gpt"]}, "two or more different judges"),
-        ({"judges": ["gpt", "human"]}, "is named for something else"),
-        ({"judges": ["gpt", "model"]}, "is named for something else"),
+        ({"judges": ["gpt", "human"]}, "is used for something else"),
+        ({"judges": ["gpt", "model"]}, "is used for something else"),
         ({"method": "ppi++"}, "is for one judge"),
         ({"interval": "profile"}, "is for one judge"),
         ({"pool": True}, "is for one judge"),

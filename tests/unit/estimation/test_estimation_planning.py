@@ -47,9 +47,9 @@ def test_the_cheapest_way_comes_first_and_labels_there_count() -> None:
     plan = plan_from_table(pilot, width=0.12)
     assert plan.conditional_labels < plan.human_only_labels < plan.labels
     more = max(plan.conditional_labels - 150, 0)
-    said = f"{plan.conditional_labels} labels drawn at random (150 are there, {more} more)"
+    said = f"{plan.conditional_labels} random labels (150 exist, {more} more)"
     assert plan.recommendation.startswith(f"width 0.12: {said}, used with conditional")
-    assert plan.recommendation.index("people alone take") < plan.recommendation.index("correcting")
+    assert plan.recommendation.index("people alone need") < plan.recommendation.index("correcting")
     assert plan.expected_draws == max(
         math.ceil((plan.m1 - 90) / plan.rate) if plan.m1 > 90 else 0,
         math.ceil((plan.m0 - 60) / (1 - plan.rate)) if plan.m0 > 60 else 0,
@@ -61,7 +61,7 @@ def test_the_cheapest_way_comes_first_and_labels_there_count() -> None:
         plan.verdict_m0 - 30,
         plan.verdict_m1 - 120,
     ]
-    with pytest.raises(ArgumentError, match="labels in the table are enough"):
+    with pytest.raises(ArgumentError, match="the table has enough labels"):
         rows_to_label(pilot, plan_from_table(pilot, labels=20))
 
 
@@ -113,7 +113,7 @@ def test_no_plan_has_fewer_labels_than_its_formula_can_be_trusted_with() -> None
     assert plan.rate == 0
     assert plan.conditional_labels * 0.3 >= 10
     assert plan.ppi_width is None
-    assert plan.recommendation.startswith(f"width 0.1: people alone take {plan.human_only_labels}")
+    assert plan.recommendation.startswith(f"width 0.1: people alone need {plan.human_only_labels}")
     rng = np.random.default_rng(1)
     widths = []
     for _ in range(40):
@@ -125,7 +125,7 @@ def test_no_plan_has_fewer_labels_than_its_formula_can_be_trusted_with() -> None
     assert np.mean(widths) <= 0.103
     two = plan_rate(**point, labels=2)
     assert two.conditional_width > 0.4
-    assert any("take 34 or more" in text for text in two.warnings)
+    assert any("use 34 or more" in text for text in two.warnings)
 
 
 def test_a_trial_holds_the_rate_and_counts_draws_without_a_number() -> None:
@@ -139,7 +139,7 @@ def test_a_trial_holds_the_rate_and_counts_draws_without_a_number() -> None:
 def test_more_labels_than_rows_leave_nothing_to_the_judge() -> None:
     plan = plan_rate(**(PAPER | {"n_test": 150}), labels=200)
     assert plan.conditional_width is plan.simulated_coverage is None
-    assert "200 labels drawn at random leave no row to the judge" in plan.recommendation
+    assert "200 random labels leave no row to the judge" in plan.recommendation
     plan_rate(**(PAPER | {"n_test": 150}), labels=200).plot()
 
 
@@ -179,7 +179,7 @@ def test_a_pilot_picked_by_plan_is_weighted() -> None:
 def test_a_coin_cannot_be_planned_for() -> None:
     plan = plan_rate(judge_rate=0.5, sensitivity=0.5, specificity=0.5, n_test=100, labels=50)
     assert plan.m0 is plan.expected_width is None
-    assert "no better than a coin" in plan.reason
+    assert "not better than chance" in plan.reason
     low, high = binomial_interval(25, 50, 0.95)
     assert plan.human_only_width == pytest.approx(high - low)
     plan.to_json()
@@ -260,7 +260,7 @@ def test_a_plan_for_verdicts_in_words_and_a_table_without_labels() -> None:
         plan_from_table(words, labels=60, **guess)
 
 
-@pytest.mark.parametrize("sensitivity", [0.9, 0.2])  # the second is no better than a coin
+@pytest.mark.parametrize("sensitivity", [0.9, 0.2])  # the second is not better than chance
 @pytest.mark.parametrize(
     ("bad", "message"),
     [

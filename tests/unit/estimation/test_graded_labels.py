@@ -41,7 +41,7 @@ def test_shares_of_zero_and_one_are_labels() -> None:
 def test_auto_takes_a_mean_where_labels_are_random() -> None:
     got = estimate(ROWS, labels_are_random=True)
     assert got.method == "ppi++"
-    assert "are shares of people, which have means alone" in got.why
+    assert "are shares of people, which have only means" in got.why
     refused = {one.method: one.reason for one in got.alternatives}
     assert refused["misclassification"] == refused["conditional"] == "labels are shares of people"
 
@@ -51,15 +51,15 @@ def test_the_refusal_names_the_column_of_people(method: str) -> None:
     with pytest.raises(DataError) as caught:
         estimate(ROWS, method=method)
     text = str(caught.value)
-    assert text.startswith("the dict of columns, column human: 0.7 is a share of people, and ")
+    assert text.startswith("the dict of columns, column human: 0.7 is a share of people, but ")
     assert text.endswith("their means are enough: --method ppi++ (method=)")
 
 
 def test_plans_and_panels_refuse_them_too() -> None:
-    with pytest.raises(DataError, match="column human: 0.7 is a share of people, and a plan needs"):
+    with pytest.raises(DataError, match="column human: 0.7 is a share of people, but a plan needs"):
         plan_from_table(ROWS, width=0.2)
     two = {**ROWS, "other": JUDGE}
-    with pytest.raises(DataError, match="0.7 is a share of people, and a panel of judges needs"):
+    with pytest.raises(DataError, match="0.7 is a share of people, but a panel of judges needs"):
         estimate(two, judges=["judge", "other"], labels_are_random=True)
 
 

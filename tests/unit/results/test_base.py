@@ -43,7 +43,7 @@ def test_a_result_becomes_plain_json() -> None:
 
 @pytest.mark.parametrize("hidden", [float("nan"), float("inf"), np.float64("nan"), [np.inf]])
 def test_a_number_that_is_none_is_refused(hidden: Any) -> None:
-    with pytest.raises(ValueError, match="no place in a result"):
+    with pytest.raises(ValueError, match="cannot be in a result"):
         plain(hidden)
 
 

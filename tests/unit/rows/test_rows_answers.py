@@ -29,7 +29,7 @@ def _rows(text: str = "choose me", **columns: object) -> pl.DataFrame:
 def test_a_model_that_wins_with_one_text_is_named_by_bias_and_rank() -> None:
     says = (
         "constant wins 90 % with the same text for 30 of 30 prompts: read its answers before you "
-        "trust its place"
+        "trust its rank"
     )
     report = diagnose_bias(_rows())
     assert [describe_same_answer(one) for one in report.same_answers] == [says]

@@ -88,7 +88,7 @@ def test_certain_probabilities_are_counted() -> None:
     battles = code_battles(frame)
     assert battles.score is not None
     assert np.isfinite(battles.score).all()
-    text = "1 probability nearer than 1e-6 to 0 or 1, clipped to that distance"
+    text = "1 probability closer than 1e-6 to 0 or 1, clipped to that distance"
     assert battles.warnings == (text,)
 
 

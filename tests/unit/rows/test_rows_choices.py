@@ -114,7 +114,7 @@ def test_a_file_of_the_best_of_each_prompt():
 
 
 def test_a_best_that_is_no_response_is_refused_by_name():
-    with pytest.raises(DataError, match="'w' is no response to prompt 'q'; name one of x, y, z"):
+    with pytest.raises(DataError, match="'w' is not a response to prompt 'q'; name one of x, y, z"):
         prepare_choices(rows(*THREE, best=["w"] * 3))
 
 
@@ -131,7 +131,7 @@ def test_what_cannot_be_compared_is_counted():
 def test_rows_that_name_no_responses_are_refused_in_one_line():
     with pytest.raises(DataError, match="has no prompt_id, model_a, model_b; a choice among"):
         prepare_choices(pl.DataFrame({"id": [1], "p_a": [0.9]}))
-    with pytest.raises(DataError, match="holds grades"):
+    with pytest.raises(DataError, match="has grades"):
         prepare_choices(
             {"id": [1], "p_pass": [0.9], "prompt_id": ["q"], "model_a": ["x"], "model_b": ["y"]}
         )
@@ -156,7 +156,8 @@ def test_what_a_reader_should_know_of_the_prompts():
     frame = prepare_choices(rows(("q", "x", "y", 0.5), ("r", "x", "y", 0.7), *[
         ("s", one, other, p) for _, one, other, p in THREE[:2]])).frame  # fmt: skip
     assert describe_choices(frame) == [
-        "1 labelled prompt without a choice (missing comparison): errors, never accepted",
-        "1 labelled prompt without a choice (tie at the top): errors, never accepted",
+        "1 labelled prompt without a choice (missing comparison): counted as errors, "
+        "never accepted",
+        "1 labelled prompt without a choice (tie at the top): counted as errors, never accepted",
         "2 labelled prompts with two responses: one comparison decides",
     ]

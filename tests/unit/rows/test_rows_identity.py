@@ -65,7 +65,7 @@ def test_what_could_not_be_compared_is_remarked() -> None:
     )
     unknown = match_judge([OLD], Identity())
     assert unknown.remark is not None
-    assert "nothing says which judge" in unknown.remark
+    assert "the rows do not name their judge" in unknown.remark
     assert match_judge([OLD], OLD).remark is None
 
 

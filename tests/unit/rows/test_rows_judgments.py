@@ -27,7 +27,7 @@ def test_a_judge_is_picked_and_labels_join_what_is_left() -> None:
     assert rows.frame["id"].to_list() == ["1", "2", "3", "4"]
     assert rows.frame["label"].to_list() == ["B", "B", "A", "tie"]
     assert rows.dropped == {
-        "label of an id that no row has": 1,
+        "label of an id without a row": 1,
         "label of the row, replaced by the one in the labels file": 1,
     }
     with pytest.raises(ArgumentError, match="judge = 'z': the judgments have x, y"):

@@ -20,7 +20,7 @@ def test_labels_join_by_id_with_all_counts() -> None:
     assert done.frame["label"].to_list() == ["A", "A", None, None]
     assert (done.matched, done.unmatched, done.unused) == (2, 2, 1)
     assert (done.duplicates, done.split, done.replaced) == (0, 0, 0)
-    assert done.dropped == {"label of an id that no row has": 1}
+    assert done.dropped == {"label of an id without a row": 1}
 
 
 def test_several_raters_majority_or_nothing() -> None:
@@ -81,7 +81,7 @@ def test_a_row_that_keeps_its_own_label_keeps_how_it_was_drawn() -> None:
 
 @pytest.mark.parametrize("join", [join_labels, lambda f, g: join_values(f, g, column="human")])
 def test_labels_of_other_rows_altogether_are_refused(join) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(DataError, match="'w' and all the others are ids of no row here"):
+    with pytest.raises(DataError, match="'w' and all other ids match no row"):
         join(ROWS, {"id": ["w", "v"], "label": ["A", "B"]})
     assert join(ROWS, {"id": ["w"], "label": [None]}).matched == 0
     with pytest.raises(DataError, match="column id: is missing; labels join by id"):

@@ -53,7 +53,7 @@ def test_labels_of_no_pair_are_counted_and_raters_kept_apart(tmp_path: Path) -> 
     labels = {"id": ["1", "1", "9"], "label": ["A", "B", "A"], "rater": ["ann", "bob", "ann"]}
     rows = prepare_verdicts(path, labels=labels)
     assert rows.name == str(path)
-    assert rows.dropped == {"raters without a majority": 1, "label of an id that no row has": 1}
+    assert rows.dropped == {"raters without a majority": 1, "label of an id without a row": 1}
     assert rows.frame["__labels"].to_list() == [["A", "B"], None]
 
 

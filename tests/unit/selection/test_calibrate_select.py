@@ -160,7 +160,7 @@ def test_repeated_prompts_calibrate_once_each():
     frame = rows(200, prompt_id=[f"p{i % 50}" for i in range(200)])
     policy = calibrate(frame, alpha=0.3)
     assert (policy.cluster, policy.n_calibration) == ("prompt_id", 50)
-    assert policy.dropped["same prompt_id as a row kept"] == 150
+    assert policy.dropped["same prompt_id as a row that is used"] == 150
     assert calibrate(frame, alpha=0.3, seed=1).groups != policy.groups
     every_row = calibrate(frame, alpha=0.3, cluster=None)
     assert every_row.n_calibration == 200
@@ -196,7 +196,7 @@ def test_groups_have_their_own_rules_and_small_ones_are_named():
     assert policy.groups[0].threshold == alone.threshold
     assert policy.groups[2].accepts == "none"
     assert "refused: 6 labels" in (policy.groups[2].note or "")
-    assert any("spends 0.0333 of delta 0.1 on each of 3 rules" in line for line in policy.warnings)
+    assert any("uses 0.0333 of delta 0.1 for each of 3 rules" in line for line in policy.warnings)
 
 
 def test_small_groups_are_pooled_on_request():
@@ -252,7 +252,7 @@ def test_a_judge_that_is_called_jury_is_none():
 
 def test_weights_are_for_fdr_alone():
     frame = rows(200, w=[1.0 + i % 3 for i in range(200)])
-    with pytest.raises(ArgumentError, match="only --guarantee fdr"):
+    with pytest.raises(ArgumentError, match="choose --guarantee fdr"):
         calibrate(frame, weights="w")
     policy = calibrate(frame, alpha=0.3, guarantee="fdr", weights="w")
     assert 0 < (policy.groups[0].effective_size or 0) < 200
@@ -431,7 +431,7 @@ def test_a_pair_that_some_judge_lacks_is_kept_and_not_accepted():
     assert done.rows.height == 240
     row = done.rows.filter(pl.col("id") == "pair-00003").row(0, named=True)
     assert (row["accepted"], row["p_a"]) == (False, None)
-    assert row["reason"] == "not measured by every judge of the jury"
+    assert row["reason"] == "not scored by every judge of the jury"
     assert done.summary.n - done.summary.n_accepted == sum(done.summary.dropped.values())
 
 
@@ -442,7 +442,7 @@ def test_a_jury_needs_its_members():
         select(frame.filter(pl.col("judge") != "c"), policy)
     with pytest.raises(ArgumentError, match="two judges or more"):
         calibrate(frame.filter(pl.col("judge") == "a"), jury="mean")
-    with pytest.raises(ArgumentError, match="called learned now: use --jury learned"):
+    with pytest.raises(ArgumentError, match="the new name is learned: use --jury learned"):
         calibrate(frame, jury="logistic")
 
 
@@ -511,7 +511,7 @@ def test_every_label_of_the_file_is_accounted_for():
     policy = calibrate(frame, labels=given, alpha=0.1)
     assert policy.dropped == {
         "raters without a majority": 1,
-        "label of an id that no row has": 2,
+        "label of an id without a row": 2,
         "label of the row, replaced by the one in the labels file": 29,
     }
 

@@ -191,7 +191,7 @@ def test_costs_are_measured_dollars_unless_given(old):
 
 @pytest.mark.parametrize(
     ("costs", "message"),
-    [(None, "do not say what they cost"), ((1, 2), "give 3"), ((1, 2, 0), "the last above 0"),
+    [(None, "the rows have no cost"), ((1, 2), "give 3"), ((1, 2, 0), "the last above 0"),
      ((1, -2, 3), "not negative")],
 )  # fmt: skip
 def test_unknown_and_impossible_costs_are_refused(old, costs, message):
@@ -282,7 +282,9 @@ def test_rows_of_a_deployed_cascade_calibrate_it_again(old, policy, plan):
     assert made.groups == policy.groups
     assert (made.cascade.coverage_last, policy.cascade.coverage_last is None) == (None, False)
     lost = deployed.filter((pl.col("judge") == plan.rule.judges[0]) | (pl.col("id") > "pair-00100"))
-    with pytest.raises(ArgumentError, match="the others are no random sample: ask it too"):
+    with pytest.raises(
+        ArgumentError, match="the others are not a random sample: ask that judge too"
+    ):
         calibrate(lost, plan=plan, alpha=0.1)
 
 
@@ -294,7 +296,7 @@ def test_rows_that_only_the_cheap_judge_saw_do_not_calibrate(old, policy, plan):
     assert made.groups == without.groups
     assert made.n_calibration < policy.n_calibration
     assert made.dropped["not judged by every stage"] > 0
-    assert "were not judged by every stage lack it by chance" in made.assumptions[-1]
+    assert "were not judged by every stage are missing at random" in made.assumptions[-1]
 
 
 def test_an_id_is_in_the_learning_share_whichever_judge_has_its_cluster(old, plan):
@@ -315,7 +317,7 @@ def test_every_guarantee_holds_for_a_cascade_and_says_so(old, pair_plan, guarant
     made = calibrate(old, alpha=0.15, plan=pair_plan, guarantee=guarantee)
     assert made.guarantee == guarantee
     assert made.coverage > 0.3
-    assert any("every guarantee holds for it as for any judge" in one for one in made.assumptions)
+    assert any("every guarantee holds as for any judge" in one for one in made.assumptions)
 
 
 def test_a_cascade_by_group(old, pair_plan):
@@ -391,7 +393,7 @@ def test_select_leaves_rows_open_that_go_on_to_a_judge_that_was_not_asked(old, p
 def test_rows_of_other_judges_are_ignored_and_counted(old, policy):
     more = pl.concat([old, old.head(3).with_columns(judge=pl.lit("z"))])
     run = select(more, policy)
-    assert any("of a judge that is no stage of the cascade: ignored" in w
+    assert any("of a judge that is not a stage of the cascade: ignored" in w
                for w in run.summary.warnings)  # fmt: skip
     assert run.summary.n_accepted == select(old, policy).summary.n_accepted
 

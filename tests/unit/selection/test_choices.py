@@ -21,7 +21,7 @@ def policy():
 def test_prompts_calibrate_and_the_policy_says_so(policy):
     assert (policy.about, policy.n_calibration, policy.cluster) == ("choices", 400, None)
     assert policy.feasible
-    assert any("prompts are what must be alike" in line for line in policy.assumptions)
+    assert any("prompts must be exchangeable" in line for line in policy.assumptions)
     assert any("policy about pairs promises nothing" in line for line in policy.assumptions)
     assert any("without a choice (missing comparison)" in line for line in policy.warnings)
     assert [other.guarantee for other in policy.alternatives] == ["scope", "fdr", "pac"]
@@ -73,7 +73,7 @@ def test_human_ties_are_left_out_or_errors():
 def test_a_policy_about_pairs_is_refused_for_prompts_and_the_other_way_round(policy):
     pairs = calibrate(OLD.drop("best"), alpha=0.1)
     assert pairs.about == "pairs"
-    with pytest.raises(PolicyMismatchError, match="is about verdicts on pairs, and here are choi"):
+    with pytest.raises(PolicyMismatchError, match="is about verdicts on pairs, but these are choi"):
         select(NEW, pairs, best=True)
     with pytest.raises(DataError, match="has no prompt_id, model_a, model_b; a choice among"):
         select(NEW.drop("prompt_id", "model_a", "model_b"), policy)
@@ -84,7 +84,7 @@ def test_a_policy_about_pairs_is_refused_for_prompts_and_the_other_way_round(pol
     "option", [{"jury": "mean"}, {"doubt": "learned"}, {"cascade": "simulated"}, {"pairs": OLD}]
 )
 def test_what_is_made_for_pairs_is_refused(option):
-    with pytest.raises(ArgumentError, match="leave it out: it is not for --best"):
+    with pytest.raises(ArgumentError, match="leave it out: it cannot be used with --best"):
         calibrate(OLD, best=True, **option)
 
 

@@ -120,7 +120,7 @@ def test_a_second_draw_has_the_same_cut_and_other_rows():
     both = pl.concat([LABELS, labelled(more)])
     assert calibrate(POOL, labels=both).n_calibration == 500
     wider = plan_labels(POOL, surest=0.8, n=100, labels=LABELS)
-    assert "earlier labels were drawn among the surest 60 %" in wider.warnings[0]
+    assert "earlier labels were sampled among the surest 60 %" in wider.warnings[0]
 
 
 def test_a_random_draw_meets_rows_that_were_labelled_for_their_score():
@@ -162,7 +162,7 @@ def test_the_cut_comes_through_files_to_the_policy(name, tmp_path):
     assert policy.promise.startswith(
         "among the surest 60 % of the verdicts of x (preference): with probability at least 90 %"
     )
-    assert any("was not chosen by these labels" in line for line in policy.assumptions)
+    assert any("was not chosen with these labels" in line for line in policy.assumptions)
     path = write_result(policy, tmp_path / "policy.json")
     assert read_policy(path) == policy
 
@@ -215,7 +215,9 @@ def test_a_label_without_its_cut_is_refused():
 
 def test_labels_of_another_prompt_are_refused():
     other = POOL.with_columns(judge_fingerprint=pl.lit("x2"))
-    with pytest.raises(PolicyMismatchError, match="those here have another fingerprint") as caught:
+    with pytest.raises(
+        PolicyMismatchError, match="the rows of this judge have another fingerprint"
+    ) as caught:
         calibrate(other, labels=LABELS)
     assert caught.value.differs == ("judge_fingerprint",)
 
@@ -264,7 +266,7 @@ def test_another_judge_or_a_jury_keeps_to_the_cut_of_the_first():
         [POOL, judge_rows(judge="y").with_columns(p_fwd="p_rev", p_rev="p_fwd").drop("label")]
     )
     members = both.filter(pl.col("id").is_in(POOL["id"].to_list()))
-    with pytest.raises(PolicyMismatchError, match="its judgments are not here; give them too"):
+    with pytest.raises(PolicyMismatchError, match="its judgments are missing; give them too"):
         calibrate(members, labels=LABELS, judge="y")
     policy = calibrate(members, labels=LABELS, jury="mean", alpha=0.2)
     assert policy.cuts == (PLAN.cut,)

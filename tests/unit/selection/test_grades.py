@@ -61,10 +61,10 @@ def test_select_gives_grades_back_and_they_can_be_read_again() -> None:
 def test_a_policy_is_for_its_own_kind_of_rows(tmp_path: object) -> None:
     grades, pairs = tables()
     with pytest.raises(
-        PolicyMismatchError, match="about grades of single answers, and here are verdicts on pairs"
+        PolicyMismatchError, match="about grades of single answers, but these are verdicts on pairs"
     ):
         select(pairs, calibrate(grades))
-    with pytest.raises(PolicyMismatchError, match="about verdicts on pairs, and here are grades"):
+    with pytest.raises(PolicyMismatchError, match="about verdicts on pairs, but these are grades"):
         select(grades, calibrate(pairs))
     policy = calibrate(grades)
     path = write_result(policy, f"{tmp_path}/policy.json")

@@ -53,7 +53,8 @@ def test_a_tie_is_never_accepted_and_comes_last_in_every_guarantee(guarantee, tm
     group = policy.groups[0]
     assert group.scores[-40:] == (INFINITE_DOUBT,) * 40
     assert group.errors[-40:] == (1,) * 40
-    assert "40 labelled rows are ties of the judge: errors, never accepted" in policy.warnings
+    note = "40 labelled rows are ties of the judge: they count as errors and are never accepted"
+    assert note in policy.warnings
     assert policy.feasible
     write_result(policy, tmp_path / "policy.json")
     assert read_result(tmp_path / "policy.json", Policy) == policy

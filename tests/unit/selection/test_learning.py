@@ -206,7 +206,7 @@ def test_groups_and_every_guarantee_take_learned_scores():
 
 def test_a_missing_column_is_refused_by_name():
     frame = misled()
-    with pytest.raises(ArgumentError, match="length_a is there: length_b is missing"):
+    with pytest.raises(ArgumentError, match="length_a is there, but length_b is missing"):
         calibrate(frame.drop("length_b"), jury="learned")
     with pytest.raises(ArgumentError, match="category = 'topic': choose a column"):
         calibrate(frame, jury="learned", category="topic")
@@ -241,9 +241,9 @@ def test_texts_give_lengths_in_characters():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"doubt": "learned"}, "4 judges or protocols: pick one with --judge"),
+        ({"doubt": "learned"}, "4 judges or protocols: select one with --judge"),
         ({"doubt": "boosted", "judge": "judge-0"}, "choose one of learned"),
-        ({"doubt": "learned", "jury": "mean"}, "--jury learned learns it too"),
+        ({"doubt": "learned", "jury": "mean"}, "--jury learned includes it"),
         ({"category": "kind", "jury": "mean"}, "needs --doubt learned"),
         ({"jury": "learned", "learning_share": 0.01}, "leaves 3 labels to learn from"),
         ({"jury": "learned", "learning_share": 1.0}, "learning_share"),
@@ -255,9 +255,12 @@ def test_options_that_do_not_fit(options, match):
 
 
 def test_few_labels_get_advice():
-    assert any("stay with the doubt" in w for w in calibrate(misled(140), jury="learned").warnings)
+    assert any(
+        "the doubt that is not learned" in w
+        for w in calibrate(misled(140), jury="learned").warnings
+    )
     enough = calibrate(misled(160), jury="learned").warnings
-    assert not any("stay with the doubt" in line for line in enough)
+    assert not any("the doubt that is not learned" in line for line in enough)
 
 
 # --- before calibrating ----------------------------------------------------------------------

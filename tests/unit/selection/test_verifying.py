@@ -162,7 +162,7 @@ def test_a_field_that_stops_the_reading_is_named(tmp_path: Path) -> None:
     assert not check.intact
     assert "field alpha of kind 'policy'" in str(check.unreadable)
     path.write_text('{"kind": "estimate"}')
-    with pytest.raises(DataError, match="holds no policy"):
+    with pytest.raises(DataError, match="is not a policy"):
         verify_policy(path)
 
 
@@ -187,7 +187,7 @@ def test_an_older_version_is_compared_with_its_own_numbers_alone(
 
 def test_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = write_result(replace(MADE["scope"], guarantee_version=2), tmp_path / "p.json")
-    with pytest.raises(DataError, match=r"scope is of version 2, newer than 1; update adjudge"):
+    with pytest.raises(DataError, match=r"scope has version 2, newer than 1; update adjudge"):
         read_policy(path)
 
 

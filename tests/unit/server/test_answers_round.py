@@ -188,7 +188,7 @@ def test_scores_of_people_join_a_diagnosis_by_id(
     words = ["diagnose", "scores", "scores.csv", "--labels", "labels.csv", "--splits", "2"]
     assert run([*words, "--scale", "1-5", "--json"]) in (0, 2)
     said = json.loads(capsys.readouterr().out)
-    assert said["dropped"] == {"label of an id that no row has": 1}
+    assert said["dropped"] == {"label of an id without a row": 1}
 
 
 @pytest.mark.parametrize(

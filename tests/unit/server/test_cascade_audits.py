@@ -119,7 +119,7 @@ def test_what_select_wrote_for_a_cascade_is_audited_as_what_was_served(
     assert set(monitor.ids) == {name for name in served.ids if name.startswith("pair-")}
     for column in ("stage", "judge"):
         other = wrong.with_columns(pl.lit("another").alias(column))
-        with pytest.raises(PolicyMismatchError, match="here are rows of another"):
+        with pytest.raises(PolicyMismatchError, match="there are rows of another"):
             check_audits(other, policy)
 
 

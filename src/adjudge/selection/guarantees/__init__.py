@@ -1,6 +1,6 @@
-"""The guarantees by name: a new one costs its file and a line here.
+"""The guarantees by name: a new one needs its file and a line here.
 
-A package brings its own by an entry point in the group `adjudge.guarantees`, a program by
+A package adds its own with an entry point in the group `adjudge.guarantees`, a program with
 `register_guarantee`.
 """
 
@@ -22,7 +22,7 @@ _REGISTRY: Registry[Guarantee] = Registry(
 
 
 def find_guarantee(name: str) -> Guarantee:
-    """The guarantee of that name; an unknown name is refused with all that are known.
+    """The guarantee of that name; the error for an unknown name lists all known names.
 
     >>> find_guarantee("pac").uses_delta
     True
@@ -34,15 +34,15 @@ def find_guarantee(name: str) -> Guarantee:
 
 
 def all_guarantees() -> list[Guarantee]:
-    """All of them, ours first."""
+    """All guarantees, the built-in ones first."""
     return [find_guarantee(name) for name in _REGISTRY]
 
 
 def register_guarantee(guarantee: Guarantee) -> None:
-    """Make a guarantee known to every verb of this process; a name that is taken is refused."""
+    """Register a guarantee for every command of this process; a name that is in use is refused."""
     _REGISTRY.add(guarantee.name, guarantee)
 
 
 def unregister_guarantee(name: str) -> None:
-    """Forget one that `register_guarantee` added."""
+    """Remove one that `register_guarantee` added."""
     _REGISTRY.remove(name)

@@ -1,8 +1,8 @@
-"""The exact band: how many errors each rank may hold, so that a bad threshold seldom passes.
+"""The exact band: how many errors each rank can have, so that a bad threshold rarely passes.
 
 W is a walk of n independent steps that rise by 1 with probability alpha. A boundary b allows b(k)
-errors among the k surest rows. What is computed here is P(W_k <= b(k) for some k >= k0), exactly
-but for rounding, which is done upwards; docs/guarantees.md proves what this says about real rows.
+errors among the k surest rows. This file computes P(W_k <= b(k) for some k >= k0), exactly except
+for rounding, which is upwards. docs/guarantees.md proves what this means for real rows.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from scipy.special import gammaln, ndtri
 from adjudge._stats import binomial_lower_tail
 from adjudge._validation import FloatArray, IntArray
 
-#: Up to so many rows every rank has its own boundary; beyond, these many geometric ranks have, and
-#: a rank between two of them takes the boundary of the lower one.
+#: Up to this many rows every rank has its own boundary. With more rows, this many geometric ranks
+#: have one, and a rank between two of them uses the boundary of the lower one.
 _EVERY_RANK_UP_TO, _RANKS = 5000, 400
-#: Beyond so many rows the crossing probabilities of single ranks are added up instead: there the
+#: Above this many rows the crossing probabilities of single ranks are summed instead: there the
 #: union bound costs less than a thousandth of alpha.
 _EXACT_UP_TO = 100_000
-#: No threshold below this share of the rows is certified: the surest few would cost the most.
+#: No threshold below this share of the rows is certified: the surest few rows would cost the most.
 _FIRST_SHARE = 20
-#: Levels of the step-down, each so many times the one before.
+#: Ratio of each level of the step-down to the one before.
 _RATIO = 1.04
-#: How closely the first level is bisected, and how far below delta float sums must stay.
+#: Precision of the bisection for the first level, and the margin below delta for float sums.
 _CLOSE, _MARGIN = 1e-7, 1e-9
-#: States above the boundary and steps off the mean that are kept, in standard deviations.
+#: How many standard deviations above the boundary, and off the mean, are kept.
 _REACH = 9.0
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """`errors[i]` errors are allowed from rank `ranks[i]` on, until the next of `ranks`."""
+    """`errors[i]` errors are allowed from rank `ranks[i]` up to the next of `ranks`."""
 
     ranks: IntArray
     errors: IntArray
@@ -47,8 +47,8 @@ class Boundary:
 class Band:
     """Boundaries from strict to loose for n rows.
 
-    The first holds on all ranks. Boundary i is crossed on the ranks from `since[i]` on with a
-    probability of at most delta; `since` never falls.
+    The first holds on all ranks. From rank `since[i]` on, boundary i is crossed with a probability
+    of at most delta. `since` never decreases.
     """
 
     n: int
@@ -61,13 +61,13 @@ class Band:
 
 
 def fewest_rows(alpha: Fraction, delta: Fraction) -> int:
-    """The smallest k at which no error at all says something: (1 - alpha)^k < delta.
+    """The smallest k at which zero errors are evidence: (1 - alpha)^k < delta.
 
     >>> fewest_rows(Fraction(1, 10), Fraction(1, 10)), fewest_rows(Fraction(1, 2), Fraction(1, 2))
     (22, 2)
     """
     k = max(1, math.ceil(math.log(delta) / math.log1p(-float(alpha))))
-    # Where the power is equal to delta, floats cannot tell; beyond, they can.
+    # If the power equals delta, floats cannot decide; for larger k they can.
     if k < _EVERY_RANK_UP_TO and (1 - alpha) ** k >= delta:
         k += 1
     return k
@@ -75,12 +75,12 @@ def fewest_rows(alpha: Fraction, delta: Fraction) -> int:
 
 @lru_cache(maxsize=128)
 def exact_band(n: int, alpha: Fraction, delta: Fraction) -> Band | None:
-    """The boundaries for n rows; None where n rows are too few to certify anything.
+    """The boundaries for n rows; None if n rows are too few to certify anything.
 
     A boundary of level c allows b(k) = max{E : P(Binomial(k, alpha) <= E) <= c} errors. The first
-    one has the largest c at which W crosses it on the ranks from k1 = max(`fewest_rows`, n / 20)
-    on with probability at most delta. Each of the others has a level 1.04 times the one before,
-    up to delta, and holds from the first rank on at which its crossing probability allows it.
+    one has the largest c for which W crosses it on the ranks from k1 = max(`fewest_rows`, n / 20)
+    on with probability at most delta. Each other boundary has a level 1.04 times the one before,
+    up to delta. It holds from the first rank at which its crossing probability is at most delta.
 
     >>> band = exact_band(100, Fraction(1, 10), Fraction(1, 10))
     >>> band.boundaries[0].ranks.tolist(), band.boundaries[0].errors.tolist()
@@ -96,8 +96,8 @@ def exact_band(n: int, alpha: Fraction, delta: Fraction) -> Band | None:
         ranks = np.unique(np.geomspace(first, n, _RANKS).round().astype(np.int64))
     level = _first_level(ranks, rate, failure)
     boundaries = [_boundary(ranks, rate, level)]
-    # Ranks that the first boundary cannot certify are left out for good: the step-down could never
-    # get past them.
+    # Ranks that the first boundary cannot certify are left out entirely: the step-down could never
+    # pass them.
     ranks = ranks[ranks >= boundaries[0].ranks[0]]
     since = [int(ranks[0])]
     while level < failure:
@@ -110,7 +110,7 @@ def exact_band(n: int, alpha: Fraction, delta: Fraction) -> Band | None:
 def _first_level(ranks: IntArray, alpha: float, delta: float) -> float:
     """The largest level at which W crosses with probability at most delta, from below.
 
-    No level above delta allows more: what is allowed at one rank is crossed there alone. The
+    A level above delta never allows more, because W would cross at a single rank too often. The
     probability is a step function of the level: the bisection ends just below one of its steps.
     """
 
@@ -127,7 +127,7 @@ def _first_level(ranks: IntArray, alpha: float, delta: float) -> float:
 
 
 def _holds_since(boundary: Boundary, earliest: int, n: int, alpha: float, delta: float) -> int:
-    """The first rank from which on W crosses with probability at most delta, by bisection."""
+    """The first rank from which W crosses with probability at most delta, by bisection."""
     since = crossing(boundary, alpha)
     low, high = earliest - 1, n
     while high - low > 1:
@@ -137,14 +137,14 @@ def _holds_since(boundary: Boundary, earliest: int, n: int, alpha: float, delta:
 
 
 def _boundary(ranks: IntArray, alpha: float, level: float) -> Boundary:
-    """Where the allowed errors rise: only there can W cross, since it never falls."""
+    """The ranks where the allowed errors rise: W never falls, so it can cross only there."""
     errors = most_errors(ranks, alpha, level)
     rises = np.flatnonzero(np.diff(errors, prepend=-1) > 0)
     return Boundary(ranks[rises], errors[rises])
 
 
 def most_errors(ranks: IntArray, alpha: float, level: float) -> IntArray:
-    """max{E : P(Binomial(k, alpha) <= E) <= level} at each rank k; -1 where there is none.
+    """max{E : P(Binomial(k, alpha) <= E) <= level} at each rank k; -1 if no E satisfies it.
 
     >>> most_errors(np.array([21, 22, 38, 52]), 0.1, 0.1)
     array([-1,  0,  1,  2])
@@ -168,11 +168,11 @@ def most_errors(ranks: IntArray, alpha: float, level: float) -> IntArray:
 
 
 def crossing(boundary: Boundary, alpha: float) -> Callable[[int], float]:
-    """P(W_k <= b(k) for some k >= rank), for the rank that one asks for.
+    """P(W_k <= b(k) for some k >= rank), for the given rank.
 
-    Backwards from the last rank: ahead[i][j] is the probability that a walk which is j + 1 above
-    the boundary at `ranks[i]` crosses later. It falls in j, so that its last value, taken for all
-    beyond, is on the safe side.
+    Computed backwards from the last rank: ahead[i][j] is the probability that a walk which is
+    j + 1 above the boundary at `ranks[i]` crosses later. It decreases in j, so using its last value
+    for all larger j is conservative.
     """
     ranks, errors = boundary.ranks, boundary.errors
     if len(ranks) == 0:
@@ -207,9 +207,9 @@ def crossing(boundary: Boundary, alpha: float) -> Callable[[int], float]:
 
 
 def _at_once(boundary: Boundary, alpha: float, rank: int) -> tuple[float, int, int]:
-    """P(W is on or below the boundary at the rank), where in the boundary that is, and the rank.
+    """P(W is on or below the boundary at the rank), the index in the boundary, and the rank.
 
-    Before the first of its ranks nothing can be crossed: that rank is taken then.
+    Nothing can be crossed before the boundary's first rank, so an earlier rank becomes that one.
     """
     rank = max(int(rank), int(boundary.ranks[0]))
     at = int(np.searchsorted(boundary.ranks, rank, side="right")) - 1
@@ -217,7 +217,7 @@ def _at_once(boundary: Boundary, alpha: float, rank: int) -> tuple[float, int, i
 
 
 def _step_back(ahead: FloatArray, rise: int, steps: int, alpha: float) -> FloatArray:
-    """The probabilities to cross, so many steps before the boundary rises to where `ahead` is."""
+    """The crossing probabilities `steps` before the boundary rises to where `ahead` is."""
     offset, masses = _masses(int(steps), alpha)
     onwards = np.empty(rise + len(ahead) + offset + len(masses) - 1)
     onwards[:rise] = 1.0
@@ -228,7 +228,7 @@ def _step_back(ahead: FloatArray, rise: int, steps: int, alpha: float) -> FloatA
 
 @lru_cache(maxsize=4096)
 def _masses(steps: int, alpha: float) -> tuple[int, FloatArray]:
-    """Binomial(steps, alpha): the first number of rises that is worth counting, and the masses."""
+    """Binomial(steps, alpha): the first number of rises that matters, and the masses."""
     spread = _REACH * math.sqrt(steps * alpha * (1 - alpha)) + 9
     low = max(0, math.floor(steps * alpha - spread))
     rises = np.arange(low, min(steps, math.ceil(steps * alpha + spread)) + 1)

@@ -1,4 +1,4 @@
-"""What a guarantee is: everything that calibrate, select, evaluate, plan, serve and report ask."""
+"""The interface of a guarantee, as calibrate, select, evaluate, plan, serve and report use it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from adjudge.selection.split_counts import Levels, Method, SplitCounts, SplitOut
 
 @dataclass(frozen=True)
 class Labels:
-    """Labelled rows: scores, errors (0 or 1) and, for a guarantee that takes them, weights."""
+    """Labelled rows: scores, errors (0 or 1) and, if the guarantee uses them, weights."""
 
     scores: FloatArray
     errors: IntArray
@@ -34,7 +34,7 @@ class Labels:
 
     @classmethod
     def join(cls, parts: Sequence[Labels]) -> Labels:
-        """The rows of several, one after the other."""
+        """The rows of several, concatenated."""
         weights = [part.weights for part in parts if part.weights is not None]
         return cls(
             np.concatenate([part.scores for part in parts]),
@@ -44,26 +44,26 @@ class Labels:
 
 
 class Guarantee(Method):
-    """One promise about accepted verdicts, and the rule that keeps it.
+    """One promise about accepted verdicts, and the rule that fulfils it.
 
-    A new one is a subclass with `name`, `summary`, `decide`, `fewest_labels`, `promise` and
+    A new guarantee is a subclass with `name`, `summary`, `decide`, `fewest_labels`, `promise` and
     `not_promised`, and a line in the registry (or `register_guarantee`).
     """
 
     #: The promise in a few words, for tables.
     summary: ClassVar[str]
-    #: Raised whenever `decide` or the words of `promise` change: a policy keeps its version, and
-    #: only one of the same version is held against what the guarantee decides and promises now.
+    #: Increased whenever `decide` or the words of `promise` change. A policy stores the version,
+    #: and only a policy of the same version is compared with the current guarantee.
     version: ClassVar[int] = 1
-    #: What must be true of the labelled rows, one sentence.
+    #: What must be true of the labelled rows, in one sentence.
     assumption: ClassVar[str] = (
         "labelled and new rows are exchangeable: drawn at random from the same pool, judged by "
         "the same judge with the same prompt and settings"
     )
-    #: Decided over a batch of new rows together. Such a rule needs every calibration row, cannot
-    #: be served one pair at a time, and what it accepts of its own labels is only indicative.
+    #: Decided for a batch of new rows together. Such a rule needs every calibration row, cannot
+    #: serve one pair at a time, and what it accepts of its own labels is only indicative.
     per_batch: ClassVar[bool] = False
-    #: The promise fails with a probability of at most delta.
+    #: The promise can fail with a probability of at most delta.
     uses_delta: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
     #: Can promise over all groups together (`accept_pooled`).
@@ -71,48 +71,48 @@ class Guarantee(Method):
 
     @abstractmethod
     def decide(self, labels: Labels, levels: Levels) -> Rule:
-        """The rule that labelled rows allow. Equal scores come in an order that ignores errors."""
+        """The rule for labelled rows. Equal scores come in an order that ignores errors."""
 
     @abstractmethod
     def fewest_labels(self, levels: Levels) -> int:
-        """The fewest labels with which it could accept anything, all of them right."""
+        """The fewest labels, all right, with which the guarantee could accept anything."""
 
     @abstractmethod
     def promise(self, levels: Levels) -> str:
-        """What holds, to be read after "promises:"."""
+        """What is promised; shown after "promises:"."""
 
     @abstractmethod
     def not_promised(self, levels: Levels) -> str:
-        """What a reader might believe and does not hold."""
+        """What is not promised, although a reader could expect it."""
 
     def accept(
         self, rule: Rule, scores: FloatArray, levels: Levels, weights: FloatArray | None = None
     ) -> BoolArray:
-        """Which of the new scores its rule accepts. Everything that accepts comes through here."""
+        """Which of the new scores the rule accepts. All acceptance decisions use this function."""
         return rule.accept(scores)
 
     def accept_pooled(
         self, rules: Sequence[Rule], scores: FloatArray, groups: IntArray, levels: Levels
     ) -> BoolArray:
-        """The same for several groups under one promise; `groups` says whose rule each row has."""
+        """The same for several groups under one promise; `groups` has the group of each row."""
         raise ArgumentError("pooled", True, f"{self.name} has no promise over all groups together")
 
     def levels_per_rule(self, levels: Levels, rules: int) -> Levels:
-        """The levels of each of several rules, so that all hold at once (union bound)."""
+        """The levels of each of several rules, so that all hold together (union bound)."""
         return replace(levels, delta=levels.delta / rules)
 
     def alarm_limit(self, alpha: Fraction) -> Fraction:
-        """The error rate above which a monitor raises an alarm, unless another is named.
+        """The error rate above which a monitor raises an alarm, unless another is given.
 
-        A promise about this one threshold is broken above alpha. A promise about a mean is not: the
-        rate of a single threshold is often a little above, and an alarm would be rung for that.
+        A promise about one threshold is broken above alpha. A promise about a mean is not: the
+        rate of a single threshold is often a little above alpha, and this must not raise an alarm.
         """
         return alpha if self.uses_delta else alpha * Fraction(3, 2)
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
-        """Split by split. A guarantee may count all splits at once instead; the counts must agree.
+        """Evaluate split by split. An override can count all splits together.
 
-        tests/unit/selection/test_splits.py holds every override to this one.
+        tests/unit/selection/test_splits.py checks that every override gives the same counts.
         """
         table, accepted, wrong = splits.table, [], []
         labels = Labels(table.scores, table.wrong.astype(np.int64))

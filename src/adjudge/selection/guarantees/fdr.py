@@ -1,4 +1,4 @@
-"""FDR: conformal p-values and Benjamini-Hochberg over the batch to be selected from."""
+"""FDR: conformal p-values and Benjamini-Hochberg over the batch of new rows."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome, last_passing
 from adjudge.selection.thresholds import at_most
 
-#: Cells of the table (row left out x row tested) that are held at once.
+#: Cells of the table (row left out x row tested) that are in memory together.
 _CELLS = 4_000_000
 
 
 def fdr_select(
     scores: ArrayLike, errors: ArrayLike, new_scores: ArrayLike, *, alpha: float | Fraction
 ) -> BatchSelection:
-    """Accept from a batch of m unlabelled scores t_j so that few of the accepted are wrong.
+    """Accept from a batch of m unlabelled scores t_j so that few accepted verdicts are wrong.
 
         p_j = (1 + #{i: e_i = 1, s_i <= t_j}) / (n + 1),
 
@@ -40,9 +40,9 @@ def fdr_select(
     Conformal p-values). If calibration rows and batch are exchangeable, the expected share of
     errors among the accepted is at most alpha, in finite samples.
 
-    Where the guarantee stops: it is an average over calibration sets and batches, not a promise
-    about one batch; and it is about the batch as a whole: neither a part picked out of the accepted
-    afterwards nor several batches pooled inherits it.
+    Limits: the promise is an average over calibration sets and batches, not about one batch. It is
+    about the entire batch: it does not hold for a part of the accepted rows that is chosen
+    afterwards, nor for several batches pooled.
 
     >>> chosen = fdr_select([0.1] * 30 + [0.6] * 5, [0] * 30 + [1] * 5, [0.05, 0.7], alpha=0.1)
     >>> chosen.accepted.tolist(), chosen.p_values.round(3).tolist()
@@ -66,10 +66,10 @@ def pooled_fdr_select(
 ) -> BatchSelection:
     """Group-wise p-values, one Benjamini-Hochberg: the promise is about all groups together.
 
-    Each new row is compared with the calibration rows of its own group alone, so groups may
-    differ in how scores and errors relate. The expected share of errors among everything accepted
-    is at most alpha; within one group it may be above. A group without calibration rows has
-    p-value 1 and is not accepted.
+    Each new row is compared only with the calibration rows of its own group, so the relation of
+    scores and errors can differ between groups. The expected share of errors among everything
+    accepted is at most alpha; within one group it can be larger. A group without calibration rows
+    has p-value 1 and is not accepted.
 
     >>> pooled_fdr_select([0.1] * 40, [0] * 40, ["x"] * 40, [0.1, 0.1], ["x", "y"],
     ...                   alpha=0.1).accepted.tolist()
@@ -115,11 +115,11 @@ def error_ranks(wrong: FloatArray, new_scores: FloatArray) -> IntArray:
 def benjamini_hochberg(ranks: IntArray, sizes: IntArray, alpha: Fraction) -> IntArray:
     """The indices of the p-values ranks / sizes that Benjamini-Hochberg rejects, exactly.
 
-    p_(r) <= alpha r / m is compared as ranks <= (alpha / m) * r * sizes, in whole numbers.
+    p_(r) <= alpha r / m is compared as ranks <= (alpha / m) * r * sizes, in integers.
     """
     m = len(ranks)
-    # Sorting may use floats: equal fractions round to the same double, and different ones lie
-    # 1 / (size * size') apart, far more than rounding for any sizes that fit in memory.
+    # Floats are safe for sorting: equal fractions round to the same double, and different ones
+    # differ by 1 / (size * size'), far more than rounding for any sizes that fit in memory.
     order = np.argsort(ranks / sizes, kind="stable")
     r = np.arange(1, m + 1, dtype=np.int64)
     passing = np.flatnonzero(at_most(ranks[order], r * sizes[order], alpha / max(m, 1)))
@@ -137,19 +137,20 @@ def weighted_fdr_select(
 ) -> BatchSelection:
     """fdr when new rows come from another distribution of pairs, known up to weights w.
 
-    w(x) is the density of the new rows over that of the calibration rows; it may not be learned
-    from these labels. With
+    w(x) is the density of the new rows divided by that of the calibration rows. It must not be
+    learned from these labels. With
 
         p_j = (sum_i w_i 1{e_i = 1, s_i <= t_j} + w_j) / (sum_i w_i + w_j)
 
-    plain Benjamini-Hochberg is no longer safe, because p-values with unequal weights are not
-    positively dependent. So each row j is judged by how many rows would be rejected if j's own
-    p-value were 0 and j stood among the calibration errors; rows that pass are pruned to a set
-    that agrees on its own size (deterministic pruning: no coin is tossed).
+    plain Benjamini-Hochberg no longer holds, because p-values with unequal weights are not
+    positively dependent. Instead, each row j is tested by the number of rows that would be rejected
+    if j's own p-value were 0 and j were among the calibration errors. Rows that pass are pruned to
+    a set that is consistent with its own size (deterministic pruning, without randomization).
 
-    Where the guarantee stops: weights that are right. P(wrong | row) must be the same before and
-    after; only which rows occur may change. `effective_size` = (sum w)^2 / sum w^2 says how many
-    unweighted rows the calibration set is worth; a small one accepts little.
+    Limits: the weights must be correct. P(wrong | row) must be the same before and after; only the
+    frequency of each kind of row can change. `effective_size` = (sum w)^2 / sum w^2 is the number
+    of unweighted rows with the same information as the calibration set; if it is small, little is
+    accepted.
 
     >>> chosen = weighted_fdr_select([0.1] * 40, [0] * 40, [1] * 40, [0.1, 0.1], [1, 1], alpha=0.1)
     >>> chosen.accepted.tolist(), chosen.effective_size
@@ -167,7 +168,7 @@ def weighted_fdr_select(
     mass = below[np.searchsorted(s[wrong], t, side="right")]
     total = float(w.sum())
     support = _rejections_without(t, mass, v, total, level)
-    # p_j <= alpha R_j / m multiplied out, so that whole-number weights are compared exactly.
+    # p_j <= alpha R_j / m multiplied out, so that integer weights are compared exactly.
     passed = (mass + v) * (len(t) * level.denominator) <= support * (total + v) * level.numerator
     accepted = _prune(passed, support)
     return BatchSelection(
@@ -184,7 +185,7 @@ def weighted_fdr_select(
 
 
 def effective_size(weights: FloatArray) -> float:
-    """(sum w)^2 / sum w^2: the number of equal weights that would know as much.
+    """(sum w)^2 / sum w^2: the number of equal weights with the same information.
 
     >>> effective_size(np.array([1.0, 1.0, 2.0])).__round__(3)
     2.667
@@ -197,11 +198,11 @@ def effective_size(weights: FloatArray) -> float:
 def _rejections_without(
     t: FloatArray, mass: FloatArray, v: FloatArray, total: float, alpha: Fraction
 ) -> FloatArray:
-    """For each row j: how many rows Benjamini-Hochberg rejects when j's p-value is set to 0.
+    """For each row j: the number of rows that Benjamini-Hochberg rejects if j's p-value is 0.
 
-    The others' p-values then count j as a calibration error:
-    p_l = (mass_l + v_j 1{t_j <= t_l}) / (total + v_j), which grows with t_l, so that the order of
-    the scores is the order of the p-values for every j at once.
+    The p-values of the others then count j as a calibration error:
+    p_l = (mass_l + v_j 1{t_j <= t_l}) / (total + v_j). It increases with t_l, so for every j the
+    order of the scores is the order of the p-values.
     """
     m = len(t)
     order = np.argsort(t, kind="stable")
@@ -214,13 +215,13 @@ def _rejections_without(
         own = np.arange(start, start + len(rows))
         above = masses[None, :] + v[rows, None] * (t[rows, None] <= ts[None, :])
         unit = (total + v[rows, None]) * alpha.numerator
-        # Row j itself moves to the front with p = 0: those before it move back by one place.
+        # Row j itself moves to the front with p = 0: the rows before it move back by one place.
         place = position[None, :] + (np.arange(m)[None, :] < own[:, None])
         passes = above * (m * alpha.denominator) <= place * unit
         passes[np.arange(len(rows)), own] = False
         last = m - np.argmax(passes[:, ::-1], axis=1)
         rejected = np.where(passes.any(axis=1), last, 0)
-        # 1-based place of the last rejected row; j alone counts where no other passes.
+        # 1-based place of the last rejected row; j alone counts if no other row passes.
         shifted = np.where(rejected > 0, rejected + (rejected - 1 < own), 0)
         support[rows] = np.maximum(shifted, 1)
     return support
@@ -230,7 +231,7 @@ def _prune(passed: BoolArray, support: FloatArray) -> BoolArray:
     """The largest r such that at least r passed rows have a support of at most r."""
     sizes = np.sort(support[passed])
     counts = np.searchsorted(sizes, sizes, side="right")
-    # An r between two supports keeps the same rows as the support below it: those suffice.
+    # An r between two supports keeps the same rows as the lower support, so supports suffice.
     largest = np.max(sizes[counts >= sizes], initial=0.0)
     return np.asarray(passed & (support <= largest))
 
@@ -245,7 +246,7 @@ def _positive(values: ArrayLike, name: str) -> FloatArray:
 
 
 class Fdr(Guarantee):
-    """Selection by conformal p-values: an expected share of errors, batch by batch."""
+    """Selection by conformal p-values: a bound on the expected error share in each batch."""
 
     name = "fdr"
     summary = "expected share in a batch"
@@ -306,7 +307,7 @@ class Fdr(Guarantee):
             left = (splits.errors + 1).astype(np.int64) * m[:, None]
             right = splits.tested_at.astype(np.int64) * (n[:, None] + 1)
             cut = last_passing(at_most(left, right, alpha))
-        # The batch decides: all test rows before the cut, whoever calibrated there.
+        # The batch decides: all test rows before the cut, whichever rows calibrated there.
         return splits.before_cut(cut)
 
 

@@ -16,7 +16,7 @@ from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import SortedScores, order_by_lot, threshold_at
 
-#: Given some calibration sets and ranks in each: the last rank up to each that ends a tie block.
+#: For some calibration sets and ranks in each: the last rank up to each that ends a tie block.
 BlockEnds = Callable[[IntArray, IntArray], IntArray]
 
 
@@ -31,16 +31,16 @@ def pac_threshold(
     """The loosest threshold that the exact band certifies.
 
     With S_k errors among the k surest rows, the threshold at rank k is certified if S_k <= b(k).
-    The boundary b is as loose as it can be while a walk of independent Bernoulli(alpha) steps
-    goes below it anywhere with probability at most delta (`exact_band`). Where every rank up to
-    k0 is certified, a looser boundary takes over, which needs to hold from k0 on alone
-    (step-down, Romano and Wolf 2005), and so on until nothing changes. Ties are certified as whole
-    blocks; for k0 they are put in a random order once, by `seed`, without a look at the errors.
+    The boundary b is the loosest one that a walk of independent Bernoulli(alpha) steps crosses with
+    probability at most delta (`exact_band`). If every rank up to k0 is certified, a looser boundary
+    is used, which must hold only from k0 on (step-down, Romano and Wolf 2005). This is repeated
+    until nothing changes. Tied scores are certified together as one block. For k0 they are put in a
+    random order once, by `seed`, without using the errors.
 
-    Where the guarantee stops: with probability at least 1 - delta over calibration sets of
-    independent rows, P(error | accepted) <= alpha for new rows of the same kind, whatever the
-    relation of score and error, ties included (proof in docs/guarantees.md). It holds for one
-    alpha, not for several at once, and says nothing about the share of errors in one batch.
+    Limits: with probability at least 1 - delta over calibration sets of independent rows,
+    P(error | accepted) <= alpha for new rows of the same kind, for any relation of score and error,
+    with or without ties (proof in docs/guarantees.md). This holds for one alpha, not for several
+    together, and not for the share of errors in one batch.
 
     >>> pac_threshold([0.1] * 22, [0] * 22, alpha=0.1).accepts
     'all'
@@ -62,9 +62,9 @@ def pac_thresholds(
 ) -> FloatArray:
     """Every observed score that the exact band certifies as a threshold, ascending.
 
-    With probability at least 1 - delta all of them have a true error rate of at most alpha at
-    once, so that one of them may be chosen afterwards, by whatever one likes. `pac_threshold` takes
-    the last.
+    With probability at least 1 - delta all of them have a true error rate of at most alpha
+    simultaneously. You can therefore choose any of them afterwards, by any criterion.
+    `pac_threshold` uses the last one.
 
     >>> rows = [0.1] * 40 + [0.2] * 5 + [0.3] * 60
     >>> pac_thresholds(rows, [0] * 40 + [1] * 5 + [0] * 60, alpha=0.1).tolist()
@@ -88,7 +88,7 @@ def _labels_by_lot(scores: ArrayLike, errors: ArrayLike, seed: Seed) -> Labels:
 
 
 def _threshold(labels: Labels, alpha: Fraction, delta: Fraction) -> Threshold:
-    """The loosest certified threshold of rows in order; ties are in their random order."""
+    """The loosest certified threshold of sorted rows; ties are in their random order."""
     band, rows = exact_band(len(labels), alpha, delta), 0
     if band is not None:
         block_ends = _block_ends(labels.scores)
@@ -114,7 +114,7 @@ def _block_ends(scores: FloatArray) -> BlockEnds | None:
 
 
 def _loosest_ranks(error_ranks: IntArray, band: Band, block_ends: BlockEnds | None) -> IntArray:
-    """The largest certified block end of each calibration set; 0 where there is none."""
+    """The largest certified block end of each calibration set; 0 if there is none."""
     loosest = np.zeros(len(error_ranks), dtype=np.int64)
     for own, boundary, last in _step_down(error_ranks, band):
         certified = last >= boundary.ranks
@@ -128,11 +128,11 @@ def _loosest_ranks(error_ranks: IntArray, band: Band, block_ends: BlockEnds | No
 
 
 def _step_down(error_ranks: IntArray, band: Band) -> Iterator[tuple[IntArray, Boundary, IntArray]]:
-    """Some calibration sets, the boundary that is their last one, and what it certifies.
+    """Some calibration sets, their last boundary, and what it certifies.
 
-    `error_ranks` has the ranks of the errors of one set in each row, n + 1 beyond the last. From
-    each of the boundary's ranks on, all ranks up to the one given are certified; that one is lower
-    where none is.
+    Each row of `error_ranks` has the ranks of the errors of one set, then n + 1. From each of the
+    boundary's ranks on, all ranks up to the given one are certified; if the given one is lower, no
+    rank is.
     """
     needed = int(band.boundaries[-1].errors[-1]) + 1
     ranks = np.full((len(error_ranks), needed), band.n + 1, dtype=np.int32)
@@ -142,7 +142,7 @@ def _step_down(error_ranks: IntArray, band: Band) -> Iterator[tuple[IntArray, Bo
     while at < len(band.boundaries):
         own, boundary = np.flatnonzero(reached == at), band.boundaries[at]
         following = np.append(boundary.ranks[1:], band.n + 1).astype(np.int32)
-        # The first error that is one too many ends a stretch.
+        # A stretch ends at the first error above the allowed number.
         stop = np.minimum(ranks[own[:, None], boundary.errors], following)
         broken, rows = stop < following, np.arange(len(own))
         first = broken.argmax(axis=1)
@@ -183,7 +183,7 @@ class Pac(Guarantee):
         return "the share of errors in one particular batch, which scatters around that rate"
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
-        # Every split has as many calibration rows, so that one band is for all of them.
+        # Every split has the same number of calibration rows, so one band serves all of them.
         band = exact_band(int(splits.n_calibration[0]), levels.alpha, levels.delta)
         if band is None:
             return splits.below_rank(np.zeros(len(splits.k), dtype=np.int64))

@@ -1,4 +1,4 @@
-"""SCOPE: the loosest threshold whose calibration budget is spent safely (paper, Eq. 5 and 6)."""
+"""SCOPE: the loosest threshold that keeps the calibration budget (paper, Eq. 5 and 6)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def scope_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Frac
 
         sum over s_i <= lambda of (e_i - alpha) <= -1          (Eq. 5; Eq. 6 takes the largest)
 
-    that is E + 1 <= alpha k for E errors among k accepted rows. If the largest score of all
-    passes, every verdict is accepted; if none passes, none is.
+    that is E + 1 <= alpha k for E errors among k accepted rows. If the largest score passes, every
+    verdict is accepted; if no score passes, no verdict is accepted.
 
-    Where the guarantee stops: over repeated calibration sets the mean share of errors among the
-    accepted stayed at or below alpha in every simulation tried. The paper's Theorem 2.1 bounds
-    the ratio E[errors] / E[accepted]; that does not follow, because the threshold depends on the
-    calibration rows alone: with an uninformative score and an error rate of 0.12 every rule that
-    ever accepts has ratio 0.12. And a mean is not a promise about the one threshold at hand: its
-    true error rate can be above alpha for nearly half of all calibration sets. `pac_threshold`
-    promises that, `fdr_select` bounds the expected share in a batch.
+    Limits: over repeated calibration sets the mean share of errors among the accepted stayed at or
+    below alpha in every simulation tried. The paper's Theorem 2.1 bounds the ratio E[errors] /
+    E[accepted]. That does not follow, because the threshold depends on the calibration rows alone:
+    with an uninformative score and an error rate of 0.12, every rule that ever accepts has ratio
+    0.12. A mean is also not a promise about your threshold: its true error rate can be above alpha
+    for nearly half of all calibration sets. `pac_threshold` makes that promise; `fdr_select` bounds
+    the expected share in a batch.
 
     >>> rule = scope_threshold([0.1] * 30 + [0.6] * 5, [0] * 30 + [1] * 5, alpha=0.1)
     >>> rule.threshold, rule.n_accepted
