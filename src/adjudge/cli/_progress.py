@@ -1,4 +1,4 @@
-"""How a run is watched: a bar on a terminal, a line now and then elsewhere; standard error only."""
+"""Progress of a run on standard error: a bar on a terminal, otherwise a line from time to time."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _LINE_EVERY_S = 10.0
 
 
 def describe(now: Snapshot) -> str:
-    """One moment of a run in words.
+    """The state of a run as one line of text.
 
     >>> describe(Snapshot(done=50, total=100, rows=25, subjects=50, reused=10, made=40, in_flight=4,
     ...      statuses={"ok": 49, "unparsed": 1}, rate=8.0, eta_s=6.25, prompt_tokens=4000,
     ...      completion_tokens=40, cost=0.5, elapsed_s=5.0, rate_limited=3, waiting_s=2.0))
-    '25/50 rows · 8.0 calls/s · 6 s left · waiting 2 s, as the server asks · 3 times rate limited (429) · 4,040 tokens · $0.50 · 10 reused · 1 unparsed'
+    '25/50 rows · 8.0 calls/s · 6 s left · waiting 2 s, requested by the server · rate limited (429) 3 times · 4,040 tokens · $0.50 · 10 reused · 1 unparsed'
     """  # noqa: E501  (one line, as it is shown)
     parts = [f"{now.rows:,}/{now.subjects:,} rows", f"{now.rate:,.1f} calls/s"]
     if now.eta_s is not None and now.done < now.total:
         parts.append(f"{_span(now.eta_s)} left")
     if now.waiting_s > 0:
-        parts.append(f"waiting {_span(now.waiting_s)}, as the server asks")
+        parts.append(f"waiting {_span(now.waiting_s)}, requested by the server")
     if now.rate_limited:
-        parts.append(f"{now.rate_limited:,} times rate limited (429)")
+        parts.append(f"rate limited (429) {now.rate_limited:,} times")
     tokens = now.prompt_tokens + now.completion_tokens
     if tokens:
         parts.append(f"{tokens:,} tokens")
@@ -50,7 +50,7 @@ def _span(seconds: float) -> str:
 
 
 class Watch:
-    """Shows snapshots as they come; `made` has the calls made so far by each judge."""
+    """Shows snapshots when they arrive. `made` holds the number of calls made by each judge."""
 
     def __init__(self, title: str, bar: Progress | None) -> None:
         self.made: dict[str, int] = {}
@@ -60,7 +60,7 @@ class Watch:
         self._line_at = time.monotonic()
 
     def show(self, now: Snapshot) -> None:
-        """Take one snapshot."""
+        """Show one snapshot."""
         self.made[now.judge] = now.made
         title = f"{now.judge}, {self._title}" if now.judge else self._title
         if self._bar is not None:
@@ -73,13 +73,13 @@ class Watch:
             remark(f"{title}: {describe(now)}")
 
     def close(self) -> None:
-        """Take the bar off the screen."""
+        """Remove the bar from the screen."""
         if self._bar is not None:
             self._bar.stop()
 
 
 class _PlainText(TextColumn):
-    """Text from data is text: no markup, no escapes."""
+    """A column of plain text: markup and escapes in data have no effect."""
 
     def __init__(self, choose: Callable[[Task], str]) -> None:
         super().__init__("")
@@ -91,7 +91,7 @@ class _PlainText(TextColumn):
 
 @contextmanager
 def watch_run(title: str) -> Iterator[Watch]:
-    """A watch for the time of a run."""
+    """A watch for the duration of a run."""
     console = remarks()
     if not console.is_terminal:
         yield Watch(title, None)
