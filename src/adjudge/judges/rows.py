@@ -1,4 +1,4 @@
-"""From kept replies to rows: the judgments of a run, in input order, and what they add up to."""
+"""From stored replies to rows: the judgments of a run, in input order, and their counts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COLUMNS: dict[type, tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind) if entry.name != "extra")
     for kind in (Judgment, Score, Grade)
 }
-#: The values of these columns, all at once.
+#: Reads the values of these columns in one call.
 _VALUES = {kind: attrgetter(*columns) for kind, columns in _COLUMNS.items()}
 _NUMBERS = (
     *("p_fwd", "p_rev", "p_a", "p_tie", "p_pass", "uncertainty", "answer_mass", "cost"),
@@ -36,7 +36,7 @@ _NUMBERS = (
 
 
 def schema_of(judge: Judge) -> Schema:
-    """Types of our own columns, which must not be guessed from rows that happen to be empty."""
+    """Types of our columns, which must not be inferred from rows that are empty."""
     record = judge.protocol.record
     types = {
         **dict.fromkeys(_NUMBERS, pl.Float64),
@@ -52,8 +52,8 @@ def schema_of(judge: Judge) -> Schema:
 class RowCounts:
     """Running counts over the rows of a run; `incomplete` subjects have no row.
 
-    `record` is the kind of the rows. A scored item may have columns of these names too, and they
-    are the user's.
+    `record` is the kind of the rows. A scored item can have columns with these names too; they
+    belong to the user.
     """
 
     record: type[Record] = Judgment
@@ -115,7 +115,7 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class RowBatch:
-    """Rows, the subjects they are about, and how many other subjects have none."""
+    """Rows, their subjects, and the number of other subjects without a row."""
 
     rows: list[Row]
     subjects: list[Subject]
@@ -133,8 +133,8 @@ async def make_rows(
 ) -> AsyncIterator[RowBatch]:
     """The rows of all subjects in input order, in batches, read from the store.
 
-    With each batch comes how many of its subjects have not all their replies, and so no row: after
-    a run that was stopped they were not asked; after a `complete` one there can be none.
+    Each batch has the number of subjects whose replies are incomplete. They have no row. After a
+    stopped run they were not asked; after a `complete` run there are none.
     """
     remaining = calls.with_keys(iter(subjects))
     while batch := await asyncio.to_thread(lambda: list(islice(remaining, _BATCH))):
@@ -172,7 +172,7 @@ def _subject_rows(
         row["server"] = row["server"] or _servers(calls)
         if row["tokens"] is None:
             own = [call for call in calls if call.slot and call.slot == row.get("criterion")]
-            # Rows that share their calls: the calls are counted once, on the first.
+            # Rows can share their calls: the calls are counted once, on the first row.
             own = own or (list(calls) if position == 0 else [])
             row["tokens"], row["cost"] = _spent(own, price)
         rows.append(row)
@@ -180,7 +180,7 @@ def _subject_rows(
 
 
 def _servers(calls: Sequence[Call]) -> str | None:
-    """The programs that answered, as they name themselves."""
+    """The names of the server programs that answered."""
     named = sorted({call.reply.server for call in calls if call.reply.server})
     return ", ".join(named) or None
 
@@ -211,15 +211,15 @@ def _row(judge: Judge, subject: Subject, record: Record) -> Row:
     if given:
         ours = {*columns, *judge.protocol.columns, *(("repeat",) if judge.repeats > 1 else ())}
         for name, value in given.items():
-            # A column of the input that is called like one of ours keeps its value under a name
-            # that says whose it is.
+            # An input column with the name of one of our columns keeps its value under a name
+            # that shows its origin.
             row[input_name(name, {*given, *ours}) if name in ours else name] = value
     row.update(record.extra)
     return row
 
 
 def _input_columns(subject: Subject, ours: Sequence[str]) -> dict[str, object]:
-    """The columns of a subject that its rows carry on: all but the texts and the id."""
+    """The columns of a subject that its rows keep: all except the texts and the id."""
     names = [n for n in ("prompt_id", "model_a", "model_b", "model", "doc_id") if n not in ours]
     known = {name: getattr(subject, name, None) for name in names}
     return {name: value for name, value in known.items() if value is not None} | dict(subject.extra)
