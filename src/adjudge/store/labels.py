@@ -1,8 +1,8 @@
 """Labels of people, kept with the judgments: every click, in order, never overwritten.
 
-A label is an event; so is taking it back. What a rater now says of a pair is read from the events,
-so that a reload, a kill or a second tab can lose nothing and count nothing twice: the page names
-each click once (`nonce`), and a click that arrives again is the same click.
+A label is an event, and an undo is too. A rater's current label is computed from the events. So a
+reload, a kill or a second tab loses nothing and counts nothing twice: the page gives each click an
+id (`nonce`), and a repeated id is the same click.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from adjudge.records import Label, LabelValue, Order, SampledBy
 from adjudge.store.interface import LabelEvent, Store
 
 PAIR_LABELS: tuple[str, ...] = get_args(LabelValue)
-#: Of one answer.
+#: Labels of one answer.
 GRADE_LABELS = ("pass", "fail")
 _HIGHEST_SCORE = 100
 
@@ -33,7 +33,7 @@ KNOWN_LABELS = (*PAIR_LABELS, *GRADE_LABELS, *score_labels(0, _HIGHEST_SCORE))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What one rater now says of one pair or answer; `label` is None for a skip."""
+    """A rater's current label of a pair or answer; `label` is None for a skip."""
 
     event: int
     rater: str
@@ -47,7 +47,7 @@ class Answer:
 class LabelBook:
     """The labels of one kind in an open store: of pairs, grades or scores.
 
-    Threads may share it; processes share the store. Labels of other kinds stay unseen.
+    Threads can share it; processes share the store. Labels of other kinds are ignored.
     """
 
     def __init__(self, store: Store, labels: tuple[str, ...] = PAIR_LABELS) -> None:
@@ -64,7 +64,7 @@ class LabelBook:
         shown_order: Order | None,
         sampled_by: SampledBy | None,
     ) -> None:
-        """Keep one click: a label, or a skip where `label` is None. The same nonce counts once."""
+        """Store one click: a label, or a skip if `label` is None. The same nonce counts once."""
         if label is not None and label not in self.labels:
             *most, last = self.labels
             shown = most if len(most) < 12 else [most[0], "..."]
@@ -84,7 +84,7 @@ class LabelBook:
         )
 
     def undo(self, *, nonce: str, rater: str) -> str | None:
-        """Take back the rater's last answer; its pair's id, or None if there is none."""
+        """Undo the rater's last answer; returns its pair's id, or None if there is none."""
         events = self._events(rater)
         for event in events:
             if event.nonce == nonce:
@@ -100,7 +100,7 @@ class LabelBook:
         return last.id
 
     def recount(self, *, click: Answer, sampled_by: SampledBy) -> None:
-        """Let a label count as sampled otherwise: a random draw met it too."""
+        """Change how a label counts as sampled: a random draw chose it too."""
         self._store.add_label_event(
             LabelEvent(
                 nonce=f"recount-{click.event}-{sampled_by}",
@@ -113,7 +113,7 @@ class LabelBook:
         )
 
     def answers(self, rater: str | None = None) -> list[Answer]:
-        """What raters now say, oldest first; of one rater or of all."""
+        """The current labels, oldest first; of one rater or of all."""
         return current_answers(self._events(rater))
 
     def _events(self, rater: str | None) -> list[LabelEvent]:
@@ -121,7 +121,7 @@ class LabelBook:
         return [event for event in self._store.label_events(rater) if event.label in known]
 
     def import_labels(self, labels: Iterable[Label]) -> tuple[int, int]:
-        """Add labels from elsewhere; (added, already there). Importing twice changes nothing."""
+        """Add labels of a file; returns (added, already there). A second import changes nothing."""
         there = {(answer.rater, answer.id): answer.label for answer in self.answers()}
         added = same = 0
         for label in labels:
@@ -143,7 +143,7 @@ class LabelBook:
 
 
 def current_answers(events: Iterable[LabelEvent]) -> list[Answer]:
-    """The last click of each rater about each pair that was not taken back, oldest first."""
+    """The last click of each rater about each pair that was not undone, oldest first."""
     clicks: list[LabelEvent] = []
     undone: set[int | None] = set()
     recounted: dict[int | None, SampledBy | None] = {}
