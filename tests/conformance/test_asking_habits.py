@@ -125,12 +125,12 @@ STOPS = {
     "cot_apart-mute": ((), "all no_logprobs: the server returned no log probabilities"),
     "json-mute": (("--reason",), r"all unparsed: no single verdict written as \[\[A\]\]"),
     "last_line-mute": (("--samples", "2"), "all unparsed: the reply is not A or B alone"),
-    "cut_off": (("--reason",), "all unparsed: cut off by max_tokens; give more: --max-tokens"),
-    "cut_after": (("--reason",), "all unparsed: cut off by max_tokens"),
+    "cut_off": (("--reason",), "all unparsed: truncated at max_tokens; raise --max-tokens"),
+    "cut_after": (("--reason",), "all unparsed: truncated at max_tokens"),
     "two_verdicts": (("--reason",), "all unparsed: no single verdict"),
     "cot_left-mute": (("--reason",), "all no_logprobs: .*where the verdict is written; add --sam"),
     "last_line": (("--protocol", "verbalized"), "all unparsed: no verdict with a confidence"),
-    "tie": (("--protocol", "verbalized"), "all unparsed: cut off by max_tokens"),
+    "tie": (("--protocol", "verbalized"), "all unparsed: truncated at max_tokens"),
     "json": (("--protocol", "rubric"), "all unparsed: no complete JSON|all unparsed: no scores"),
 }
 

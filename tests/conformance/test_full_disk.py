@@ -81,7 +81,7 @@ def test_a_file_that_finds_no_room_is_named_and_the_old_one_stays(
         said = capsys.readouterr()
         assert said.out == ""
         assert said.err.splitlines()[-1] == (
-            f"adjudge: {written}: not written: File too large; make room on the disk, or choose "
+            f"adjudge: {written}: not written: File too large; free space on the disk, or choose "
             "another one, and run the same command again"
         )
         assert "Traceback" not in said.err
@@ -99,7 +99,7 @@ def test_a_store_that_finds_no_room_keeps_what_it_has_and_the_run_resumes(
     with room_for(size):
         assert run(command) == 1
     said = capsys.readouterr()
-    assert "make room on the disk and run the same command again" in said.err
+    assert "free space on the disk and run the same command again" in said.err
     assert "Traceback" not in said.err
     assert not Path("o.jsonl").exists()
     # In this very process, whose claims of the failed run could not be given back.
@@ -121,7 +121,7 @@ def test_output_to_a_full_device_is_one_line(judged: Path) -> None:
             )
         assert done.returncode == 1
         assert len(done.stderr.splitlines()) == 1
-        assert "No space left on device; make room on the disk" in done.stderr
+        assert "No space left on device; free space on the disk" in done.stderr
 
 
 ON_SMALL_DISK = """
@@ -156,7 +156,7 @@ def test_a_small_disk_fills_up_and_the_run_resumes_once_there_is_room(
     first, again = done.stdout.split("\n", 1)[0], done.stdout
     assert first.startswith("1 [")
     assert "o.jsonl" not in first
-    assert "database or disk is full; make room on the disk and run the same" in done.stdout
+    assert "database or disk is full; free space on the disk and run the same" in done.stdout
     assert '"reused": 0,' not in again
     assert "Traceback" not in again
     assert output.read_bytes() == (judged / "j.jsonl").read_bytes()

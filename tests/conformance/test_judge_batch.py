@@ -126,7 +126,7 @@ def test_the_list_of_batches_can_be_kept_elsewhere(judge_server: Any, tmp_path: 
 def test_a_store_that_is_forgotten_cannot_hold_a_batch(judge_server: Any) -> None:
     with (
         use_store(None) as store,
-        pytest.raises(ArgumentError, match="a batch outlives this process"),
+        pytest.raises(ArgumentError, match="a batch continues after this process"),
     ):
         judged(judge_server, store=store)
     assert judge_server.log() == []

@@ -85,7 +85,7 @@ def test_not_a_single_number_is_a_bad_finding(judge_server: Any) -> None:
     done = judge(judge_server, [pair("1"), pair("2")])
     assert done.returncode == 2
     assert json.loads(done.stdout)["measured"] == 0
-    assert "not a single row" in done.stderr
+    assert "no row has a usable score" in done.stderr
 
 
 @pytest.mark.parametrize("step", ["401", pytest.param("404", marks=pytest.mark.crash)])

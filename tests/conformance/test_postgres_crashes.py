@@ -194,7 +194,7 @@ def test_a_server_that_stays_away_ends_the_run_with_one_line_and_loses_nothing(
     assert "Traceback" not in remarks
     assert PASSWORD not in remarks + said
     [line] = [line for line in remarks.splitlines() if line.startswith("adjudge: ")]
-    assert "check the address and that the server runs" in line
+    assert "check the address and that the server is running" in line
     before = kept(server, store)
     assert before >= judge_server.counts()["requests"] - CONCURRENCY
     again = finish(start(judge_server.base_url, pairs, store, output))

@@ -147,7 +147,7 @@ def test_demonstrations_from_what_is_judged_are_refused(
              "--protocol", "annotators", "--demonstrations", str(pairs), "-o", str(out)]
         )  # fmt: skip
     assert ended.value.code == 1
-    assert "is judged and a demonstration too (same text)" in capsys.readouterr().err
+    assert "is both judged and a demonstration (same text)" in capsys.readouterr().err
     assert not out.exists()
     assert judge_server.counts()["requests"] == 0
 

@@ -364,7 +364,7 @@ def test_what_is_no_log_probability_is_an_error_of_its_row(habits: Habits, habit
             with habits.answers(habit, **{path: answer % value}):
                 run = ask(habits, habit, protocol="likelihood", pairs=PAIRS[:1], keep_going=True)
             assert run.judgments["status"].to_list() == ["error"], value
-            assert "holds no log probabilities" in run.judgments["detail"][0], value
+            assert "has no log probabilities" in run.judgments["detail"][0], value
         with habits.answers(habit, **{path: answer % "-0.5"}):
             run = ask(habits, habit, protocol="likelihood", pairs=PAIRS[:1])
         assert run.judgments["p_a"].to_list() == [0.5]

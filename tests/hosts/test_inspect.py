@@ -93,7 +93,7 @@ def test_what_cannot_be_asked_is_unscored_with_its_reason(page_files: Path, back
     assert lines[-4] == "success"
     assert lines[
         -3
-    ] == "picture scoring_failed prompt = 'list': message 1 holds a part of type " + (
+    ] == "picture scoring_failed prompt = 'list': message 1 contains a part of type " + (
         "'image', not text: give text"
     )
     assert lines[-2].startswith("chat")

@@ -54,7 +54,7 @@ REPLIES = Replies(
             mean_logprob=-1.25,
         ),
     ),
-    notes=("the store keeps no texts: add --pairs FILE to see what was asked",),
+    notes=("the store does not keep the judged texts: add --pairs FILE to see the questions",),
 )
 
 
@@ -88,7 +88,7 @@ def test_replies() -> None:
             "wrote:",
             "Because.",
             "[[A]]",
-            "the store keeps no texts: add --pairs FILE to see what was asked",
+            "the store does not keep the judged texts: add --pairs FILE to see the questions",
         ],
     )
     assert REPLIES.to_frame()["status"].to_list() == ["off_answer", "ok"]

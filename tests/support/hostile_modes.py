@@ -222,9 +222,9 @@ EDITS: dict[str, tuple[str, object, str, str]] = {
     "logprob_text": (f"{TOP}/0/logprob", "-0.5", "error", "top_logprobs are not"),
     "logprob_bool": (f"{TOP}/0/logprob", True, "error", "top_logprobs are not"),
     "logprob_list": (f"{TOP}/0/logprob", [-0.5], "error", "top_logprobs are not"),
-    "logprob_nan": (f"{TOP}/0/logprob", float("nan"), "error", "not those of tokens"),
-    "logprob_infinite": (f"{TOP}/0/logprob", float("inf"), "error", "not those of tokens"),
-    "logprob_positive": (f"{TOP}/0/logprob", 3.0, "error", "not those of tokens"),
+    "logprob_nan": (f"{TOP}/0/logprob", float("nan"), "error", "not valid for tokens"),
+    "logprob_infinite": (f"{TOP}/0/logprob", float("inf"), "error", "not valid for tokens"),
+    "logprob_positive": (f"{TOP}/0/logprob", 3.0, "error", "not valid for tokens"),
     "logprob_huge": (f"{TOP}/0/logprob", -(10**400), "error", "top_logprobs are not"),
     "logprob_deep": (f"{TOP}/0/logprob", nested(150), "error", "top_logprobs are not"),
     # the counts of tokens
@@ -455,15 +455,15 @@ MODES: dict[str, Mode] = {
     "gzip_cut": Mode(
         send(lambda asked: gzip.compress(good(asked))[:-20], 200, {"Content-Encoding": "gzip"}),
         "error",
-        "middle of its packing",
+        "compressed answer ends early",
     ),
     "gzip_broken": Mode(
         send(b"\x1f\x8b\x08\0" + b"\xff" * 99, 200, {"Content-Encoding": "gzip"}),
         "error",
-        "cannot be unpacked",
+        "cannot be decompressed",
     ),
     "gzip_that_is_not": Mode(
-        send(good, 200, {"Content-Encoding": "gzip"}), "error", "cannot be unpacked"
+        send(good, 200, {"Content-Encoding": "gzip"}), "error", "cannot be decompressed"
     ),
     "packing_unknown": Mode(
         send(good, 200, {"Content-Encoding": "br, x-evil"}), "error", "was not asked for"

@@ -1,4 +1,4 @@
-"""The command line: one file per verb, parsing and printing only."""
+"""The command line: one file per verb. The files only parse and print."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from adjudge.cli._examples import EXAMPLES
 from adjudge.cli._options import OTHER, PANELS, panel_of
 from adjudge.errors import AdjudgeError, ArgumentError
 
-#: The verbs in the order `adjudge --help` lists them: each a function in a module of this package,
-#: or a group of verbs with its line of help.
+#: The verbs in the order of `adjudge --help`. Each is a function in a module of this package, or a
+#: group of verbs with its line of help.
 VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
     "demo": "demo:demo",
     "judge": "judge:judge",
@@ -33,13 +33,13 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
     "calibrate": "calibrate:calibrate",
     "select": "select:select",
     "policy": (
-        "Show a policy, or check that nobody edited it.",
+        "Show a policy, or check that it was not edited.",
         {"show": "policy:show_policy", "verify": "policy:verify"},
     ),
     "evaluate": "evaluate:evaluate",
     "estimate": "estimate:estimate",
     "plan": (
-        "Plan how many labels to buy, which rows, battles or judges.",
+        "Plan labels, rows to label, battles to judge, cascades.",
         {
             "rate": "plan_rate:rate",
             "selection": "plan_selection:selection",
@@ -49,7 +49,7 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
         },
     ),
     "monitor": (
-        "Audit accepted verdicts and raise an alarm.",
+        "Audit accepted verdicts; raise an alarm on errors.",
         {"draw": "monitor_draw:draw", "check": "monitor_check:check"},
     ),
     "diagnose": (
@@ -66,7 +66,7 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
     "serve": "serve:serve",
     "report": "report:report",
     "reproduce": (
-        "Run the papers' protocols; published figures next to ours.",
+        "Run the papers' protocols; compare with their figures.",
         {
             "scope": "reproduce_scope:scope",
             "reporting": "reproduce_reporting:reporting",
@@ -76,16 +76,16 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
         },
     ),
     "store": (
-        "The file or database that keeps every reply and label.",
+        "Check or copy the store of replies and labels.",
         {"check": "store:check", "copy": "store:copy"},
     ),
     "models": (
-        "Weights of the embedded judge.",
+        "List or fetch weights of the embedded judge.",
         {"list": "models:list_models", "pull": "models:pull_model"},
     ),
 }
 
-#: The options whose file a verb writes anew; every other path of a verb is read or added to.
+#: The options whose file a verb overwrites. Every other path of a verb is read or added to.
 _WRITTEN = (
     "output",
     "plot",
@@ -97,24 +97,24 @@ _WRITTEN = (
     "rescue",
 )
 
-#: What typer calls a repeatable option's type, or one with limits; the help text has the rest.
+#: Typer's type names for repeatable options and options with limits. The help text has the rest.
 _PLAIN_TYPE = re.compile(r"<(?:list\[)?(\w+)(?:\]| range)>")
-#: typer carries its own click and exports only this leaf of the exception tree.
+#: typer has its own copy of click and exports only this leaf of the exception tree.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 _CLI_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
-#: What typer makes of Ctrl-C before it comes here.
+#: The exception that typer raises for Ctrl-C.
 _INTERRUPTED = 130
 
 
 class _InOurOrder(TyperGroup):
-    """Lists verbs in the order of VERBS; typer would put groups of verbs last."""
+    """Lists verbs in the order of VERBS; typer lists groups of verbs last."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [verb for verb in VERBS if verb in self.commands]
 
 
 class _Verb(TyperCommand):
-    """A verb: options in groups, an example, and no file written over one it was given to read."""
+    """A verb with grouped options and an example. It never overwrites one of its input files."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         arguments: list[tuple[str, str]] = []
@@ -139,14 +139,14 @@ class _Verb(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         given = {name: path for name, path in ctx.params.items() if isinstance(path, Path)}
-        for name in ("import_labels", "earlier"):  # these may go out where they came from
+        for name in ("import_labels", "earlier"):  # the output can be this input file
             given.pop(name, None)
         for name in [name for name in _WRITTEN if name in given]:
             written = given.pop(name)
             for other, path in given.items():
                 if os.path.realpath(path) == os.path.realpath(written) != os.devnull:
                     raise ArgumentError(
-                        name, str(written), f"give another file: this one is {other} already"
+                        name, str(written), f"give another file: this one is already {other}"
                     )
         return super().invoke(ctx)
 
@@ -167,11 +167,11 @@ def _root(
         ),
     ] = False,
 ) -> None:
-    """Options that stand before the verb; all of them act by their own callback."""
+    """Options before the verb. Each acts in its own callback."""
 
 
 def build() -> typer.Typer:
-    """The whole command line as one Typer application."""
+    """The complete command line as one Typer application."""
     app = typer.Typer(
         name="adjudge",
         cls=_InOurOrder,
@@ -198,7 +198,7 @@ def build() -> typer.Typer:
 
 @cache
 def _command() -> Any:
-    """The command line, made once for a program that calls `run` again and again."""
+    """The command line. It is built once, for programs that call `run` many times."""
     return typer.main.get_command(build())
 
 
@@ -208,13 +208,13 @@ def _add(app: typer.Typer, name: str, target: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its exit code."""
     try:
         code = run(sys.argv[1:] if arguments is None else arguments)
-    except KeyboardInterrupt:  # another one, while the first was answered
+    except KeyboardInterrupt:  # a second one, while the first is handled
         code = _stopped()
     try:
-        if sys.stdout is not None:  # a caller may have closed it
+        if sys.stdout is not None:  # a caller can have closed it
             sys.stdout.flush()
     except BrokenPipeError:
         read_no_further(sys.stdout)
@@ -229,8 +229,8 @@ def run(arguments: list[str]) -> int:
     command = _command()
     if any(map(has_password, arguments)):
         remark(
-            "a password in a command is in the list of processes, for everybody on this machine:"
-            " put it into PGPASSWORD or ~/.pgpass, or the URL into ADJUDGE_STORE"
+            "a password in a command is visible to everybody on this machine in the list of"
+            " processes: put it into PGPASSWORD or ~/.pgpass, or put the URL into ADJUDGE_STORE"
         )
     try:
         with print_reader_remarks(), running(arguments):
@@ -259,14 +259,14 @@ def run(arguments: list[str]) -> int:
 
 
 def _stopped() -> int:
-    # It is ending: one more Ctrl-C could only turn the exit code into that of a killed process.
+    # The process is ending: another Ctrl-C could only change its exit code to that of a killed one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     remark("adjudge: stopped")
     return EXIT_FAILED
 
 
 def _readable(message: str) -> str:
-    """Of a message that quotes a monster, the beginning, where it says what, and the remedy."""
+    """Shorten a message that quotes a very long value: keep its beginning and the remedy."""
     return message if len(message) <= 1000 else f"{message[:600]} ... {message[-300:]}"
 
 
@@ -274,7 +274,7 @@ def _refuse(error: OSError) -> int:
     place = f"{error.filename}: " if error.filename else ""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     remedy = (
-        "make room on the disk and run the same command again"
+        "free space on the disk and run the same command again"
         if full
         else "check the path and its permissions"
     )

@@ -1,4 +1,4 @@
-"""The command that made a result, for its file: what to run again, without secrets."""
+"""The command that made a result, without secrets. It is written into the result's file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from adjudge._text import safe, without_passwords
 _RUNNING: ContextVar[Sequence[str]] = ContextVar("arguments", default=())
 #: A request body can hold a key under any name.
 _HIDDEN = "--extra-body"
-#: A longer one, such as thousands of files by name, would not be read again from a file.
+#: A longer command, such as one that names thousands of files, could not be read back.
 _LONGEST = 20_000
 
 
 @contextmanager
 def running(arguments: Sequence[str]) -> Iterator[None]:
-    """While these arguments are run, `command_line` is theirs."""
+    """While these arguments run, `command_line` returns their command."""
     before = _RUNNING.set(arguments)
     try:
         yield
@@ -27,10 +27,10 @@ def running(arguments: Sequence[str]) -> Iterator[None]:
 
 
 def command_line() -> str | None:
-    """The command that is running, as it can be typed again; None outside of one.
+    """The command that is running, as it can be typed again. None if no command is running.
 
-    Paths stay as typed. URLs lose users, passwords and options; keys and the values of secret
-    environment variables are struck out; the value of --extra-body is not shown.
+    Paths stay as typed. URLs lose users, passwords and options. Keys and the values of secret
+    environment variables are redacted. The value of --extra-body is not shown.
 
     >>> with running(["judge", "my pairs.csv", "--store=postgresql://me:pw@db/x"]):
     ...     command_line()

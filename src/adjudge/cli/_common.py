@@ -1,8 +1,9 @@
 """What all verbs share: where output goes, and exit codes. Shared options are in `_options`.
 
-Results go to standard output, progress and remarks to standard error. Exit 0: done. Exit 2: done,
-and the finding is bad. Exit 1: could not run; one line on standard error says what to do. Whoever
-reads our output and has enough (`| head -1`) changes none of this: the rest is not printed.
+Results go to standard output, progress and messages to standard error. Exit 0: done. Exit 2: done,
+and the finding is bad. Exit 1: could not run; one line on standard error names the remedy. If the
+reader of the output closes the pipe (`| head -1`), the exit code is the same and the rest is not
+printed.
 """
 
 from __future__ import annotations
@@ -33,24 +34,24 @@ EXIT_FAILED, EXIT_BAD_FINDING = 1, 2
 
 
 class _Screen(Console):
-    """A console; a reader who has closed the pipe is no error, and no reason to stop."""
+    """A console. A closed pipe is not an error and does not stop the command."""
 
     def on_broken_pipe(self) -> None:
         read_no_further(sys.stderr if self.stderr else sys.stdout)
 
 
 def remarks() -> Console:
-    """The console for progress and remarks. Made per call, so that redirection is seen."""
+    """The console for progress and messages. Made per call, so that redirection works."""
     return _Screen(stderr=True, highlight=False, soft_wrap=True)
 
 
 def remark(message: object) -> None:
-    """One line to standard error, whatever is in `message`: markup and line ends stay text."""
+    """Print one line to standard error. Markup and line ends in `message` are printed as text."""
     remarks().print(Text(safe(without_passwords(str(message))).replace("\n", r"\n")))
 
 
 class _ReaderRemarks(logging.Handler):
-    """Prints what readers remark, each remark once: a file can be looked at twice."""
+    """Prints each message of the readers once. A file can be read twice."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +66,7 @@ class _ReaderRemarks(logging.Handler):
 
 @contextmanager
 def print_reader_remarks() -> Iterator[None]:
-    """While a command runs, what readers remark goes to standard error as our other remarks do."""
+    """While a command runs, print the messages of the readers to standard error."""
     log, handler = logging.getLogger("adjudge.io"), _ReaderRemarks()
     before = log.propagate
     log.addHandler(handler)
@@ -78,7 +79,7 @@ def print_reader_remarks() -> Iterator[None]:
 
 
 def show(*parts: RenderableType | Block, explain: bool = False) -> None:
-    """Print for a person, to standard output. Plain strings are text, never markup."""
+    """Print for a person, to standard output. Plain strings are not read as markup."""
     from adjudge.present.blocks import Block
     from adjudge.present.render.terminal import render_terminal
 
@@ -94,7 +95,7 @@ def show(*parts: RenderableType | Block, explain: bool = False) -> None:
 
 
 def echo(text: str, *, end: str = "\n") -> None:
-    """Print to standard output as it is: for programs that read it."""
+    """Print to standard output unchanged, for programs that read it."""
     try:
         typer.echo(text + end, nl=False)
     except BrokenPipeError:
@@ -102,11 +103,11 @@ def echo(text: str, *, end: str = "\n") -> None:
 
 
 def read_no_further(stream: TextIO) -> None:
-    """Whoever read this stream has enough: what is still to come goes nowhere."""
+    """Discard further output: the reader of this stream has closed it."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError):
-        # The stream is no file here (a notebook, a test): there is nothing to turn away.
+        # The stream is not a file here (a notebook, a test), so nothing can be redirected.
         return
 
 
@@ -127,10 +128,10 @@ def deliver(
     figure: str | None = None,
     explain: bool | None = None,
 ) -> None:
-    """Write a result and its picture where asked, then print it: as JSON, or for a person.
+    """Write a result and its picture to the given files, then print it: as JSON, or for a person.
 
-    Files come first, so that a reader who closes the pipe loses nothing. `explain` is --explain,
-    None in a verb without it.
+    Files are written first, so that a closed pipe loses nothing. `explain` is --explain, or None in
+    a verb without it.
     """
     from adjudge.present.blocks import Note
     from adjudge.present.views import blocks_of
@@ -152,12 +153,12 @@ def deliver(
 
 
 def require_extra(extra: str, *modules: str) -> None:
-    """Refuse in one line where the packages of an extra are not installed."""
+    """Raise a one-line error if the packages of an extra are not installed."""
     missing = [name for name in modules if find_spec(name) is None]
     if missing:
         raise BackendMissingError(f"{', '.join(missing)} not installed; {how_to_install(extra)}")
 
 
 def bad_finding() -> NoReturn:
-    """Leave with exit code 2: the work was done, and what it found is bad."""
+    """Exit with code 2: the work was done, and the finding is bad."""
     raise typer.Exit(EXIT_BAD_FINDING)

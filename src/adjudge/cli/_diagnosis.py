@@ -12,13 +12,13 @@ from adjudge.cli._common import bad_finding, remark
 from adjudge.errors import ArgumentError
 
 DocColumnOption = Annotated[
-    str | None, typer.Option("--doc-column", help="Your name of the column doc_id.")
+    str | None, typer.Option("--doc-column", help="Your name for the column doc_id.")
 ]
 FailAboveOption = Annotated[
     list[str] | None,
     typer.Option(
         "--fail-above",
-        help="VALUE or NAME=VALUE: exit code 2 if a group is above it.",
+        help="VALUE or NAME=VALUE. Exit with code 2 if a group is above it.",
     ),
 ]
 FamiliesOption = Annotated[
@@ -42,7 +42,7 @@ def read_families(path: Path | None) -> dict[str, str] | None:
 def thresholds(
     given: Sequence[str] | None, *, known: Sequence[str], default: str
 ) -> dict[str, float]:
-    """Named thresholds; a bare number is about `default`."""
+    """Thresholds by name. A number without a name is the threshold of `default`."""
     limits = {}
     for text in given or ():
         name, equals, value = text.rpartition("=")
@@ -59,7 +59,7 @@ def thresholds(
 def enforce(
     limits: Mapping[str, float], groups: Sequence[tuple[str, Mapping[str, float | None]]]
 ) -> None:
-    """Name each group above a threshold, and exit with code 2 if there is one."""
+    """Print each group above a threshold. Exit with code 2 if there is one."""
     above = [
         f"{who}: {name} {value:.4g} is above {limit:g}"
         for who, measured in groups

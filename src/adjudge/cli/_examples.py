@@ -1,4 +1,4 @@
-"""One command for each verb's help, on the files of examples/example_data.py and the tour."""
+"""An example command for each verb's help, with the files of examples/example_data.py."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from adjudge.present.theme import check_picture
 
 
 def _check_picture(plot: Path | None) -> Path | None:
-    """Refuses a format that cannot be saved before the work is done, not after it."""
+    """Refuse a format that cannot be saved, before the work starts."""
     return None if plot is None else check_picture(plot)
 
 
@@ -33,20 +33,20 @@ FiguresOption = Annotated[
 ]
 ExplainFlag = Annotated[
     bool,
-    typer.Option("--explain", help="Print what the result assumes and does not promise, too."),
+    typer.Option("--explain", help="Also print what the result assumes and does not promise."),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 WorkersOption = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Workers that Ray places.", show_default="one per GPU it can use, or CPU"
+        min=1, help="Number of Ray workers.", show_default="one per available GPU, else per CPU"
     ),
 ]
 RayAddressOption = Annotated[
     str | None,
     typer.Option(
         help="HOST:PORT of a Ray cluster's head.",
-        show_default="RAY_ADDRESS, or a Ray of this run on this machine",
+        show_default="RAY_ADDRESS, else a Ray for this run on this machine",
     ),
 ]
 SummaryOption = Annotated[
@@ -54,24 +54,24 @@ SummaryOption = Annotated[
 ]
 
 JudgmentsArgument = Annotated[
-    Path, typer.Argument(help="Judgments with p_a (or p_fwd and p_rev).", show_default=False)
+    Path, typer.Argument(help="Judgments with p_a, or p_fwd and p_rev.", show_default=False)
 ]
 LabelsOption = Annotated[
-    Path | None, typer.Option(help="Human labels by id, where the rows have none.")
+    Path | None, typer.Option(help="Human labels by id, for rows without a label.")
 ]
 ModelLabelsFlag = Annotated[
     bool,
     typer.Option(
         "--model-labels",
-        help="Use labels that a model made (labelled_by model); the result says so.",
+        help="Use labels that a model made (labelled_by model); the result states it.",
     ),
 ]
 BestFlag = Annotated[
     bool,
     typer.Option(
         "--best",
-        help="A row is a prompt: which of all its responses is best, from comparisons of two "
-        "(prompt_id, model_a, model_b).",
+        help="A row is a prompt: which of all its responses is best? Read from comparisons of two "
+        "responses (prompt_id, model_a, model_b).",
     ),
 ]
 FormatOption = Annotated[
@@ -85,7 +85,7 @@ ColumnOption = Annotated[
     typer.Option(
         "--column",
         metavar="OURS=YOURS",
-        help="Columns with other names: ours=yours; repeatable, for all files of the command.",
+        help="Columns with other names: OURS=YOURS; repeatable, for all files of the command.",
     ),
 ]
 LabelsAsOption = Annotated[
@@ -103,14 +103,14 @@ STORE_VARIABLE = "ADJUDGE_STORE"
 StoreOption = Annotated[
     str,
     typer.Option(
-        help="Store of all replies: a file or postgresql://...; what it holds is not asked again.",
+        help="Store of all replies: a file or postgresql://... Stored replies are not asked again.",
         envvar=STORE_VARIABLE,
     ),
 ]
 KnownStoreOption = Annotated[
     str,
     typer.Option(
-        help="Store of the judge's replies; if it exists, it names what differs.",
+        help="Store of the judge's replies, to name what differs between judges.",
         envvar=STORE_VARIABLE,
     ),
 ]
@@ -121,19 +121,19 @@ ReasonOption = Annotated[
     bool,
     typer.Option(
         "--reason",
-        help="Let the judge write its reasons before its verdict (preference, criterion, grade).",
+        help="Let the judge write reasons before its verdict (preference, criterion, grade).",
     ),
 ]
 MaxTokensOption = Annotated[
     int | None,
-    typer.Option(min=1, help="Longest written answer; raise it for judges that reason."),
+    typer.Option(min=1, help="Maximum tokens of a written answer; raise it if the judge reasons."),
 ]
 MinAnswerMassOption = Annotated[
     float | None,
     typer.Option(
         min=0.0,
         max=1.0,
-        help="Least probability of the letters asked for; below it a row is off_answer.",
+        help="Minimum probability of the answer letters; below it a row is off_answer.",
         show_default="0.1",
     ),
 ]
@@ -142,18 +142,20 @@ AlphaOption = Annotated[float, typer.Option(help="Error level allowed among acce
 GuaranteeOption = Annotated[
     str,
     typer.Option(
-        help="scope: an average over calibration sets; fdr: expected share in a batch; "
+        help="scope: average over calibration sets; fdr: expected share in a batch; "
         "pac: this threshold, with probability 1 - delta; or one that a package adds."
     ),
 ]
 DeltaOption = Annotated[
     float, typer.Option(help="How often a guarantee with high probability can fail.")
 ]
-TiesOption = Annotated[str, typer.Option(help="Human ties: drop them, or count each as an error.")]
+TiesOption = Annotated[
+    str, typer.Option(help="Human ties: drop, or error (count each as an error).")
+]
 ClusterOption = Annotated[
     str,
     typer.Option(
-        help="Column of rows that belong together, such as the prompt. auto: prompt_id where it "
+        help="Column of rows that belong together, such as the prompt. auto: prompt_id if it "
         "repeats; none: all rows are independent."
     ),
 ]
@@ -175,14 +177,14 @@ DoubtOption = Annotated[
 CascadeOption = Annotated[
     str | None,
     typer.Option(
-        help="Judges of the file, cheap to strong, separated by commas: each is needed only where "
-        "those before it leave doubt."
+        help="Judges of the file, cheap to strong, separated by commas. Each is needed only if "
+        "those before it are not sure enough."
     ),
 ]
 CostsOption = Annotated[
     str | None,
     typer.Option(
-        help="What a row costs with each judge of the cascade, such as 1,5,30.",
+        help="Cost of a row for each judge of the cascade, such as 1,5,30.",
         show_default="the rows' column cost",
     ),
 ]
@@ -198,7 +200,7 @@ ConfidenceOption = Annotated[float, typer.Option(help="Confidence level of the i
 JudgeColumnOption = Annotated[str, typer.Option(help="Column of the judge's verdicts.")]
 HumanColumnOption = Annotated[str, typer.Option(help="Column of the human labels.")]
 PositiveOption = Annotated[
-    str | None, typer.Option(help="For labels in words: the one that counts as 1.")
+    str | None, typer.Option(help="For labels that are words: the one that counts as 1.")
 ]
 
 
@@ -213,7 +215,7 @@ def parse_costs(costs: str | None) -> tuple[float, ...] | None:
 
 
 def parse_place(text: str) -> Path | str:
-    """A file, or the URL of a store as it is: a path would lose one of its slashes."""
+    """A file, or the URL of a store unchanged: a path would lose one of its slashes."""
     return text if "://" in text else Path(text)
 
 
@@ -225,15 +227,15 @@ SecretOption = Annotated[
     str | None,
     typer.Option(
         "--secret-env",
-        help="Environment variable with the secret of the draw (16 characters or more).",
+        help="Environment variable with the secret for drawing audits (16 characters or more).",
     ),
 ]
 
 
 def read_secret(name: str | None) -> str:
-    """The secret of the draw, from the environment: an option would be seen in process lists."""
+    """The secret for drawing audits, from the environment: process lists show options."""
     if name is None:
-        raise ArgumentError("secret_env", None, "name an environment variable with a secret")
+        raise ArgumentError("secret_env", None, "name an environment variable that holds a secret")
     secret = os.environ.get(name, "")
     if not secret:
         raise ArgumentError("secret_env", name, "this environment variable is not set")
@@ -241,7 +243,7 @@ def read_secret(name: str | None) -> str:
 
 
 def column_map(given: Sequence[str] | None, **named: str | None) -> dict[str, str] | None:
-    """Our column names to the file's, from --column and the options with a name of their own."""
+    """Our column names to the file's, from --column and options such as --doc-column."""
     columns = {ours: theirs for ours, theirs in named.items() if theirs is not None}
     for pair in given or ():
         ours, equals, theirs = pair.partition("=")
@@ -252,7 +254,7 @@ def column_map(given: Sequence[str] | None, **named: str | None) -> dict[str, st
 
 
 def parse_files(given: Sequence[str] | None, option: str) -> dict[str, Path]:
-    """Files by name, from an option that is written NAME=FILE and can be repeated."""
+    """Files by name, from a repeatable option NAME=FILE."""
     files: dict[str, Path] = {}
     for pair in given or ():
         name, equals, path = pair.partition("=")
@@ -323,7 +325,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
         *("export_only", "label_studio", "rescue"),
     ),
 }
-#: The title of everything else: what the verb's method takes.
+#: The group of all other options: those of the verb's method.
 OTHER = "Method"
 
 

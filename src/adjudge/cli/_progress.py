@@ -1,4 +1,4 @@
-"""How a run is watched: a bar on a terminal, a line now and then elsewhere; standard error only."""
+"""Progress of a run on standard error: a bar on a terminal, otherwise a line from time to time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from adjudge.judges.progress_line import LINE_EVERY_S, describe
 
 
 class Watch:
-    """Shows snapshots as they come; `made` has the calls made so far by each judge."""
+    """Shows snapshots when they arrive. `made` holds the number of calls made by each judge."""
 
     def __init__(self, title: str, bar: Progress | None) -> None:
         self.made: dict[str, int] = {}
@@ -26,7 +26,7 @@ class Watch:
         self._line_at = time.monotonic()
 
     def show(self, now: Snapshot) -> None:
-        """Take one snapshot."""
+        """Show one snapshot."""
         self.made[now.judge] = now.made
         title = f"{now.judge}, {self._title}" if now.judge else self._title
         if self._bar is not None:
@@ -39,13 +39,13 @@ class Watch:
             remark(f"{title}: {describe(now)}")
 
     def close(self) -> None:
-        """Take the bar off the screen."""
+        """Remove the bar from the screen."""
         if self._bar is not None:
             self._bar.stop()
 
 
 class _PlainText(TextColumn):
-    """Text from data is text: no markup, no escapes."""
+    """A column of plain text: markup and escapes in data have no effect."""
 
     def __init__(self, choose: Callable[[Task], str]) -> None:
         super().__init__("")
@@ -57,7 +57,7 @@ class _PlainText(TextColumn):
 
 @contextmanager
 def watch_run(title: str) -> Iterator[Watch]:
-    """A watch for the time of a run."""
+    """A watch for the duration of a run."""
     console = remarks()
     if not console.is_terminal:
         yield Watch(title, None)

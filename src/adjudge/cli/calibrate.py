@@ -50,16 +50,19 @@ def calibrate(
     guarantee: GuaranteeOption = "scope",
     delta: DeltaOption = 0.1,
     ties: TiesOption = "drop",
-    by: Annotated[str | None, typer.Option(help="A promise for each value of this column.")] = None,
+    by: Annotated[
+        str | None, typer.Option(help="A guarantee for each value of this column.")
+    ] = None,
     pooled: Annotated[
-        bool, typer.Option("--pooled", help="With --by and fdr: one promise for all groups.")
+        bool, typer.Option("--pooled", help="With --by and fdr: one guarantee for all groups.")
     ] = False,
     small_groups: Annotated[
-        str, typer.Option(help="Groups with too few labels: refuse them, or pool them.")
+        str, typer.Option(help="Groups with too few labels: refuse or pool.")
     ] = "refuse",
     cluster: ClusterOption = "auto",
     weights: Annotated[
-        str | None, typer.Option(help="Column of weights for a shift in the pairs (fdr).")
+        str | None,
+        typer.Option(help="Column of weights that correct for a shift in the pairs (fdr)."),
     ] = None,
     judge: JudgeRowsOption = None,
     protocol: ProtocolRowsOption = None,
@@ -68,27 +71,29 @@ def calibrate(
     cascade: CascadeOption = None,
     plan: Annotated[
         Path | None,
-        typer.Option(help="The cascade of this plan (plan cascade -o) instead of --cascade."),
+        typer.Option(help="Use the cascade of this plan (plan cascade -o) instead of --cascade."),
     ] = None,
     costs: CostsOption = None,
     learning_share: LearningShareOption = 0.3,
     category: CategoryOption = None,
     leave_out: Annotated[
         Path | None,
-        typer.Option(help="Ids used to choose something; kept out of calibration."),
+        typer.Option(
+            help="Ids that were used to choose something; they are left out of calibration."
+        ),
     ] = None,
     from_audits: Annotated[
         Path | None,
         typer.Option(
-            help="State of `monitor check`: its audits drawn after the alarm calibrate, below the "
-            "old threshold."
+            help="State of `monitor check`: calibrate on the audits drawn after the alarm, below "
+            "the old threshold."
         ),
     ] = None,
     since_change: Annotated[
         bool,
         typer.Option(
             "--since-change",
-            help="With --from-audits: those since the estimated change, without proof.",
+            help="With --from-audits: only audits since the estimated change; no proven guarantee.",
         ),
     ] = False,
     column: ColumnOption = None,
@@ -105,7 +110,7 @@ def calibrate(
     explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Choose which verdicts to accept at an error level you name.
+    """Choose which verdicts to accept at your error level.
 
     Writes a policy for `select` and `serve`.
     """

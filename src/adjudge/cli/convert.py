@@ -1,4 +1,4 @@
-"""`adjudge convert`: a log of another tool as adjudge's rows."""
+"""`adjudge convert`: convert a log of another tool into adjudge's rows."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def convert(
     rows: Annotated[
         str | None,
         typer.Option(
-            help="What to make of it where it holds several things: grades, judgments, labels, "
+            help="What to convert if the log holds several things: grades, judgments, labels, "
             "items, pairs or battles.",
-            show_default="what the log is about",
+            show_default="the log's main content",
         ),
     ] = None,
     format: FormatOption = None,
@@ -42,10 +42,10 @@ def convert(
 ) -> None:
     """Convert a log of another tool into adjudge's rows.
 
-    Every verb that takes such rows also reads the log as it is.
+    Every verb that takes such rows also reads the log directly.
 
-    The judge's first word, never a person's correction; a failed grader is a status, never a fail;
-    several metrics are groups (--by metric); epochs and repeats share a prompt_id.
+    The judge's first verdict is used, not a person's correction. A failed grader is a status, not a
+    fail. Several metrics become groups (--by metric). Epochs and repeats share a prompt_id.
     """
     from adjudge._validation import one_of
     from adjudge.io import convert_log, write_rows

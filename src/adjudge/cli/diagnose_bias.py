@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from adjudge.results.bias import JudgeBias
     from adjudge.results.measures import BiasMeasures
 
-#: What a threshold can name: a diagnosis, and which of its measures. Where an unbiased judge has
-#: one half, the threshold is on the distance from it.
+#: The names that a threshold can have: a diagnosis, and one of its measures. If an unbiased judge
+#: has one half, the threshold is on the distance from one half.
 MEASURES = {
     "position": ("position", 0),
     "flip_share": ("position", -1),
@@ -54,8 +54,8 @@ def bias(
     judgments: Annotated[
         Path,
         typer.Argument(
-            help="id, judge, p_fwd and p_rev or p_a (or verdict_fwd and verdict_rev); label, "
-            "response_a, response_b, model_a, model_b, score_a, score_b if there are. Or battles, "
+            help="id, judge, p_fwd and p_rev or p_a (or verdict_fwd and verdict_rev). Optional: "
+            "label, response_a, response_b, model_a, model_b, score_a, score_b. Or battles, "
             "as rank takes them.",
             show_default=False,
         ),
@@ -65,25 +65,28 @@ def bias(
     ] = None,
     labels: LabelsOption = None,
     judge: Annotated[
-        str | None, typer.Option(help="Name of the judge, where the file does not say.")
+        str | None, typer.Option(help="Name of the judge, if the file has none.")
     ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(
             help="Column of rows that belong together.",
-            show_default="prompt_id where it repeats, else id",
+            show_default="prompt_id if it repeats, else id",
         ),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help="Position bias for each value of this column, too.")
+        str | None, typer.Option(help="Also measure position bias for each value of this column.")
     ] = None,
     near_tie: Annotated[
         float | None,
-        typer.Option(help="How near a tie is, for verbosity.", show_default="0.1, scores 0.3"),
+        typer.Option(
+            help="Largest difference that is a near tie, for verbosity.",
+            show_default="0.1, scores 0.3",
+        ),
     ] = None,
     floor: Annotated[
         float,
-        typer.Option(help="A smaller difference from an unbiased judge is called no bias."),
+        typer.Option(help="A smaller difference from an unbiased judge does not count as bias."),
     ] = 0.03,
     families: FamiliesOption = None,
     column: ColumnOption = None,
@@ -99,9 +102,9 @@ def bias(
     """Measure position, length and family bias, and agreement.
 
     --fail-above takes position (the default; distance of the first slot's share from one half),
-    flip_share, length (points that length adds, minus people's where there are labels), verbosity
+    flip_share, length (points that length adds, minus people's if there are labels), verbosity
     (near-tied pairs; distance from one half), family, ece, over_confidence, contradictions, retest.
-    A measure counts where the rows exclude an unbiased judge and it is not below --floor.
+    A measure counts if the rows exclude an unbiased judge and it is not below --floor.
     """
     from adjudge.diagnosis import diagnose_bias
 
@@ -128,7 +131,7 @@ def bias(
 
 
 def _amounts(judge: JudgeBias, limits: Mapping[str, float]) -> tuple[str, dict[str, float | None]]:
-    """How large each measure is; None where it does not count as a bias."""
+    """How large each measure is; None if it does not count as a bias."""
     from adjudge.results.measures import BiasTest
 
     who = group_name(judge.judge, none="the judge")

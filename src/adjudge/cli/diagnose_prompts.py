@@ -37,11 +37,12 @@ def prompts(
     cluster: Annotated[
         str | None,
         typer.Option(
-            help="Column whose rows are alike.", show_default="doc_id, else prompt_id, else id"
+            help="Column of rows that belong together.",
+            show_default="doc_id, else prompt_id, else id",
         ),
     ] = None,
     floor: Annotated[
-        float, typer.Option(help="A smaller effect of the prompt is called none.")
+        float, typer.Option(help="A smaller effect of the prompt does not count.")
     ] = 0.03,
     column: ColumnOption = None,
     labels_as: LabelsAsOption = None,
@@ -53,8 +54,8 @@ def prompts(
 ) -> None:
     """Measure how often answers change with the prompt.
 
-    With repeats in both files (judge --repeats 3), what the prompt adds to asking again.
-    --fail-above takes changed (the default), excess, or shift (of scores, without its sign).
+    With repeats in both files (judge --repeats 3), it also measures what the prompt adds to asking
+    again. --fail-above takes changed (the default), excess, or shift (of scores, without its sign).
     """
     from adjudge.diagnosis import diagnose_prompts
 

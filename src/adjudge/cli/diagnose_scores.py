@@ -29,7 +29,7 @@ from adjudge.cli._options import (
 )
 from adjudge.errors import ArgumentError
 
-#: A miss rate is one minus coverage: what goes wrong is what a threshold bounds from above.
+#: The miss rate is one minus coverage. It is used since --fail-above is an upper limit.
 MEASURES = ("mean_size", "miss_rate")
 FIGURES = ("sizes", "coverage", "width", "agreement")
 
@@ -38,8 +38,8 @@ def scores(
     file: Annotated[
         Path,
         typer.Argument(
-            help="doc_id, judge_score and human_score or one column per rater; model, criterion, "
-            "judge, score_probs if there are.",
+            help="doc_id, judge_score and human_score or one column per rater. Optional: model, "
+            "criterion, judge, score_probs.",
             show_default=False,
         ),
     ],
@@ -47,16 +47,16 @@ def scores(
         list[str] | None,
         typer.Option(help="Error level; repeatable.", show_default="0.05 0.1 0.15 0.2"),
     ] = None,
-    scale: Annotated[str, typer.Option(help="Lowest and highest score, as 1-5.")] = "1-5",
+    scale: Annotated[str, typer.Option(help="Lowest and highest score, such as 1-5.")] = "1-5",
     labels: Annotated[
         Path | None,
-        typer.Option(help="People's scores by id, as `adjudge label --scale` writes them."),
+        typer.Option(help="Human scores by id, as `adjudge label --scale` writes them."),
     ] = None,
     sets: Annotated[
         str,
         typer.Option(
-            help="learned (how people score where the judge gives a score), cross-fitted (smaller, "
-            "a weaker promise), residual (|judge - human|) or adaptive (score_probs).",
+            help="learned (human scores given the judge's score), cross-fitted (smaller sets, "
+            "a weaker guarantee), residual (|judge - human|) or adaptive (score_probs).",
             show_default="learned if there are enough documents, else residual",
         ),
     ] = "auto",
@@ -67,11 +67,13 @@ def scores(
         str, typer.Option(help="mean: the rounded mean of the raters; rater: one at random.")
     ] = "mean",
     by: Annotated[
-        str | None, typer.Option(help="Calibrate each value of this column by itself, too.")
+        str | None, typer.Option(help="Also calibrate each value of this column separately.")
     ] = None,
     weigh: Annotated[
         str,
-        typer.Option(help="documents, or rows as in the paper (only right for single rows)."),
+        typer.Option(
+            help="documents, or rows as in the paper (valid only for one row per document)."
+        ),
     ] = "documents",
     splits: Annotated[int, typer.Option(min=1, help="Random halves of the documents.")] = 20,
     write_sets: Annotated[
@@ -82,7 +84,9 @@ def scores(
         str, typer.Option(help="For --plot: sizes, coverage, width or agreement.")
     ] = "sizes",
     doc_column: DocColumnOption = None,
-    model_column: Annotated[str | None, typer.Option(help="Your name of the column model.")] = None,
+    model_column: Annotated[
+        str | None, typer.Option(help="Your name for the column model.")
+    ] = None,
     families: FamiliesOption = None,
     column: ColumnOption = None,
     fail_above: FailAboveOption = None,
@@ -93,7 +97,7 @@ def scores(
     explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Make sets that contain the human score at a rate you name.
+    """Make sets that contain the human score at your rate.
 
     --fail-above takes mean_size (the default) or miss_rate, of these sets at the first alpha.
     """
@@ -157,4 +161,6 @@ def _scale(text: str) -> tuple[int, int]:
     try:
         return int(low), int(high)
     except ValueError:
-        raise ArgumentError("--scale", text, "write the lowest and highest score, as 1-5") from None
+        raise ArgumentError(
+            "--scale", text, "write the lowest and highest score, such as 1-5"
+        ) from None

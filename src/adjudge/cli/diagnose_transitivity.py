@@ -35,18 +35,20 @@ def transitivity(
         Path,
         typer.Argument(
             help="doc_id, model_a, model_b and verdict (A, B, tie, empty) or p_a, about model_a; "
-            "or both orders side by side as verdict_fwd and verdict_rev.",
+            "or both orders in one row as verdict_fwd and verdict_rev.",
             show_default=False,
         ),
     ],
     combine: Annotated[
         str,
         typer.Option(
-            help="How repeats and orders become an edge: mean (more than half) or unanimous."
+            help="How repeats and orders become one edge: mean (more than half) or unanimous."
         ),
     ] = "mean",
-    replicates: Annotated[int, typer.Option(min=1, help="Redraws of the noisy judge.")] = 200,
-    worst: Annotated[int, typer.Option(min=0, help="How many documents to name.")] = 10,
+    replicates: Annotated[int, typer.Option(min=1, help="Simulations of the noisy judge.")] = 200,
+    worst: Annotated[
+        int, typer.Option(min=0, help="How many of the worst documents to list.")
+    ] = 10,
     doc_column: DocColumnOption = None,
     column: ColumnOption = None,
     labels_as: LabelsAsOption = None,
@@ -59,7 +61,7 @@ def transitivity(
 ) -> None:
     """Count cycles (A over B over C over A) per document.
 
-    And how many a transitive but noisy judge would show.
+    Also prints how many cycles a transitive but noisy judge would show.
 
     --fail-above takes mean_rate (the default), median_rate, max_rate or share_with_cycle.
     """

@@ -39,7 +39,7 @@ def estimate(
     judge: Annotated[
         list[str] | None,
         typer.Option(
-            help="Two or more judges for one rate (repeat it): columns of verdicts, or names in "
+            help="Two or more judges for one rate; repeatable. Columns of verdicts, or names in "
             "judge_name with a row per id and judge. Needs random labels.",
             show_default=False,
         ),
@@ -55,8 +55,8 @@ def estimate(
         str,
         typer.Option(
             help="auto, misclassification, ppi++, conditional, difference, human-only or naive. "
-            "auto: misclassification; where labels are random conditional, for probabilities "
-            "ppi++. It never tests."
+            "auto: misclassification; with random labels conditional, or ppi++ for "
+            "probabilities. It never tests."
         ),
     ] = "auto",
     interval: Annotated[
@@ -66,8 +66,8 @@ def estimate(
         bool,
         typer.Option(
             "--labels-are-random",
-            help="Declare the labelled rows a random sample of the test rows; not needed where "
-            "sampled_by says random.",
+            help="State that the labelled rows are a random sample of the test rows; not needed if "
+            "sampled_by is random.",
         ),
     ] = False,
     by: Annotated[
@@ -90,8 +90,8 @@ def estimate(
     cluster: Annotated[
         str | None,
         typer.Option(
-            help="Column of rows that belong together; none: all are independent.",
-            show_default="prompt_id where it repeats",
+            help="Column of rows that belong together; none: all rows are independent.",
+            show_default="prompt_id if it repeats",
         ),
     ] = None,
     strata: Annotated[
@@ -114,7 +114,7 @@ def estimate(
 ) -> None:
     """Estimate the rate people would give, from judge and labels.
 
-    Rows with a human label calibrate, rows without one are the test set. Exit 2: no honest number
+    Rows with a human label calibrate; rows without one are the test set. Exit 2: no valid estimate
     (in some group), or an interval that reaches below --fail-below.
     """
     from adjudge.estimation import estimate as compute

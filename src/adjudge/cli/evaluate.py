@@ -55,11 +55,11 @@ def evaluate(
     category: CategoryOption = None,
     choose_on: Annotated[
         Path | None,
-        typer.Option(help="Evaluate these ids alone; calibrate --leave-out takes the same file."),
+        typer.Option(help="Evaluate only these ids; calibrate --leave-out takes the same file."),
     ] = None,
     fail_above: Annotated[
         float | None,
-        typer.Option(help="Exit 2 if the main signal's ECE is above this for any judge."),
+        typer.Option(help="Exit 2 if the ECE of the main doubt is above this for any judge."),
     ] = None,
     model_labels: ModelLabelsFlag = False,
     best: BestFlag = False,
@@ -80,7 +80,7 @@ def evaluate(
 ) -> None:
     """Measure how well the doubt separates right from wrong verdicts.
 
-    On labelled judgments; and what each method would accept, over random splits.
+    Needs labelled judgments. Also measures what each method would accept, over random splits.
     """
     from adjudge.selection import evaluate as run
     from adjudge.selection.splits import ALPHAS

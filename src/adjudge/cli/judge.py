@@ -43,7 +43,7 @@ def judge(
     pairs: Annotated[
         Path,
         typer.Argument(
-            help="Pairs: id, prompt, response_a, response_b (grade, likert: id, prompt, response).",
+            help="Pairs: id, prompt, response_a, response_b. grade, likert: id, prompt, response.",
             show_default=False,
         ),
     ],
@@ -55,7 +55,7 @@ def judge(
             "groq:MODEL, together:MODEL, deepseek:MODEL, openrouter:MODEL[?provider=NAME], "
             "vllm:MODEL, sglang:MODEL, ollama:MODEL, llamacpp:smollm2, "
             "llamacpp:FILE.gguf[?context=N], transformers:MODEL, replay:FILE, "
-            "simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1 ...; several "
+            "simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1 ...; repeatable: several "
             "are asked one after the other.",
             show_default=False,
         ),
@@ -63,8 +63,8 @@ def judge(
     policy: Annotated[
         Path | None,
         typer.Option(
-            help="The policy of a cascade, instead of --judge: its judges are asked one after the "
-            "other, each where those before it leave doubt.",
+            help="The policy of a cascade, instead of --judge. Its judges are asked one after the "
+            "other, each only if those before it are not sure enough.",
         ),
     ] = None,
     output: Annotated[
@@ -84,21 +84,21 @@ def judge(
     store: StoreOption = "adjudge.db",
     limit: Annotated[int | None, typer.Option(min=1, help="Judge only the first N pairs.")] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Calls in flight at once.", show_default="the judge's")
+        int | None, typer.Option(min=1, help="Maximum calls in flight.", show_default="the judge's")
     ] = None,
     rpm: Annotated[
-        float | None, typer.Option(help="Most requests per minute, retries included.")
+        float | None, typer.Option(help="Maximum requests per minute, retries included.")
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option(help="Seconds to wait for one answer of a server.")
+        float | None, typer.Option(help="Seconds to wait for one answer from a server.")
     ] = None,
     reason: ReasonOption = False,
     max_reply: Annotated[
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Largest answer that is read, e.g. 8M; a larger one is an error of its row.",
-            show_default="1M and 2K per token asked for",
+            help="Largest answer that is read, such as 8M; a larger answer makes its row an error.",
+            show_default="1M plus 2K per token asked for",
         ),
     ] = None,
     samples: Annotated[
@@ -114,7 +114,7 @@ def judge(
     order: Annotated[
         str | None,
         typer.Option(
-            help="both, or one order alone: ab (response_a first), ba, random.",
+            help="both, or one order: ab (response_a first), ba, random.",
             show_default="both; verbalized: random",
         ),
     ] = None,
@@ -132,7 +132,8 @@ def judge(
         typer.Option(help="Scale of likert's scores, such as 1-10.", show_default="1-5"),
     ] = None,
     demonstrations: Annotated[
-        Path | None, typer.Option(help="Labelled pairs to show, for annotators; none you test on.")
+        Path | None,
+        typer.Option(help="Labelled pairs to show, for annotators; not from your test set."),
     ] = None,
     base_url: Annotated[
         str | None, typer.Option(help="Any OpenAI-compatible server, e.g. http://localhost:8000/v1")
@@ -144,7 +145,7 @@ def judge(
     extra_body: Annotated[
         str | None,
         typer.Option(
-            help="JSON for every request, e.g. "
+            help="JSON added to every request, such as "
             '\'{"chat_template_kwargs": {"enable_thinking": false}}\''
         ),
     ] = None,
@@ -153,22 +154,24 @@ def judge(
     format: FormatOption = None,
     from_: FormerFormatOption = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print calls, tokens and cost; ask nobody.")
+        bool, typer.Option("--dry-run", help="Print calls, tokens and cost; ask no judge.")
     ] = False,
     max_cost: Annotated[
         float | None, typer.Option(help="Stop before spending more than this many dollars.")
     ] = None,
     prices: Annotated[
-        Path | None, typer.Option(help="Your prices, JSON or CSV, dollars per million tokens.")
+        Path | None, typer.Option(help="Your prices (JSON or CSV), in dollars per million tokens.")
     ] = None,
     retry: Annotated[
         list[str] | None,
-        typer.Option(help="Ask rows of this status again (errors always are); repeatable."),
+        typer.Option(
+            help="Ask rows of this status again; repeatable. Errors are always asked again."
+        ),
     ] = None,
     keep_going: Annotated[
         bool,
         typer.Option(
-            "--keep-going", help="Continue even if the first ten replies have no usable number."
+            "--keep-going", help="Continue even if the first ten replies have no usable score."
         ),
     ] = False,
     no_raw: Annotated[
@@ -177,19 +180,22 @@ def judge(
     engine: Annotated[
         str,
         typer.Option(
-            help="Who asks: local (this process) or ray (workers on this machine or a cluster, "
-            "which share the store)."
+            help="Where calls are made: local (this process) or ray (workers on this machine or a "
+            "cluster, which share the store)."
         ),
     ] = "local",
     workers: WorkersOption = None,
     ray_address: RayAddressOption = None,
     batch: Annotated[
-        bool, typer.Option("--batch", help="By OpenAI's Batch API: half the price, within a day.")
+        bool,
+        typer.Option(
+            "--batch", help="Use OpenAI's Batch API: half the price, answers within a day."
+        ),
     ] = False,
     batch_folder: Annotated[
         Path | None,
         typer.Option(
-            help="Where the list of running batches is kept.", show_default="your data folder"
+            help="Folder for the list of running batches.", show_default="your data folder"
         ),
     ] = None,
     summary: SummaryOption = None,
@@ -199,18 +205,18 @@ def judge(
             min=0.0,
             max=1.0,
             metavar="SHARE",
-            help="Exit 2 when more than this share of the rows has no usable score, e.g. 0.05.",
+            help="Exit 2 if more than this share of the rows has no usable score, such as 0.05.",
             show_default="off",
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of what a protocol draws: orders, personas.")
+        int | None, typer.Option(min=0, help="Seed for what a protocol draws: orders, personas.")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Ask a judge about pairs or single answers; keep every reply.
 
-    A stopped run resumes where it stopped: what the store holds is not asked again.
+    A stopped run resumes where it stopped: replies in the store are not asked again.
     """
     from dataclasses import replace
 
@@ -218,7 +224,7 @@ def judge(
     from adjudge.judges.run import make_plans
 
     if engine == "ray":
-        # Ray prints what befalls its workers to standard output, which is for the result alone.
+        # Ray prints events of its workers to standard output, which is only for the result.
         os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     if (policy is None) == (not judges):
         remedy = (
@@ -284,7 +290,7 @@ def judge(
         stop = Stop(on_interrupt=lambda: _acknowledge(watch))
         run = _run(pairs, replace(options, progress=watch.show, stop=stop), watch)
     if run.summaries[0].stopped == "interrupted":
-        # It is ending: one more Ctrl-C could only spoil what it still has to say.
+        # The run is ending: another Ctrl-C would only lose its last messages.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     remark(f"replies are kept in {run.summaries[0].store}")
     _finish(run, as_json=as_json, summary=summary, fail_above=fail_above)
@@ -292,7 +298,7 @@ def judge(
 
 def _acknowledge(watch: Watch) -> None:
     watch.close()
-    remark("stopping: complete rows are written; interrupt again to leave without them")
+    remark("stopping: complete rows are written; press Ctrl-C again to exit without them")
 
 
 def _run(pairs: Path, options: JudgingOptions, watch: Watch) -> JudgingRun:
@@ -325,7 +331,7 @@ def _object(text: str | None) -> dict[str, Any] | None:
 
 
 def _bytes(size: str | None) -> int | None:
-    """The bytes that a size such as 512K, 8M or 1G means."""
+    """The number of bytes in a size such as 512K, 8M or 1G."""
     if size is None:
         return None
     written = re.fullmatch(r"([0-9]{1,9})([KMG]?)(?:i?B)?", size.strip(), re.IGNORECASE)
@@ -357,12 +363,12 @@ def _finish(
 
 
 def _remark_on(run: Judging, *, who: str, limit: float | None) -> bool:
-    """Say what one judge's rows lack; whether that is a bad finding."""
+    """Print what one judge's rows lack. True if that is a bad finding."""
     failed = run.statuses.get("error", 0)
     if failed:
         remark(f"{who}{failed:,} rows are errors; run the same command again to ask only those")
     if run.measured == 0:
-        remark(f"{who}not a single row has a usable score")
+        remark(f"{who}no row has a usable score")
         return True
     missing = run.rows - run.measured
     if limit is not None and missing > limit * run.rows:

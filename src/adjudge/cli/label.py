@@ -41,8 +41,8 @@ def label(
     rows: Annotated[
         Path,
         typer.Argument(
-            help="Pairs to compare, or items (id, prompt, response) to pass or fail; audits in "
-            "their order, also those that a store of serve has.",
+            help="Pairs to compare, or items (id, prompt, response) to pass or fail. Or audits, "
+            "from a file or from a store of serve, in their order.",
             parser=parse_place,
             metavar="ROWS",
             show_default=False,
@@ -58,7 +58,8 @@ def label(
         str | None, typer.Option(help="Score items on this scale, such as 1-5, instead.")
     ] = None,
     instructions: Annotated[
-        Path | None, typer.Option(help="Guidelines for raters, at the top of the page (Markdown).")
+        Path | None,
+        typer.Option(help="Guidelines for raters (Markdown), shown at the top of the page."),
     ] = None,
     plan: Annotated[
         Path | None,
@@ -68,25 +69,25 @@ def label(
     ] = None,
     abstentions: Annotated[
         Path | None,
-        typer.Option(help="Label what the judge abstained from: the rows of `adjudge select -o`."),
+        typer.Option(help="Label the abstentions among the rows of `adjudge select -o`."),
     ] = None,
     random_share: Annotated[
-        float, typer.Option(help="Share of random rows among the abstentions.")
+        float, typer.Option(help="Share of random rows mixed into the abstentions.")
     ] = 0.3,
     share_out: Annotated[
-        bool, typer.Option(help="Each row to one rater only, instead of every row to each.")
+        bool, typer.Option(help="Give each row to one rater, instead of every row to every rater.")
     ] = False,
     import_labels: Annotated[
         Path | None, typer.Option("--import", help="First add the labels of this file.")
     ] = None,
     export_only: Annotated[
-        bool, typer.Option(help="Write the labels and the summary; open no page.")
+        bool, typer.Option(help="Write the labels and the summary without opening a page.")
     ] = False,
     label_studio: Annotated[
         Path | None,
         typer.Option(
-            help="Open no page: write the queue as tasks for Label Studio here (.json), and their "
-            "labelling config next to them (.xml)."
+            help="Write the queue as tasks for Label Studio here (.json), and their labelling "
+            "config next to them (.xml). Opens no page."
         ),
     ] = None,
     limit: Annotated[
@@ -98,18 +99,18 @@ def label(
     format: FormatOption = None,
     from_: FormerFormatOption = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; any but loopback needs ADJUDGE_TOKEN.")
+        str, typer.Option(help="Address to listen on; other than loopback needs ADJUDGE_TOKEN.")
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
     ] = 8477,
-    browser: Annotated[bool, typer.Option(help="Open the page.")] = True,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
     """Label pairs or single answers in the browser.
 
-    Nothing is lost on reload or kill.
+    Every label is stored immediately: a reload or kill loses nothing.
     """
     page = not export_only and label_studio is None
     if page:
@@ -125,7 +126,9 @@ def label(
     if plan is not None and abstentions is not None:
         raise ArgumentError("abstentions", str(abstentions), "give --plan or --abstentions")
     if limit is not None and label_studio is None:
-        raise ArgumentError("limit", limit, "is for --label-studio: the page asks until Ctrl-C")
+        raise ArgumentError(
+            "limit", limit, "use it with --label-studio: the page runs until Ctrl-C"
+        )
     for written in (output, label_studio):
         if written is not None:
             check_not_store(store, written)
@@ -141,7 +144,7 @@ def label(
         if import_labels is not None:
             given = _labels(import_labels, kind, names)
             added, same = book.import_labels(records(given.frame), comments(given.frame))
-            remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
+            remark(f"{import_labels}: {added:,} labels added, {same:,} were already in the store")
             for line in left_out(given.dropped, "label"):
                 remark(f"{import_labels}: {line}")
         _strangers(book, subjects, rows, kind)
@@ -191,7 +194,7 @@ def _read(
     seed: int,
     names: Mapping[str, Mapping[str, str] | None],
 ) -> tuple[list[Subject], LabelKind]:
-    """What is to be labelled, and how: by the file's content."""
+    """The rows to label, and the kind of label, from the file's content."""
     from adjudge.io import kinds_of, open_items, open_pairs, sniff
     from adjudge.judges.criteria import parse_scale
     from adjudge.server.label_kinds import GRADES, PAIRS, scores
@@ -199,7 +202,7 @@ def _read(
     kinds = kinds_of(format or sniff(rows, names["columns"]))
     if "items" not in kinds or "pairs" in kinds:
         if scale is not None:
-            remedy = "only single answers are scored: give items (id, prompt, response)"
+            remedy = "only single answers can be scored: give items (id, prompt, response)"
             raise ArgumentError("scale", scale, remedy)
         return _listed(open_pairs(rows, format=format, seed=seed, **names)), PAIRS
     kind = GRADES if scale is None else scores(parse_scale(scale))
@@ -207,7 +210,7 @@ def _read(
 
 
 def _listed(stream: Stream[Pair] | Stream[Item]) -> list[Subject]:
-    """All of a stream; what it leaves out is said."""
+    """All rows of a stream. Rows that it leaves out are printed."""
     subjects: list[Subject] = list(stream)
     for line in left_out(stream.dropped):
         remark(f"{stream.name}: {line}")
@@ -215,7 +218,7 @@ def _listed(stream: Stream[Pair] | Stream[Item]) -> list[Subject]:
 
 
 def _labels(path: Path, kind: LabelKind, names: Mapping[str, Mapping[str, str] | None]) -> Table:
-    """The labels of a file, under the names that it uses."""
+    """The labels of a file, by the file's column names."""
     from adjudge.io.opening import ColumnNames, open_labels
 
     name = ColumnNames(names["columns"], names["labels_as"])
@@ -236,7 +239,7 @@ def _write_tasks(round_: LabellingRound, path: Path, limit: int | None, plan: Pa
 
 
 def _read_audits(place: Path) -> tuple[list[Subject], LabelKind]:
-    """The audits that a service drew, of every policy, in the order of serving."""
+    """The audits that a service drew, for all policies, in the order of serving."""
     from adjudge.monitoring.stored import all_audits
     from adjudge.records import Item, Pair
     from adjudge.server.label_kinds import GRADES, PAIRS
@@ -245,7 +248,7 @@ def _read_audits(place: Path) -> tuple[list[Subject], LabelKind]:
     with use_store(place, readonly=True) as store:
         audits = all_audits(store)
     if not audits:
-        remedy = "this store holds no audits: serve --audit-rate"
+        remedy = "this store has no audits: run serve with --audit-rate"
         raise ArgumentError("rows", store_name(place), remedy)
     subjects: list[Subject] = []
     for audit in audits:
@@ -269,7 +272,7 @@ def _read_audits(place: Path) -> tuple[list[Subject], LabelKind]:
         subjects.append(subject)
     pairs = [one for one in subjects if isinstance(one, Pair)]
     if pairs and len(pairs) < len(subjects):
-        remark(f"{store_name(place)} has audits of pairs and of answers: here are the pairs")
+        remark(f"{store_name(place)} has audits of pairs and of answers: only the pairs are shown")
     return (list(pairs), PAIRS) if pairs else (subjects, GRADES)
 
 
@@ -281,7 +284,7 @@ def _strangers(book: LabelBook, subjects: list[Subject], rows: Path, kind: Label
     if strange:
         one, several = f"label in the store is of {kind.a_noun}", "labels in the store are of "
         strangers = count(strange, one, several + kind.noun + "s")
-        remark(f"{strangers} that {store_name(rows)} does not hold")
+        remark(f"{strangers} that {store_name(rows)} does not have")
 
 
 def _queue(
@@ -300,9 +303,9 @@ def _queue(
     if abstentions is not None:
         doubtful = queue.abstained_ids(abstentions)
         if not doubtful:
-            remark(f"{abstentions} holds no abstention: every {kind.noun} is drawn at random")
+            remark(f"{abstentions} has no abstention: every {kind.noun} is drawn at random")
         return queue.doubt_queue(ids, doubtful, seed=seed, random_share=random_share)
     if all(subject.extra.get("sampled_by") == "audit" for subject in subjects):
-        # In the order of drawing: what a check waits for is labelled first.
+        # In the order of drawing: the next check needs the first audits first.
         return queue.planned_queue([(name, "audit") for name in ids], known=ids)
     return queue.random_queue(ids, seed=seed)

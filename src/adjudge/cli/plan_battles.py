@@ -29,10 +29,13 @@ def battles(
     budget: Annotated[int, typer.Option(min=1, help="How many battles to choose.")],
     rule: Annotated[
         str,
-        typer.Option(help="coverage: every model alike; information: most about strengths."),
+        typer.Option(
+            help="coverage: all models equally; information: most information about strengths."
+        ),
     ] = "coverage",
     judged: Annotated[
-        Path | None, typer.Option(help="Battles judged already; they count, and are left out.")
+        Path | None,
+        typer.Option(help="Battles already judged. They count, and are not chosen again."),
     ] = None,
     column: ColumnOption = None,
     labels_as: LabelsAsOption = None,

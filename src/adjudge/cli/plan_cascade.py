@@ -44,9 +44,9 @@ def cascade(
         typer.Option(
             min=0.0,
             max=1.0,
-            help="Stop where the fitted chance of an error is at most this: smaller costs more and "
-            "accepts more. Choose it from the curve, before calibrating.",
-            show_default="the largest that fits alpha",
+            help="Stop if the fitted probability of an error is at most this. A smaller tau costs "
+            "more and accepts more. Choose it from the curve, before calibrating.",
+            show_default="the largest that reaches alpha",
         ),
     ] = None,
     labels: LabelsOption = None,
@@ -65,9 +65,9 @@ def cascade(
 ) -> None:
     """Plan a cascade of judges: its cost and its coverage.
 
-    From a share of the labels; the plan is for `calibrate --plan`.
+    Uses a share of the labels. The plan is for `calibrate --plan`.
 
-    Drops judges that do not pay. The labels outside that share are left to calibrate."""
+    Drops judges that do not pay off. The labels outside that share are left for calibration."""
     from adjudge.selection import plan_cascade
 
     plan = plan_cascade(

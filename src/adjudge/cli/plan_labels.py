@@ -30,8 +30,8 @@ def labels(
     surest: Annotated[
         float | None,
         typer.Option(
-            help="Draw among this share of the judge's surest verdicts, for a policy by pac. Not "
-            "to be chosen by these labels; the policy accepts nothing beyond it."
+            help="Draw among this share of the judge's surest verdicts, for a policy by pac. Do "
+            "not choose it with these labels. The policy accepts nothing outside this share."
         ),
     ] = None,
     random: Annotated[
@@ -47,14 +47,14 @@ def labels(
     write_ids: Annotated[
         Path | None,
         typer.Option(
-            help="Write the ids here, and how they were drawn, for `adjudge label --plan`."
+            help="Write the ids and how they were drawn here, for `adjudge label --plan`."
         ),
     ] = None,
     seed: SeedOption = 0,
     output: OutputOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Draw the rows to label: of all, or of the surest."""
+    """Draw the rows to label: from all, or from the surest."""
     from adjudge.io import write_rows
     from adjudge.selection import plan_labels
 
@@ -76,5 +76,5 @@ def labels(
         write_rows(plan.to_frame(), write_ids)
         remark(f"wrote {plan.n} ids to {write_ids}")
     elif output is None and not as_json:
-        remark("nothing was written: give --write-ids FILE to have the ids")
+        remark("nothing was written: give --write-ids FILE to write the ids")
     deliver(plan, as_json=as_json, output=output)

@@ -1,4 +1,4 @@
-"""`adjudge plan rate`: how many labels, of which kind, for a rate as precise as you need."""
+"""`adjudge plan rate`: how many labels, and of which kind, a precise rate needs."""
 
 from __future__ import annotations
 
@@ -35,29 +35,40 @@ def rate(
         float | None, typer.Option(help="Wanted width of the interval.", min=0, max=1)
     ] = None,
     labels: Annotated[
-        int | None, typer.Option(help="A budget of labels instead, those in TABLE included.", min=2)
+        int | None,
+        typer.Option(
+            help="A budget of labels instead of a width, including the labels in TABLE.", min=2
+        ),
     ] = None,
     judge_rate: Annotated[
         float | None,
-        typer.Option(help="Share of rows the judge calls 1; from TABLE where given.", min=0, max=1),
+        typer.Option(
+            help="Share of rows that the judge passes; by default from TABLE.", min=0, max=1
+        ),
     ] = None,
     sensitivity: Annotated[
         float | None,
-        typer.Option(help="Guess; from the labels of TABLE where given.", min=0, max=1),
+        typer.Option(
+            help="Guess of the sensitivity; by default from the labels of TABLE.", min=0, max=1
+        ),
     ] = None,
     specificity: Annotated[
         float | None,
-        typer.Option(help="Guess; from the labels of TABLE where given.", min=0, max=1),
+        typer.Option(
+            help="Guess of the specificity; by default from the labels of TABLE.", min=0, max=1
+        ),
     ] = None,
     n_test: Annotated[
-        int | None, typer.Option(help="Judged rows; from TABLE where given.", min=1)
+        int | None, typer.Option(help="Number of judged rows; by default from TABLE.", min=1)
     ] = None,
     judge_column: JudgeColumnOption = "judge",
     human_column: HumanColumnOption = "human",
     positive: PositiveOption = None,
     column: ColumnOption = None,
     labels_as: LabelsAsOption = None,
-    step: Annotated[int, typer.Option(help="What this many more labels would buy.", min=1)] = 50,
+    step: Annotated[
+        int, typer.Option(help="Also show the effect of this many more labels.", min=1)
+    ] = 50,
     confidence_level: ConfidenceOption = 0.95,
     write_ids: Annotated[
         Path | None,
@@ -66,8 +77,8 @@ def rate(
     draw: Annotated[
         str,
         typer.Option(
-            help="How --write-ids draws. random: label from the top until both classes have their "
-            "number. verdict: the plan by verdict, for method conditional."
+            help="How --write-ids draws. random: label from the top until both classes have enough "
+            "labels. verdict: the plan by verdict, for method conditional."
         ),
     ] = "random",
     model_labels: ModelLabelsFlag = False,
@@ -77,7 +88,7 @@ def rate(
     explain: ExplainFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Plan the labels for a rate, and whether the judge helps.
+    """Plan the labels for a rate; compare with people alone.
 
     Exit 2: infeasible.
     """

@@ -1,4 +1,4 @@
-"""`adjudge plan selection`: how much coverage one more label buys."""
+"""`adjudge plan selection`: how much coverage more labels give."""
 
 from __future__ import annotations
 
@@ -43,12 +43,14 @@ def selection(
     protocol: ProtocolRowsOption = None,
     cluster: ClusterOption = "auto",
     gain: Annotated[
-        float, typer.Option(help="Least gain in coverage that is worth twice the labels.")
+        float, typer.Option(help="Smallest gain in coverage that is worth twice the labels.")
     ] = 0.02,
     repeats: Annotated[int, typer.Option(min=2, help="Random draws per point.")] = 200,
     write_ids: Annotated[
         Path | None,
-        typer.Option(help="Draw the missing labels at random from unlabelled rows; write ids."),
+        typer.Option(
+            help="Draw the missing labels at random from the unlabelled rows; write their ids."
+        ),
     ] = None,
     model_labels: ModelLabelsFlag = False,
     column: ColumnOption = None,
@@ -61,7 +63,7 @@ def selection(
 ) -> None:
     """Plan the labels for a policy: expected coverage by number.
 
-    From the labels you have.
+    Uses the labels you have.
     """
     from adjudge.io import write_rows
     from adjudge.rows.judgments import prepare_judgments
@@ -97,5 +99,5 @@ def selection(
             remark(f"wrote {chosen.height} ids to {write_ids}")
     deliver(plan, as_json=as_json, output=output, plot=plot, explain=explain)
     if plan.points[-1].coverage < gain:
-        remark(f"no number of labels shown accepts {gain:g} of the verdicts at alpha {alpha:g}")
+        remark(f"no planned number of labels accepts {gain:g} of the verdicts at alpha {alpha:g}")
         bad_finding()

@@ -1,4 +1,4 @@
-"""`adjudge policy show` and `adjudge policy verify`: a policy's file, in words and checked."""
+"""`adjudge policy show` and `adjudge policy verify`: print and check the file of a policy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def verify(policy: PolicyArgument, output: OutputOption = None, as_json: JsonFla
     """Check that a policy is as calibrate wrote it; exit 2 if not.
 
     Compares the digest with the content, and every count and threshold with the calibration
-    scores in the file, but not the command in it. Against mistakes, not attackers.
+    scores in the file, but not the command in it. This detects mistakes, not attackers.
     """
     from adjudge.selection import verify_policy
 

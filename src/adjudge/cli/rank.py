@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from adjudge.results.ranking import Anchors, Leaderboard
 
 
-#: What anchors settle, or what only a board of all battles has: not to be given with --anchors.
+#: Options not allowed with --anchors: the anchors fix them, or only a full board has them.
 _NOT_WITH_ANCHORS = (
     *("method", "human", "beta", "smoothing", "l2", "interval", "confidence_level", "replicates"),
     *("cluster", "by", "against", "jury", "evaluate", "splits", "save_anchors", "time_limit"),
@@ -45,7 +45,7 @@ def rank(
     battles: Annotated[
         Path,
         typer.Argument(
-            help="model_a, model_b and what was said of them: winner or human_pref (people), "
+            help="model_a, model_b and the result: winner or human_pref (people), "
             "score_a and score_b, p_a or verdict (the judge).",
             show_default=False,
         ),
@@ -76,11 +76,14 @@ def rank(
     replicates: Annotated[int, typer.Option(min=2, help="Bootstrap resamples.")] = 500,
     cluster: ClusterOption = "auto",
     by: Annotated[
-        str | None, typer.Option("--by", help="Column, such as language: a temperature for each.")
+        str | None,
+        typer.Option(
+            "--by", help="Fit a temperature for each value of this column, such as language."
+        ),
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(help="votes, or a column: rank correlation with that leaderboard."),
+        typer.Option(help="votes, or a column: print the rank correlation with that leaderboard."),
     ] = None,
     jury: Annotated[
         bool,
@@ -100,7 +103,7 @@ def rank(
     splits: Annotated[int, typer.Option(min=1, help="Random halves of the models.")] = 5,
     save_anchors: Annotated[
         Path | None,
-        typer.Option(help="Save what is needed to place new models."),
+        typer.Option(help="Save the anchors that are needed to place new models."),
     ] = None,
     anchors: Annotated[
         Path | None,
@@ -108,15 +111,15 @@ def rank(
     ] = None,
     quantile: Annotated[
         str,
-        typer.Option(
-            help="With --anchors: pooled, or family, from models of the same maker alone."
-        ),
+        typer.Option(help="With --anchors: pooled, or family (only models of the same maker)."),
     ] = "pooled",
     families: FamiliesOption = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds for mfas.")] = 10.0,
+    time_limit: Annotated[float, typer.Option(help="Time limit for mfas, in seconds.")] = 10.0,
     fail_above: Annotated[
         float | None,
-        typer.Option(help="With --evaluate: exit code 2 if the mean held-out error is above."),
+        typer.Option(
+            help="With --evaluate: exit with code 2 if the mean held-out error is above this."
+        ),
     ] = None,
     column: ColumnOption = None,
     labels_as: LabelsAsOption = None,
@@ -138,8 +141,8 @@ def rank(
     engine: Annotated[
         str,
         typer.Option(
-            help="Who makes the resamples: local (this process) or ray; worth it from thousands of "
-            "--replicates on, and the numbers are the same."
+            help="Where the resamples are computed: local (this process) or ray. The numbers are "
+            "the same; ray pays off from thousands of --replicates on."
         ),
     ] = "local",
     workers: WorkersOption = None,
@@ -150,8 +153,8 @@ def rank(
 ) -> None:
     """Rank models by their battles, or place new ones.
 
-    With --save-anchors, battles with judge scores and votes leave a file behind; with --anchors,
-    new models that nobody has voted on get an Elo on people's scale with a conformal interval.
+    --save-anchors writes a file from battles with judge scores and votes. With --anchors, new
+    models without votes get an Elo on people's scale with a conformal interval.
     """
     from adjudge import ranking
     from adjudge.errors import ArgumentError
@@ -161,7 +164,7 @@ def rank(
         _only_placing(context)
     if fail_above is not None and not evaluate:
         raise ArgumentError("--fail-above", fail_above, "add --evaluate")
-    # Prepared once, for the board and for the anchors.
+    # Prepared once for both the board and the anchors.
     prepared = prepare_battles(
         battles,
         format=format or from_,
@@ -232,13 +235,13 @@ def _save_anchors(anchors: Anchors, path: Path) -> None:
 
 
 def _only_placing(context: typer.Context) -> None:
-    """Refuse options that placing would have to ignore."""
+    """Refuse options that have no effect when models are placed."""
     from adjudge.errors import ArgumentError
 
     for name in _NOT_WITH_ANCHORS:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            remedy = "leave it out: --anchors places new models by what was kept"
+            remedy = "leave it out: --anchors uses the values that were saved"
             if name == "confidence_level":
                 remedy = "use --alpha: with --anchors intervals are conformal"
             option = "--" + name.replace("_", "-")

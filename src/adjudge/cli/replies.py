@@ -30,21 +30,23 @@ def replies(
     store: Annotated[
         str, typer.Option(help="Store of the judge's replies.", envvar=STORE_VARIABLE)
     ] = "adjudge.db",
-    judge: Annotated[str | None, typer.Option(help="Only this judge's.")] = None,
-    protocol: Annotated[str | None, typer.Option(help="Only this protocol's.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Only replies of this judge.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Only replies by this protocol.")] = None,
     pairs: Annotated[
-        Path | None, typer.Option(help="The rows that were judged, to see what was asked.")
+        Path | None, typer.Option(help="The rows that were judged, to show the questions.")
     ] = None,
     column: ColumnOption = None,
-    raw: Annotated[bool, typer.Option("--raw", help="The server's whole answer too.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="Most replies to show.")] = 20,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Also show the server's complete answer.")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of replies to show.")] = 20,
     min_answer_mass: MinAnswerMassOption = None,
     output: OutputOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Show what was asked and what the judge wrote.
 
-    The latest reply of every call.
+    Shows the latest reply of every call.
     """
     from adjudge.judges.transcript import read_replies
 

@@ -30,7 +30,7 @@ def report(
 ) -> None:
     """Write one HTML report of all results in a folder.
 
-    A damaged file is named in it and leaves exit code 2; the others are shown.
+    The report names damaged files and shows the others. Exit 2 if a file is damaged.
     """
     from adjudge._validation import one_of
     from adjudge.present.report import FORMATS, read_folder, render_report, write_report

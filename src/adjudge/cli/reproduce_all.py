@@ -58,7 +58,7 @@ def reproduce_papers(
     judge: Annotated[
         str | None,
         typer.Option(
-            help="The judge to ask where --data or --grades hold texts to be judged, and about "
+            help="The judge to ask if --data or --grades hold texts to be judged, and about "
             "--summeval."
         ),
     ] = None,
@@ -84,7 +84,7 @@ def reproduce_papers(
     """All four papers on one page, with the data you have.
 
     Each item is reproduced, simulated, or listed with the reason why it is not possible. Writes
-    OUT/index.html, which needs no network, every result as JSON and every picture.
+    OUT/index.html, which works without network, every result as JSON and every picture.
     """
     from adjudge.io.opening import name_columns
     from adjudge.present.blocks import Headline

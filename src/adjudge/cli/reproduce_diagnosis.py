@@ -26,7 +26,7 @@ def diagnosis(
         Path | None,
         typer.Option(
             help="SummEval as published (model_annotations.aligned.jsonl, with its articles for "
-            "--judge): its crowd workers are judged by its experts.",
+            "--judge). Its crowd workers are compared with its experts.",
             show_default=False,
         ),
     ] = None,
@@ -43,18 +43,18 @@ def diagnosis(
     judge: Annotated[
         list[str] | None,
         typer.Option(
-            help="Ask this judge about SummEval by both protocols of the paper, all pairs and all "
-            "scores; several are asked one after the other.",
+            help="Ask this judge about SummEval with both protocols of the paper, all pairs and "
+            "all scores; repeatable: several are asked one after the other.",
             show_default=False,
         ),
     ] = None,
     store: StoreOption = "adjudge.db",
     repeats: Annotated[
-        int, typer.Option(min=1, help="How often each pair is asked, in one order.")
+        int, typer.Option(min=1, help="How often each pair is asked in one order.")
     ] = 3,
     samples: Annotated[
         int | None,
-        typer.Option(min=1, help="Written answers per question: for judges without logprobs."),
+        typer.Option(min=1, help="Written answers per question, for judges without logprobs."),
     ] = None,
     min_answer_mass: MinAnswerMassOption = None,
     documents: Annotated[int, typer.Option(min=2, help="Documents of SummEval.")] = 30,
@@ -76,8 +76,8 @@ def diagnosis(
 ) -> None:
     """The tables and figures of the diagnosis paper.
 
-    Cycles, rankings, score sets and what their width says: on files of yours, on judges asked about
-    SummEval, on its crowd workers, or simulated where there is nothing.
+    Cycles, rankings, score sets and the meaning of their width: on your files, on judges asked
+    about SummEval, on its crowd workers, or simulated if no data is given.
     """
     from adjudge.io.opening import name_columns
     from adjudge.present.theme import save_figure

@@ -49,11 +49,11 @@ def reporting(
     reason: ReasonOption = False,
     samples: Annotated[
         int | None,
-        typer.Option(min=1, help="Written answers per question: for judges without logprobs."),
+        typer.Option(min=1, help="Written answers per question, for judges without logprobs."),
     ] = None,
     keep_going: Annotated[
         bool,
-        typer.Option("--keep-going", help="Continue even if the first ten replies have no number."),
+        typer.Option("--keep-going", help="Continue even if the first ten replies have no score."),
     ] = False,
     repeats: Annotated[int, typer.Option(help="Samples per rate and setting.", min=10)] = 10_000,
     splits: Annotated[int, typer.Option(help="Random splits of section 8.2.", min=1)] = 100,
@@ -63,8 +63,8 @@ def reporting(
     judge_column: Annotated[
         str | None,
         typer.Option(
-            help="Column of the judge's verdicts, or of its probability that the answer is right, "
-            "or A the winner.",
+            help="Column of the judge's verdicts, or of its probability that the answer is right "
+            "or that A wins.",
             show_default="p_a, p_pass or judge",
         ),
     ] = None,
@@ -74,7 +74,7 @@ def reporting(
             help="Column of the human labels.", show_default="human, label, winner or human_pref"
         ),
     ] = None,
-    by: Annotated[str, typer.Option(help="The model's column (not for battles).")] = "model",
+    by: Annotated[str, typer.Option(help="Column of the model (not for battles).")] = "model",
     confidence_level: ConfidenceOption = 0.95,
     figures: FiguresOption = None,
     column: ColumnOption = None,
@@ -93,8 +93,8 @@ def reporting(
 ) -> None:
     """The tables and figures of the reporting paper.
 
-    Coverage, bias and length of the corrected rate: 21 rates, 8 settings, label shift; and section
-    8.2, splits of labelled rows, on your own.
+    Coverage, bias and length of the corrected rate: 21 rates, 8 settings, label shift. Section 8.2,
+    splits of labelled rows, runs on your own data.
     """
     from adjudge.cli._progress import watch_run
     from adjudge.io.opening import name_columns

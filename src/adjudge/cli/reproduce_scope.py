@@ -1,4 +1,4 @@
-"""`adjudge reproduce scope`: the SCOPE paper's protocol, its figures beside ours."""
+"""`adjudge reproduce scope`: the SCOPE paper's protocol, its figures next to ours."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def scope(
     judge: Annotated[
         str | None,
         typer.Option(
-            help="The judge to ask where a file holds pairs: in both orders, for its confidence, "
+            help="The judge to ask if a file holds pairs: in both orders, for its confidence, "
             "and as five annotators."
         ),
     ] = None,
     store: Annotated[
-        str, typer.Option(help="Where that judge's replies are kept.", envvar=STORE_VARIABLE)
+        str, typer.Option(help="Store of that judge's replies.", envvar=STORE_VARIABLE)
     ] = "adjudge.db",
     sample: Annotated[int, typer.Option(min=10, help="Items sampled from each data set.")] = 2000,
     splits: Annotated[int, typer.Option(min=1, help="Random 50/50 splits.")] = 1000,
@@ -60,7 +60,7 @@ def scope(
 ) -> None:
     """The tables and figures of the SCOPE paper.
 
-    Ties dropped, 2,000 items, 1,000 halves, alphas 0.05 to 0.25. Without data, on simulated
+    Ties dropped, 2,000 items, 1,000 halves, alphas 0.05 to 0.25. Without data, it runs on simulated
     judgments of the same shape.
     """
     from adjudge.io.opening import name_columns

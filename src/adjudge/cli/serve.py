@@ -28,10 +28,11 @@ def serve(
         ),
     ] = None,
     protocol: Annotated[
-        str | None, typer.Option(help="How the judge is asked.", show_default="as the policy's was")
+        str | None,
+        typer.Option(help="How the judge is asked.", show_default="the policy's protocol"),
     ] = None,
     base_url: Annotated[str | None, typer.Option(help="Another OpenAI-compatible server.")] = None,
-    prompt: Annotated[Path | None, typer.Option(help="A prompt file of your own.")] = None,
+    prompt: Annotated[Path | None, typer.Option(help="Your own prompt file.")] = None,
     criteria: Annotated[
         Path | None, typer.Option(help="Your own criteria or rubric, as for `adjudge judge`.")
     ] = None,
@@ -39,7 +40,7 @@ def serve(
     samples: Annotated[int | None, typer.Option(min=1, help="Samples per order.")] = None,
     max_tokens: MaxTokensOption = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Questions in flight at once.")
+        int | None, typer.Option(min=1, help="Maximum questions in flight.")
     ] = None,
     timeout: Annotated[
         float, typer.Option(min=0.1, help="Seconds until a request times out.")
@@ -53,7 +54,7 @@ def serve(
     store: Annotated[
         str,
         typer.Option(
-            help="With --audit-rate: keep what is served, and the audits, here.",
+            help="With --audit-rate: store of the served verdicts and the audits.",
             envvar=STORE_VARIABLE,
         ),
     ] = "adjudge.db",
@@ -62,7 +63,7 @@ def serve(
         typer.Option(help="State of `monitor check`, a file or a store, for /metrics."),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; any but loopback needs ADJUDGE_TOKEN.")
+        str, typer.Option(help="Address to listen on; other than loopback needs ADJUDGE_TOKEN.")
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
@@ -72,7 +73,7 @@ def serve(
 
     POST /v1/judge answers with a verdict or an abstention.
 
-    It takes pairs, or single answers where the policy was made from grades."""
+    It takes pairs, or single answers if the policy was made from grades."""
     require_extra("server", "fastapi", "uvicorn", "prometheus_client")
     from adjudge.monitoring import AuditCoin
     from adjudge.server.audits import AuditTrail, MonitorMetrics
@@ -98,7 +99,7 @@ def serve(
     )
     trail = monitor = None
     if audit_rate is not None:
-        open_store(store).close()  # what is wrong with it is said before anybody is served
+        open_store(store).close()  # so that a bad store is an error before the first request
         trail = AuditTrail(AuditCoin(audit_rate, read_secret(secret_env)), service, store)
     if state is not None:
         monitor = MonitorMetrics(state, source.policy)
@@ -107,11 +108,11 @@ def serve(
 
     def ready(address: str) -> None:
         names = " -> ".join(one.backend.name for one in service.judges)
-        remark(f"serving {names} under {policy}: {address}v1/judge")
+        remark(f"serving {names} with {policy}: {address}v1/judge")
         remark(f"policy {service.policy_id}: {service.policy.promise}")
         if audit_rate is not None:
             place = store_name(store)
-            remark(f"{audit_rate:.3g} of what is accepted is drawn for an audit, kept in {place}")
+            remark(f"{audit_rate:.3g} of accepted verdicts are drawn for audits, stored in {place}")
 
     run(
         lambda taken: judge_app(

@@ -1,4 +1,4 @@
-"""`adjudge store check`, `adjudge store copy`: what a store holds, and all of it into another."""
+"""`adjudge store check`, `adjudge store copy`: check the content of a store, copy it to another."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from adjudge.cli._options import JsonFlag, OutputOption
 def check(
     store: Annotated[str, typer.Argument(help="The store, a file or a URL.", show_default=False)],
     rescue: Annotated[
-        Path | None, typer.Option(help="Copy what can be read into a new store, this file.")
+        Path | None, typer.Option(help="Copy what can be read into this new store.")
     ] = None,
     as_json: JsonFlag = False,
     output: OutputOption = None,
 ) -> None:
-    """Read the whole store and say what it holds; changes nothing.
+    """Read a store completely and count what it holds.
 
-    Exit 2 if anything is damaged.
+    Changes nothing. Exit 2 if anything is damaged.
     """
     from adjudge.store import check_store
 
@@ -34,15 +34,18 @@ def check(
 def copy(
     source: Annotated[str, typer.Argument(help="The store to read.", show_default=False)],
     target: Annotated[
-        str, typer.Argument(help="The store to add to; made if need be.", show_default=False)
+        str,
+        typer.Argument(
+            help="The store to add to; created if it does not exist.", show_default=False
+        ),
     ],
     as_json: JsonFlag = False,
     output: OutputOption = None,
 ) -> None:
     """Copy a store: SQLite to PostgreSQL, or back.
 
-    Every reply, label, audit and monitor; safe to repeat. Exit 2 if the target has other content
-    for the same key: the target's is kept.
+    Copies every reply, label, audit and monitor. Safe to repeat. If the target has other content
+    for the same key, it is kept and the exit code is 2.
     """
     from adjudge.store import copy_store
 

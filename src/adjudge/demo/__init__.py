@@ -1,4 +1,4 @@
-"""The demo: the package's own pairs, and a chapter for each room."""
+"""The demo: pairs that come with the package, and one chapter per part of adjudge."""
 
 from adjudge.demo.pairs import demo_pairs
 from adjudge.demo.run import run_demo

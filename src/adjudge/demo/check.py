@@ -1,4 +1,4 @@
-"""A judge against known answers: the numbers of the demo's first chapter."""
+"""Compare a judge with known answers: the numbers of the demo's first chapter."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def check_judge(
     bands: int = 4,
     confidence_level: float = 0.95,
 ) -> JudgeCheck:
-    """How often each way of asking is right, and whether its doubt knows when it is not.
+    """How often each protocol is right, and whether its doubt is higher when it is wrong.
 
-    `judgments` maps a protocol to its rows, which must carry a label. Intervals are exact for
-    independent pairs; pairs about one question would make them too short.
+    `judgments` maps a protocol to its rows, which must have labels. Intervals are exact for
+    independent pairs. Several pairs about one question would make them too short.
 
     >>> rows = pl.DataFrame({"label": ["A", "B"], "verdict": ["A", "A"], "status": ["ok", "ok"],
     ...                      "uncertainty": [0.1, 0.6], "p_fwd": [0.9, 0.7], "p_rev": [0.8, 0.4]})
@@ -44,7 +44,7 @@ def check_judge(
 
 def _ask(protocol: str, rows: pl.DataFrame, by: str | None, bands: int, level: float) -> Way:
     if "label" not in rows.columns or rows["label"].null_count() > 0:
-        raise ArgumentError("judgments", protocol, "every row needs a label to be checked against")
+        raise ArgumentError("judgments", protocol, "every row needs a label to compare with")
     measured = rows.filter(pl.col("status").is_in(sorted(MEASURED))).sort("uncertainty")
     right = (measured["verdict"] == measured["label"]).fill_null(value=False)
     split = np.array_split(right.to_numpy(), bands)

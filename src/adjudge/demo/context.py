@@ -1,4 +1,4 @@
-"""What a chapter of the demo is given, and how it speaks, keeps results and leaves pictures."""
+"""The context of a demo chapter: its input, and how it prints, keeps results and saves pictures."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Show = Callable[[Any], None]
 
 @dataclass
 class DemoContext:
-    """Made once per demo and handed from chapter to chapter.
+    """Made once per demo and passed from chapter to chapter.
 
-    `judgments` maps a protocol to its rows with their labels; `main` names the protocol that was
-    asked about every pair, on which later chapters build.
+    `judgments` maps a protocol to its rows with their labels. `main` is the protocol that was
+    asked about every pair; later chapters use it.
     """
 
     out: Path
@@ -36,7 +36,7 @@ class DemoContext:
     seed: int
     pairs: Sequence[Pair]
     show: Show
-    #: Watches a run of the judge: called with a title, gives a context manager (see cli).
+    #: Shows the progress of a run: called with a title, it returns a context manager (see cli).
     watch: Callable[[str], Any]
     judgments: dict[str, pl.DataFrame] = field(default_factory=dict)
     main: str = ""
@@ -50,27 +50,29 @@ class DemoContext:
 
     @property
     def store(self) -> Path:
-        """Where every reply is kept: a stopped demo resumes where it stopped."""
+        """The store of all replies. A stopped demo resumes where it stopped."""
         return self.out / "adjudge.db"
 
     def heading(self, number: int, title: str) -> None:
-        """Begin a chapter."""
+        """Print the heading of a chapter."""
         self.show("")
         self.show(Text(f"{number}  {title}", style="bold"))
 
     def say(self, finding: str) -> None:
-        """Print one sentence that a person should remember, and keep it."""
+        """Print one sentence for people, and keep it."""
         self.findings.append(finding)
-        bound = finding.replace(" %", "\N{NO-BREAK SPACE}%")  # a number keeps its unit on its line
+        bound = finding.replace(
+            " %", "\N{NO-BREAK SPACE}%"
+        )  # no line break between a number and its unit
         wrapped = fill(bound, 96, initial_indent="   ", subsequent_indent="   ")
         self.show(wrapped.replace("\N{NO-BREAK SPACE}", " "))
 
     def keep(self, result: Result, name: str) -> None:
-        """Write a result into the demo's folder, where `adjudge report` finds it."""
+        """Write a result into the demo's folder, for `adjudge report`."""
         self.files.append(str(write_result(result, self.out / f"{name}.json")))
 
     def picture(self, figure: Figure, name: str) -> None:
-        """Save a figure as PNG and SVG, and say where."""
+        """Save a figure as PNG and SVG, and print its path."""
         paths = [save_figure(figure, self.out / f"{name}{suffix}") for suffix in (".png", ".svg")]
         self.files += map(str, paths)
         self.show(f"   picture: {paths[0]}")

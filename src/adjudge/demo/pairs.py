@@ -1,9 +1,9 @@
-"""The demo's own pairs: short questions whose right answer anybody can check.
+"""The demo's pairs: short questions whose right answer anybody can check.
 
 Four kinds: facts, arithmetic, formats (was the instruction followed?) and relevance (does the
-answer belong to the question?). No pair was chosen or dropped for what the embedded model says of
-it. Facts and sums are answered in whole sentences, as assistants do: answered in bare words
-("Paris") the same questions are read by their likelihood much less well.
+answer belong to the question?). No pair was chosen or dropped because of the embedded model's
+verdict. Facts and sums are answered in full sentences, as assistants answer. With one-word answers
+("Paris") the likelihood protocol is right much less often.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ Translate to German: water | Wasser | water
 Reply with the single letter X. | X | The letter is X.
 """
 
-#: question, an answer that belongs to it. The wrong answer is the right one to another question.
+#: question, its answer. The wrong answer is the right answer to another question.
 _RELEVANCE = """
 How do I boil an egg? | Put it in boiling water for eight minutes.
 How can I sleep better? | Go to bed at the same time every night.
@@ -173,7 +173,7 @@ def _table(text: str) -> Iterator[list[str]]:
 
 
 def _arithmetic() -> Iterator[Checkable]:
-    """Sums, differences and products whose wrong answer is close by: distance 1 to 10."""
+    """Sums, differences and products. The wrong answer is close: distance 1 to 10."""
     rng = generator(2024)
     seen: set[str] = set()
     while len(seen) < _ARITHMETIC:
@@ -193,7 +193,7 @@ def _arithmetic() -> Iterator[Checkable]:
 
 
 def checkables() -> list[Checkable]:
-    """Every question once, kind by kind."""
+    """Every question once, sorted by kind."""
     entries = [
         Checkable("facts", prompt, _CHOICE.sub(r"\1", answer), _CHOICE.sub(r"\2", answer))
         for prompt, answer in _table(_FACTS)
@@ -201,7 +201,7 @@ def checkables() -> list[Checkable]:
     entries += _arithmetic()
     entries += [Checkable("formats", *row) for row in _table(_FORMATS)]
     helpful = list(_table(_RELEVANCE))
-    shift = 7  # far enough that no neighbour's answer fits by accident
+    shift = 7  # far enough that a neighbour's answer does not fit by accident
     entries += [
         Checkable("relevance", prompt, answer, helpful[(row + shift) % len(helpful)][1])
         for row, (prompt, answer) in enumerate(helpful)

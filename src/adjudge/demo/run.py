@@ -17,7 +17,7 @@ from adjudge.demo.pairs import demo_pairs
 from adjudge.results.demo import Demo, DemoChapter
 
 EMBEDDED = "llamacpp:smollm2"
-#: What `--judge simulated` stands for: right on four of five, and fond of the first answer.
+#: The judge of `--judge simulated`: right on four of five, with a bias to the first answer.
 SIMULATED = "simulated:accuracy=0.8,position_bias=0.3,noise=0.3"
 
 
@@ -29,12 +29,12 @@ def run_demo(
     show: Show | None = None,
     watch: Callable[[str], AbstractContextManager[Any]] | None = None,
 ) -> Demo:
-    """Judge the package's own pairs and go through every chapter; leaves all files in `out`.
+    """Judge the demo's pairs and run every chapter; all files are in `out`.
 
-    The embedded weights are fetched if they are not here. Everything asked is kept in `out`, so
-    that a stopped demo resumes where it stopped, and a second one asks nothing.
+    The embedded weights are fetched if they are missing. All replies are kept in `out`. A stopped
+    demo resumes where it stopped, and a second demo asks nothing.
 
-    `show` prints what a person should see (default: nothing), `watch` follows a run of the judge.
+    `show` prints for people (default: nothing). `watch` shows the progress of a run of the judge.
     """
     began = time.monotonic()
     count(seed, "seed")

@@ -1,7 +1,7 @@
-"""Made-up writers behind the demo's answers, so that there is a win rate and a ranking to find.
+"""Invented writers of the demo's answers: they give it a win rate and a ranking to estimate.
 
-Each pair's right and wrong answer are handed to two writers; the better writer gets the right one
-more often. Who is better is decided here, so the demo can show the truth beside every estimate.
+Two writers get the right and the wrong answer of each pair. The better writer gets the right one
+more often. The writers' strengths are set here, so the demo can show the truth next to estimates.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from adjudge._validation import Seed, generator
 from adjudge.records import Pair
 
 NAMES = ["Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gia", "Hugo", "Ines", "Jon", "Kira", "Liam"]
-#: A battle goes to writer i with odds strength_i : strength_j; from 4 down to 1/4 in equal steps.
+#: Writer i beats writer j with odds strength_i : strength_j; from 4 down to 1/4 in equal steps.
 STRENGTHS = {name: 2.0 ** (2 - 4 * k / (len(NAMES) - 1)) for k, name in enumerate(NAMES)}
 #: How often the writer whose win rate is estimated has the right answer, by construction.
 CANDIDATE_RATE = 0.65
@@ -24,9 +24,9 @@ CANDIDATE_RATE = 0.65
 def candidate_rows(
     judgments: pl.DataFrame, *, labels: int, seed: Seed
 ) -> tuple[pl.DataFrame, float]:
-    """One row per judged pair: did the judge (judge) and the truth (human) side with the candidate?
+    """One row per judged pair: did the judge (judge) and the truth (human) prefer the candidate?
 
-    `human` is hidden but for `labels` random rows, as if people had labelled only those. Returns
+    `human` is given for `labels` random rows only, as if people had labelled only those. Returns
     the rows and the candidate's true win rate.
     """
     draw = generator(seed)
@@ -53,8 +53,8 @@ def candidate_rows(
 def battles(pairs: Sequence[Pair], judgments: pl.DataFrame, *, seed: Seed) -> pl.DataFrame:
     """The judged pairs as battles, with the truth as people's vote.
 
-    On each pair all writers meet in couples drawn at random, and the judge's one answer serves all
-    of these battles: they share a prompt, and the intervals count them together.
+    On each pair all writers meet in pairs drawn at random, and the judge's one answer is used for
+    all of these battles. They share a prompt, and the intervals treat them as one cluster.
     """
     draw = generator(seed)
     prompts = {pair.id: pair.prompt_id or pair.id for pair in pairs}

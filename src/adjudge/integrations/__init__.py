@@ -1,4 +1,4 @@
-"""What other tools load. Each file imports its host, and nothing else here imports that file."""
+"""Plugins for other tools. Each file imports its host tool; no other file imports it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 
 def missing_host(error: ModuleNotFoundError, host: str) -> ModuleNotFoundError:
-    """What to install where the host is missing; any other missing module as it is.
+    """The error with the install command if the host is missing; other errors are unchanged.
 
     >>> str(missing_host(ModuleNotFoundError("No module named 'anyio'"), "no-such-host"))
     'this module works inside no-such-host, which is not installed; pip install no-such-host'

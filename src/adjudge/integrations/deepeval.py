@@ -1,4 +1,4 @@
-"""DeepEval: a metric that is 1 or 0 where the policy accepts the judge's verdict, or has no score.
+"""DeepEval: a metric that is 1 or 0 if the policy accepts the verdict, and else has no score.
 
 ::
 
@@ -29,13 +29,13 @@ except ModuleNotFoundError as error:
 
 
 class PolicyMetric(BaseMetric):
-    """Passes or fails a test case where the policy accepts the judge's verdict.
+    """Passes or fails a test case if the policy accepts the judge's verdict.
 
     The judge sees `input`, `actual_output`, `expected_output` as the reference and `context` (else
-    `retrieval_context`). Columns that the policy decides by are in the case's `metadata`; so is
-    `response_b`, the other answer, for a policy about pairs. An abstention has neither score nor
-    success, so DeepEval counts it neither way for this metric, unless `abstain` says "pass" or
-    "fail"; a test case with no other metric then counts as passed.
+    `retrieval_context`). Columns that the policy uses are read from the case's `metadata`, and so
+    is `response_b`, the other answer, for a policy about pairs. An abstention has neither score nor
+    success, so DeepEval does not count it for this metric, unless `abstain` is "pass" or "fail". A
+    test case with no other metric then counts as passed.
     """
 
     threshold = 0.5
@@ -50,14 +50,14 @@ class PolicyMetric(BaseMetric):
         **options: Unpack[JudgeOptions],
     ) -> None:
         one_of(abstain, ("unscored", "pass", "fail"), "abstain")
-        # DeepEval makes a metric for each test case from the attributes of this one: they share
-        # the judge, which has its connections and weights.
+        # DeepEval makes a metric for each test case from the attributes of this one. They share
+        # the judge, which holds the connections and weights.
         self.judge = (
             judge if isinstance(judge, PolicyJudge) else PolicyJudge(policy, judge, **options)
         )
         self.policy = self.judge.policy
         self.abstain = abstain
-        # DeepEval's cache goes by this name: another policy or rule must not get these answers.
+        # This name is DeepEval's cache key: another policy or rule must not get these answers.
         self.evaluation_model = f"{self.judge.name}, abstentions {abstain}"
 
     @property
@@ -69,12 +69,12 @@ class PolicyMetric(BaseMetric):
         return self._keep(self.judge.decide(self._case(test_case)))
 
     async def a_measure(self, test_case: LLMTestCase, *_: object, **__: object) -> float | None:
-        """Ask the judge; other test cases go on meanwhile."""
+        """Ask the judge without blocking other test cases."""
         asked = self.judge.submit(self._case(test_case))
         return self._keep(await asyncio.wrap_future(asked))
 
     def is_successful(self) -> bool | None:
-        """What the accepted verdict says; None for an abstention that counts neither way."""
+        """Whether the accepted verdict is a pass; None for an abstention that is not counted."""
         return self.success if self.error is None else False
 
     def _case(self, test_case: LLMTestCase) -> Case:

@@ -39,7 +39,7 @@ try:
 except ModuleNotFoundError as error:
     raise missing_host(error, "inspect-ai") from None
 
-#: Why an unscored sample has no value: Inspect's own words where it has one.
+#: Why an unscored sample has no value, by Inspect's reasons if it has them.
 ABSTAINED, JUDGE_FAILED, NOT_ASKED = "abstained", "grader_failed", "scoring_failed"
 
 
@@ -47,22 +47,22 @@ ABSTAINED, JUDGE_FAILED, NOT_ASKED = "abstained", "grader_failed", "scoring_fail
 def policy_judge(
     policy: str, judge: str | list[str] | None = None, **options: Unpack[JudgeOptions]
 ) -> Scorer:
-    """Correct or incorrect where the policy accepts the judge's verdict, unscored elsewhere.
+    """Correct or incorrect if the policy accepts the judge's verdict, else unscored.
 
-    The judge sees the input, the completion, the target as the reference and, where the sample's
-    metadata has it, `context`. With a policy about pairs the completion is compared with
-    `response_b` of the metadata. The score's metadata has what the judge said of unscored samples.
+    The judge sees the input, the completion, the target as the reference and `context`, if the
+    sample's metadata has it. With a policy about pairs the completion is compared with
+    `response_b` of the metadata. The score's metadata has the judge's verdict on unscored samples.
 
     Args:
         policy: The file that `adjudge calibrate` wrote.
-        judge: The judge, as for `adjudge judge`; another than the policy's is refused. A cascade
-            names its judges itself.
+        judge: The judge, as for `adjudge judge`; a judge other than the policy's is refused. For
+            the policy of a cascade, leave it out.
         options: protocol, base_url, prompt, criteria, reason, samples, max_tokens, concurrency.
     """
     # Inspect's command line makes a list of a value with commas.
     spec = ",".join(judge) if isinstance(judge, list) else judge
     hosted = PolicyJudge(policy, spec, **options)
-    # Inspect may run on asyncio or trio, so a thread waits for each answer; not on Inspect's own.
+    # Inspect can run on asyncio or trio, so a separate thread waits for each answer.
     waiting = anyio.CapacityLimiter(hosted.service.judge.backend.concurrency)
 
     async def score(state: TaskState, target: Target) -> Score:
@@ -90,13 +90,13 @@ def policy_judge(
 
 
 def log_grades(log: EvalLog, *, scorer: str = "policy_judge") -> pl.DataFrame:
-    """The judge's own verdict on every sample of a log, accepted or not: items and grades in one.
+    """The judge's verdict on every sample of a log, accepted or not, with the texts.
 
     `accuracy` in the log is over the accepted samples, which are the easier ones. Label a random
-    part of these rows (`adjudge label`) and `estimate` gives the rate over all of them. Scores that
-    were edited in Inspect count as they were before: people edit where they disagree, so their
-    edits are no random sample. Samples without a score have the status `error`. Epochs of one
-    sample share a `prompt_id`.
+    part of these rows (`adjudge label`); `estimate` then gives the rate over all of them. Scores
+    that were edited in Inspect are used as they were before the edit: people edit scores they
+    disagree with, so edits are not a random sample. Samples without a score have the status
+    `error`. Epochs of one sample share a `prompt_id`.
     """
     several = (log.eval.config.epochs or 1) > 1
     names = {name for sample in log.samples or () for name in sample.scores or {}}
@@ -118,7 +118,7 @@ def log_grades(log: EvalLog, *, scorer: str = "policy_judge") -> pl.DataFrame:
 
 
 def _grade(score: Score | None) -> dict[str, Any]:
-    """What the scorer wrote first; an edit replaces the metadata, and keeps it in the history."""
+    """The scorer's first score. An edit replaces the metadata and keeps it in the history."""
     first = score.history[0] if score is not None and score.history else score
     details = {} if first is None or not isinstance(first.metadata, dict) else first.metadata
     verdict = details.get("verdict", "none")
@@ -159,5 +159,5 @@ def _messages(given: str | list[ChatMessage]) -> str | list[dict[str, Any]]:
 
 
 def _reference(target: Target) -> str | None:
-    """Several targets are alternatives, each on a line."""
+    """The target as text. Several targets are alternatives, one per line."""
     return "\n".join(target) or None

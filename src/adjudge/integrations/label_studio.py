@@ -1,10 +1,10 @@
 """Label Studio: a labelling round as its tasks, and the labelling config for them.
 
-A task's `data` has what comes back with the labels in Label Studio's JSON export: the row's `id`,
-`sampled_by` and, for rows that a plan drew, its probability or its cut. Answers of a pair are shown
-as `left` and `right`, shuffled by the seed; what the export has is not the side that a rater chose
-but `response_a` or `response_b`, so that whoever reads it needs not know the shuffle. Tasks have no
-predictions, because a label that began from the judge's answer cannot calibrate the judge, and no
+A task's `data` has the fields that Label Studio's JSON export returns with the labels: the row's
+`id`, `sampled_by` and, for rows that a plan drew, its probability or its cut. The answers of a pair
+are shown as `left` and `right`, shuffled by the seed. The export has `response_a` or `response_b`
+instead of the side that a rater chose, so it can be read without the shuffle. Tasks have no
+predictions, because a label that started from the judge's answer cannot calibrate the judge, and no
 names of models.
 """
 
@@ -36,7 +36,7 @@ _TITLES = {
     "left": "Left",
     "right": "Right",
 }
-#: What the export has for each choice, and what the rater reads.
+#: The value of each choice in the export, and its text for the rater.
 _GRADES = {"pass": "Pass", "fail": "Fail"}
 _SIDES = ("Left is better", "Tie", "Right is better")
 
@@ -50,12 +50,12 @@ def write_tasks(
 ) -> tuple[int, Path]:
     """Write the tasks of a round to `path` and their labelling config next to it, as .xml.
 
-    Returns how many tasks there are, and where the config is. Import tasks into a project that has
-    the config; keep its task sampling sequential, so that people label in the order of the queue.
+    Returns the number of tasks and the path of the config. Import the tasks into a project that has
+    the config. Keep its task sampling sequential, so that people label in the order of the queue.
     """
     kind = round_.kind.name
     if kind == "scores":
-        raise ArgumentError("scale", kind, "Label Studio gets pairs, or answers to pass or fail")
+        raise ArgumentError("scale", kind, "Label Studio takes pairs, or answers to pass or fail")
     tasks = make_tasks(round_, limit=limit, plan=plan)
     if not tasks:
         raise ArgumentError("rows", 0, "nothing is left to label")
@@ -72,13 +72,13 @@ def make_tasks(
 ) -> list[dict[str, Any]]:
     """The tasks of the first `limit` draws, in the queue's order; `plan` adds columns by id.
 
-    With `share_out`, rows that somebody has labelled are left out.
+    With `share_out`, rows that already have a label are left out.
     """
     end = None if limit is None else count(limit, "limit", least=1)
     answered = round_.answered(_RATER)
     draws = [draw for draw in once_each(round_.queue.draws[:end]) if draw.id not in answered]
     shown = [round_.task(_RATER, draw) for draw in draws]
-    # Label Studio wants every field that the config names in every task; the rest is left out.
+    # Label Studio needs every field of the config in every task; other fields are left out.
     places = {place for task in shown for place, text in task.texts.items() if text}
     brought = {} if plan is None else {row["id"]: row for row in plan.to_dicts()}
     return [
@@ -96,7 +96,7 @@ def make_tasks(
 
 
 def _sides(subject: Subject, shown_order: Order | None) -> dict[str, Any]:
-    """A pair's responses by name, and its choices: what the rater reads, what the export has."""
+    """A pair's responses by name, and its choices: the rater's text and the export's value."""
     if not isinstance(subject, Pair):
         return {}
     left, right = ("response_a", "response_b")[:: 1 if shown_order == "ab" else -1]
@@ -110,11 +110,11 @@ def _sides(subject: Subject, shown_order: Order | None) -> dict[str, Any]:
 
 
 def once_each(draws: tuple[Draw, ...]) -> list[Draw]:
-    """Each row once: where several streams drew it, at its place in the widest.
+    """Each row once. If several streams drew it, it keeps its place in the widest stream.
 
-    A row that was drawn for doubt and, later, at random is a random one. It must then wait for its
-    turn: labelled early and counted as random, it would fill the random sample with doubtful rows
-    if people stop before the end.
+    A row that was drawn for doubt and later at random is a random row. It must then wait for its
+    turn. If it were labelled early and counted as random, the random sample would have too many
+    doubtful rows when people stop before the end.
 
     >>> steps = [Draw("c", "doubt"), Draw("a", "random"), Draw("b", "doubt"), Draw("c", "random")]
     >>> [(draw.id, draw.sampled_by) for draw in once_each(tuple(steps))]

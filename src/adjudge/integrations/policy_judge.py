@@ -1,4 +1,4 @@
-"""A judge under a policy for programs that have an event loop of their own, another, or none."""
+"""A judge with a policy, for programs with or without their own event loop."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from adjudge.server.setup import JudgeOptions, make_service
 
 
 class PolicyJudge:
-    """Asks on a thread of its own, whose event loop keeps the judge's connections.
+    """Asks in a separate thread, whose event loop keeps the judge's connections.
 
-    `policy` is a file that `adjudge calibrate` wrote or a `Policy`; `judge` and the options are
-    those of `adjudge judge` (a cascade names its judges itself). A judge other than the policy's is
-    refused here, before anything is asked. The backend starts with the first case, and is closed by
-    `close` or at exit.
+    `policy` is a file that `adjudge calibrate` wrote or a `Policy`. `judge` and the options are
+    those of `adjudge judge`; leave out `judge` for the policy of a cascade. A judge other than the
+    policy's is refused here, before anything is asked. The backend starts with the first case.
+    `close` or the end of the program closes it.
     """
 
     def __init__(
@@ -40,22 +40,22 @@ class PolicyJudge:
 
     @property
     def policy(self) -> Policy:
-        """What verdicts are held to."""
+        """The policy that accepts verdicts or abstains."""
         return self.service.policy
 
     @property
     def name(self) -> str:
-        """The judge and the policy, as a tool that caches by name must tell them apart."""
+        """The judge and the policy, for tools that use a name as cache key."""
         judges = " -> ".join(one.backend.name for one in self.service.judges)
         return f"{judges} under policy {self.service.policy_id}"
 
     def submit(self, case: Case) -> Future[Outcome]:
-        """Ask, and do not wait. The future has a `JudgeError` where the judge cannot be asked."""
+        """Ask without waiting. The future has a `JudgeError` if the judge cannot be asked."""
         loop = self._started()
         return asyncio.run_coroutine_threadsafe(_decide(self.service, case), loop)
 
     def decide(self, case: Case) -> Outcome:
-        """Ask and wait."""
+        """Ask and wait for the outcome."""
         return self.submit(case).result()
 
     def close(self) -> None:

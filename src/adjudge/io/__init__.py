@@ -1,4 +1,4 @@
-"""READ: one file per format, recognised by content. And write, atomically."""
+"""Reading files: one module per format, detected from content. And atomic writing."""
 
 from adjudge.io.battles import read_battles
 from adjudge.io.binary import read_binary

@@ -1,4 +1,4 @@
-"""Writing so that nobody ever sees half a file."""
+"""Atomic writing: a file is complete or not there."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 from adjudge.errors import DataError
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-#: How Rust's errors, which polars hands on, write the same numbers.
+#: The same numbers in Rust's error messages, which polars passes on.
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary path next to `path`, renamed onto it when the block ends well.
+    """A temporary path next to `path`, renamed to it if the block succeeds.
 
-    The file and its folder are synced first, so that a power cut leaves the old or the new one.
-    A link stays one: what it names is replaced. A device or a pipe is written to, never replaced.
+    The file and its folder are synced first, so that a power failure leaves the old or the new
+    file. For a link, its target is replaced. A device or a pipe is written to, never replaced.
     """
     path = Path(path)
     if path.is_dir():
@@ -44,7 +44,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     except BaseException as error:
         partial.unlink(missing_ok=True)
         _explain_full_disk(error, path)
-        # The user knows the file that was asked for, not the temporary one next to it.
+        # The error must name the user's file, not the temporary one next to it.
         if isinstance(error, OSError) and partial.name in str(error.filename):
             error.filename = str(path)
         raise
@@ -56,7 +56,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def _explain_full_disk(error: BaseException, path: Path) -> None:
-    """Raise what a full disk means to the user: which file, and what to do."""
+    """Raise an error for a full disk that names the file and the remedy."""
     number = error.errno if isinstance(error, OSError) else None
     if number is None and (written := _OS_ERROR.search(str(error))):
         number = int(written[1])
@@ -64,5 +64,5 @@ def _explain_full_disk(error: BaseException, path: Path) -> None:
         raise DataError(
             path,
             f"not written: {os.strerror(number)}",
-            remedy="make room on the disk, or choose another one, and run the same command again",
+            remedy="free space on the disk, or choose another one, and run the same command again",
         ) from None

@@ -1,8 +1,8 @@
-"""Zip archives whose members are JSON: unpacked one member at a time.
+"""Zip archives with JSON members, unpacked one member at a time.
 
-Inspect packs its logs with zstd, which the `zipfile` of Python 3.11 to 3.13 lists and cannot
-unpack. polars can: it reads compressed CSV, and JSON text holds none of the control characters
-that are its separators here, so that all of it is one field.
+Inspect compresses its logs with zstd, which the `zipfile` of Python 3.11 to 3.13 lists but cannot
+unpack. polars can: it reads compressed CSV. JSON text contains none of the control characters that
+are the separators here, so that all of it is one field.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from adjudge.errors import DataError
 
 _ZSTD = 93
 _ZSTD_FRAME = 0xFD2FB528
-#: What a block of zstd unpacks to at most, and the kinds of block that are not stored as they are.
+#: The maximum unpacked size of a zstd block, and the block types that are compressed.
 _ZSTD_BLOCK, _REPEATED_BYTE, _PACKED_BLOCK = 128 * 1024, 1, 2
-#: Larger members are no part of a log that anybody evaluates: refused before they are unpacked.
+#: Larger members are refused before they are unpacked.
 _MEMBER_LIMIT = 1024 * 1024 * 1024
-#: A member is preceded by this many bytes, a name and extra fields, whose lengths are at the end.
+#: Before a member are this many bytes, then a name and extra fields, whose lengths come last.
 _LOCAL_HEADER = 30
 _COPY = "copy or download it again"
-#: What a damaged member raises.
+#: The exceptions for a damaged member.
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError, IndexError),
     *(NotImplementedError, RuntimeError),
@@ -43,7 +43,7 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-            problem = f"is a zip archive or a spreadsheet, and not whole ({error})"
+            problem = f"is a zip archive or a spreadsheet, but not complete ({error})"
             raise DataError(path, problem, remedy=_COPY) from None
         self._members = {member.filename: member for member in self._zip.infolist()}
 
@@ -64,7 +64,7 @@ class Archive:
         return list(self._members)
 
     def read_json(self, name: str) -> Any:
-        """What a member holds."""
+        """The content of a member."""
         data = self._unpack(self._members[name])
         try:
             return json.loads(data)
@@ -74,7 +74,7 @@ class Archive:
     def _unpack(self, member: zipfile.ZipInfo) -> bytes:
         try:
             packed = self._packed(member) if member.compress_type == _ZSTD else None
-            # The directory can say less than zstd unpacks; zipfile itself stops where it says.
+            # The directory can give less than zstd unpacks; zipfile itself stops at that size.
             size = member.file_size if packed is None else _most_zstd(packed)
             if max(size, member.file_size) > _MEMBER_LIMIT:
                 raise self._damaged(member.filename, "is larger than 1 GiB")
@@ -99,11 +99,11 @@ class Archive:
 
 
 def _most_zstd(data: bytes) -> int:
-    """The most bytes that zstd frames unpack to, from the heads of their blocks (RFC 8878)."""
+    """The maximum unpacked size of zstd frames, from the headers of their blocks (RFC 8878)."""
     most = at = 0
     while at < len(data):
         (magic,) = struct.unpack_from("<I", data, at)
-        if magic != _ZSTD_FRAME:  # a frame to be skipped says how long it is
+        if magic != _ZSTD_FRAME:  # a skippable frame has its length in the header
             at += 8 + struct.unpack_from("<I", data, at + 4)[0]
             continue
         flags = data[at + 4]

@@ -44,15 +44,15 @@ def read_battles(
     columns: Mapping[str, str] | None = None,
     votes_required: bool = True,
 ) -> pl.DataFrame:
-    """Battles as a checked frame: model_a, model_b, winner, then what else is there.
+    """Battles as a checked frame: model_a, model_b, winner, then the other columns.
 
-    `winner` is model_a, model_b, tie or tie (bothbad), empty where nobody voted. In its place
-    `human_pref` can say A, B or tie, or the share of the preference that went to model_a: 1, 0.5
-    or 0. (The SoftElo release writes 0 for a win of A: such a file is refused here and read with
-    `--format softelo`.) With `votes_required=False` a file without either is read too: a `label`
-    column counts as votes, and without one nobody voted. score_a and score_b are the judge's
-    numbers; where there are per-criterion objects scores_a and scores_b instead (also as text,
-    JSON or Python), score_a and score_b are the means over the criteria that both sides have.
+    `winner` is model_a, model_b, tie or tie (bothbad), or empty without a vote. `human_pref` can
+    replace it: A, B or tie, or the share of the preference for model_a: 1, 0.5 or 0. (The SoftElo
+    release writes 0 for a win of A: such a file is refused here and read with `--format softelo`.)
+    With `votes_required=False` a file without either is read too: a `label` column counts as votes,
+    and without one there are no votes. score_a and score_b are the judge's numbers. If the file has
+    per-criterion objects scores_a and scores_b instead (also as text, JSON or Python), score_a and
+    score_b are the means over the criteria that both sides have.
 
     >>> read_battles({"model_a": ["x"], "model_b": ["y"], "human_pref": ["B"]})["winner"].to_list()
     ['model_b']
@@ -70,17 +70,17 @@ def read_battles(
     if {"scores_a", "scores_b"} <= set(frame.columns):
         frame = _with_means(frame, name)
     if ("score_a" in frame.columns) != ("score_b" in frame.columns):
-        problem, remedy = "one side is scored and the other is not", "give score_a and score_b"
+        problem, remedy = "one side has a score and the other has none", "give score_a and score_b"
         raise DataError(name, problem, column="score_a", remedy=remedy)
     return LAYOUT.sort(frame)
 
 
 def refuse_self_meetings(frame: pl.DataFrame, source: str) -> None:
-    """No model can win against itself."""
+    """Refuse battles of a model with itself."""
     refuse_where(
         frame,
         pl.col("model_a") == pl.col("model_b"),
-        "{} meets itself",
+        "{} is compared with itself",
         source=source,
         column="model_b",
         remedy="drop comparisons of a model with itself",
@@ -96,7 +96,7 @@ def _with_winner(frame: pl.DataFrame, source: str, words: Mapping[str, str]) -> 
     if given.dtype == pl.Null:
         return frame.with_columns(winner=pl.lit(None, pl.String))
     if not (given.dtype == pl.String or given.dtype.is_numeric()):
-        problem, remedy = "holds neither letters nor numbers", "use A, B or tie"
+        problem, remedy = "has neither letters nor numbers", "use A, B or tie"
         raise DataError(source, problem, row=1, column="human_pref", remedy=remedy)
     texts = drop_missing(as_text(given))
     numbers = texts.cast(pl.Float64, strict=False)
@@ -125,7 +125,7 @@ def _unpack(frame: pl.DataFrame, column: str, source: str) -> pl.DataFrame:
         values = _decode(values, source)
     fields = values.struct.fields if isinstance(values.dtype, pl.Struct) else []
     if not fields:
-        problem = "holds no objects of criterion and number"
+        problem = "has no objects of criterion and number"
         raise DataError(source, problem, row=1, column=column, remedy=_OBJECT)
     numbers = [Column(name=field, type="number") for field in fields]
     parts = check_columns(values.struct.unnest(), numbers, f"{source}, column {column}")
@@ -134,7 +134,7 @@ def _unpack(frame: pl.DataFrame, column: str, source: str) -> pl.DataFrame:
 
 
 def _decode(values: pl.Series, source: str) -> pl.Series:
-    # Python writes {'clarity': 7.0}; with plain names a change of quotes makes it JSON.
+    # Python writes {'clarity': 7.0}; with plain names, other quotes make it JSON.
     for text in (values, values.str.replace_all("'", '"')):
         try:
             return text.str.json_decode(infer_schema_length=None)
@@ -163,7 +163,7 @@ def _with_means(frame: pl.DataFrame, source: str) -> pl.DataFrame:
         if f"score_{side}" in frame.columns:
             continue
         mine, theirs = (pl.col(f"scores_{name}").struct for name in (side, other))
-        # A criterion counts only where both sides have it: else the means are of different things.
+        # A criterion counts only if both sides have it; else the means cannot be compared.
         paired = [pl.when(theirs.field(c).is_not_null()).then(mine.field(c)) for c in both]
         frame = frame.with_columns(pl.mean_horizontal(paired).alias(f"score_{side}"))
     return frame

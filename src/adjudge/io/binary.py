@@ -1,4 +1,4 @@
-"""Binary rows: a judge's 0 or 1 for every row, a person's for some."""
+"""Binary rows: the judge's 0 or 1 for every row, a human label for some."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adjudge.io.refusals import refuse_values
 from adjudge.io.tables import TableLike, as_text, labels_as_of, source_name
 from adjudge.io.words import GRADE, read_words
 
-#: What `estimate` reads: any verdicts and labels. Ids are needed only to join labels.
+#: The rows of `estimate`: any verdicts and labels. Ids are needed only to join labels.
 LAYOUT = Layout(
     "binary",
     Column(name="id", filled=True),
@@ -36,11 +36,10 @@ def read_binary(
 ) -> pl.DataFrame:
     """Rows with `judge` (0 or 1) and `human` (0, 1 or empty), as whole numbers.
 
-    `judge_column` and `human_column` (or `columns`) say which columns of the file they are; a
-    column that is called `judge` but is not the one wanted is kept as `judge_given`. Without an
-    `id` column rows are called by a hash of their content. True and false, pass and fail, yes and
-    no count as 1 and 0. A row without the judge's answer is refused: leave such rows out and
-    report how many.
+    `judge_column` and `human_column` (or `columns`) name the columns of the file. Another column
+    with the name `judge` is kept as `judge_given`. Without an `id` column the id of a row is a hash
+    of its content. True and false, pass and fail, yes and no count as 1 and 0. A row without the
+    judge's verdict is refused: leave such rows out and report how many.
 
     >>> rows = {"id": ["x", "y"], "GPT-4": [1, 0], "human": [1, None]}
     >>> read_binary(rows, judge_column="GPT-4").rows()
@@ -57,7 +56,7 @@ def read_binary(
         _zero_one(frame.get_column(c), name, theirs.get(c, c), labels_as_of(source))
         for c in ("judge", "human")
     )
-    remedy = "leave out rows the judge did not answer, and report how many"
+    remedy = "leave out rows without a verdict of the judge, and report how many"
     column = theirs.get("judge", "judge")
     refuse_values(judge, judge.is_null(), "is empty", source=name, column=column, remedy=remedy)
     frame = frame.with_columns(judge=judge, human=human)
@@ -73,7 +72,7 @@ def _zero_one(
     if values.dtype == pl.Null:
         return values.cast(pl.Int64)
     if values.dtype.is_nested():
-        problem = "holds lists or objects"
+        problem = "contains lists or objects"
         raise DataError(source, problem, row=1, column=column, remedy="give 0 or 1")
     text = read_words(as_text(values), GRADE, labels_as)
     numbers = text.replace_strict(_TRUTH, default=None, return_dtype=pl.Int64)

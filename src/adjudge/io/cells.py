@@ -1,4 +1,4 @@
-"""What one column must hold, and the checks of its values in bulk."""
+"""The requirements of a column, and the checks of all its values together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from adjudge.io.words import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """What one column must hold. `filled`: no row may leave it empty."""
+    """The requirements of a column. `filled`: it must not be empty in any row."""
 
     name: str
     type: Literal["text", "number", "whole", "numbers"] = "text"
@@ -36,14 +36,14 @@ class Column:
     choices: tuple[str, ...] | None = None
     low: float = -math.inf
     high: float = math.inf
-    #: How people write the choices.
+    #: The words that people use for the choices.
     words: Vocabulary | None = None
     #: A list of chat messages is written as a conversation.
     spoken: bool = False
 
     @property
     def can_say_nothing(self) -> bool:
-        """Whether N/A and the like are gaps: not in a text that is judged, nor in an id."""
+        """Whether N/A and the like are missing values: not in a judged text, nor in an id."""
         return not self.spoken and self.name != "id"
 
     @property
@@ -61,7 +61,7 @@ class Column:
 
 
 def check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
-    """The values of their column's type and in its range; words are left to `check_words`."""
+    """The values, checked for type and range; `check_words` checks words."""
     if column.type == "text":
         values = _check_text(values, column, source)
     elif column.type == "numbers":
@@ -79,8 +79,8 @@ def check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
 
 
 def _any_unknown(values: pl.Series, column: Column) -> bool:
-    """Whether a value is none of the choices."""
-    # Mostly the first or second choice is all there is: quicker than looking each value up.
+    """Whether a value is not among the choices."""
+    # Most columns have only the first two choices: this is faster than a lookup per value.
     for choice in column.choices or ():
         values = values.filter(values != choice)
         if values.is_empty():
@@ -113,8 +113,8 @@ def _check_text(values: pl.Series, column: Column, source: str) -> pl.Series:
         return pl.Series(values.name, written, dtype=pl.String)
     if values.dtype.is_float():
         wrong = values.is_infinite().fill_null(False)
-        remedy = "leave it empty where it is missing"
-        refuse_values(values, wrong, "{} is no text", source=source, remedy=remedy)
+        remedy = "leave it empty if it is missing"
+        refuse_values(values, wrong, "{} is not text", source=source, remedy=remedy)
     texts = as_text(values)
     if column.can_say_nothing and column.choices is None and values.dtype == pl.String:
         texts = drop_missing(texts)
@@ -125,22 +125,20 @@ def _check_text(values: pl.Series, column: Column, source: str) -> pl.Series:
 
 def write_nested(value: Any, row: int, column: Column, source: str) -> str:
     """A list of chat messages as a conversation, in the columns that can hold one."""
-    problem, remedy = "holds a list or an object", "write it as text"
+    problem, remedy = "contains a list or an object", "write it as text"
     if column.spoken:
         remedy += ', or as messages: [{"role": "user", "content": "..."}]'
         if is_conversation(value):
             try:
                 return render_conversation(value)
             except NotTextError as error:
-                problem, remedy = str(error), "give text: a judge is shown words alone"
+                problem, remedy = str(error), "give text: a judge can only be shown text"
     raise DataError(source, problem, row=row, column=column.name, remedy=remedy)
 
 
 def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
     if values.dtype.is_nested() or values.dtype.is_temporal():
-        raise DataError(
-            source, "holds no numbers", row=1, column=column.name, remedy="give numbers"
-        )
+        raise DataError(source, "has no numbers", row=1, column=column.name, remedy="give numbers")
     if values.dtype == pl.String:
         trimmed = values.str.strip_chars()
         gaps = trimmed.str.to_lowercase().is_in(["", *MISSING])
@@ -152,11 +150,11 @@ def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
         numbers = values.cast(pl.Float64).fill_nan(None)
     refuse = partial(refuse_values, numbers, source=source)
     wrong = ~numbers.is_finite().fill_null(True)
-    refuse(wrong, "{} is not a finite number", remedy="leave it empty where nothing was measured")
+    refuse(wrong, "{} is not a finite number", remedy="leave it empty if nothing was measured")
     outside = ~numbers.is_between(column.low, column.high).fill_null(True)
     refuse(outside, "{} is out of range", remedy=column.range_remedy)
     if column.type == "whole":
-        # Beyond 2^53 no number in a file is sure to be a whole one, or counts anything.
+        # Above 2^53 a float is not exact, and such a number is not a count.
         broken = ((numbers != numbers.round()) | (numbers.abs() > 2.0**53)).fill_null(False)
         refuse(broken, "{} is not a whole number", remedy="give whole numbers")
         return numbers.cast(pl.Int64)
@@ -164,17 +162,17 @@ def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
 
 
 def _check_lists(values: pl.Series, column: Column, source: str) -> pl.Series:
-    """A list of numbers per row; CSV carries it as text such as [0.1, 0.9]."""
+    """A list of numbers per row; in CSV it is text such as [0.1, 0.9]."""
     if values.dtype == pl.String:
         values = _decode_lists(values, source)
     if values.dtype == pl.Null:
         return values.cast(pl.List(pl.Float64))
     if not isinstance(values.dtype, (pl.List, pl.Array)):
-        raise DataError(source, "holds no lists", row=1, column=column.name, remedy="give lists")
+        raise DataError(source, "has no lists", row=1, column=column.name, remedy="give lists")
     try:
         lists = values.cast(pl.List(pl.Float64))
     except pl.exceptions.PolarsError:
-        problem = "holds lists of something else than numbers"
+        problem = "has lists with values other than numbers"
         raise DataError(source, problem, column=column.name) from None
     flat = lists.explode()
     fine = (flat.is_finite() & flat.is_between(column.low, column.high)).fill_null(True)
@@ -184,7 +182,7 @@ def _check_lists(values: pl.Series, column: Column, source: str) -> pl.Series:
         inside = inner.is_between(column.low, column.high)
         good = inner.is_not_null() & inner.is_finite() & inside
         bad = ~lists.list.eval(good).list.all().fill_null(True)
-        refuse(bad, "{} holds a bad value", remedy=column.range_remedy)
+        refuse(bad, "{} contains a bad value", remedy=column.range_remedy)
         empty = (lists.list.len() == 0).fill_null(False)
         refuse(empty, "{} is an empty list", remedy="leave it empty instead")
     return lists
@@ -197,7 +195,7 @@ def _decode_lists(values: pl.Series, source: str) -> pl.Series:
         bad = pl.Series([_is_no_list(value) for value in values])
         problem = "{} is not a list of numbers"
         refuse_values(values, bad, problem, source=source, remedy="write [0.1, 0.9]")
-        raise DataError(source, "holds no lists of numbers", column=values.name) from None
+        raise DataError(source, "has no lists of numbers", column=values.name) from None
 
 
 def _is_no_list(value: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""A kind of rows by its columns: found under whatever name, checked in bulk."""
+"""A kind of rows, defined by its columns: matched by their usual names and checked."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from adjudge.io.names import match_columns, remark_names
 from adjudge.io.refusals import refuse_duplicates, shorten
 from adjudge.io.tables import Table, TableLike, as_text, labels_as_of, read_table, source_name
 
-#: The name of a judge, protocol or criterion that the file does not name.
+#: The name of a judge, protocol or criterion if the file has none.
 UNNAMED = "unnamed"
-#: Columns that analyses add to rows while they work, and no others: a user may have `__index__`.
+#: Working columns of the analyses, and no others: a user can have `__index__`.
 _WORKING = frozenset(
     f"__{name}"
     for name in (
@@ -29,12 +29,12 @@ _WORKING = frozenset(
 )
 
 
-#: The texts that a row is about, where they are not what the rows are for.
+#: The texts of a row, if they are not its main content.
 TEXT_COLUMNS = [Column(name=text, spoken=True) for text in TEXTS]
 
 
 class Layout:
-    """A kind of rows by its columns, which come first in every frame of that kind."""
+    """A kind of rows, defined by its columns, which come first in every frame of that kind."""
 
     def __init__(
         self,
@@ -50,29 +50,29 @@ class Layout:
         self.columns = columns
         self.names = [column.name for column in columns]
         self.required = [column.name for column in columns if column.required]
-        #: One of these says what the rows are for; a file of another kind can lack all of them.
+        #: One of these shows what the rows are; a file of another kind can lack all of them.
         self.one_of = one_of
         #: Kinds of rows in which columns of the same names mean something else.
         self.unlike = unlike
-        #: Columns that tell apart rows about one thing, where ids have to be made.
+        #: Columns that distinguish rows with equal texts, if ids have to be made.
         self.apart = apart
-        #: Whether ids are made of texts alone: such rows are of use only next to others.
+        #: Whether ids are made of texts alone: such rows are useful only with other files.
         self.texts_needed = texts_needed
-        #: Further columns of plain text, which rows can be grouped by.
+        #: Other text columns, which can group rows.
         plain = [c.name for c in columns if c.type == "text" and not (c.choices or c.required)]
         self._plain = {*plain} - {"id"}
-        #: Whose usual names are known, where several layouts are of one kind.
+        #: The kind whose usual names are used, if several layouts are of one kind.
         self.usual = usual or kind
 
     def read(self, source: TableLike, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
-        """The table with our column names, each declared column of its type and in its range."""
+        """The table with our column names; declared columns are checked for type and range."""
         frame = self.load(source, columns)
         return self.check(frame, source_name(source), labels_as=labels_as_of(source))
 
     def read_by_id(
         self, source: TableLike, columns: Mapping[str, str] | None = None
     ) -> pl.DataFrame:
-        """As `read`, and no id comes twice."""
+        """As `read`, and repeated ids are refused."""
         frame = self.read(source, columns)
         remedy = f"give every {self.kind.removesuffix('s')} its own id"
         refuse_duplicates(frame, ["id"], source=source_name(source), remedy=remedy)
@@ -87,9 +87,9 @@ class Layout:
     ) -> pl.DataFrame:
         """The table with our column names, unchecked; `columns` maps ours to the file's.
 
-        Where ours are absent their usual names are taken, and a remark says so. `as_is` are columns
-        that the caller knows under the file's names, and that keep them. A public data set is
-        refused, with its name, unless the caller says which column is which.
+        If ours are absent, their usual names are used, and a message states it. `as_is` are columns
+        that the caller uses by the file's names; they keep these names. A public data set is
+        refused, with its name, unless the caller names the columns.
         """
         name = source_name(source)
         theirs = dict(columns or {})
@@ -113,7 +113,7 @@ class Layout:
 
         frame = refuse_working(read_table(source, text=texts, numbers=numbers), name)
         remark_names(name, taken)
-        # Options such as --by name columns as the file does: those that can be meant stay too.
+        # Options such as --by use the file's column names: these columns stay too.
         copies = {ours: their for ours, their in taken.items() if ours in self._plain}
         frame = frame.with_columns(pl.col(their).alias(ours) for ours, their in copies.items())
         renames = {ours: their for ours, their in taken.items() if ours not in copies}
@@ -122,8 +122,8 @@ class Layout:
     def match(
         self, here: Sequence[str], source: str, *, given: Mapping[str, str] | None = None
     ) -> dict[str, str]:
-        """Which of a file's columns are taken for which of ours."""
-        # Texts that only name a row, or are only measured, are not worth a refusal.
+        """Which of a file's columns are used as which of ours."""
+        # Texts that only identify a row, or are only measured, do not cause a refusal.
         unneeded = [column.name for column in self.columns if column.spoken and not column.required]
         return match_columns(
             here, self.names, kind=self.usual, source=source, given=given, unneeded=unneeded
@@ -137,9 +137,9 @@ class Layout:
         *,
         labels_as: Mapping[str, str] | None = None,
     ) -> pl.DataFrame:
-        """The frame with every declared column of its type and in its range, declared ones first.
+        """The frame, declared columns first and checked for type and range.
 
-        `more` are columns that this file alone has. Rows without an id get one.
+        `more` are additional columns of this file. Rows without an id get one.
         """
         frame = check_columns(frame, (*self.columns, *more), source, labels_as=labels_as)
         if "id" in self.required and "id" not in frame.columns:
@@ -151,9 +151,9 @@ class Layout:
         return self.sort(frame)
 
     def require(self, here: Sequence[str], source: str, named: Collection[str] = ()) -> None:
-        """Refuse columns without those that every row needs, all of them named at once.
+        """Refuse a file without the columns that every row needs; the error names all of them.
 
-        `named` are ours that are here under another name.
+        `named` are our columns that are here under another name.
         """
         known = {*here, *named}
         absent = [name for name in self.required if name not in known and name != "id"]
@@ -174,7 +174,7 @@ class Layout:
         return frame.select(*first, pl.exclude(first))
 
     def missing(self, frame: pl.DataFrame, column: str, source: str, remedy: str) -> DataError:
-        """A column is not there: perhaps because the file is of another kind altogether."""
+        """The error for a missing column, also if the file is of another kind."""
         other = looks_like(frame.columns)
         if other is not None and other.name != self.kind:
             return wrong_format(other, self.kind, source)
@@ -189,9 +189,9 @@ def check_columns(
     *,
     labels_as: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """The frame with each of these columns, where it is there, of its type and in its range.
+    """The frame with each of these columns, if present, checked for type and range.
 
-    `labels_as` says what words mean that are not among the usual ones.
+    `labels_as` gives the meaning of words that are not among the usual ones.
     """
     absent = [c.name for c in columns if c.required and c.name not in (*frame.columns, "id")]
     if absent:
@@ -212,7 +212,7 @@ def check_columns(
 
 
 def missing_columns(here: Sequence[str], absent: Sequence[str], source: str) -> DataError:
-    """Columns are not there, all of them, with what the file has instead."""
+    """The error for missing columns, with the columns that the file has."""
     remedy = f"name yours: --column {absent[0]}=NAME (columns=); columns here: {shorten(here)}"
     if len(absent) == 1:
         return DataError(source, "is missing", column=absent[0], remedy=remedy)
@@ -220,13 +220,13 @@ def missing_columns(here: Sequence[str], absent: Sequence[str], source: str) -> 
 
 
 def absent_column(named: str, here: Sequence[str], source: str) -> DataError:
-    """A column that the caller named is not there."""
+    """The error for a column that the caller named and the file does not have."""
     remedy = "columns here: " + shorten(here)
-    return DataError(source, "is not there", column=named, remedy=remedy)
+    return DataError(source, "is not in the file", column=named, remedy=remedy)
 
 
 def rename_columns(frame: pl.DataFrame, theirs: Mapping[str, str], source: str) -> pl.DataFrame:
-    """The frame with the file's columns under our names; what was there moves to `*_given`."""
+    """The frame with the file's columns under our names; a replaced one becomes `*_given`."""
     for ours, their in theirs.items():
         if their == ours:
             continue
@@ -239,16 +239,16 @@ def rename_columns(frame: pl.DataFrame, theirs: Mapping[str, str], source: str) 
 
 
 def refuse_working(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    """The frame, unless one of its columns is called like one that analyses work with."""
+    """The frame, unless it has a column with the name of a working column."""
     for name in frame.columns:
         if name in _WORKING:
-            problem, remedy = "is a name that adjudge works with", "rename the column"
+            problem, remedy = "is a name that adjudge uses internally", "rename the column"
             raise DataError(source, problem, column=name, remedy=remedy)
     return frame
 
 
 def input_name(name: str, taken: Collection[str]) -> str:
-    """How a user's column is called from now on where a verb writes one of that name.
+    """The new name of a user's column if a verb writes a column with its name.
 
     >>> input_name("verdict", ["id", "verdict"]), input_name("verdict", ["input_verdict"])
     ('input_verdict', 'input_input_verdict')
@@ -260,7 +260,7 @@ def input_name(name: str, taken: Collection[str]) -> str:
 
 
 def make_room(frame: pl.DataFrame, ours: Sequence[str]) -> pl.DataFrame:
-    """The frame without a column called like `ours`: the user's keeps its values as input_NAME."""
+    """The frame without columns named like `ours`; the user's columns become input_NAME."""
     for name in ours:
         if name in frame.columns:
             frame = frame.rename({name: input_name(name, frame.columns)})
@@ -268,6 +268,6 @@ def make_room(frame: pl.DataFrame, ours: Sequence[str]) -> pl.DataFrame:
 
 
 def add_unnamed(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """The frame with those of the columns that it lacks, each row `unnamed`."""
+    """The frame with these columns; a missing one is `unnamed` in every row."""
     absent = [column for column in columns if column not in frame.columns]
     return frame.with_columns(pl.lit(UNNAMED).alias(column) for column in absent)

@@ -1,12 +1,12 @@
-r"""Conversations as text: a list of chat messages, each under the name of who speaks.
+r"""Conversations as text: a list of chat messages, each with its role.
 
     [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
 
-becomes "[user]\nHi\n\n[assistant]\nHello". One message alone is its text. `content` is text, a list
-of text parts, or empty where the message calls tools: a call is written "[calls NAME] ARGUMENTS".
-An image, a sound or a file is refused: a judge that is not shown it would judge something else.
+becomes "[user]\nHi\n\n[assistant]\nHello". A single message is only its text. `content` is text, a
+list of text parts, or empty if the message calls tools: a call is written "[calls NAME] ARGUMENTS".
+An image, a sound or a file is refused: a judge that does not get it would judge something else.
 
-CSV, and a column that mixes texts and lists, hold messages as JSON text; `from_text` knows it.
+In CSV, and in a column that mixes texts and lists, messages are JSON text; see `from_text`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TEXT_PARTS = ("text", "input_text", "output_text")
 
 
 class NotTextError(ValueError):
-    """A message that cannot be shown as text; the message says why."""
+    """A message that cannot be shown as text; the error has the reason."""
 
 
 def is_conversation(value: Any) -> bool:
@@ -58,7 +58,7 @@ def render_conversation(messages: list[Mapping[str, Any]]) -> str:
 
 
 def from_text(text: str) -> str:
-    """A conversation that a table of text holds as JSON, written out; any other text as it is.
+    """A conversation that is JSON in a text column, as text; any other text unchanged.
 
     >>> from_text('[{"role": "user", "content": "Hi"}]'), from_text('[{"a": 1}]')
     ('Hi', '[{"a": 1}]')
@@ -74,7 +74,7 @@ def from_text(text: str) -> str:
 
 
 def _name(role: str) -> str:
-    """A role in one short line, whatever it holds."""
+    """A role in one short line."""
     return safe(" ".join(role.split()))[:40]
 
 
@@ -82,7 +82,7 @@ def _said(message: Mapping[str, Any], at: int) -> str:
     lines = [_content(message.get("content"), at)]
     calls = message.get("tool_calls") or []
     if not isinstance(calls, list):
-        raise NotTextError(f"message {at} has tool_calls that are no list")
+        raise NotTextError(f"message {at} has tool_calls that are not a list")
     lines += [_call(call, at) for call in calls]
     written = "\n".join(line for line in lines if line is not None)
     if not calls and lines[0] is None:
@@ -101,10 +101,10 @@ def _part(part: Any, at: int) -> str:
     if isinstance(part, str):
         return part
     if not isinstance(part, Mapping):
-        raise NotTextError(f"message {at} holds {type(part).__name__}, not text")
+        raise NotTextError(f"message {at} contains {type(part).__name__}, not text")
     kind, text = part.get("type", "text"), part.get("text")
     if kind not in _TEXT_PARTS or not isinstance(text, str):
-        raise NotTextError(f"message {at} holds a part of type {_name(str(kind))!r}, not text")
+        raise NotTextError(f"message {at} contains a part of type {_name(str(kind))!r}, not text")
     return text
 
 

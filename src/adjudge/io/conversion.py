@@ -1,4 +1,4 @@
-"""Published data sets and logs of other tools, turned into adjudge's own rows."""
+"""Convert public data sets and logs of other tools into adjudge's rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from adjudge.io.tables import (
 
 
 def _read_labels(table: Table) -> pl.DataFrame:
-    """Labels of pairs, checked; those of pass and fail stay 1 and 0, as rates use them."""
+    """Checked labels of pairs; pass and fail labels stay 1 and 0, as rates need them."""
     labels = set(table.frame["label"].drop_nulls().unique())
     return read_labels(table) if labels <= set(LABELS) else once_per_rater(table.frame, table.name)
 
@@ -63,7 +63,7 @@ _READERS: dict[Kind, Callable[[Table], pl.DataFrame]] = {
 def sniff(source: TableLike, columns: Mapping[str, str] | None = None) -> str | None:
     """The name of the format that the first row looks like, native or not, or None.
 
-    `columns` are the caller's names, ours to the file's.
+    `columns` maps our column names to the file's.
 
     >>> sniff([{"input": "Say hi.", "output_1": "hi", "output_2": "bye", "label": 1}])
     'llmbar'
@@ -73,7 +73,7 @@ def sniff(source: TableLike, columns: Mapping[str, str] | None = None) -> str | 
 
 
 def renamed(here: Iterable[str], columns: Mapping[str, str] | None) -> list[str]:
-    """The columns of a file as they are called once the caller has named some."""
+    """The columns of a file after the caller's renaming."""
     ours = {their: name for name, their in (columns or {}).items()}
     return [ours.get(name, name) for name in here]
 
@@ -87,12 +87,11 @@ def read_public(
     baseline: str | None = None,
     reader: Callable[[Table], pl.DataFrame] | None = None,
 ) -> Table:
-    """A public data set or a log as adjudge's own rows; without `format` it is recognised.
+    """A public data set or a log as adjudge's rows; without `format` it is detected.
 
-    `kind` chooses what it becomes where it can become several things (pairs before battles), and
-    `reader` checks it where not the usual one does.
-    `seed` decides on which side RewardBench's chosen response is; `baseline` names Arena-Hard's.
-    Columns that are not used are kept.
+    `kind` chooses the result if several are possible (pairs before battles). `reader` replaces the
+    usual check. `seed` decides on which side RewardBench's chosen response is; `baseline` names
+    Arena-Hard's. Columns that are not used are kept.
 
     >>> rows = read_public([{"input": "Say hi.", "output_1": "hi", "output_2": "no", "label": 1}])
     >>> rows.format, rows.kind, rows.frame["label"].to_list()
@@ -128,7 +127,7 @@ def read_public(
 
 
 class Conversion:
-    """One pass over published rows; when it is through, `dropped` says what could not be used."""
+    """One pass over public rows; afterwards `dropped` counts what could not be used."""
 
     def __init__(self, format: Format, kind: Kind, context: Context) -> None:
         if kind not in format.gives:
@@ -140,16 +139,16 @@ class Conversion:
         self.context = context
         self.dropped: Counter[str] = Counter()
         self.merge = format.merge.get(kind)
-        #: Columns that are turned into others.
+        #: Columns that are converted into others.
         self.used = format.used | format.texts
-        #: Where several rows become one, no column can be kept as it is. Of a log nothing is kept
-        #: but what its converter makes: its rows are nested, and long.
+        #: If several rows become one, no column can be kept unchanged. Of a log only the columns
+        #: that its converter makes are kept: its rows are nested and long.
         self.keeps = self.merge is None and not format.log
-        #: Columns that the converter does not see, and that need not be read.
+        #: Columns that the converter does not use and that are not read.
         self.hidden = frozenset() if kind in ("pairs", "items") else format.texts
 
     def convert(self, rows: Iterable[Record]) -> Iterator[tuple[int, Record]]:
-        """What the rows become, each with the number of the row it was made of."""
+        """The converted rows, each with the number of its source row."""
         each = self._convert_each(rows)
         if self.merge is None:
             return each
@@ -184,18 +183,18 @@ class Conversion:
             try:
                 for made in self._usable(converter(Row(record, number, self.context))):
                     if self.kind == "battles" and made["model_a"] == made["model_b"]:
-                        raise UnusableRow("a model met itself")
+                        raise UnusableRow("a model was compared with itself")
                     yield number, made
             except UnusableRow as reason:
                 self.dropped[str(reason)] += 1
 
 
 def _split_columns(source: TableLike, run: Conversion) -> tuple[list[pl.Series], Iterable[Record]]:
-    """The columns that stay as they are, and the rows of those that are turned into others."""
+    """The columns that stay unchanged, and the rows of the columns to convert."""
     if run.format.log:
         return [], iter_rows(source)
     if isinstance(source, (str, Path)) and is_json(source):
-        # Nested JSON is read into rows in a third of the time it takes to read it into columns.
+        # Nested JSON is read into rows three times as fast as into columns.
         rows = list(iter_rows(source))
         names = dict.fromkeys(name for row in rows for name in row if name not in run.used)
         where = run.context.source
@@ -211,10 +210,10 @@ def choose_format(
     *,
     named: Mapping[str, str] | None = None,
 ) -> Format | None:
-    """The format to convert `source` from, by name or as it looks; None where it is native.
+    """The format to convert `source` from, by name or as detected; None if it is native.
 
-    Refused is a format that the first row does not fit, and one that has none of that `kind`.
-    `named` are the caller's names of columns, ours to the file's.
+    A format is refused if the first row does not match it, or if it has no rows of that `kind`.
+    `named` maps our column names to the file's.
     """
     columns = renamed(first_row(source) or (), named)
     looks = looks_like(columns)

@@ -1,4 +1,4 @@
-"""A log of another tool as adjudge's own rows, in one call: what `adjudge convert` does."""
+"""Convert a log of another tool into adjudge's rows: the call behind `adjudge convert`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from adjudge.io.tables import Table, TableLike, source_name
 from adjudge.records import MEASURED
 from adjudge.results.reading import LogSummary, MetricRows
 
-#: The columns that hold people's word, by kind of rows.
+#: The columns of human labels, by kind of rows.
 _LABELS = {"grades": "human", "items": "human", "battles": "winner"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogRows:
-    """The rows of a log, and what there is to say about them."""
+    """The rows of a log, and notes about them."""
 
     rows: pl.DataFrame = field(repr=False)
     summary: LogSummary
@@ -28,10 +28,10 @@ class LogRows:
 def convert_log(
     source: TableLike, *, kind: Kind | None = None, format: str | None = None, seed: int = 0
 ) -> LogRows:
-    """The rows that a log of another tool holds; published data sets are converted too.
+    """The rows in a log of another tool; public data sets are converted too.
 
-    `kind` chooses what they become where a log holds several things, `format` names the tool where
-    content does not tell it. `seed` as in `read_public`.
+    `kind` chooses the result if a log holds several things. `format` names the tool if it cannot be
+    detected from content. `seed` as in `read_public`.
 
     >>> traces = [{"trace_id": "t", "request": "2+2?", "response": "4", "assessments": [
     ...     {"assessment_name": "right", "feedback": {"value": True},
@@ -42,7 +42,7 @@ def convert_log(
     """
     native = NATIVE.get(sniff(source) or "") if format is None else None
     if native is not None:
-        problem = f"is {native.title}: there is nothing to convert"
+        problem = f"is {native.title}: it does not need conversion"
         raise DataError(source_name(source), problem, remedy=native.remedy)
     table = read_public(source, format, kind=kind, seed=seed)
     return LogRows(rows=table.frame, summary=_summarise(table))
@@ -67,7 +67,7 @@ def _summarise(table: Table) -> LogSummary:
 
 
 def _metrics(frame: pl.DataFrame, label: str) -> tuple[MetricRows, ...]:
-    """Rows by metric and judge, in the order in which they come."""
+    """Rows by metric and judge, in the order of the file."""
     absent = [c for c in ("status", "started_from", label) if c not in frame.columns]
     frame = frame.with_columns(pl.lit(None, pl.String).alias(c) for c in absent)
     judge = "judge_name" if "judge_name" in frame.columns else "judge"

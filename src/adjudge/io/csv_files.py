@@ -1,8 +1,8 @@
 """CSV and TSV as frames of text, block by block: bounded memory, no Python loop per row.
 
-polars pads short rows with nulls and says nothing. So the delimiters of every block are counted
-first (outside quotes, with numpy); only a block that does not add up is read by the slow, exact
-`csv` module, which then names the row.
+polars silently pads short rows with nulls. So the delimiters of every block are counted first
+(outside quotes, with numpy). Only a block with a wrong count is read by the slow, exact `csv`
+module, which then names the row.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import polars as pl
 from adjudge.io.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File
 from adjudge.io.spreadsheets import MARK, restore, restore_frame
 
-#: How much is parsed at once: much where all of it is wanted, little where it is streamed.
+#: Bytes parsed in one step: large if all rows are read, small if they are streamed.
 BLOCK = 16 * 1024 * 1024
 STREAM_BLOCK = 1024 * 1024
 _BATCH = 20_000
@@ -28,7 +28,7 @@ _QUOTE, _NEWLINE, _RETURN = 34, 10, 13
 _NUMBER = r"^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$"
 _WHOLE = r"^-?\d+$"
 _TRUTH = ("true", "false", "True", "False", "TRUE", "FALSE")
-#: Excel's way of saying which separator comes.
+#: Excel's line that declares the separator.
 _SEPARATOR = re.compile(rb'^"?sep=(.)"?\s*$')
 
 
@@ -72,9 +72,9 @@ def csv_blocks(file: File, *, block: int | None = None) -> Iterator[pl.DataFrame
 def type_columns(
     frame: pl.DataFrame, text: Collection[str], numbers: Collection[str] = ()
 ) -> pl.DataFrame:
-    """Numbers and booleans where every field of a column is plainly one; `text` stays as it is.
+    """Numbers and booleans if every field of a column is clearly one; `text` columns stay text.
 
-    Of columns that are meant as `numbers`, whatever can be read as one is plain enough.
+    In columns that are declared as `numbers`, everything that can be read as a number is one.
     """
     return frame.with_columns(
         _as_numbers(column) if column.name in numbers else _typed(column)
@@ -90,7 +90,7 @@ def _as_numbers(column: pl.Series) -> pl.Series:
 
 
 def _typed(column: pl.Series) -> pl.Series:
-    # Most columns of text show it in their first field, without a pass over all of them.
+    # Most text columns are recognised by their first field, without a pass over all fields.
     first = next(iter(column.drop_nulls().head(1)), "")
     if first not in _TRUTH and not re.search(_NUMBER, first):
         return column
@@ -152,7 +152,7 @@ def _header(file: File, record: bytes, delimiter: str) -> list[str]:
         raise file.error(f"the header cannot be read ({error})", remedy) from None
     names = [restore(name.strip()) for name in names]
     if {"Status", "Grader Reason"} <= set(names):
-        # Its columns repeat for every prompt, and a thumb is where the grade was.
+        # Its columns repeat for every prompt, and a person's rating replaces the grade.
         problem = "is promptfoo's CSV, which mixes graders and people"
         raise file.error(problem, "export the results as JSON or JSONL")
     for name in names:
@@ -162,10 +162,10 @@ def _header(file: File, record: bytes, delimiter: str) -> list[str]:
 
 
 def _well_formed(data: bytes, delimiter: int, width: int) -> tuple[int, int]:
-    """Where the last complete record ends, and how many there are; -1 where a count is off."""
+    """The end of the last complete record, and the number of records; -1 if a count is wrong."""
     codes = np.frombuffer(data, dtype=np.uint8)
     if width > 1 and _QUOTE not in data:
-        # polars refuses a record that is too long: where the sum is right, none is too short.
+        # polars refuses a record that is too long. So if the sum is right, none is too short.
         cut = data.rfind(_NEWLINE) + 1
         records, commas = (
             int(np.count_nonzero(codes[:cut] == code)) for code in (_NEWLINE, delimiter)
@@ -203,7 +203,7 @@ def _parse(data: bytes, delimiter: str, header: list[str], records: int) -> pl.D
         return None
     if frame.height != records:
         return None
-    # One byte of the mark is seldom in a file, and quicker to look for than all of it.
+    # One byte of the mark is rare in files, and searching it is faster than the complete mark.
     marked = _MARK[-1] in data and _MARK in data
     return restore_frame(frame) if marked else frame
 
@@ -211,7 +211,7 @@ def _parse(data: bytes, delimiter: str, header: list[str], records: int) -> pl.D
 def _read_exactly(
     file: File, pieces: Iterator[bytes], start: bytes, delimiter: str, header: list[str], row: int
 ) -> Iterator[pl.DataFrame]:
-    """The exact reading of what does not add up: good rows as frames, the first bad one named."""
+    """Exact reading of a block with a wrong count: good rows as frames, an error for a bad row."""
     csv.field_size_limit(LINE_LIMIT)
     batch: list[list[str | None]] = []
     lines = (file.decode(line, row + 1) for line in file.lines(pieces, start))

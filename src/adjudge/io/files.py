@@ -1,4 +1,4 @@
-"""Bytes on disk: which container they are in, read in pieces, never a gigantic line at once."""
+"""Reading files: their container, their bytes in pieces, with a limit on the line length."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO, Literal, cast
 from adjudge.errors import DataError
 from adjudge.io.workbooks import is_workbook
 
-#: No record of a table we know is longer: a longer line is a broken file, refused unread.
+#: No known table has a longer record. A file with a longer line is broken and refused.
 LINE_LIMIT = 64 * 1024 * 1024
 PIECE = 1024 * 1024
 GIVE_ROWS = "give a file with at least one row"
@@ -26,22 +26,22 @@ _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
 _BOM = b"\xef\xbb\xbf"
 _COPY = "copy or download it again"
-#: Containers people hand over by mistake, by their first bytes.
+#: Containers that users give by mistake, by their first bytes.
 _ELSEWHERE = {
     b"\x28\xb5\x2f\xfd": ("compressed with zstd", "unpack it with: zstd -d"),
     b"\xfd7zXZ": ("compressed with xz", "unpack it with: xz -d"),
     b"BZh": ("compressed with bzip2", "unpack it with: bzip2 -d"),
     b"SQLite format 3\x00": ("an SQLite database", "export the table as CSV"),
 }
-#: What programs write Arrow with: a file, or a stream as Hugging Face saves it.
+#: The first bytes of Arrow: a file, or a stream as Hugging Face saves it.
 _ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
-#: What Excel calls Unicode text.
+#: UTF-16, which Excel calls Unicode text.
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BINARY = ("parquet", "arrow", "workbook")
 
 
 class File:
-    """A file opened for reading: what it holds is known by content, not by name."""
+    """A file opened for reading. Its type is detected from content, not from its name."""
 
     def __init__(
         self, path: Path, stream: IO[bytes], head: bytes, container: Container, *, packed: bool
@@ -65,7 +65,7 @@ class File:
             yield piece
 
     def everything(self) -> bytes:
-        """The whole content; of text, a line above the limit is refused before it is gathered."""
+        """The complete content; in text, a line above the limit is refused before it is read."""
         gathered: list[bytes] = []
         length = 0
         for piece in self.pieces():
@@ -80,7 +80,7 @@ class File:
         return b"".join(gathered)
 
     def lines(self, pieces: Iterator[bytes], start: bytes = b"") -> Iterator[bytes]:
-        """Complete lines out of pieces of any size, `start` before them; none above the limit."""
+        """Complete lines from pieces of any size, after `start`; longer ones are refused."""
         kept: list[bytes] = [start] if start else []
         length = len(start)
         row = 1
@@ -109,17 +109,17 @@ class File:
     def error(
         self, problem: str, remedy: str | None = None, *, row: int | None = None
     ) -> DataError:
-        """A refusal that names the file."""
+        """An error that names the file."""
         return DataError(self.path, problem, row=row, remedy=remedy)
 
     def too_long(self, row: int) -> DataError:
-        """The refusal of a gigantic record."""
+        """The error for a line that is too long."""
         problem = f"one line is longer than {LINE_LIMIT // 2**20} MiB"
-        return self.error(problem, "write one record a line", row=row)
+        return self.error(problem, "write one record per line", row=row)
 
 
 def open_regular(path: str | Path) -> IO[bytes]:
-    """The bytes of a file. A pipe is refused before it is opened: nobody may ever write to it."""
+    """The bytes of a file. A pipe is refused before opening: opening could wait without end."""
     path = Path(path)
     try:
         mode = path.stat().st_mode
@@ -134,7 +134,10 @@ def open_regular(path: str | Path) -> IO[bytes]:
     except FileNotFoundError:
         raise DataError(path, "no such file", remedy="check the path") from None
     except OSError as error:
-        problem, remedy = f"cannot be opened ({error.strerror})", "check the path and who may read"
+        problem, remedy = (
+            f"cannot be opened ({error.strerror})",
+            "check the path and its permissions",
+        )
         raise DataError(path, problem, remedy=remedy) from None
 
 
@@ -150,9 +153,9 @@ def read_text(path: str | Path) -> str:
 
 @contextmanager
 def open_file(path: str | Path) -> Iterator[File]:
-    """Open a table file, gzip or not, and look at what it is.
+    """Open a table file, gzip or not, and detect its type.
 
-    Raises DataError when there is nothing to read or it is not a table.
+    Raises DataError if there is nothing to read or it is not a table.
     """
     path = Path(path)
     with open_regular(path) as raw:
@@ -160,7 +163,7 @@ def open_file(path: str | Path) -> Iterator[File]:
         raw.seek(0)
         packed = start == _GZIP
         stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
-        # A gzip member may open with few bytes; what decides is the first piece.
+        # A gzip member can start with few bytes; the first piece decides.
         head = _read(path, stream, PIECE)
         if head.startswith(_UTF16):
             stream = io.BytesIO(_from_utf16(path, head + stream.read()))

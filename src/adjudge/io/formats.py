@@ -1,14 +1,14 @@
 """Formats: which file is this, and what can it be read as?
 
-A native file is one of adjudge's own kinds of rows. Any other format is a `Format` object: it
-carries the columns by which it is recognised, what it can be read as, and how a row is converted.
-Ours are in `io/public/`, one line each in the table below; an installed package adds its own::
+A native file has one of adjudge's kinds of rows. Any other format is a `Format` object. It has the
+columns by which it is detected, what it can be read as, and how a row is converted. Ours are in
+`io/public/`, one line each in the table below. An installed package adds its own::
 
     [project.entry-points."adjudge.formats"]
     my-log = "my_package:MY_LOG"
 
-A reader that is given a file of another format says which one it looks like and how to read it,
-instead of complaining about the first column it misses.
+If a reader gets a file of another format, the error names that format and how to read it, instead
+of the first missing column.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from adjudge.io.refusals import shorten
 from adjudge.plugins import Builtin, Registry
 
 Kind = Literal["pairs", "battles", "judgments", "grades", "items", "labels", "human_scores"]
-#: Makes one row of several records that are about one thing.
+#: Makes one row from several records about one thing.
 Merger = Callable[[Iterable[Record]], Iterator[Record | UnusableRow]]
-#: The rows of a log in a zip archive; None where the archive is another tool's.
+#: The rows of a log in a zip archive; None if the archive is from another tool.
 ArchiveReader = Callable[[Archive], Iterator[Record] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A format by its columns: all of `needs`, one of each set in `one_of`, none of `without`."""
+    """The columns of a format: all of `needs`, one of each set in `one_of`, none of `without`."""
 
     needs: frozenset[str]
     one_of: tuple[frozenset[str], ...] = ()
     without: frozenset[str] = frozenset()
 
     def fits(self, columns: Collection[str]) -> bool:
-        """Whether a table with these columns can be of this format."""
+        """Whether a table with these columns can have this format."""
         here = set(columns)
         return (
             self.needs <= here
@@ -52,12 +52,12 @@ class Signature:
 
     @property
     def strength(self) -> int:
-        """How many columns it asks for."""
+        """The number of columns it requires."""
         return len(self.needs) + len(self.one_of)
 
 
 def columns(names: str) -> frozenset[str]:
-    """Column names out of one line."""
+    """Column names from one line."""
     return frozenset(names.split())
 
 
@@ -72,7 +72,7 @@ def signature(needs: str, *one_of: str, without: str = "") -> Signature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A published data set or another tool's log: how it is recognised, what it becomes, how."""
+    """A public data set or another tool's log: its signature and its conversions."""
 
     name: str
     #: As in "looks like the MT-Bench human judgments".
@@ -80,37 +80,37 @@ class Format:
     #: Where it is published.
     source: str
     signature: Signature
-    #: What it can be read as, the usual first, and the function that converts one row.
+    #: What it can be read as, the default first, and the function that converts one row.
     gives: Mapping[Kind, Converter]
-    #: Columns that are turned into something else; those not named here or in `texts` are kept.
+    #: Columns that are converted; columns that are not here or in `texts` are kept.
     used: frozenset[str] = frozenset()
-    #: Long columns that only pairs and items are made of: no other converter sees them.
+    #: Long columns that only the converters to pairs and items use.
     texts: frozenset[str] = frozenset()
-    #: Where several rows are about one thing: makes one of them, for these kinds.
+    #: If several rows are about one thing: makes one row from them, for these kinds.
     merge: Mapping[Kind, Merger] = field(default_factory=dict)
-    #: What a reader of the converted rows should know.
+    #: Notes about the converted rows.
     notes: tuple[str, ...] = ()
-    #: A log of another tool: its rows are nested, and only what its converter makes is kept.
+    #: Whether it is a log: its rows are nested, and only the converter's columns are kept.
     log: bool = False
-    #: Of a log: the JSON objects and the archive that can hold its rows.
+    #: For a log: the JSON objects and the archive that can contain its rows.
     envelopes: tuple[Envelope, ...] = ()
     archive: ArchiveReader | None = None
-    #: Of a log that can be of several kinds: which, by its first row.
+    #: For a log that can be of several kinds: the kind, by its first row.
     kind_of: Callable[[Mapping[str, Any]], Kind] | None = None
 
     @property
     def remedy(self) -> str:
-        """What to do with such a file where another was expected."""
+        """What to do with such a file if another was expected."""
         return f"read it with --format {self.name}"
 
     def kind_by(self, first: Mapping[str, Any]) -> Kind:
-        """What a file with this first row is read as where nobody says."""
+        """What a file with this first row is read as by default."""
         return next(iter(self.gives)) if self.kind_of is None else self.kind_of(first)
 
 
 @dataclass(frozen=True, slots=True)
 class NativeFormat:
-    """One of adjudge's own kinds of rows, and what reads it."""
+    """One of adjudge's kinds of rows, and the commands that read it."""
 
     name: str
     used_by: str
@@ -123,11 +123,11 @@ class NativeFormat:
 
     @property
     def remedy(self) -> str:
-        """What to do with such a file where another was expected."""
-        return f"such a file goes to {self.used_by}"
+        """What to do with such a file if another was expected."""
+        return f"use such a file with {self.used_by}"
 
 
-#: Public data sets. The first whose signature fits is the one a file looks like.
+#: Public data sets. A file looks like the first one whose signature fits.
 _PUBLIC = {
     "lmarena-55k": Builtin("adjudge.io.public.lmarena:PREFERENCES_55K"),
     "lmarena-140k": Builtin("adjudge.io.public.lmarena:PREFERENCES_140K"),
@@ -164,7 +164,7 @@ _OURS = {**_PUBLIC, **_RUNNERS}
 #: Every format that is not native, by the name that --format takes.
 FORMATS: Registry[Format] = Registry("format", "adjudge.formats", _OURS)
 
-#: Our own kinds of rows, those with more telling columns first.
+#: Our kinds of rows, those with more specific columns first.
 NATIVE: dict[str, NativeFormat] = {
     known.name: known
     for known in (
@@ -205,18 +205,20 @@ def load_format(name: str) -> Format:
     format = FORMATS.load(name)
     if not isinstance(format, Format) or format.name != name:
         raise ArgumentError(
-            "format", name, f"its package must offer an adjudge.io.formats.Format called {name}"
+            "format",
+            name,
+            f"its package must have an adjudge.io.formats.Format with the name {name}",
         )
     return format
 
 
 def known_envelopes() -> list[Envelope]:
-    """The JSON objects that hold the rows of some log."""
+    """The JSON objects that contain the rows of a log."""
     return [envelope for name in FORMATS for envelope in load_format(name).envelopes]
 
 
 def known_archives() -> list[ArchiveReader]:
-    """What reads the archives that are logs."""
+    """The readers of archives that are logs."""
     readers = (load_format(name).archive for name in FORMATS)
     return [reader for reader in readers if reader is not None]
 
@@ -235,8 +237,8 @@ def kinds_of(format: str | None) -> frozenset[str]:
 def looks_like(columns: Collection[str]) -> Format | NativeFormat | None:
     """The known format that a table with these columns looks like, if any.
 
-    Our formats come before what packages bring. A package's format comes before a native
-    one only if it asks for more columns, so that no package takes every pairs file for its own.
+    Our formats come before those of packages. A package's format comes before a native one only if
+    it requires more columns, so that a package cannot take every pairs file.
 
     >>> looks_like(["input", "output_1", "output_2", "label"]).name
     'llmbar'
@@ -273,28 +275,28 @@ def looks_usual(columns: Collection[str]) -> Format | NativeFormat | None:
 
 
 def refuse_public(columns: Collection[str], expected: str, source: str) -> None:
-    """Refuse a public data set where a native file, or another data set, is expected."""
+    """Refuse a public data set if a native file, or another data set, is expected."""
     format = looks_like(columns)
     if isinstance(format, Format) and format.name != expected:
         raise wrong_format(format, expected, source)
 
 
 def refuse_log(columns: Collection[str], source: str) -> None:
-    """Refuse a log of another tool where a table is expected: its rows are converted first."""
+    """Refuse a log of another tool if a table is expected: its rows must be converted first."""
     format = looks_like(columns)
     if isinstance(format, Format) and format.log:
         kind = next(iter(format.gives))
-        remedy = NATIVE[kind].remedy if kind in NATIVE else f"make {kind} of it: adjudge convert"
+        remedy = NATIVE[kind].remedy if kind in NATIVE else f"convert it to {kind}: adjudge convert"
         raise DataError(source, f"looks like {format.title}, which holds {kind}", remedy=remedy)
 
 
 def other_format(
     here: Collection[str], expected: str, required: Collection[str], known: Collection[str]
 ) -> Format | NativeFormat | None:
-    """What a file that lacks a required column is instead; None where it has it misnamed.
+    """The format of a file that lacks a required column; None if the column has another name.
 
-    It is of another format when it has columns that only that format has, or hardly any of ours:
-    a pairs file whose response_b is called something else should not be taken for a labels file.
+    The file is of another format if it has columns that only that format has, or hardly any of
+    ours. A pairs file whose response_b has another name must not be taken for a labels file.
     """
     format = looks_usual(here)
     if format is None or format.name == expected:
@@ -312,11 +314,11 @@ def wrong_format(
     absent: Sequence[str] = (),
     here: Sequence[str] = (),
 ) -> DataError:
-    """This file is of another format, and how to read that, or which columns are `absent`."""
+    """The error for a file of another format: how to read it, or which columns are `absent`."""
     problem = f"looks like {format.title}, not {_file_of(expected)}"
     remedy = format.remedy
     if isinstance(format, Format) and expected in NATIVE and expected not in format.gives:
-        # --format would not help, and not every command has it: name one that reads the file.
+        # --format would not help, and not every command has it: name a command for the file.
         kind = next(iter(format.gives))
         remedy = f"it holds {kind}: {NATIVE[kind].remedy}" if kind in NATIVE else remedy
     if absent and isinstance(format, NativeFormat):

@@ -1,4 +1,4 @@
-"""Grades: whether a judge passed each answer, written by adjudge or brought from elsewhere."""
+"""Grades: whether a judge passed each answer, from adjudge or another source."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LAYOUT = Layout(
 
 
 def are_grades(columns: Collection[str]) -> bool:
-    """Whether a table with these columns holds grades of single answers, not verdicts on pairs.
+    """Whether a table with these columns has grades of single answers, not verdicts on pairs.
 
     >>> are_grades(["id", "p_pass"]), are_grades(["id", "judge", "human", "p_a"])
     (True, False)
@@ -53,9 +53,9 @@ def are_grades(columns: Collection[str]) -> bool:
 
 
 def human_share(value: object) -> float | None:
-    """A person's word on one answer: 1 passed, 0 failed, or the share of people who passed it.
+    """A human label of one answer: 1 passed, 0 failed, or the share of people who passed it.
 
-    None where nobody said anything; ValueError for anything else.
+    None without a label; ValueError for anything else.
 
     >>> [human_share(value) for value in (1, "pass", False, "0.4", "")]
     [1.0, 1.0, 0.0, 0.4, None]
@@ -71,9 +71,9 @@ def human_share(value: object) -> float | None:
 def read_grades(source: TableLike, *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
     """Grades as a checked frame in the columns of judgments, one row per id, judge and protocol.
 
-    `judge` is the judge's name here and `verdict` its word: pass above p_pass = 0.5, fail below; at
-    exactly 0.5 there is none. `label` is what people say, from the column human (or label); a share
-    of people other than 0 and 1 is refused: no verdict is right or wrong then. Without p_pass
+    `judge` is the judge's name here and `verdict` its verdict: pass above p_pass = 0.5, fail below;
+    at exactly 0.5 there is none. `label` is the human label, from the column human (or label). A
+    share of people other than 0 and 1 is refused: no verdict is right or wrong then. Without p_pass
     the verdict is the file's judge (0 or 1), and its doubt must be in the column uncertainty.
     Statuses are as in `read_judgments`.
 
@@ -85,7 +85,7 @@ def read_grades(source: TableLike, *, columns: Mapping[str, str] | None = None) 
     frame = LAYOUT.read(source, columns)
     number = "p_pass" if "p_pass" in frame.columns else "uncertainty"
     if number not in frame.columns:
-        remedy = "verdicts alone hold no doubt: give p_pass, or judge and uncertainty"
+        remedy = "verdicts alone have no doubt: give p_pass, or judge and uncertainty"
         raise DataError(name, "is missing", column="p_pass", remedy=remedy)
     frame = _with_verdict(frame, name, labels_as)
     if "human" in frame.columns:
@@ -113,7 +113,7 @@ def read_grades(source: TableLike, *, columns: Mapping[str, str] | None = None) 
 def pass_or_fail(
     values: pl.Series, source: str, labels_as: Mapping[str, str] | None = None
 ) -> pl.Series:
-    """What people said as pass and fail, null where nothing; a share between the two is refused."""
+    """Human labels as pass and fail, null if missing; a share between the two is refused."""
     shares = _shares(read_words(as_text(values), AS_SAID, labels_as or {}), source)
     between = (shares > 0) & (shares < 1)
     remedy = "a share of people is neither right nor wrong: give 1 or 0, or leave it empty"
@@ -122,7 +122,7 @@ def pass_or_fail(
 
 
 def _with_verdict(frame: pl.DataFrame, source: str, labels_as: Mapping[str, str]) -> pl.DataFrame:
-    """The verdict by p_pass where it is given, else by the file's judge, which must not differ."""
+    """The verdict by p_pass if it is given, else by the file's judge; the two must agree."""
     said = pl.Series([None] * frame.height, dtype=pl.String)
     if "judge" in frame.columns:
         said = pass_or_fail(frame["judge"], source, labels_as)
@@ -152,7 +152,7 @@ def _shares(values: pl.Series, source: str) -> pl.Series:
             known[value] = human_share(value)
         except ValueError:
             remedy = (
-                "give 1 or 0 (pass or fail, yes or no), or say what it means: "
+                "give 1 or 0 (pass or fail, yes or no), or give its meaning: "
                 f"--labels-as '{value}=...'"
             )
             problem = "{} is neither pass nor fail"
@@ -162,6 +162,6 @@ def _shares(values: pl.Series, source: str) -> pl.Series:
 
 
 def _words(shares: pl.Series) -> pl.Series:
-    """pass above one half, fail below, null at exactly one half and where there is nothing."""
+    """pass above one half, fail below, null at exactly one half or if missing."""
     named = pl.when(shares > 0.5).then(pl.lit(PASS)).when(shares < 0.5).then(pl.lit(FAIL))
     return pl.select(named).to_series()

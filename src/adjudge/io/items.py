@@ -1,4 +1,4 @@
-"""Items: one response to one prompt, to be scored on its own."""
+"""Items: one response to one prompt, to be scored alone."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ LAYOUT = Layout(
 
 
 def read_items(source: TableLike, *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
-    """Items as a checked frame: id, prompt, response, then doc_id, model and what else is there.
+    """Items as a checked frame: id, prompt, response, then doc_id, model and the other columns.
 
-    `doc_id` says which items are about the same document; diagnosis treats documents, not rows,
+    `doc_id` is the same for items about one document; diagnosis treats documents, not rows,
     as exchangeable. `columns` maps our names to the file's.
 
     >>> read_items({"id": [1], "prompt": ["An article"], "response": ["A summary"]})["id"][0]
@@ -39,7 +39,7 @@ def iter_items(
     columns: Mapping[str, str] | None = None,
     labels_as: Mapping[str, str] | None = None,
 ) -> Iterator[Item]:
-    """Items one at a time, in bounded memory for files of any length; checked as in read_items.
+    """Items one at a time, in bounded memory for files of any length, checked as in read_items.
 
     >>> next(iter_items({"id": [1], "prompt": ["An article"], "response": ["A summary"]})).id
     '1'

@@ -1,9 +1,9 @@
-"""Whether a frame is all of the JSON lines it was read from, seen by counting quotes and colons.
+"""Check by counting quotes and colons that a frame has everything of its JSON lines.
 
-To know the columns and types of JSON lines one has to look at every line, which takes twice as long
-as reading them does. So columns and types are those of the first rows, polars refuses a value of
-another type later on, and what it would pass over in silence shows in two counts: a key that the
-first rows do not have, and a number in a column of texts.
+To know the columns and types of JSON lines, every line must be read, which takes twice as long as
+parsing them. So columns and types are taken from the first rows. polars refuses a later value of
+another type. Two things it would skip silently show in the counts: a key that the first rows do not
+have, and a number in a column of texts.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _QUOTE, _COLON, _SPACE, _TAB = b'": \t'
 def is_all_of(rows: pl.DataFrame, data: bytes) -> bool:
     r"""Whether every key of the lines is a column here, and every text was written as one.
 
-    False where that cannot be seen: of nested columns, where a space follows a quote, and where
-    rows lack keys.
+    False if that cannot be seen: with nested columns, if a space follows a quote, and if rows lack
+    keys.
 
     >>> rows = pl.DataFrame({"id": ["x", "y"], "p": [0.5, None]})
     >>> is_all_of(rows, b'{"id": "x", "p": 0.5}\n{"id": "y", "p": null}')
@@ -31,7 +31,7 @@ def is_all_of(rows: pl.DataFrame, data: bytes) -> bool:
         return False
     if b"\\" in data:
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # Where a value is null its key can be absent, and then another could be in its place.
+    # If a value is null, its key can be absent, and another key can be in its place.
     gaps = [column.name for column in rows if column.null_count()]
     if any(data.count(f'"{name}":'.encode()) != rows.height for name in gaps):
         return False
@@ -41,7 +41,7 @@ def is_all_of(rows: pl.DataFrame, data: bytes) -> bool:
 
 
 def _count_quotes(data: bytes) -> tuple[int, int] | None:
-    """How many quotes there are, and how many with a colon after them; None if one has a space."""
+    """The number of quotes, and of quotes before a colon; None if a space follows one."""
     codes = np.frombuffer(data, dtype=np.uint8)
     quotes = keys = 0
     for start in range(0, len(codes) - 1, _BLOCK):

@@ -1,4 +1,4 @@
-"""JSON lines and JSON arrays, as a frame at once or as records one by one."""
+"""JSON lines and JSON arrays, as one frame or as records one by one."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from adjudge.io.json_windows import Window, elements
 
 _JSON_TYPES = {str, bool, int, float, dict, list}
 
-#: polars turns half of a surrogate pair into NUL without a word; Python's parser is asked instead.
+#: polars silently turns half of a surrogate pair into NUL; then Python's parser is used.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _HALF = re.compile(_SURROGATE.pattern.decode())
-_ONE_A_LINE = "write one object a line"
-#: Rows that tell the columns and their types; whether they tell all, `is_all_of` sees.
+_ONE_A_LINE = "write one object per line"
+#: Rows from which columns and types are taken; `is_all_of` checks the other rows.
 _FIRST_ROWS = 1000
 
 
 def json_records(file: File, is_row: IsRow) -> Iterator[Record]:
     """The objects of a JSON lines file or a JSON array, one at a time, in bounded memory.
 
-    A file of one object that is no row itself gives the rows inside it.
+    If the file is one object that is not a row, the rows inside it are read.
     """
     if file.container == "json_array":
         yield from _array_records(file)
@@ -64,7 +64,7 @@ def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
             try:
                 frame = pl.read_ndjson(data, infer_schema_length=looked_at)
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-                continue  # something is wrong or unusual: the exact reading below names it
+                continue  # something is wrong or unusual: the exact reading below reports it
             if looked_at is None or frame.height <= looked_at or is_all_of(frame, data):
                 return frame
     return records_frame(list(_objects(file, data.splitlines(keepends=True))), str(file.path))
@@ -79,7 +79,7 @@ def _rows_within(file: File, data: bytes, is_row: IsRow) -> list[Record] | None:
 
 
 def records_frame(rows: list[Record], name: str) -> pl.DataFrame:
-    """A frame from Python objects, column by column, without losing a value."""
+    """A frame from Python objects, column by column; no value is lost."""
     if not rows:
         raise DataError(name, "has no rows", remedy=GIVE_ROWS)
     names = dict.fromkeys(key for row in rows for key in row)
@@ -87,7 +87,7 @@ def records_frame(rows: list[Record], name: str) -> pl.DataFrame:
 
 
 def column_series(key: str, values: list[Any], name: str) -> pl.Series:
-    """Python values as one column: of their common type, or as text where they mix."""
+    """Python values as one column: of their common type, or as text if types are mixed."""
     kinds = {type(value) for value in values if value is not None}
     if not kinds:
         return pl.Series(key, values, dtype=pl.Null)
@@ -103,7 +103,7 @@ def column_series(key: str, values: list[Any], name: str) -> pl.Series:
         try:
             text = "\n".join(json.dumps({key: value}, allow_nan=False) for value in values)
         except ValueError:
-            problem = "holds NaN or infinity inside a list or object"
+            problem = "contains NaN or infinity inside a list or object"
             raise DataError(name, problem, column=key, remedy="write null instead") from None
         try:
             return pl.read_ndjson(text.encode(), infer_schema_length=None).to_series()
@@ -118,7 +118,7 @@ def column_series(key: str, values: list[Any], name: str) -> pl.Series:
 
 
 def as_json_text(value: Any) -> str | None:
-    """A value as the text of a column that mixes kinds: texts as they are, the others as JSON."""
+    """A value of a mixed column as text: texts unchanged, other values as JSON."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value) if type(value) in _JSON_TYPES else str(value)
@@ -135,24 +135,24 @@ def _object(file: File, line: bytes, row: int) -> Record:
         value = json.loads(text)
     except (json.JSONDecodeError, RecursionError, ValueError) as error:
         if row == 1 and may_go_on(line):
-            problem = "is one JSON object without rows, or several over many lines"
-            remedy = "write one object a line, or a JSON array of objects"
+            problem = "is one JSON object without rows, or several objects over many lines"
+            remedy = "write one object per line, or a JSON array of objects"
             raise file.error(problem, remedy) from None
         raise Window(file, _ONE_A_LINE).broken(error, row) from None
     return check_record(file, value, text, row)
 
 
 def check_record(file: File, value: object, text: str, row: int) -> Record:
-    """The value as a record; anything else, and text that no file takes, is refused."""
+    """The value as a record; other values, and text that cannot be written, are refused."""
     if not isinstance(value, dict):
         problem = f"is a JSON {type(value).__name__}, not an object"
         raise file.error(problem, 'write each row as {"column": value, ...}', row=row)
     if _HALF.search(text):
-        # "\ud83d" without its other half parses, and then no file or server takes it.
+        # "\ud83d" without its other half can be parsed, but not written to a file or sent.
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError:
-            problem = "holds half of a character (a lone surrogate escape)"
+            problem = "contains half of a character (a lone surrogate escape)"
             raise file.error(problem, "repair or drop that character", row=row) from None
     return value
 

@@ -1,4 +1,4 @@
-"""One JSON object that holds a table: a list of rows somewhere inside, or columns by name."""
+"""One JSON object with a table: a list of rows somewhere inside, or columns by name."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from adjudge.io.conversations import is_conversation
 from adjudge.io.names import LOG
 
 Record = dict[str, Any]
-#: Whether columns of these names are a row of a kind that is known.
+#: Whether these columns are a row of a known kind.
 IsRow = Callable[[Collection[str]], bool]
-#: Deeper than this nobody keeps rows.
+#: The maximum depth at which rows are searched.
 _DEPTH = 3
 
 
@@ -23,7 +23,7 @@ def may_go_on(line: bytes) -> bool:
 
 
 def rows_within(data: bytes, source: str, is_row: IsRow) -> list[Record] | None:
-    """The rows that one JSON object holds, or is; None where it holds none, or is not one object.
+    """The rows in one JSON object; None if it has none, or is not one object.
 
     >>> rows_within(b'{"run": 7, "results": [{"id": 1}, {"id": 2}]}', "f.json", lambda _: False)
     [{'id': 1}, {'id': 2}]
@@ -42,7 +42,7 @@ def rows_within(data: bytes, source: str, is_row: IsRow) -> list[Record] | None:
     lists = dict(_lists(value, ""))
     if len(lists) > 1:
         remedy = "keep one of them in the file"
-        raise DataError(source, f"holds rows in {' and in '.join(lists)}", remedy=remedy)
+        raise DataError(source, f"has rows in {' and in '.join(lists)}", remedy=remedy)
     for place, rows in lists.items():
         others = [key for key in value if key != place.partition(".")[0]]
         left = f"; not read: {', '.join(others)[:200]}" if others else ""
@@ -52,7 +52,7 @@ def rows_within(data: bytes, source: str, is_row: IsRow) -> list[Record] | None:
 
 
 def _lists(value: Record, place: str, depth: int = 1) -> Iterator[tuple[str, list[Record]]]:
-    """Every list of objects that is no conversation, and where it is."""
+    """Every list of objects that is not a conversation, and its place."""
     for key, inner in value.items():
         at = f"{place}.{key}" if place else str(key)
         if isinstance(inner, list) and inner and all(isinstance(row, dict) for row in inner):

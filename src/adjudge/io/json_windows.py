@@ -1,7 +1,7 @@
-"""JSON text read through a growing window: one value is in memory at a time, however long the file.
+"""JSON text read through a growing window: one value is in memory at a time.
 
 A JSON array is read element by element. So is the list inside one big object, which is how other
-tools write their logs: an `Envelope` says where the list is and what else of the object its rows
+tools write their logs. An `Envelope` gives the place of the list and the other fields that its rows
 need.
 """
 
@@ -20,16 +20,16 @@ from adjudge.io.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File
 _SPACE = " \t\n\r"
 #: What can be between a key and a value, or between two members.
 _GAP = re.compile(r"[\s,:]*")
-_EXPORT_AGAIN = "export the log again, whole"
+_EXPORT_AGAIN = "export the complete log again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """One JSON object whose rows are in the list at `path`; without a path it is the one row.
+    """One JSON object with its rows in the list at `path`; without a path it is the only row.
 
-    It is known by `marks`: keys of the object, all of which are in the first megabyte, and none of
-    `without` is. `keeps` are keys whose values every row gets, where they come before the list.
-    `refusal` is the problem and the remedy of an object that has no rows.
+    It is detected by `marks`: keys of the object that are all in the first megabyte, and no key of
+    `without` is. `keeps` are keys whose values every row gets, if they come before the list.
+    `refusal` is the problem and the remedy for an object that has no rows.
     """
 
     marks: frozenset[str]
@@ -40,7 +40,7 @@ class Envelope:
 
 
 class Window:
-    """The part of the text that is being parsed; `at` is where the next value begins."""
+    """The part of the text that is being parsed; the next value begins at `at`."""
 
     def __init__(self, file: File, remedy: str) -> None:
         self.file = file
@@ -53,7 +53,7 @@ class Window:
         self._ended = False
 
     def peek(self, row: int = 0) -> str:
-        """The next character that is no space; empty at the end."""
+        """The next character that is not a space; empty at the end."""
         while True:
             while self.at < len(self.text) and self.text[self.at] in _SPACE:
                 self.at += 1
@@ -74,12 +74,12 @@ class Window:
             raise self.broken(error, row)
 
     def value(self, row: int = 0) -> tuple[Any, str]:
-        """The next value and how it is written."""
+        """The next value and its text."""
         self.peek(row)
         while True:
             try:
                 value, end = self._decoder.raw_decode(self.text, self.at)
-                # What ends where the window ends may go on in the next piece.
+                # A value that ends at the end of the window can continue in the next piece.
                 if end == len(self.text) and not self._ended:
                     raise json.JSONDecodeError("Cut off", self.text, end)
             except (RecursionError, ValueError) as error:
@@ -93,18 +93,18 @@ class Window:
             return value, written
 
     def is_over(self) -> bool:
-        """Whether nothing but space is left."""
+        """Whether only spaces are left."""
         return self.peek() == ""
 
     def broken(self, error: Exception, row: int) -> DataError:
-        """The refusal of text that is no JSON."""
+        """The error for text that is not JSON."""
         reason = str(error)
         if isinstance(error, json.JSONDecodeError):
             reason = f"{error.msg} at character {error.pos + 1}"
         return self.file.error(f"is not valid JSON ({reason})", self.remedy, row=row or None)
 
     def _more(self, row: int) -> None:
-        """Twice as much of the window, so that a long element is not parsed again and again."""
+        """Double the window, so that a long element is parsed only a few times."""
         parts, size = [self.text[self.at :]], len(self.text) - self.at
         needed = 2 * size + 1
         while size < needed and not self._ended:
@@ -119,7 +119,7 @@ class Window:
 
 
 def elements(window: Window) -> Iterator[tuple[int, Any, str]]:
-    """The elements of the list that begins here: number, value and how it is written."""
+    """The elements of the list that begins here: number, value and text."""
     window.expect("[", 1)
     row = 0
     if window.take("]", 1):
@@ -133,7 +133,7 @@ def elements(window: Window) -> Iterator[tuple[int, Any, str]]:
 
 
 def find_envelope(beginning: bytes, known: Iterable[Envelope]) -> Envelope | None:
-    """The envelope that a file with this beginning is, if any; JSON lines are none."""
+    """The envelope of a file with this beginning, if any; JSON lines have none."""
     keys = _keys(beginning)
     if keys is None:
         return None
@@ -141,7 +141,7 @@ def find_envelope(beginning: bytes, known: Iterable[Envelope]) -> Envelope | Non
 
 
 def enveloped(file: File, envelope: Envelope) -> Iterator[tuple[int, Any, str]]:
-    """The rows of one JSON object, each with the values that the envelope keeps for all."""
+    """The rows of one JSON object, each with the values that the envelope keeps."""
     window = Window(file, _EXPORT_AGAIN)
     if envelope.refusal is not None:
         raise file.error(*envelope.refusal)
@@ -161,7 +161,7 @@ def enveloped(file: File, envelope: Envelope) -> Iterator[tuple[int, Any, str]]:
 
 
 def _find_key(window: Window, wanted: str, keeps: Iterable[str], header: dict[str, Any]) -> bool:
-    """Step into the object that begins here, up to the value of the wanted key."""
+    """Read the object that begins here up to the value of the wanted key."""
     if not window.take("{") or window.take("}"):
         return False
     while True:
@@ -178,7 +178,7 @@ def _find_key(window: Window, wanted: str, keeps: Iterable[str], header: dict[st
 
 
 def _keys(beginning: bytes) -> set[str] | None:
-    """The keys of the object a text begins with, as far as they are in it; None of JSON lines."""
+    """The keys of the object at the start of a text, if they are in it; None for JSON lines."""
     text = beginning.decode("utf-8", errors="ignore").lstrip("\ufeff" + _SPACE)
     decoder = json.JSONDecoder()
     try:
@@ -186,7 +186,7 @@ def _keys(beginning: bytes) -> set[str] | None:
         if text[end:].strip():
             return None
     except (RecursionError, ValueError):
-        pass  # cut off: its keys are looked at one by one
+        pass  # truncated: its keys are read one by one
     keys: set[str] = set()
     at = 1
     try:
@@ -206,7 +206,7 @@ def _past_gap(text: str, at: int) -> int:
 
 
 def _cut_off(error: Exception, window: str) -> bool:
-    """Whether more text could help: it fails at the window's end, or in an open string."""
+    """Whether more text could help: the error is at the window's end, or in an open string."""
     if not isinstance(error, json.JSONDecodeError):
         return False
     return error.msg.startswith("Unterminated") or error.pos >= len(window) - 12

@@ -1,4 +1,4 @@
-"""Judgments: what a judge said of each pair, written by adjudge or brought from elsewhere."""
+"""Judgments: a judge's verdict on each pair, from adjudge or another source."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from adjudge.io.words import PAIR
 from adjudge.records import MEASURED, STATUSES
 from adjudge.uncertainty import preference_entropy
 
-#: p_a may be rounded in a file; further from the mean of its two orders it is something else.
+#: p_a can be rounded in a file; a larger distance from the mean of both orders is an error.
 _ROUNDING = 0.005
 _NUMBERS = ("p_fwd", "p_rev", "p_a", "uncertainty")
 LAYOUT = Layout(
@@ -58,19 +58,18 @@ def read_judgments(
     """Judgments as a checked frame, one row per id, judge, protocol and repeat.
 
     Always there: id, judge, protocol, status, p_fwd, p_rev, p_a, uncertainty, verdict,
-    judge_fingerprint. On rows whose status is ok or censored p_a and uncertainty are numbers; on
-    all others nothing is. A row that states its verdict (A or B) and its uncertainty can lack p_a:
-    a judge can name a side with less confidence than a guess. Only what was measured is derived:
+    judge_fingerprint. On rows with status ok or censored, p_a and uncertainty are numbers; on all
+    others they are empty. A row with a verdict (A or B) and an uncertainty can lack p_a: a judge
+    can name a side with less confidence than a guess. Only measured values are derived:
 
-    - p_a, where it is not given, is the mean of p_fwd and p_rev; p_a alone is enough;
-    - uncertainty, where a judge and protocol gives none at all, is the entropy of p_a in nats;
-    - verdict is A above one half and B below; at exactly one half there is none; where a
-      column `p_tie` says that a tie is more likely than either answer it is "tie" (half of p_tie is
-      in p_a);
-    - without a status column a row with p_a is ok, and one without is an `error` that says so
-      in `detail`: it is counted, never guessed;
-    - a judge or protocol that the file does not name is called `unnamed`; `judge` and `protocol`
-      name it.
+    - p_a, if it is not given, is the mean of p_fwd and p_rev; p_a alone is enough;
+    - uncertainty, if a judge and protocol gives none at all, is the entropy of p_a in nats;
+    - verdict is A above one half and B below; at exactly one half there is none. If a column
+      `p_tie` makes a tie more likely than either answer, it is "tie" (half of p_tie is in p_a);
+    - without a status column a row with p_a is ok, and a row without it is an `error` with the
+      reason in `detail`: it is counted, never guessed;
+    - a judge or protocol without a name in the file is `unnamed`; `judge` and `protocol` give a
+      name.
 
     `columns` maps our names to the file's, e.g. {"p_a": "prob_first"}.
 
@@ -106,7 +105,7 @@ def check_status(
     remedy: str,
     unless: pl.Expr | None = None,
 ) -> None:
-    """Every measured row has its `number`, every other row has none of the `values`.
+    """Every measured row must have its `number`, every other row none of the `values`.
 
     `unless` are rows that need no number.
     """
@@ -120,13 +119,13 @@ def check_status(
     refuse(lacking, problem, column=number, remedy=remedy)
     if is_measured.all():
         return
-    problem, remedy = "holds a value though the row is {}", "only ok and censored rows have one"
+    problem, remedy = "has a value though the row is {}", "only ok and censored rows have one"
     for column in values:
         refuse(~measured & pl.col(column).is_not_null(), problem, column=column, remedy=remedy)
 
 
 def verdict_by(columns: Collection[str], words: tuple[str, str] = ("A", "B")) -> pl.Expr:
-    """The verdict of p_a and, where that is among the columns, p_tie; as `uncertainty.verdict`."""
+    """The verdict by p_a and, if that column is there, p_tie; as `uncertainty.verdict`."""
     above, below = words
     p_a, p_tie = pl.col("p_a"), pl.col("p_tie")
     side = pl.when(p_a > 0.5).then(pl.lit(above)).when(p_a < 0.5).then(pl.lit(below))
@@ -139,11 +138,11 @@ def verdict_by(columns: Collection[str], words: tuple[str, str] = ("A", "B")) ->
 def _with_names(frame: pl.DataFrame, given: Mapping[str, str | None], source: str) -> pl.DataFrame:
     for column, value in given.items():
         if column in frame.columns and value is not None:
-            raise ArgumentError(column, value, f"leave it out: {source} names its own {column}")
+            raise ArgumentError(column, value, f"leave it out: {source} has its own {column}")
         if value is not None:
             frame = frame.with_columns(pl.lit(value).alias(column))
         frame = add_unnamed(frame, [column])
-        remedy = f"name the {column} in every row, or drop the column"
+        remedy = f"give the {column} in every row, or drop the column"
         empty = pl.col(column).is_null()
         refuse_where(frame, empty, "is empty", source=source, column=column, remedy=remedy)
     return frame
@@ -169,7 +168,7 @@ def _with_p_tie(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     refuse_where(
         frame,
         (pl.col("p_a") < half) | (pl.col("p_a") > 1 - half),
-        "{} is more than p_a leaves",
+        "{} is larger than p_a allows",
         source=source,
         column="p_tie",
         remedy="p_a is P(A) + p_tie / 2, and all three add up to 1",
@@ -180,7 +179,7 @@ def _with_p_tie(frame: pl.DataFrame, source: str) -> pl.DataFrame:
 def _with_status(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     remedy = "give p_a, or p_fwd and p_rev, or the status that fits"
     values = [column for column in (*_NUMBERS, "p_tie", "verdict") if column in frame.columns]
-    # One order without the other was measured, but not what the row needs: no number stays.
+    # If only one order was measured, the row has no number.
     stated = None
     if "verdict" in frame.columns:
         stated = pl.col("verdict").is_in(["A", "B"]) & pl.col("uncertainty").is_not_null()
@@ -196,7 +195,7 @@ def fill_status(
     remedy: str,
     unless: pl.Expr | None = None,
 ) -> pl.DataFrame:
-    """Rows with a status: checked where the file has them, else by whether there is a number."""
+    """Rows with a status: checked if the file has one, else ok if there is a number."""
     if "status" in frame.columns:
         known = "use one of " + ", ".join(STATUSES) + ", or drop the column"
         empty = pl.col("status").is_null()
@@ -219,7 +218,7 @@ def _with_uncertainty(frame: pl.DataFrame, source: str) -> pl.DataFrame:
 
 
 def fill_uncertainty(frame: pl.DataFrame, source: str, *, probability: str) -> pl.DataFrame:
-    """The entropy of the probability as uncertainty, where a judge and protocol gives none."""
+    """The entropy of the probability as uncertainty, if a judge and protocol gives none."""
     measured = pl.col(probability).is_not_null()
     given = pl.col("uncertainty").is_not_null()
     if 0 < frame["uncertainty"].null_count() < frame.height:

@@ -1,4 +1,4 @@
-"""Labels: what people said of pairs, or of single answers: pass or fail."""
+"""Labels: human labels of pairs, or of single answers: pass or fail."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def read_labels(
     columns: Mapping[str, str] | None = None,
     about: About | Literal["scores"] = "pairs",
 ) -> pl.DataFrame:
-    """Labels as a checked frame: id, label (A, B, tie or empty), rater, and where it comes from.
+    """Labels as a checked frame: id, label (A, B, tie or empty), rater, and their origin.
 
-    Labels `about` grades are pass, fail (also written 1 and 0) or empty, those of scores whole
-    numbers.
+    Labels `about` grades are pass, fail (also written 1 and 0) or empty. Labels about scores are
+    whole numbers.
 
-    Several raters per id are fine. One rater saying two different things of one pair is refused;
-    the same thing twice is one label.
+    Several raters per id are allowed. Two different labels of one rater for one pair are refused;
+    the same label twice is one label.
 
     >>> read_labels({"id": [7, 8], "label": ["A", "tie"]})["id"].to_list()
     ['7', '8']
@@ -82,11 +82,11 @@ def read_labels(
 
 
 def once_per_rater(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    """The frame without a rater's repetitions; two different labels of one rater are refused."""
+    """The frame without a rater's repeats; two different labels of one rater are refused."""
     if "rater" not in frame.columns:
         return frame
     known = pl.col("rater").is_not_null() & pl.col("label").is_not_null()
-    # A row without a label says nothing, neither the same nor another thing.
+    # A row without a label is neither a repeat nor a contradiction.
     again = known & ~pl.struct("id", "rater", known.alias("known")).is_first_distinct()
     answers = pl.col("label").drop_nulls().n_unique().over("id", "rater")
     torn = frame.select(again & (answers > 1)).to_series().arg_true()

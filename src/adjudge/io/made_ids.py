@@ -1,7 +1,7 @@
-"""Ids for rows that have none: a hash of what a row is about.
+"""Ids for rows that have none: a hash of the row's texts.
 
-Equal texts get equal ids in every file, so that labels of the same texts still find their rows. A
-hash of anything else differs between two files, and joins nothing.
+Equal texts get equal ids in every file, so labels of the same texts can be joined. A hash of
+anything else differs between two files and cannot be joined.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import polars as pl
 
 from adjudge.io.names import LOG
 
-#: What a row is about.
+#: The texts of a row.
 TEXTS = ("prompt", "response_a", "response_b", "response")
-#: The way out where content does not tell rows apart.
+#: The remedy if content does not distinguish rows.
 GIVE_IDS = "give both files a column id (raters of one row: a column rater)"
 
 
 class IdMaker:
-    """Hands out ids in the order of the rows; the same content again gets a number.
+    """Makes ids in the order of the rows; repeated content gets a number.
 
     >>> maker = IdMaker()
     >>> one = maker.make(["2+2?", "4", "5"])
@@ -34,7 +34,7 @@ class IdMaker:
         self._seen: Counter[bytes] = Counter()
 
     def make(self, content: Sequence[str | None], apart: Sequence[str | None] = ()) -> str:
-        """The id of a row with this content; `apart` tells its repeats from repeated rows."""
+        """The id of a row with this content; `apart` separates its repeats from repeated rows."""
         made = content_hash(content)
         key = hashlib.blake2b(repr((made, *apart)).encode(), digest_size=8).digest()
         self._seen[key] += 1
@@ -44,10 +44,10 @@ class IdMaker:
         return f"{made}-{self._seen[key]}"
 
     def remark(self, source: str, columns: Sequence[str]) -> None:
-        """Say in one line how the rows are called now."""
+        """Log in one line how the ids were made."""
         again = f"; {self.repeated:,} repeated rows are numbered" if self.repeated else ""
         LOG.warning(
-            "%s: no column id: a row is called by a hash of its %s%s",
+            "%s: no column id: the id of a row is a hash of its %s%s",
             source,
             ", ".join(columns) if columns[0] in TEXTS else "columns",
             again,
@@ -55,7 +55,7 @@ class IdMaker:
 
 
 def content_hash(content: Sequence[str | None]) -> str:
-    """A short name for texts that is the same everywhere.
+    """A short hash of texts that is the same on every machine.
 
     >>> content_hash(["a", None]) == content_hash(["a", None]) != content_hash(["a", ""])
     True
@@ -72,7 +72,7 @@ def hashed_columns(columns: Sequence[str]) -> list[str]:
 def add_ids(frame: pl.DataFrame, source: str, apart: Sequence[str] = ()) -> pl.DataFrame:
     """The frame with a column id first, unless it has one.
 
-    `apart` are columns that tell rows about one thing apart: equal texts of two judges are one
+    `apart` are columns that distinguish rows about one thing: equal texts of two judges are one
     pair, and equal texts without a judge are two.
     """
     if "id" in frame.columns:
@@ -89,9 +89,9 @@ def add_ids(frame: pl.DataFrame, source: str, apart: Sequence[str] = ()) -> pl.D
 
 
 def first_of(ids: pl.Series) -> pl.Series:
-    """For a made id that has a number, the id of the first row with that content; else null.
+    """For a made id with a number, the id of the first row with that content; else null.
 
-    Which of such rows another file means, nobody can know.
+    It cannot be known which of these rows another file means.
 
     >>> first_of(pl.Series(["x-2", "h0123456789abcdef-2"])).to_list()
     [None, 'h0123456789abcdef']
@@ -100,7 +100,7 @@ def first_of(ids: pl.Series) -> pl.Series:
 
 
 def add_documents(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    """The frame with a column doc_id, unless it has one: the prompt, else each row by itself."""
+    """The frame with a column doc_id: its own, else the prompt, else one per row."""
     if "doc_id" in frame.columns:
         return frame
     if "prompt" in frame.columns:
@@ -108,7 +108,7 @@ def add_documents(frame: pl.DataFrame, source: str) -> pl.DataFrame:
         prompts = _texts(frame, ["prompt"]).to_series()
         documents = pl.Series([content_hash([prompt]) for prompt in prompts], dtype=pl.String)
     else:
-        rows = "every row is a document of its own"
+        rows = "every row is a separate document"
         documents = add_ids(frame, source)["id"].cast(pl.String)
     LOG.warning("%s: no column doc_id: %s", source, rows)
     return frame.with_columns(documents.alias("doc_id"))

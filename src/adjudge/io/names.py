@@ -1,7 +1,7 @@
-"""The usual names of columns, in one table; which of a file's columns are taken for which of ours.
+"""The usual names of columns, in one table, and which of a file's columns are used as ours.
 
-Nothing here looks at values. An own name in another case (`Response A`) counts before a usual one,
-and where two columns could be one of ours nobody guesses.
+Nothing here looks at values. Our name in another case (`Response A`) comes before a usual name. If
+two columns could be one of ours, nothing is guessed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from adjudge.errors import DataError
 
-#: Our name, then the names other people use for the same thing. `kind:name` is of one kind of rows
-#: only. A number of a row (index, idx) is no id: two files would be joined by accident.
+#: Our name, then other common names for the same column. `kind:name` is for one kind of rows only.
+#: A row number (index, idx) is not an id: two files would be joined by accident.
 USUAL: Mapping[str, str] = {
     "id": "uid uuid example_id item_id sample_id pair_id row_id record_id",
     "prompt_id": "question_id instruction_id query_id",
@@ -30,7 +30,7 @@ USUAL: Mapping[str, str] = {
     "model_b": "model_2 generator_2 model_b_name model_right right_model system_b system_2",
     "label": "winner preference preferred human_label human_pref human_preference human_winner "
     "human gold gold_label choice vote annotation",
-    # Next to a judge's probability a `winner` can be the judge's own: only people's are labels.
+    # Next to a judge's probability, `winner` can be the judge's: only human ones are labels.
     "judgments:label": "human_label human_pref human_preference human_winner human gold gold_label",
     "tournaments:label": "human_label human_pref human_preference human_winner human gold "
     "gold_label",
@@ -65,12 +65,12 @@ USUAL: Mapping[str, str] = {
     "length_b": "len_b length_2 len_2",
     "language": "lang",
 }
-#: Where every remark of a reader goes; the commands print them, a notebook shows them.
+#: The logger of all messages of readers; the commands print them, a notebook shows them.
 LOG = logging.getLogger("adjudge.io")
 
 
 def plain_name(column: str) -> str:
-    """A column's name in the form ours have.
+    """A column's name in the form of our names.
 
     >>> plain_name("Response A"), plain_name("modelB"), plain_name("judge-score")
     ('response_a', 'model_b', 'judge_score')
@@ -80,7 +80,7 @@ def plain_name(column: str) -> str:
 
 
 def usual_names(ours: str, kind: str) -> list[str]:
-    """What others call this column of that kind of rows."""
+    """Other common names for this column of that kind of rows."""
     return USUAL.get(f"{kind}:{ours}", USUAL.get(ours, "")).split()
 
 
@@ -93,10 +93,10 @@ def match_columns(
     given: Mapping[str, str] | None = None,
     unneeded: Collection[str] = (),
 ) -> dict[str, str]:
-    """Ours to theirs, for those of the wanted columns that are here under another name.
+    """Our names to theirs, for the wanted columns that are here under another name.
 
-    `given` is what the caller has named already. A column that is itself wanted is never taken for
-    another one. Of `unneeded` columns none is taken where several fit.
+    `given` are the names that the caller has already given. A column that is itself wanted is never
+    used as another one. `unneeded` columns are not used if several fit.
 
     >>> match_columns(["Question", "output_1"], ["prompt", "response_a"], kind="pairs", source="f")
     {'prompt': 'Question', 'response_a': 'output_1'}
@@ -115,7 +115,7 @@ def match_columns(
             continue
         if len(fitting) > 1:
             columns = " and ".join(fitting) if len(fitting) == 2 else ", ".join(fitting)
-            remedy = f"say which: --column {ours}={fitting[0]} (columns=)"
+            remedy = f"choose one: --column {ours}={fitting[0]} (columns=)"
             raise DataError(source, f"{columns} can each be {ours}", remedy=remedy)
         if fitting:
             taken[ours] = fitting[0]
@@ -124,7 +124,7 @@ def match_columns(
 
 
 def recognise(columns: Sequence[str], kind: str, wanted: Sequence[str]) -> set[str]:
-    """Which of the wanted columns a file has, under whatever name; nothing is refused."""
+    """Which of the wanted columns a file has, under any usual name; nothing is refused."""
     plain = {plain_name(column) for column in columns}
     return {
         ours
@@ -134,7 +134,7 @@ def recognise(columns: Sequence[str], kind: str, wanted: Sequence[str]) -> set[s
 
 
 def remark_names(source: str, taken: Mapping[str, str]) -> None:
-    """Say in one line what was taken for what."""
+    """Log in one line which columns are used as ours."""
     if taken:
         pairs = ", ".join(f"{theirs} as {ours}" for ours, theirs in taken.items())
         LOG.warning("%s: read %s", source, pairs)

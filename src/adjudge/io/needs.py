@@ -1,7 +1,7 @@
-"""Which columns an analysis needs: of a Parquet file only those are unpacked.
+"""Which columns an analysis needs: only those of a Parquet file are read.
 
-Long texts are most of many files, and an analysis that writes no rows has no use for them. Left out
-are columns of text that are no column of ours under any name, and that no option names.
+Long texts are the largest part of many files, and an analysis that writes no rows does not use
+them. Text columns are left out if they are not one of ours under any name and no option names them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from adjudge.io.tables import Table, parse_table
 
 S = TypeVar("S")
 
-#: Columns of ours without another usual name.
+#: Our columns without another usual name.
 _OTHERS = (
     "status protocol judge_fingerprint repeat metric labelled_by started_from sampled_by "
     "sampling_probability cut cut_share cut_judge cut_protocol cut_fingerprint "
     "answer_hash_a answer_hash_b scores_a scores_b"
 )
-#: What options say in place of a column.
+#: Values of options that are not columns.
 _NO_COLUMN = {"auto", "none", "votes"}
-#: By whether texts are among them.
+#: By whether they include texts.
 _KNOWN = {
     texts: frozenset(
         word
@@ -44,10 +44,10 @@ _KNOWN = {
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What an analysis of rows of these `kinds` needs: columns of ours, and those that are `named`.
+    """What an analysis of rows of these `kinds` needs: our columns, and those that are `named`.
 
-    `named` are the values of its options that can name a column. `texts` says whether it looks at
-    prompts and responses too.
+    `named` are the values of its options that can name a column. `texts` is true if it also uses
+    prompts and responses.
     """
 
     kinds: tuple[str, ...]
@@ -55,7 +55,7 @@ class Needs:
     texts: bool = False
 
     def unneeded(self, schema: Mapping[str, pl.DataType]) -> list[str]:
-        """The columns to leave out; none where the file could be refused, which names them all.
+        """The columns to leave out; none if the file could be refused: the error lists all.
 
         >>> columns = dict.fromkeys(["id", "response_a", "why", "language"], pl.String())
         >>> Needs(("judgments",)).unneeded({**columns, "p_a": pl.Float64()})
@@ -67,7 +67,7 @@ class Needs:
         one_order = "p_a" not in here and len({"p_fwd", "p_rev"}.intersection(here)) == 1
         if not native or one_order or named - {*here} or isinstance(looks_like(here), Format):
             return []
-        # Rows without an id are called by their texts.
+        # The ids of rows without an id are made from their texts.
         kept = _KNOWN[self.texts or "id" not in here]
         return [
             name
@@ -77,7 +77,7 @@ class Needs:
 
 
 def narrow(source: S, needs: Needs) -> S | Table:
-    """A Parquet file that has columns nobody needs as the Table of the others; else as it is."""
+    """A Parquet file without its unneeded columns, as a Table; else the source unchanged."""
     if not isinstance(source, (str, Path)) or is_saved(source):
         return source
     with open_file(source) as file:

@@ -1,6 +1,6 @@
-"""Tables that are in memory already: polars, pandas, Arrow, a Hugging Face Dataset, dicts, records.
+"""Tables that are already in memory: polars, pandas, Arrow, a Hugging Face Dataset, dicts, records.
 
-Nobody's package is imported here: an object is known by what it can do.
+No package is imported here: an object is detected by its methods.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from adjudge.io.json_files import column_series, records_frame
 
 
 def object_name(source: object) -> str:
-    """What an error calls an object.
+    """The name of an object in errors.
 
     >>> object_name(pl.DataFrame()), object_name([{"id": 1}]), object_name({"id": [1]})
     ('the DataFrame', 'the list of rows', 'the dict of columns')
@@ -29,14 +29,14 @@ def object_name(source: object) -> str:
 
 
 def is_table(source: object) -> bool:
-    """Whether an object is rows and columns, and not records of ours or something else."""
+    """Whether an object has rows and columns, and is not a list of our records."""
     if isinstance(source, (pl.DataFrame, pl.LazyFrame, Mapping)) or _is_pandas(source):
         return True
     return hasattr(source, "__arrow_c_stream__") or _is_dataset(source)
 
 
 def object_frame(source: Any) -> pl.DataFrame:
-    """A polars frame from any of the objects that hold a table."""
+    """A polars frame from any object with a table."""
     name = object_name(source)
     if isinstance(source, pl.DataFrame):
         frame = source
@@ -45,7 +45,7 @@ def object_frame(source: Any) -> pl.DataFrame:
     elif isinstance(source, Mapping):
         if splits := _splits(source):
             remedy = f"give one of them: [{splits[0]!r}]"
-            raise DataError(name, f"holds the splits {', '.join(splits)}", remedy=remedy)
+            raise DataError(name, f"has the splits {', '.join(splits)}", remedy=remedy)
         frame = columns_frame(source, name)
     elif isinstance(source, (list, tuple)) and all(isinstance(row, Mapping) for row in source):
         frame = records_frame([dict(row) for row in source], name)
@@ -64,7 +64,7 @@ def object_frame(source: Any) -> pl.DataFrame:
 
 
 def plain_frame(frame: pl.DataFrame) -> pl.DataFrame:
-    """Bytes (in hexadecimal where they are no UTF-8), categories and spans of time as text."""
+    """Bytes (in hexadecimal if they are not UTF-8), categories and durations as text."""
     odd = (pl.Binary, pl.Categorical, pl.Duration, pl.Enum)
     columns = [column for column in frame if column.dtype in odd]
     return frame.with_columns(map(_as_plain_text, columns)) if columns else frame
@@ -86,7 +86,7 @@ def columns_frame(columns: Mapping[str, Any], source: str) -> pl.DataFrame:
 
 
 def _splits(source: Mapping[str, Any]) -> list[str]:
-    """The splits of a Hugging Face DatasetDict; none of any other mapping."""
+    """The splits of a Hugging Face DatasetDict; empty for any other mapping."""
     return [str(key) for key, value in source.items() if _is_dataset(value)]
 
 
@@ -109,7 +109,7 @@ def _as_plain_text(column: pl.Series) -> pl.Series:
 
 
 def _from_pandas(source: Any, name: str) -> pl.DataFrame:
-    # polars wants pyarrow for this, a heavy dependency; NaN is how pandas writes a missing value.
+    # polars needs pyarrow for this, a heavy dependency; NaN is a missing value in pandas.
     columns = {}
     for column_name in source.columns:
         column = source[column_name]

@@ -1,7 +1,7 @@
-"""One door for each kind of rows: native files as they are, all other formats converted.
+"""Open each kind of rows: native files directly, all other formats converted.
 
-Each takes a path, an in-memory frame or a `Table` that was read before, which is not read again.
-`format` is what --format of the commands takes; without it the file is recognised by its columns.
+Each function takes a path, an in-memory frame or a `Table` that was read before, which is not read
+again. `format` is the value of --format; without it the format is detected from the columns.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Stream(Generic[T]):
         self.name = source_name(source)
         self._columns = columns
         self.kind = kind
-        #: What the last complete iteration dropped, by reason.
+        #: Rows that the last complete iteration dropped, by reason.
         self.dropped: dict[str, int] = {}
         self._source = _in_memory(source)
         self._format = choose_format(self._source, format, kind, named=columns)
@@ -73,12 +73,12 @@ class Stream(Generic[T]):
 
     @property
     def format(self) -> str:
-        """The format it is read with; of a native file its kind."""
+        """The format it is read with; for a native file its kind."""
         return self.kind if self._format is None else self._format.name
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of a converted data set should know."""
+        """Notes about a converted data set."""
         return () if self._format is None else self._format.notes
 
     def __iter__(self) -> Iterator[T]:
@@ -96,7 +96,7 @@ class Stream(Generic[T]):
 
 
 class ColumnNames:
-    """The caller's names of columns, for the files of one call; as `name_columns` gives them."""
+    """The caller's column names, for the files of one call; made by `name_columns`."""
 
     def __init__(
         self, columns: Mapping[str, str] | None, labels_as: Mapping[str, str] | None
@@ -108,9 +108,9 @@ class ColumnNames:
         self._logs: list[DataError] = []
 
     def __call__(self, source: S) -> S | Table:
-        """The file with its columns under our names; without any to name, the source as it is.
+        """The file with its columns under our names; without names, the source unchanged.
 
-        So is a log in JSON: what it is read as is not known here, and its rows get our names then.
+        A JSON log is also unchanged: its kind is not known here, and its rows get our names later.
         """
         if source is None or not (self._columns or self._labels_as):
             return source
@@ -143,7 +143,7 @@ class ColumnNames:
         )
 
     def finish(self) -> None:
-        """Refuse a name of a column that none of the files has, and names for logs alone."""
+        """Refuse a column name that none of the files has, and names if all files are logs."""
         if self._logs and not self._seen:
             raise self._logs[0]
         for their in self._unused.values():
@@ -156,7 +156,9 @@ class ColumnNames:
         names = {"--column (columns=)": self._columns, "--labels-as (labels_as=)": self._labels_as}
         remedy = "leave out " + " and ".join(option for option, given in names.items() if given)
         return DataError(
-            source, f"is read as {log.title}, whose rows get our names and words", remedy=remedy
+            source,
+            f"is read as {log.title}, whose rows already have our names and words",
+            remedy=remedy,
         )
 
 
@@ -164,9 +166,9 @@ class ColumnNames:
 def name_columns(
     columns: Mapping[str, str] | None, labels_as: Mapping[str, str] | None = None
 ) -> Iterator[ColumnNames]:
-    """Names the columns of all files of a call; each of them must be in one of the files.
+    """Name the columns of all files of a call; each of them must be in one of the files.
 
-    `columns` maps ours to the file's, `labels_as` words in columns of labels to ours.
+    `columns` maps our names to the file's, `labels_as` words in label columns to ours.
 
     >>> with name_columns({"label": "vote"}, {"0": "A"}) as name:
     ...     table = name({"vote": [0]})
@@ -184,12 +186,12 @@ def open_table(
     columns: Mapping[str, str] | None = None,
     labels_as: Mapping[str, str] | None = None,
 ) -> Table:
-    """The rows of a file of any kind, unchecked; `format` says what they look like.
+    """The rows of a file of any kind, unchecked; `format` is what they look like.
 
-    A log of another tool is converted to the rows it holds most of all, which `kind` names. For
-    whoever must see the columns before a kind is chosen: the Table then goes to the door or
-    the reader of that kind, and the file is parsed once. `columns` maps our names to the file's,
-    `labels_as` words in its columns of labels to ours.
+    A log of another tool is converted to its main kind of rows, which `kind` names. This is for
+    callers that must see the columns before they choose a kind: the Table then goes to the reader
+    of that kind, and the file is parsed once. `columns` maps our names to the file's, `labels_as`
+    words in its label columns to ours.
 
     >>> table = open_table({"id": ["x"], "p_a": [0.9]})
     >>> table.format, open_judgments(table).frame["verdict"].to_list()
@@ -198,7 +200,7 @@ def open_table(
     with name_columns(columns, labels_as) as name:
         source = name(source)
     if isinstance(source, (str, Path)) and is_json(source):
-        # Rows of a log are nested: they are converted one by one and never made into columns.
+        # Rows of a log are nested: they are converted one by one, never as columns.
         log = _log(source, first_row(source) or {})
         if log is not None:
             return log
@@ -213,7 +215,7 @@ def open_table(
 
 
 def _log(source: TableLike, first: Record) -> Table | None:
-    """A log of another tool as the rows it is most of all; None where it is no log."""
+    """A log of another tool as its main kind of rows; None if it is not a log."""
     format = _log_format(first)
     return None if format is None else _convert(source, format, kind=format.kind_by(first))
 
@@ -239,7 +241,7 @@ def _convert(
 
 
 def _remark(format: Format, rows: str, source: str) -> None:
-    """Say what a log was taken for, and what its reader should know."""
+    """Log which format was detected, and its notes."""
     if format.log:
         LOG.warning("%s: %s, read as %s", source, format.title, rows)
         for note in format.notes:
@@ -247,7 +249,7 @@ def _remark(format: Format, rows: str, source: str) -> None:
 
 
 def open_values(source: TableLike) -> Table:
-    """Labels of any sort by id, unchecked: the labels of a log, any other file as it is."""
+    """Labels of any kind by id, unchecked: the labels of a log, any other file unchanged."""
     format = _log_format(first_row(source) or ())
     if format is not None and "labels" in format.gives:
         return _convert(source, format, kind="labels", reader=lambda table: table.frame)
@@ -302,7 +304,7 @@ def open_battles(
 ) -> Table:
     """Battles from a native file or a public data set; `baseline` names Arena-Hard's.
 
-    `votes_required=False` takes a native file without people's votes too: see `read_battles`.
+    `votes_required=False` also takes a native file without human votes: see `read_battles`.
     """
     read = partial(read_battles, votes_required=votes_required)
     return _open(source, "battles", format, read, columns, baseline=baseline)
@@ -316,7 +318,7 @@ def open_judgments(
 
 
 def open_verdicts(source: TableLike) -> tuple[Table, About]:
-    """Judgments of pairs or grades of single answers, whichever the file holds, and which."""
+    """Judgments of pairs or grades of single answers, and which of them the file has."""
     table = open_table(source)
     if table.kind != "judgments" and are_grades(table.frame.columns):
         return replace(table, frame=read_grades(table), kind="grades", fields=None), "grades"
@@ -337,7 +339,7 @@ def open_labels(
 def open_scores(
     source: TableLike, format: str | None = None, *, columns: Mapping[str, str] | None = None
 ) -> Table:
-    """A judge's scores and people's, from a native file."""
+    """A judge's scores and human scores, from a native file."""
     return _open(source, "scores", format, read_scores, columns)
 
 
@@ -362,7 +364,7 @@ def _open(
 
 
 def _name_rows(rows: Iterator[Record], columns: Mapping[str, str], source: str) -> Iterator[Record]:
-    """The rows with our names for the columns that the caller has named, each in some row."""
+    """The rows with our names for the columns that the caller named; each must be in a row."""
     here: dict[str, None] = {}
     for record in rows:
         if columns:

@@ -27,11 +27,11 @@ LAYOUT = Layout(
 
 
 def read_pairs(source: TableLike, *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
-    """Pairs as a checked frame: id, prompt, response_a, response_b, then what else is there.
+    """Pairs as a checked frame: id, prompt, response_a, response_b, then the other columns.
 
     `columns` maps our names to the file's, e.g. {"response_a": "left"}; the usual names need no
     mapping. An empty response is a response (in CSV: written as ""); a missing one is refused. Ids
-    must be unique; where there is no column of them, a row is called by a hash of its texts.
+    must be unique. Without an id column the id of a row is a hash of its texts.
 
     >>> pairs = {"id": [1], "prompt": ["2+2?"], "response_a": ["4"], "response_b": ["5"]}
     >>> read_pairs(pairs)["id"][0]

@@ -1,4 +1,4 @@
-"""One row of a published data set or of another tool's log, as a converter gets it."""
+"""One row of a public data set or of another tool's log, as converters get it."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from adjudge.io.refusals import quote, shorten
 
 
 class UnusableRow(Exception):  # noqa: N818 - not an error: it is counted and the next row read
-    """A published row that cannot be used; its text is the reason it is counted under.
+    """A public row that cannot be used; its text is the reason under which it is counted.
 
-    A converter raises it for a whole row, and yields it for a part of one.
+    A converter raises it for a complete row, and yields it for a part of a row.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a conversion was asked for: the file, the seed, and the baseline the file omits."""
+    """The settings of a conversion: the file, the seed, and a baseline that the file omits."""
 
     source: str
     seed: int = 0
     baseline: str | None = None
 
     def coin(self, key: str) -> bool:
-        """A fair coin that depends on the seed and the key alone, not on the order of rows."""
+        """A fair coin that depends only on the seed and the key, not on the order of rows."""
         return hashlib.blake2b(f"{self.seed}:{key}".encode(), digest_size=1).digest()[0] % 2 == 1
 
 
 @dataclass(slots=True)
 class Row:
-    """One published row: its values, and refusals that name file, row and column."""
+    """One public row: its values, and errors that name file, row and column."""
 
     record: Mapping[str, Any]
     number: int
     context: Context
 
     def error(self, problem: str, column: str, remedy: str | None = None) -> DataError:
-        """A refusal that names file, row and column."""
+        """An error that names file, row and column."""
         return DataError(
             self.context.source, problem, row=self.number, column=column, remedy=remedy
         )
 
     def get(self, column: str) -> Any:
-        """The value, or None where there is none; an empty field is none."""
+        """The value, or None if it is missing or empty."""
         value = self.record.get(column)
         return None if value == "" else value
 
@@ -67,20 +67,20 @@ class Row:
         if isinstance(value, str):
             return value
         if isinstance(value, (dict, list)):
-            raise self.error("holds no text", column)
+            raise self.error("has no text", column)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         return str(value)
 
     def choice(self, column: str, choices: Mapping[str, str], remedy: str | None = None) -> str:
-        """What the text of a column means, of the few that are known."""
+        """The meaning of the text of a column, from a few known choices."""
         value = self.text(column)
         if value not in choices:
             raise self.error(f"{quote(value)} is not known", column, remedy)
         return choices[value]
 
     def nested(self, column: str) -> Any:
-        """A list or object, which CSV carries as JSON or as Python writes it."""
+        """A list or object; in CSV it is JSON or Python text."""
         value = self.cell(column)
         if not isinstance(value, str):
             return value
@@ -89,17 +89,17 @@ class Row:
                 return _without_halves(read(value)) if "\\u" in value else read(value)
             except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
                 continue
-        raise self.error(f"{quote(value)} is no list and no object", column)
+        raise self.error(f"{quote(value)} is neither a list nor an object", column)
 
     def list_in(self, column: str, what: str, *, size: int | None = None) -> list[Any]:
-        """A list that is not empty, or of just that size; `what` says of what."""
+        """A list that is not empty, or of exactly that size; `what` names its elements."""
         values = self.nested(column)
         if not isinstance(values, list) or (not values if size is None else len(values) != size):
-            raise self.error(f"holds no list of {what}", column)
+            raise self.error(f"has no list of {what}", column)
         return values
 
     def number_in(self, column: str, value: Any) -> float:
-        """The value, out of that column, as a finite number."""
+        """The value from that column as a finite number."""
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -111,7 +111,7 @@ class Row:
     def number_choice(
         self, column: str, value: Any, choices: Mapping[float, str], remedy: str
     ) -> str | None:
-        """What a number out of that column means, of the few that are known; None without one."""
+        """The meaning of a number from that column, from a few known choices; None if missing."""
         if value is None:
             return None
         number = self.number_in(column, value)
@@ -127,7 +127,7 @@ def place_chosen(
     chosen: tuple[str, str | None],
     rejected: tuple[str, str | None],
 ) -> Record:
-    """A pair whose better response, and its model, is at A or B by the coin of `key`."""
+    """A pair whose better response and its model are A or B by the coin of `key`."""
     at_a = row.context.coin(key)
     first, second = (chosen, rejected) if at_a else (rejected, chosen)
     return {
@@ -144,7 +144,7 @@ def place_chosen(
 
 
 def _without_halves(value: Any) -> Any:
-    """Half of a surrogate pair, which no file takes, becomes the mark of a lost character."""
+    """Replace half of a surrogate pair, which cannot be written, with a replacement character."""
     text = json.dumps(value, ensure_ascii=False)
     return json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 

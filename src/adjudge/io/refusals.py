@@ -1,7 +1,7 @@
-"""Refusals that name the file, the first offending row, its column, its value and the remedy.
+"""Errors that name the file, the first bad row, its column, its value and the remedy.
 
-A check is a polars expression or a column of flags over all rows: a million of them pass in a
-fraction of a second, and only a failing check looks for its row.
+A check is a polars expression or a column of flags over all rows. A million rows pass in a fraction
+of a second; only a failing check searches its row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def refuse_values(
 ) -> None:
     """Refuse the first of the values whose flag in `bad` is true; "{}" in `problem` is its value.
 
-    `column` is how the file calls the values, where the series has another name.
+    `column` is the name in the file, if the series has another name.
 
     >>> given = pl.Series("p", [0.5, 1.5, 2.5])
     >>> refuse_values(given, given > 1, "{} is out of range", source="rows.csv", remedy="see docs")
@@ -47,7 +47,7 @@ def refuse_where(
     remedy: str,
     value_of: str | None = None,
 ) -> None:
-    """Refuse the first row where `bad` holds; "{}" is its value in the column `value_of`."""
+    """Refuse the first row for which `bad` is true; "{}" is its value in `value_of`."""
     flags = frame.select(bad.fill_null(False)).to_series()
     values = frame.get_column(value_of or column)
     refuse_values(values, flags, problem, source=source, column=column, remedy=remedy)
@@ -55,7 +55,7 @@ def refuse_where(
 
 def refuse_duplicates(frame: pl.DataFrame, key: Sequence[str], *, source: str, remedy: str) -> None:
     """Refuse the second row of any key."""
-    # Mostly one column tells all rows apart, which is ten times quicker to see.
+    # In most files one column is unique, which is ten times faster to check.
     if _are_distinct(frame.get_column(key[0])):
         return
     repeated = ~frame.select(pl.struct(key).is_first_distinct()).to_series()
@@ -67,20 +67,20 @@ def refuse_duplicates(frame: pl.DataFrame, key: Sequence[str], *, source: str, r
 
 
 def _are_distinct(values: pl.Series) -> bool:
-    """Whether no value comes twice, where that is quick to see; a rare False is mistaken."""
-    # Files mostly come in the order of their ids. Different hashes are of different values.
+    """A fast check that all values are unique; in rare cases a False is wrong."""
+    # Most files are sorted by id. Different hashes mean different values.
     if (values[1:] > values[:-1]).all(ignore_nulls=False):
         return True
     return values.hash().n_unique() == len(values)
 
 
 def quote(value: object) -> str:
-    """A value as an error shows it."""
+    """A value as shown in an error."""
     text = repr(value.to_list() if isinstance(value, pl.Series) else value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def shorten(names: Sequence[str], most: int = 12) -> str:
-    """The names in one line, without those beyond `most`."""
+    """The first `most` names in one line."""
     shown = [name if len(name) <= 60 else name[:57] + "..." for name in names[:most]]
     return ", ".join(shown) + (", ..." if len(names) > most else "")

@@ -1,4 +1,4 @@
-"""Result files: one JSON object each, known by its `kind`."""
+"""Result files: one JSON object each, identified by its `kind`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ R = TypeVar("R", bound=Result)
 
 
 def write_result(result: Result, path: str | Path, *, command: str | None = None) -> Path:
-    """Write a result as JSON, by atomic rename; `command` is how to make it again."""
+    """Write a result as JSON by atomic rename; `command` is the command that made it."""
     text = result.to_json() if command is None else as_text({**result.to_dict(), COMMAND: command})
     with replacing(path) as partial:
         partial.write_text(text + "\n", encoding="utf-8")
@@ -30,7 +30,7 @@ def read_result(path: str | Path) -> Result: ...
 @overload
 def read_result(path: str | Path, made: type[R]) -> R: ...
 def read_result(path: str | Path, made: type[Result] = Result) -> Result:
-    """The result in a file, checked field by field; of class `made` where one is asked for."""
+    """The result in a file, checked field by field; it must be of class `made` if given."""
     return _load(path, made)[0]
 
 
@@ -45,9 +45,9 @@ def _load(path: str | Path, made: type[Result]) -> tuple[Result, str | None]:
 
 
 def read_json(path: str | Path, *, remedy: str = "repair it or write it again") -> Any:
-    """What a JSON file holds; `remedy` says what to give instead of a file that is none.
+    """The content of a JSON file; `remedy` is for a file that is not JSON.
 
-    A field that is there twice is refused: readers would differ on which of the two counts.
+    A repeated field is refused: readers would differ on which value counts.
     """
     with open_regular(path) as file:
         content = file.read()
@@ -62,5 +62,5 @@ def _fields_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"field {clip(twice)} is there twice")
+        raise ValueError(f"field {clip(twice)} is repeated")
     return fields

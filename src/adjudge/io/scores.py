@@ -1,4 +1,4 @@
-"""Scores: one response, one criterion, one judge, a number; people's numbers next to it."""
+"""Scores: a judge's number for a response and criterion, with human scores next to it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LAYOUT = Layout(
     Column(name="judge_fingerprint"),
     Column(name="repeat"),
 )
-#: Columns taken for one rater each where `raters` does not say: expert1, rater_2, human3 ...
+#: Columns of one rater each, if `raters` is not given: expert1, rater_2, human3 ...
 _RATER = re.compile(r"^(?:expert|rater|annotator|human)_?\d+$")
 _SUM_TOLERANCE = 0.01
 
@@ -45,11 +45,11 @@ def read_scores(
 ) -> pl.DataFrame:
     """Scores as a checked frame: one row per document, model, criterion, judge and protocol.
 
-    Always there: id, doc_id, model, criterion, judge, protocol, status, judge_score. Where people
-    scored, `human_scores` lists their numbers: from one column per rater (`raters` names them;
-    else expert1, rater_2, human3 and the like), or from human_score alone. Without doc_id the rows
-    of one prompt are a document, else each row. A row without judge_score is kept with the status
-    it has, or `error`. Scales are not guessed: the caller says which it is.
+    Always there: id, doc_id, model, criterion, judge, protocol, status, judge_score. If people
+    scored, `human_scores` lists their numbers: from one column per rater (`raters` names them; else
+    expert1, rater_2, human3 and the like), or from human_score alone. Without doc_id the rows of
+    one prompt are a document, else each row is. A row without judge_score is kept with its status,
+    or `error`. Scales are not guessed: the caller gives the scale.
 
     >>> frame = read_scores({"doc_id": ["d"], "judge_score": [4], "expert1": [5], "expert2": [3]})
     >>> frame["human_scores"][0].to_list()
@@ -73,7 +73,7 @@ def read_scores(
 
 
 def read_human_scores(source: TableLike) -> pl.DataFrame:
-    """People's scores without a judge's: doc_id, model, criterion and one column per rater."""
+    """Human scores without a judge: doc_id, model, criterion and one column per rater."""
     frame, name = read_table(source), source_name(source)
     raters = [column for column in frame.columns if _RATER.match(column)]
     key = ["doc_id", "model", "criterion"]
@@ -87,10 +87,9 @@ def read_human_scores(source: TableLike) -> pl.DataFrame:
 
 
 def join_human_scores(scores: pl.DataFrame, human: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """The judge's scores with people's next to them, and how many rows have none.
+    """The judge's scores with human scores next to them, and how many rows have none.
 
-    Joined by doc_id, model and criterion. Columns of people that `scores` has already are
-    replaced.
+    Joined by doc_id, model and criterion. Human columns that `scores` already has are replaced.
     """
     key = ["doc_id", "model", "criterion"]
     given = human.drop("id", strict=False)
@@ -142,5 +141,5 @@ def _check_probs(frame: pl.DataFrame, source: str) -> None:
         "{} does not add up to 1",
         source=source,
         column="score_probs",
-        remedy="give probabilities over the whole scale",
+        remedy="give probabilities over the complete scale",
     )

@@ -1,9 +1,9 @@
 r"""Cells that a spreadsheet would run as a formula, made harmless in CSV and restored on reading.
 
-A text that starts with = + - @ (spaces before them or not) or with a tab or line end gets a mark
-before it: an apostrophe, as is the custom, and a word joiner (U+2060), which nobody types. So the
-mark is known again even after a spreadsheet has saved the file, and an apostrophe that a text
-itself starts with stays. Numbers are no formulas and stay as they are.
+A text that starts with = + - @ (with or without spaces before) or with a tab or line end gets a
+mark before it: an apostrophe, as usual, and a word joiner (U+2060), which people do not type. So
+the mark is recognised even after a spreadsheet has saved the file, and an apostrophe at the start
+of a text stays. Numbers are not formulas and stay unchanged.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import polars as pl
 MARK = "'\u2060"
 _RUN = r"(?:[ \t\r\n]*[=+\-@＝＋－＠]|[\t\r\n])"
 _NUMBER = r"^[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$"
-#: A text that looks marked already gets one more mark, so that it comes back as it was. Patterns
-#: for polars and for Python: of "$" in Python only, a line end may follow.
+#: A text that already looks marked gets one more mark, so that it is restored exactly. Patterns for
+#: polars and for Python: in Python a line end can follow "$".
 _TO_MARK = rf"^(?:{MARK})*{_RUN}"
 _TO_RESTORE = rf"^(?:{MARK})+{_RUN}"
-#: Most cells show by their first character that nothing has to be done.
+#: Most cells need no change, which their first character shows.
 _FIRST = frozenset(" \t\r\n=+-@＝＋－＠'")
 _TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 
 def neutralise(text: str) -> str:
-    r"""The text as a cell that nothing runs.
+    r"""The text as a cell that no spreadsheet runs.
 
     >>> [neutralise(text).replace("\u2060", "|") for text in ("=1+1", "-1.5", "- so", "'-' is")]
     ["'|=1+1", '-1.5', "'|- so", "'-' is"]
@@ -37,7 +37,7 @@ def neutralise(text: str) -> str:
 
 
 def restore(text: str) -> str:
-    """The text that `neutralise` was given.
+    """The original text before `neutralise`.
 
     >>> restore(neutralise("@SUM(A1)")), restore("'=quoted by a person'")
     ('@SUM(A1)', "'=quoted by a person'")
@@ -46,7 +46,7 @@ def restore(text: str) -> str:
 
 
 def neutralise_frame(frame: pl.DataFrame) -> pl.DataFrame:
-    """All texts of a frame, and the names of its columns, as cells that nothing runs."""
+    """All texts of a frame, and its column names, as cells that no spreadsheet runs."""
     safe = []
     for column in frame:
         if column.dtype in _TEXT:
@@ -58,7 +58,7 @@ def neutralise_frame(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def restore_frame(frame: pl.DataFrame) -> pl.DataFrame:
-    """The texts that `neutralise_frame` was given, out of columns of text."""
+    """The original texts before `neutralise_frame`, in text columns."""
     return frame.with_columns(
         _where(column.str.contains(_TO_RESTORE), column.str.slice(len(MARK)), column)
         for column in frame

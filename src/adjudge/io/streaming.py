@@ -1,4 +1,4 @@
-"""Rows as records, one at a time and in bounded memory: the checks that pairs and items share."""
+"""Rows as records, one at a time in bounded memory, with the checks of pairs and items."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def check_rows(
     columns: Mapping[str, str] | None = None,
     labels_as: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[dict[str, Any], Record]]:
-    """The declared columns of every row as text or None, and the rest of the row as it is.
+    """The declared columns of every row as text or None, and the rest of the row unchanged.
 
-    Refused are a missing required value, an unknown choice and an id that came before. Columns are
-    named as in `Layout.load`; a row without any id gets one.
+    A missing required value, an unknown choice and a repeated id are refused. Columns are named as
+    in `Layout.load`; a row without an id gets one.
     """
     name = source_name(source)
     names = _Names(layout, name, dict(columns or {}), matched=isinstance(source, NamedRows))
@@ -60,7 +60,7 @@ def check_rows(
 
 
 class _Names:
-    """The names of the columns of a stream; a line of JSON can bring a column that is new."""
+    """The column names of a stream; a later line of JSON can have a new column."""
 
     def __init__(
         self, layout: Layout, source: str, theirs: dict[str, str], *, matched: bool
@@ -73,7 +73,7 @@ class _Names:
         self._taken: dict[str, str] = {}
 
     def apply(self, record: Record) -> None:
-        """Give the values of a row our names, in place; another value there is kept as given."""
+        """Rename the columns of a row in place; a replaced value is kept as `*_given`."""
         if not self._matched and not record.keys() <= self._here.keys():
             self._look(record)
         for ours, their in (*self._theirs.items(), *self._taken.items()):
@@ -109,7 +109,7 @@ class _Names:
 def _read_words(
     known: dict[str, Any], column: Column, labels_as: Mapping[str, str], row: int, name: str
 ) -> None:
-    """A word of the row as one of its column's choices; refused where it is none of them."""
+    """A word of the row as one of its column's choices; other words are refused."""
     value = known[column.name]
     if column.choices is None or value is None:
         return
@@ -134,7 +134,7 @@ def _text(value: Any, row: int, column: Column, name: str) -> str | None:
         if isinstance(value, float) and math.isnan(value):
             return None
         if isinstance(value, float) and math.isinf(value):
-            problem, remedy = f"{quote(value)} is no text", "leave it empty where it is missing"
+            problem, remedy = f"{quote(value)} is not text", "leave it empty if it is missing"
             raise DataError(name, problem, row=row, column=column.name, remedy=remedy)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
@@ -143,7 +143,7 @@ def _text(value: Any, row: int, column: Column, name: str) -> str | None:
 
 
 class SeenIds:
-    """Refuses an id that comes twice, a hundred million rows later as well.
+    """Refuses a repeated id, even a hundred million rows later.
 
     The ids are in a private temporary database on disk, which SQLite deletes when it is closed.
     """
@@ -151,7 +151,7 @@ class SeenIds:
     def __init__(self, name: str, thing: str) -> None:
         self._name = name
         self._thing = thing
-        # "" is that private database. A reader may run in a thread of its own.
+        # "" is that private database. A reader can run in another thread.
         self._ids = sqlite3.connect("", check_same_thread=False, isolation_level=None)
         self._ids.execute("CREATE TABLE seen (id TEXT PRIMARY KEY, at INTEGER) WITHOUT ROWID")
         self._ids.execute("BEGIN")
@@ -163,14 +163,14 @@ class SeenIds:
         self._ids.close()
 
     def add(self, key: str, row: int) -> None:
-        """Remember one id; refuse it where it was seen before."""
+        """Store one id; refuse it if it was seen before."""
         try:
             self._ids.execute("INSERT INTO seen VALUES (?, ?)", (key, row))
         except sqlite3.IntegrityError:
             before = self._ids.execute("SELECT at FROM seen WHERE id = ?", (key,)).fetchone()[0]
             raise DataError(
                 self._name,
-                f"id {quote(key)} is the id of row {before} too",
+                f"id {quote(key)} is also the id of row {before}",
                 row=row,
                 column="id",
                 remedy=f"give every {self._thing} its own id",

@@ -1,7 +1,7 @@
-"""Tables of any shape we know, recognised by content: JSON, CSV, TSV, Parquet, Arrow, Excel.
+"""Tables of all known types, detected from content: JSON, CSV, TSV, Parquet, Arrow, Excel.
 
-`read_table` gives a frame, `iter_rows` records one by one in bounded memory, and `open_table` a
-`Table`: the rows of a file that was parsed once, which every reader takes in place of a path.
+`read_table` returns a frame, `iter_rows` records one by one in bounded memory, and `open_table` a
+`Table`: the rows of a file that was parsed once, which every reader accepts instead of a path.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ _PARQUET_ROWS = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Table:
-    """Rows that were parsed once, and where they came from."""
+    """Rows that were parsed once, and their source."""
 
     frame: pl.DataFrame = field(repr=False)
     #: The path as it was given, for errors.
     name: str = "the table"
-    #: What the rows were checked to be: pairs, battles, judgments ...; None: as in the file.
+    #: The kind they were checked as: pairs, battles, judgments ...; None: unchecked.
     kind: str | None = None
-    #: The format they were read with, native or public; of unchecked rows, what they look like.
+    #: The format they were read with, native or public; for unchecked rows, a guess.
     format: str | None = None
     #: Rows of the file (or games in them) that could not be used, by reason.
     dropped: Mapping[str, int] = field(default_factory=dict)
-    #: What a reader of a converted data set should know.
+    #: Notes about a converted data set.
     notes: tuple[str, ...] = ()
-    #: Of unchecked CSV, the fields as they are written: which of them are text, a reader decides.
+    #: Whether it is unchecked CSV with text fields; the reader decides their types.
     fields: pl.DataFrame | None = field(default=None, repr=False)
-    #: What words in the columns of labels mean, by the caller's word.
+    #: The caller's meaning of words in label columns.
     labels_as: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
@@ -66,7 +66,7 @@ class NamedRows:
 
 
 class PandasFrame(Protocol):
-    """What is asked of a pandas frame; pandas itself need not be installed."""
+    """The methods used of a pandas frame; pandas does not have to be installed."""
 
     @property
     def columns(self) -> Any: ...
@@ -74,13 +74,13 @@ class PandasFrame(Protocol):
 
 
 class ArrowTable(Protocol):
-    """What pyarrow and others offer: their data as a stream of Arrow."""
+    """The method of pyarrow and others that gives their data as an Arrow stream."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
 class HuggingFaceDataset(Protocol):
-    """What is asked of a Dataset of Hugging Face."""
+    """The methods used of a Hugging Face Dataset."""
 
     @property
     def column_names(self) -> Any: ...
@@ -103,13 +103,13 @@ TableLike = (
 )
 
 
-#: Columns that stay text, or a function that names them once it has seen the columns.
+#: Columns that stay text, or a function that returns them from the columns.
 TextColumns = Collection[str] | Callable[[Sequence[str]], Collection[str]]
 
 
 @contextmanager
 def parse_file(path: str | Path) -> Iterator[File]:
-    """A file about to be read to its end. Every full reading passes here, so that tests count."""
+    """Open a file for a complete reading. Tests count these calls."""
     with open_file(path) as file:
         yield file
 
@@ -121,15 +121,14 @@ def read_table(
     numbers: TextColumns = (),
     without: Collection[str] = (),
 ) -> pl.DataFrame:
-    """The rows of a file, whatever of the known kinds it is; gzip is unpacked.
+    """The rows of a file of any known type; gzip is unpacked.
 
-    CSV columns become whole numbers, numbers or booleans only where every value is written as
-    one: `007` stays text. `text` names columns that stay text in any case (None: all of them; a
-    function names them once it has seen the columns), `numbers` those that are read as numbers
-    however they are written, `without` columns that are not needed: a Parquet file is read without
-    unpacking them.
-    A missing or empty file, broken UTF-8, a broken JSON line, a ragged row and a line above
-    64 MiB raise DataError with the row, counted from 1 without the header.
+    CSV columns become whole numbers, numbers or booleans only if every value is written as one:
+    `007` stays text. `text` names columns that stay text in any case (None: all of them; or a
+    function that returns them from the columns). `numbers` are read as numbers however they are
+    written. `without` are columns that are not needed: a Parquet file is read without them. A
+    missing or empty file, broken UTF-8, a broken JSON line, a ragged row and a line above 64 MiB
+    raise DataError with the row, counted from 1 without the header.
     """
     if isinstance(source, (str, Path)):
         rows, untyped = _parse(source, without)
@@ -145,7 +144,7 @@ def read_table(
 
 
 def parse_table(source: TableLike, *, without: Collection[str] = ()) -> Table:
-    """All rows of a file or frame, unchecked; a Table as it is. `without` as in `read_table`."""
+    """All rows of a file or frame, unchecked; a Table unchanged. `without` as in `read_table`."""
     if isinstance(source, Table):
         return source
     if not isinstance(source, (str, Path)):
@@ -157,7 +156,7 @@ def parse_table(source: TableLike, *, without: Collection[str] = ()) -> Table:
 
 
 def _parse(path: str | Path, without: Collection[str] = ()) -> tuple[pl.DataFrame, bool]:
-    """All rows, and whether they are CSV fields, whose types are still open."""
+    """All rows, and whether they are CSV fields without types."""
     if is_saved(path):
         parts = [_parse(part)[0] for part in saved_files(path)]
         return pl.concat(parts), False
@@ -193,7 +192,7 @@ def iter_rows(source: TableLike) -> Iterator[Record]:
 
 
 def first_row(source: TableLike) -> Record | None:
-    """The first row alone: of a file its beginning is read and no more."""
+    """The first row; only the beginning of a file is read."""
     if not isinstance(source, (str, Path)):
         return next(iter_rows(source), None)
     with open_file(saved_files(source)[0] if is_saved(source) else source) as file:
@@ -216,7 +215,7 @@ def _records(file: File) -> Iterator[Record]:
 
 
 def _rows_inside(file: File) -> Iterator[Record] | None:
-    """The rows that a known log holds inside one JSON object, or inside an archive."""
+    """The rows of a known log inside one JSON object or inside an archive."""
     if file.container == "zip":
         return _archive_rows(file)
     if file.container != "json_lines":
@@ -230,7 +229,7 @@ def _rows_inside(file: File) -> Iterator[Record] | None:
 
 
 def _not_of_a_log(rows: Iterator[Record], path: str | Path) -> Iterator[Record]:
-    """The rows, unless they are a log's: nested, long, and nothing that has columns of ours."""
+    """The rows, unless they are a log's: these are nested, long, and lack our columns."""
     first = next(rows, {})
     refuse_log(first, str(path))
     yield first
@@ -252,7 +251,7 @@ def _is_row(columns: Collection[str]) -> bool:
 
 
 def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
-    """The rows of a frame as dicts; lists and objects by way of JSON, the quicker one."""
+    """The rows of a frame as dicts; lists and objects are read by JSON, which is faster."""
     nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
     if not nested:
         yield from frame.iter_rows(named=True)
@@ -263,7 +262,7 @@ def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
 
 
 def is_json(path: str | Path) -> bool:
-    """Whether a file holds JSON, as lines, as an array or in an archive."""
+    """Whether a file contains JSON: lines, an array or in an archive."""
     if is_saved(path):
         return False
     with open_file(path) as file:
@@ -278,26 +277,26 @@ def source_name(source: TableLike) -> str:
 
 
 def as_frame(source: TableLike) -> pl.DataFrame:
-    """A polars frame from a Table or from any object that holds a table."""
+    """A polars frame from a Table or from any object with a table."""
     return source.frame if isinstance(source, Table) else object_frame(source)
 
 
 def labels_as_of(source: TableLike) -> Mapping[str, str]:
-    """What the caller says that words in the columns of labels mean."""
+    """The caller's meaning of words in label columns."""
     return source.labels_as if isinstance(source, Table) else {}
 
 
 def as_text(values: pl.Series) -> pl.Series:
-    """A column as text, whatever plain values it holds; lists and objects are refused.
+    """A column as text, for plain values of any type; lists and objects are refused.
 
-    NaN is how pandas writes a missing value, and whole numbers with gaps come from it as floats:
-    7, not "7.0".
+    NaN is a missing value in pandas, and pandas makes floats of whole numbers with gaps: the text
+    is 7, not "7.0".
 
     >>> as_text(pl.Series("year", [2025.0, float("nan")])).to_list()
     ['2025', None]
     """
     if values.dtype.is_nested():
-        remedy = "it holds lists or objects: name one of text or numbers"
+        remedy = "it contains lists or objects: name a column of text or numbers"
         raise ArgumentError("column", values.name, remedy)
     if values.dtype.is_float():
         values = values.fill_nan(None)
@@ -307,7 +306,7 @@ def as_text(values: pl.Series) -> pl.Series:
 
 
 def _parquet(file: File, without: Collection[str]) -> pl.DataFrame:
-    # A file that can be sought is read by polars itself: only the columns, never its bytes too.
+    # polars reads a seekable file itself, so that its bytes are not in memory too.
     data = io.BytesIO(file.everything()) if file.packed else file.path
     try:
         names = pl.read_parquet_schema(data) if without else None
@@ -327,7 +326,7 @@ def _arrow(file: File) -> pl.DataFrame:
 
 
 def _parquet_rows(file: File) -> Iterator[Record]:
-    # Parquet is read by slices, so it needs a file that can be sought: gzip is unpacked whole.
+    # Parquet is read in slices, so the file must be seekable: gzip is unpacked completely.
     start = 0
     data: Path | bytes = file.everything() if file.packed else file.path
     try:
@@ -343,4 +342,4 @@ def _parquet_rows(file: File) -> Iterator[Record]:
 
 def _broken(file: File, container: str, error: BaseException) -> DataError:
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return file.error(f"is not a whole {container} file ({lines[0]})", "write or copy it again")
+    return file.error(f"is not a complete {container} file ({lines[0]})", "write or copy it again")

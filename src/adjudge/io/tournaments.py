@@ -1,4 +1,4 @@
-"""Tournaments: all pairs of models on each document, as a judge decided them."""
+"""Tournaments: a judge's verdicts on all pairs of models for each document."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def read_tournaments(
     """Verdicts of a tournament as a checked frame.
 
     Always there: doc_id, model_a, model_b, judge, criterion, verdict. A verdict is about the
-    models, whichever was shown first: A = model_a. Where it is empty the judge decided nothing, and
-    nothing is guessed. Without verdicts they follow from p_a: A above one half, B below, tie at
-    exactly one half and where `p_tie` says that a tie is more likely than either answer. A file
-    with both orders in one row (verdict_fwd and verdict_rev, or p_fwd and p_rev) becomes two rows
-    per pair, with `order` ab and ba; judge_label and judge_label_rev are read as the former,
-    question_id as doc_id.
+    models, whichever was shown first: A = model_a. An empty verdict means that the judge decided
+    nothing; it is not guessed. Without verdicts they follow from p_a: A above one half, B below,
+    tie at exactly one half and if `p_tie` makes a tie more likely than either answer. A file with
+    both orders in one row (verdict_fwd and verdict_rev, or p_fwd and p_rev) becomes two rows per
+    pair, with `order` ab and ba. judge_label and judge_label_rev are read as verdict_fwd and
+    verdict_rev, question_id as doc_id.
 
     `columns` maps our names to the file's, e.g. {"doc_id": "question_id", "verdict": "winner"}.
 
@@ -86,7 +86,7 @@ def _from(column: str) -> pl.Expr:
 
 
 def _both_orders(frame: pl.DataFrame) -> pl.DataFrame:
-    # Row i becomes rows 2i and 2i+1: the orders of one pair stay neighbours.
+    # Row i becomes rows 2i and 2i+1: the two orders of a pair stay next to each other.
     numbered = frame.with_row_index("__row")
     halves = [
         numbered.with_columns(verdict=pl.col(column), order=pl.lit(order))
@@ -96,7 +96,7 @@ def _both_orders(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _refuse_second(frame: pl.DataFrame, source: str) -> None:
-    """One verdict per document, unordered pair, judge, criterion, order and repeat."""
+    """Refuse a second verdict per document, unordered pair, judge, criterion, order and repeat."""
     key = ["doc_id", "judge", "criterion"]
     key += [column for column in ("protocol", "order", "repeat") if column in frame.columns]
     low = pl.min_horizontal("model_a", "model_b")
@@ -105,7 +105,7 @@ def _refuse_second(frame: pl.DataFrame, source: str) -> None:
     refuse_where(
         frame,
         again,
-        "{} was compared with the same model here before",
+        "{} was already compared with the same model here",
         source=source,
         column="model_a",
         remedy="keep one row per pair, or number repeated answers in a column `repeat`",

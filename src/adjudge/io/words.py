@@ -1,7 +1,7 @@
-"""How people write the few values of a column: the first answer won, the answer passed, nothing.
+"""How people write the few values of a column: the first answer won, the answer passed, missing.
 
-One table per question, in any case. What is not in it is refused, unless the caller says what it
-means (`--labels-as 'x=A,y=B'`): a guessed label is worse than none.
+One table per question, in any case. Other words are refused, unless the caller gives their meaning
+(`--labels-as 'x=A,y=B'`): a guessed label is worse than none.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import polars as pl
 from adjudge.errors import ArgumentError
 from adjudge.io.refusals import refuse_values
 
-#: How files say that there is nothing. `none` is not here: it can be a class, or mean neither.
+#: Words for a missing value. `none` is not here: it can be a class, or mean neither.
 MISSING = ("nan", "n/a", "na", "null", "#n/a", "<na>")
-#: Every spelling that is looked for in long columns, where lower case would cost time.
+#: Every spelling that is searched in long columns, because lower case would cost time.
 _SPELLINGS = ["", " ", *{form for w in MISSING for form in (w, w.upper(), w.title())}, "NaN"]
 _LONGEST = max(map(len, _SPELLINGS))
 _SIDES = "{} response_{} answer_{} output_{} model_{}"
@@ -29,13 +29,13 @@ _COMMA = r"^-?\d+(?:,\d+)?$"
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The values of a column, the words people use for each, and words that say too little."""
+    """The values of a column, common words for each, and ambiguous words."""
 
     #: By the word in lower case.
     words: Mapping[str, str]
-    #: What a model's name stands for where the row names its two models.
+    #: The value of a model's name, if the row names its two models.
     sides: tuple[str, str] | None = None
-    #: Words with two common meanings, and the mapping that settles them.
+    #: Words with two common meanings, and the mapping that decides.
     unclear: Mapping[str, str] | None = None
 
 
@@ -70,12 +70,12 @@ GRADE = Vocabulary(
         ),
     }
 )
-#: No words but the caller's.
+#: Only the caller's words.
 AS_SAID = Vocabulary({})
 
 
 def parse_labels_as(text: str) -> dict[str, str]:
-    """The mapping that `--labels-as 'x=A,y=B'` means; nothing after = is a missing label.
+    """The mapping of `--labels-as 'x=A,y=B'`; nothing after = means a missing label.
 
     >>> parse_labels_as("0=A, 1=B, skip=")
     {'0': 'A', '1': 'B', 'skip': ''}
@@ -90,7 +90,7 @@ def parse_labels_as(text: str) -> dict[str, str]:
 
 
 def plain_word(value: object) -> str:
-    """A word as it is looked up: in lower case, without blanks around it, 1 for 1.0.
+    """A word for the lookup: in lower case, without blanks around it, 1 for 1.0.
 
     >>> plain_word(" Model_A "), plain_word(1.0), plain_word("2.00")
     ('model_a', '1', '2')
@@ -101,7 +101,7 @@ def plain_word(value: object) -> str:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value says that there is none.
+    """Whether a value means that it is missing.
 
     >>> [is_missing(value) for value in (None, float("nan"), " ", "N/A", "none", 0)]
     [True, True, True, True, False, False]
@@ -112,8 +112,8 @@ def is_missing(value: object) -> bool:
 
 
 def drop_missing(values: pl.Series) -> pl.Series:
-    """A column of text with nulls for words that say that there is nothing."""
-    # Most columns have no value as short as these, which is quicker to see.
+    """A column of text with nulls for words that mean a missing value."""
+    # Most columns have no value as short as these, which is faster to check.
     shortest = values.str.len_bytes().min()
     if not isinstance(shortest, int) or shortest > _LONGEST:
         return values
@@ -129,9 +129,9 @@ def read_word(
     labels_as: Mapping[str, str],
     models: Sequence[str | None] = (None, None),
 ) -> str | None:
-    """What one word means: what the caller says, what is usual, or a model's name.
+    """The meaning of one word: the caller's, the usual one, or a model's name.
 
-    None where it means nothing; a word that is not known comes back as it is.
+    None if it means a missing value; an unknown word is returned unchanged.
     """
     word = plain_word(value)
     for key in (value.strip(), word):
@@ -176,17 +176,17 @@ def read_words(
 
 
 def word_refusal(word: str, vocabulary: Vocabulary, remedy: str) -> tuple[str, str]:
-    """Why a word is not taken, and what to do."""
+    """Why a word is refused, and the remedy."""
     unclear = vocabulary.unclear or {}
     if plain_word(word) in unclear:
-        return "{} can mean either answer", f"say which: {unclear[plain_word(word)]}"
-    return "{} is not known", f"{remedy}, or say what it means: --labels-as '{word}=...'"
+        return "{} can mean either answer", f"choose one: {unclear[plain_word(word)]}"
+    return "{} is not known", f"{remedy}, or give its meaning: --labels-as '{word}=...'"
 
 
 def refuse_words(
     values: pl.Series, vocabulary: Vocabulary, choices: Sequence[str], *, source: str, remedy: str
 ) -> None:
-    """Refuse the first value that is none of the choices; a word with two meanings comes first."""
+    """Refuse the first value outside the choices; a word with two meanings comes first."""
     unknown = ~values.is_in(list(choices)).fill_null(True)
     if not unknown.any():
         return
@@ -198,7 +198,7 @@ def refuse_words(
 
 
 def read_grade_words(values: pl.Series) -> pl.Series:
-    """A column of text as 1 and 0 where every value is a word for pass or fail; else as it is.
+    """A column of text as 1 and 0 if every value is a word for pass or fail; else unchanged.
 
     >>> read_grade_words(pl.Series(["Yes", "no", None])).to_list()
     ['1', '0', None]
@@ -210,9 +210,9 @@ def read_grade_words(values: pl.Series) -> pl.Series:
 
 
 def point_decimals(texts: pl.Series) -> pl.Series:
-    """Numbers with a decimal comma, as half the world writes them, with a point.
+    """Numbers with a decimal comma, as in many countries, with a point.
 
-    Only where every value is a number so, and not all could be thousands: 1,234 stays.
+    Only if every value is such a number, and not all could be thousands: 1,234 stays.
 
     >>> point_decimals(pl.Series(["0,85", "1", None])).to_list()
     ['0.85', '1', None]

@@ -1,7 +1,7 @@
 """Excel workbooks (.xlsx): the first sheet as a table, its first row as the header.
 
-A workbook is a zip of XML files. Cells are read as they are stored: texts, numbers, true and false;
-a formula counts as the value that Excel last computed. Dates are numbers there and stay so.
+A workbook is a zip of XML files. Cells are read as stored: texts, numbers, true and false. A
+formula is read as the value that Excel last computed. Dates are numbers there and stay numbers.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from adjudge.io.json_objects import Record
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _LINK = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _WORKBOOK = "xl/workbook.xml"
-#: A workbook unpacks to more than this only if somebody made it to do so.
+#: Only a malicious workbook unpacks to more than this.
 _LARGEST = 1 << 30
-#: Excel's own limit; a row of more cells would be taken into memory before it ends.
+#: Excel's limit; a row with more cells would be read into memory before it ends.
 _COLUMNS = 16_384
 _ERRORS = ("#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NAME?", "#NULL!")
-#: What a damaged, encrypted or foreign archive raises.
+#: The exceptions for a damaged, encrypted or other archive.
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, KeyError, IndexError, ValueError),
     ElementTree.ParseError,
@@ -51,7 +51,7 @@ def workbook_rows(path: str | Path) -> list[Record]:
             shared = list(_shared(archive))
             filled = [row for row in _rows(archive, _first_sheet(archive), shared) if row]
     except _DAMAGED:
-        problem, remedy = "is not a whole Excel workbook", "save it again, or export it as CSV"
+        problem, remedy = "is not a complete Excel workbook", "save it again, or export it as CSV"
         raise DataError(path, problem, remedy=remedy) from None
     if len(filled) < 2:
         raise DataError(path, "has no rows", remedy="put the table on the first sheet")
@@ -63,7 +63,7 @@ def workbook_rows(path: str | Path) -> list[Record]:
 
 
 def _read(archive: zipfile.ZipFile, part: str) -> bytes:
-    """One XML file of the workbook. Excel declares no entities, so one that does is refused."""
+    """One XML file of the workbook. Excel declares no entities; a file with them is refused."""
     data = archive.read(part)
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise ValueError(part)
@@ -75,7 +75,7 @@ def _open(archive: zipfile.ZipFile, part: str) -> ElementTree.Element:
 
 
 def _entries(archive: zipfile.ZipFile, part: str, name: str) -> Iterator[ElementTree.Element]:
-    """The entries of that name, forgotten one by one: a sheet can have any number of them."""
+    """The entries of that name, freed one by one: a sheet can have any number of them."""
     data = io.BytesIO(_read(archive, part))
     within: list[ElementTree.Element] = []
     inside = 0
@@ -105,19 +105,19 @@ def _first_sheet(archive: zipfile.ZipFile) -> str:
 
 
 def _shared(archive: zipfile.ZipFile) -> Iterator[str]:
-    """The texts that cells point to; a text can be in pieces of different looks."""
+    """The texts that cells refer to; a text can be in pieces with different formatting."""
     if "xl/sharedStrings.xml" in archive.namelist():
         yield from map(_text, _entries(archive, "xl/sharedStrings.xml", "si"))
 
 
 def _text(entry: ElementTree.Element) -> str:
-    # Readings of Chinese and Japanese texts (rPh) are no part of the text.
+    # Phonetic readings of Chinese and Japanese texts (rPh) are not part of the text.
     pieces = [entry.find(f"{_MAIN}t"), *entry.findall(f"{_MAIN}r/{_MAIN}t")]
     return "".join(piece.text or "" for piece in pieces if piece is not None)
 
 
 def _rows(archive: zipfile.ZipFile, sheet: str, shared: list[str]) -> Iterator[dict[str, object]]:
-    """The rows of a sheet: values by the letters of their column, without those that are blank."""
+    """The rows of a sheet: values by the letters of their column, without blank cells."""
     for row in _entries(archive, sheet, "row"):
         cells = {
             re.sub(r"\d", "", cell.get("r", str(at))): _value(cell, shared)

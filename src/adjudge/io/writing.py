@@ -1,7 +1,7 @@
-"""Writing rows so that reading them gives the same rows, and nobody sees half a file.
+"""Write rows so that reading them gives the same rows; files are complete or not there.
 
-The suffix says how: .jsonl, .csv, .tsv or .parquet, or one of these with .gz. `write_rows` takes a
-whole frame, `row_writer` takes rows as they come, in bounded memory.
+The suffix decides the format: .jsonl, .csv, .tsv or .parquet, or one of these with .gz.
+`write_rows` takes a complete frame, `row_writer` takes rows as they come, in bounded memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from adjudge.io.spreadsheets import neutralise, neutralise_frame
 from adjudge.io.tables import TableLike, as_frame
 
 Row = dict[str, Any]
-#: Types that must not be guessed from rows that happen to be empty, by column.
+#: Types of columns, which must not be inferred from rows that are empty.
 Schema = Mapping[str, Any]
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
@@ -33,19 +33,19 @@ _SUFFIXES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 
 
 def check_output(path: str | Path, *, name: str = "output") -> Path:
-    """The path, if its suffix is one that can be written; `name` is the argument it came by."""
+    """The path, if its suffix can be written; `name` is the name of the argument."""
     path = Path(path)
     if _suffix(path) not in _SUFFIXES:
         raise ArgumentError(
-            name, str(path), "end it in .jsonl, .csv, .tsv or .parquet (and .gz if you like)"
+            name, str(path), "end it in .jsonl, .csv, .tsv or .parquet, optionally with .gz"
         )
     return path
 
 
 def write_rows(frame: TableLike, path: str | Path) -> Path:
-    """Write a frame by atomic rename; the suffix says how: .jsonl, .csv, .tsv or .parquet, or
-    one of these with .gz. Lists and objects go into CSV as JSON, and texts that a spreadsheet
-    would run are marked (`io.spreadsheets`). NaN and infinity are refused.
+    """Write a frame by atomic rename; the suffix decides the format: .jsonl, .csv, .tsv or
+    .parquet, or one of these with .gz. In CSV, lists and objects are JSON, and texts that a
+    spreadsheet would run are marked (`io.spreadsheets`). NaN and infinity are refused.
     """
     path = check_output(path, name="path")
     suffix = _suffix(path)
@@ -64,7 +64,7 @@ def write_rows(frame: TableLike, path: str | Path) -> Path:
 
 
 class RowWriter:
-    """Takes rows; knows which columns it has seen."""
+    """Takes rows and collects the columns it has seen."""
 
     def __init__(self, lines: IO[str]) -> None:
         self._lines = lines
@@ -80,17 +80,17 @@ class RowWriter:
 
 @contextmanager
 def row_writer(path: str | Path, *, schema: Schema) -> Iterator[RowWriter]:
-    """A writer whose rows are in `path` once the block has ended well, and not before.
+    """A writer whose rows are in `path` only after the block has succeeded.
 
-    Rows go into a temporary file of JSON lines first: only after the last one is it known which
-    columns there are. JSON lines are then done; CSV and Parquet are made from them in a stream.
+    Rows are first written to a temporary file of JSON lines: only after the last row are all
+    columns known. JSON lines are then done; CSV and Parquet are made from them in a stream.
     """
     path = check_output(path)
     suffix = _suffix(path)
     with replacing(path) as partial:
         lines_path = partial.with_name(partial.name + ".lines")
         try:
-            # A lone surrogate from a JSON file has no UTF-8; it is written as a question mark.
+            # A lone surrogate from a JSON file has no UTF-8: a question mark is written.
             with lines_path.open("w", encoding="utf-8", errors="replace") as lines:
                 writer = RowWriter(lines)
                 yield writer
@@ -117,7 +117,7 @@ def row_writer(path: str | Path, *, schema: Schema) -> Iterator[RowWriter]:
 
 
 def rows_frame(rows: list[Row], *, schema: Schema) -> pl.DataFrame:
-    """Rows as a frame, for callers who keep them in memory."""
+    """Rows as a frame, for callers that keep them in memory."""
     columns = []
     for name in dict.fromkeys(name for row in rows for name in row):
         values = [row.get(name) for row in rows]
@@ -148,13 +148,13 @@ def _opened(path: Path, *, packed: bool) -> Iterator[IO[bytes]]:
         if not packed:
             yield raw
             return
-        # No name and no time in the header: the same rows give the same bytes.
+        # No name and no time in the header, so that the same rows give the same bytes.
         with gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as packer:
             yield cast(IO[bytes], packer)
 
 
 def _line(row: Row) -> str:
-    """A row as JSON. Columns of the input may hold dates (text here) and NaN (empty here)."""
+    """A row as JSON. Input columns can have dates (text here) and NaN (empty here)."""
     try:
         return _ENCODER.encode(row)
     except ValueError:
@@ -174,9 +174,9 @@ def _to_parquet(lines: Path, path: Path, types: Schema) -> None:
 
 
 def _write_mixed_as_text(path: Path, known: Collection[str]) -> set[str]:
-    """Make text of columns whose values share no type, as in every frame that is read.
+    """Make text of columns whose values have no common type, as when reading a frame.
 
-    Returns their names. Our own columns are `known` and have a type.
+    Returns their names. Our columns are `known` and have a type.
     """
     kinds: dict[str, set[type]] = {}
     with path.open(encoding="utf-8") as lines:
@@ -213,7 +213,7 @@ def _to_csv(lines: IO[str], out: IO[str], columns: list[str], separator: str) ->
 
 
 def _cell(value: Any, quoted: re.Pattern[str]) -> str:
-    """A field; an empty text is quoted, since an empty field is a missing value.
+    """A field; an empty text is quoted, because an empty field is a missing value.
 
     Python's csv module would quote neither that nor a lone carriage return.
     """
@@ -230,7 +230,7 @@ def _as_json(values: pl.Series) -> pl.Series:
 
 
 def _refuse_bytes(rows: pl.DataFrame, path: Path) -> None:
-    """Pictures and the like, alone or inside a list or an object: text has no place for them."""
+    """Refuse bytes such as pictures, also inside a list or an object: text cannot hold them."""
     for name, dtype in rows.schema.items():
         if "Binary" in repr(dtype):
             raise DataError(path, "cannot hold bytes", column=name, remedy="write a .parquet file")

@@ -1,7 +1,7 @@
-"""ASK: one file per protocol, one per backend, the runner between them.
+"""Asking judges: one file per protocol, one per backend, and the runner between them.
 
-Names are loaded on first use: a backend's file must be importable on a machine that has little
-more than the backend's own library.
+Names are loaded on first use. So a backend can be imported on a machine that has little more than
+the backend's library.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""One choice among a few options, however the judge is asked for it.
+"""One choice among a few options, from log probabilities or from written answers.
 
-- *By log probabilities*: the softmax over the options alone, of the first token or, where the judge
-  reasons first, of the token in which it writes its verdict.
-- *By samples*: k written answers; each option's share is (r + 1/m) / (k + 1) with m options, never
-  0 or 1, because k answers cannot show certainty. Unreadable answers are counted, never guessed.
+- *By log probabilities*: the softmax over the options alone. It is read at the first token or, if
+  the judge reasons first, at the token of the verdict.
+- *By samples*: k written answers. Each option's share is (r + 1/m) / (k + 1) with m options. It is
+  never 0 or 1, because k answers cannot show certainty. Unreadable answers are counted.
 
-A judge that was about to write something else has no opinion among the options. Where the
-probability of all their spellings (`answer_mass`) is known and below `min_answer_mass`, the answer
-is `off_answer` and has no number. A written answer that was cut off has none either: what was
-still to come could have contradicted it.
+A judge that was about to write something else has no opinion among the options. If the probability
+of all their spellings (`answer_mass`) is known and below `min_answer_mass`, the answer is
+`off_answer` and has no number. A truncated answer has no number either, because the missing part
+could contradict it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from adjudge.judges.refusals import unread
 from adjudge.judges.verdicts import WHOLE, check_format, locate_option, write_option
 from adjudge.records import MEASURED, MIN_ANSWER_MASS, Reply, Status
 
-#: Enough for a letter with a few words around it, too few for an essay.
+#: Enough for a letter with a few words around it, too small for an essay.
 LETTER_TOKENS = 16
 #: Enough to reason about two answers.
 REASON_TOKENS = 1024
-#: Why a written answer that was cut off is not read.
-CUT_OFF = "cut off by max_tokens; give more: --max-tokens"
+#: Why a truncated answer is not read.
+CUT_OFF = "truncated at max_tokens; raise --max-tokens"
 
 
 def worst(statuses: Iterable[Status]) -> Status:
@@ -56,13 +56,13 @@ _SEVERITY: Mapping[Status, int] = {
 
 
 def reason(replies: Iterable[Reply], status: Status) -> str | None:
-    """What the first reply with this status says of itself."""
+    """The reason of the first reply with this status."""
     return next((r.error for r in replies if r.status == status and r.error), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Each option's share, or why there is none; `drawn` counts written answers."""
+    """Each option's share, or why it is missing. `drawn` counts written answers."""
 
     status: Status
     shares: Mapping[str, float] | None = None
@@ -74,9 +74,9 @@ class Answer:
 class Asking:
     """How a choice is asked for, and how its replies are read.
 
-    `options` are what the judge writes. `samples`: so many written answers, for judges without log
-    probabilities. `reason`: the judge writes its reasons before the option, in the `format` that
-    the prompt declares.
+    `options` are the answers that the judge can write. `samples` is the number of written answers,
+    for judges without log probabilities. With `reason` the judge writes its reasons before the
+    option, in the `format` that the prompt declares.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Asking:
         if temperature is None:
             temperature = 1.0 if samples is not None else 0.0
         if non_negative(temperature, "temperature") == 0 and self.repeats > 1:
-            remedy = "samples at temperature 0 are all alike; give one above 0"
+            remedy = "samples at temperature 0 are all the same; give a temperature above 0"
             raise ArgumentError("temperature", 0, remedy)
         usual = REASON_TOKENS if reasons else usual_tokens
         tokens = usual if max_tokens is None else count(max_tokens, "max_tokens", least=1)
@@ -111,13 +111,13 @@ class Asking:
         elif reasons:
             self.want = Reasoned(options, self.format, tokens, temperature)
         elif max_tokens is not None:
-            remedy = "only written answers have a length: add --reason or --samples"
+            remedy = "only written answers have a maximum length: add --reason or --samples"
             raise ArgumentError("max_tokens", max_tokens, remedy)
         else:
             self.want = Choice(options)
 
     def settings(self) -> dict[str, Any]:
-        """What changes the replies, for the fingerprint; the usual way of asking adds nothing."""
+        """The settings that change the replies, for the fingerprint. Defaults add nothing."""
         if isinstance(self.want, Choice):
             return {}
         return {
@@ -128,13 +128,13 @@ class Asking:
         }
 
     def read(self, replies: Sequence[Reply]) -> Answer:
-        """What the replies to one choice say together."""
+        """The answer that the replies to one choice give together."""
         if isinstance(self.want, Text):
             return self._from_texts(replies)
         return self._from_logprobs(replies[0])
 
     def status_of(self, reply: Reply) -> tuple[Status, str | None]:
-        """What one reply is worth on its own."""
+        """The status of one reply."""
         answer = self.read([reply])
         return answer.status, answer.detail
 
@@ -144,7 +144,7 @@ class Asking:
         if reply.counts is not None:
             return self._shares({name: int(reply.counts.get(name, 0)) for name in self.options})
         logprobs = reply.logprobs
-        # A backend gives a reasoned reply log probabilities only where it located the verdict.
+        # A reasoned reply has log probabilities only if the backend located the verdict.
         unread_text = logprobs is None or reply.cut_off
         if isinstance(self.want, Reasoned) and unread_text and self.option_of(reply) is None:
             return Answer(self._unlocated_status(reply), detail=self._unlocated(reply))
@@ -157,13 +157,13 @@ class Asking:
         if shares is None:
             detail = f"the log probabilities of {self._named} are not numbers"
             return Answer("error", detail=detail)
-        # A bound on any option makes the shares bounds too, whatever status the backend gave.
+        # If one option has only a bound, the shares are bounds too, whatever the backend's status.
         status: Status = "censored" if reply.censored else reply.status
         return Answer(status, shares, answer_mass=mass)
 
     def _from_texts(self, replies: Sequence[Reply]) -> Answer:
         if any(reply.status == "error" for reply in replies):
-            # An answer that never came can still be asked for; a share without it would differ.
+            # A missing answer can still be asked for; a share without it would differ.
             return Answer("error", detail=reason(replies, "error"))
         tally: Counter[str] = Counter()
         unread_replies: list[Reply] = []
@@ -181,7 +181,7 @@ class Asking:
         return Answer(status, detail=detail, drawn=drawn)
 
     def option_of(self, reply: Reply) -> str | None:
-        """The option that a written reply gives; None where it gives none, or was cut off."""
+        """The option in a written reply; None if it has no option or was truncated."""
         place = locate_option(reply.text, self.options, self.format)
         return None if place is None or reply.cut_off else place.option
 
@@ -214,7 +214,7 @@ class Asking:
     def _without_logprobs(self, reply: Reply) -> str:
         if isinstance(self.want, Reasoned):
             return "no log probabilities where the verdict is written; add --samples 10"
-        return reply.error or f"the reply holds no log probability of {self._named}"
+        return reply.error or f"the reply has no log probability of {self._named}"
 
     def _off_answer(self, reply: Reply, mass: float) -> str:
         least = "" if reply.exact_mass else "at least "
@@ -227,7 +227,7 @@ class Asking:
 
 
 def softmax(logprobs: Mapping[str, float]) -> dict[str, float] | None:
-    """exp(l) / sum exp(l), without overflow; None where a value is not a number.
+    """exp(l) / sum exp(l), without overflow; None if a value is not a number.
 
     >>> softmax({"A": 0.0, "B": -9999.0}), softmax({"A": -0.1, "B": -0.1})
     ({'A': 1.0, 'B': 0.0}, {'A': 0.5, 'B': 0.5})
@@ -250,7 +250,7 @@ def smoothed_share(wins: int, drawn: int, options: int = 2) -> float:
 
 
 def _format(prompt: Prompt, reason: bool, first: str) -> str:
-    """How the option is written: as the prompt declares, alone where it declares nothing."""
+    """How the option is written: as the prompt declares, alone if it declares nothing."""
     declared = WHOLE
     if "format" in prompt.answer:
         declared = check_format(prompt.answer["format"], first)

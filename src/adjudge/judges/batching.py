@@ -1,8 +1,8 @@
-"""Way through a batch service: everything is sent, then collected within a day, at half price.
+"""The runner for a batch service: all calls are sent, then collected within a day, at half price.
 
-The same keys, the same store, the same rows as asking one by one. What is under way belongs to
-the service and outlives this process; its list is kept in a folder of the user's own, one for each
-judge and store, so that the same command goes on with it.
+Keys, store and rows are the same as when asking one by one. Running batches belong to the service
+and continue after this process ends. Their list is kept in a folder of the user, one for each judge
+and store, so that the same command continues with them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from adjudge.judges.interface import Batches, BatchProgress
 from adjudge.judges.runner import RunContext
 from adjudge.records import Subject
 
-#: Calls looked up and sent together; also the most that are held in memory.
+#: Calls looked up and sent together; also the maximum held in memory.
 _CALLS_AT_ONCE = 10_000
 
 
 def batch_folder(root: str | Path | None, fingerprint: str, store_id: str | None) -> Path:
-    """Where the list of a judge's batches for a store is kept: in `root`, or the user's data."""
+    """The folder of a judge's batch list for a store: in `root`, or in the user's data folder."""
     if store_id is None:
-        raise ArgumentError("store", None, "a batch outlives this process; keep it in a file")
+        raise ArgumentError(
+            "store", None, "a batch continues after this process; give a store file"
+        )
     place = user_data_path("adjudge", appauthor=False) / "batches" if root is None else Path(root)
     return place.expanduser() / f"{fingerprint[:16]}-{store_id[:16]}"
 
@@ -42,7 +44,7 @@ class BatchRunner:
         self._committed = 0.0
 
     async def run(self, subjects: Iterable[Subject]) -> None:
-        """Send what is neither kept nor under way, then wait for all of it."""
+        """Send the calls that are neither stored nor in flight, then wait for all of them."""
         remaining = iter(subjects)
         poll_s = self._context.options.poll_s
         try:
@@ -57,7 +59,7 @@ class BatchRunner:
                     elsewhere += await self._send(work)
                 await self._collect()
                 while elsewhere and not self._stop.requested:
-                    # Another process asks these now: it answers them, or leaves them to us.
+                    # Another process is asking these: it answers them, or releases them.
                     await asyncio.sleep(min(poll_s, 1.0))
                     elsewhere = await self._send(elsewhere)
                     await self._collect()
@@ -66,7 +68,7 @@ class BatchRunner:
         self._context.show(force=True)
 
     async def _send(self, work: list[Work]) -> list[Work]:
-        """Send what is ours to send; returns what is under way in another process."""
+        """Send the calls that this process claimed; returns those of another process."""
         ours, elsewhere = await self._context.claim(work)
         if not self._affordable(ours):
             self._stop.request("max_cost")
@@ -77,7 +79,7 @@ class BatchRunner:
         return elsewhere
 
     async def _collect(self) -> None:
-        """Keep every reply. What was paid for is waited for; only a signal ends the waiting."""
+        """Store every reply. Sent calls are paid for, so only a signal ends the waiting."""
         async for call, reply in self._batches.collect(
             poll_s=self._context.options.poll_s,
             on_poll=self._watch,

@@ -1,4 +1,4 @@
-"""The calls of a run: every question built and hashed once, its key kept for the rows to come."""
+"""The calls of a run: every question is built and hashed once; its key is kept for the rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One call to make: its question, and the key it is kept under."""
+    """One call to make: its question, and its key in the store."""
 
     subject: Subject
     question: Question
@@ -27,7 +27,7 @@ class Work:
     key: str
 
     def describe(self, judge: Judge) -> dict[str, Any]:
-        """All that the store keeps of the call but its key and its reply; plain JSON."""
+        """What the store keeps of the call, except its key and its reply, as plain JSON."""
         return {
             "judge_fingerprint": judge.fingerprint,
             "subject_id": self.subject.id,
@@ -39,24 +39,24 @@ class Work:
 
     @property
     def characters(self) -> int:
-        """The length of what is sent."""
+        """The number of characters that are sent."""
         return sum(len(message.text) for message in self.question.messages)
 
     @property
     def most_written(self) -> int:
-        """The most tokens that may come back."""
+        """The maximum number of tokens in the reply."""
         return int(getattr(self.question.want, "max_tokens", 1))
 
     def expected_cost(self, price: Price) -> float:
-        """What the call will cost, by its length; what is written may be as long as allowed."""
+        """The expected cost of the call, from its length and the longest allowed reply."""
         return price.of(round(self.characters / CHARACTERS_PER_TOKEN), self.most_written)
 
 
 def prepare_calls(judge: Judge, subject: Subject) -> list[Work]:
     """The calls of one subject, one repeat after the other.
 
-    A call's own `repeat` goes on counting from one repeat to the next, so that more repeats ask
-    only what is new.
+    The `repeat` of a call continues from one repeat to the next, so more repeats ask only new
+    calls.
     """
     known = subject if judge.backend.knows_subject else None
     asked = [(one, question_hash(one, known)) for one in judge.protocol.questions(subject)]
@@ -86,11 +86,11 @@ def call_keys(judge: Judge, subject: Subject) -> list[str]:
 
 
 def by_beginning(work: Sequence[Work]) -> list[Work]:
-    """Calls whose prompts begin alike one after the other, so that a server's prefix cache works.
+    """Sort calls so that prompts with the same beginning follow each other, for prefix caches.
 
-    First those with the same text before and in the first place that is judged (the prompt), among
-    them those that show the same answer first; otherwise as they came. The order in which calls are
-    made changes neither rows nor keys.
+    First by the text up to and including the first judged text (the prompt), then by the answer
+    that is shown first; otherwise in the given order. The order of calls changes neither rows nor
+    keys.
     """
     first: dict[tuple[str, ...], int] = {}
     places = []
@@ -120,19 +120,19 @@ def _beginnings(question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
 class CallList:
     """The calls of all subjects, prepared in input order while asking, and looked up afterwards.
 
-    Building and hashing the prompts of a pair costs more than reading it. Their keys, 32 bytes a
-    call, go into a temporary file, so that a run of millions of pairs needs no more memory.
+    Building and hashing the prompts of a pair costs more than reading it. Their keys, 32 bytes per
+    call, are written to a temporary file, so that a run of millions of pairs needs no more memory.
     """
 
     def __init__(self, judge: Judge, *, subjects: int) -> None:
         self.judge = judge
         self.subjects = subjects
         self._keys = Spool[bytes]()
-        #: All calls of the run, known from the first subject: it may be off by a few.
+        #: The number of calls of the run, estimated from the first subject; it can be off by a few.
         self.total = 0
 
     def prepare(self, subjects: Iterator[Subject], least: int) -> list[Work]:
-        """The calls of the next subjects, `least` or a few more; none when all are prepared."""
+        """The calls of the next subjects, `least` or a few more; empty when all are prepared."""
         batch: list[Work] = []
         while len(batch) < least and (subject := next(subjects, None)) is not None:
             work = prepare_calls(self.judge, subject)
@@ -158,7 +158,7 @@ class CallList:
     def with_keys(self, subjects: Iterator[Subject]) -> Iterator[tuple[Subject, list[str]]]:
         """Each subject with the keys of its calls.
 
-        A run that was stopped has not prepared all of them; the rest is prepared here.
+        If the run was stopped before preparing all of them, the rest is prepared here.
         """
         prepared = iter(self._keys)
         for subject in subjects:

@@ -1,9 +1,9 @@
 """Columns of a row in a prompt: ``{reference}``, ``{context}``, ``{model_a}``, any name it has.
 
-A column is text being judged: it goes in as `Data`. Numbers, lists and objects are written as JSON,
-a list of chat messages as a conversation. Two columns that are about the two responses (`NAME_a`
-and `NAME_b`, both in the row) change places with them, so that ``{model_a}`` is always the model of
-the answer shown as A.
+The content of a column is judged text, so it is inserted as `Data`. Numbers, lists and objects are
+written as JSON, a list of chat messages as a conversation. Two columns about the two responses
+(`NAME_a` and `NAME_b`, both in the row) are swapped together with them, so that ``{model_a}`` is
+always the model of the answer shown as A.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OTHER_SIDE = {"a": "b", "b": "a"}
 
 
 class PromptColumns:
-    """The columns that a prompt names beyond what its protocol fills in.
+    """The columns that a prompt names, in addition to those its protocol fills in.
 
     >>> from adjudge.judges.prompting import make_prompt
     >>> named = PromptColumns(make_prompt("p", "{prompt} {context}"), ["prompt"])
@@ -42,7 +42,7 @@ class PromptColumns:
         return {name: Data(self._text(subject, _seen(subject, name, order))) for name in self.names}
 
     def check(self, subject: Subject, *, source: str, row: int) -> None:
-        """Refuses a row in which a column is missing, or holds what cannot be written as text."""
+        """Refuse a row in which a column is missing or cannot be written as text."""
         for name in self.names:
             for column in {name: 0, _seen(subject, name, "ba"): 0}:
                 self._text(subject, column, source, row)
@@ -62,12 +62,12 @@ class PromptColumns:
             try:
                 return write_value(value)
             except NotTextError as error:
-                problem, remedy = str(error), "give text: a judge is shown words alone"
+                problem, remedy = str(error), "give text: a judge can only be shown text"
         raise DataError(source, problem, row=row, column=column, remedy=remedy)
 
 
 def write_value(value: Any) -> str:
-    """Text as it is, messages as a conversation, everything else as JSON.
+    """Text unchanged, messages as a conversation, everything else as JSON.
 
     >>> write_value("x"), write_value(0.5), write_value({"a": [1, None]})
     ('x', '0.5', '{"a": [1, null]}')
@@ -85,7 +85,7 @@ def _columns(subject: Subject) -> dict[str, Any]:
 
 
 def _seen(subject: Subject, name: str, order: Order) -> str:
-    """The column that is shown under this name: the other side's where the responses swap."""
+    """The column that is shown under this name: the other side's if the responses are swapped."""
     stem, _, side = name.rpartition("_")
     other = f"{stem}_{_OTHER_SIDE.get(side, '')}"
     if order == "ab" or side not in _OTHER_SIDE or isinstance(subject, Item):

@@ -1,9 +1,9 @@
-"""What is judged when it is judged by criterion: names, definitions in our own words, anchors.
+"""Criteria for judging: names, definitions in our own words, anchors.
 
-The four of summary evaluation (diagnosis paper, section 4) and the six of the rubric (soft-Elo
-paper, appendix A). A user's own are in a JSON file: {"name": "definition"} or
-{"name": {"definition": "...", "anchors": {"10": "...", "1": "..."}}}; a file of another kind (.txt,
-.md) is the text of one criterion or rubric, which is called like the file.
+The four criteria of summary evaluation (diagnosis paper, section 4) and the six of the rubric
+(Soft-Elo paper, appendix A). Users give their own in a JSON file: {"name": "definition"} or
+{"name": {"definition": "...", "anchors": {"10": "...", "1": "..."}}}. Any other file (.txt, .md) is
+the text of one criterion or rubric, with the name of the file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,39}")
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A criterion: its name, what it means, and what chosen scores mean."""
+    """A criterion: its name, its definition, and what chosen scores mean."""
 
     name: str
     definition: str
@@ -37,7 +37,7 @@ class Criterion:
 
     @property
     def in_full(self) -> str:
-        """What it means, and what chosen scores mean."""
+        """The definition, and what chosen scores mean."""
         return "\n".join([self.definition, *self._anchor_lines])
 
     @property
@@ -45,14 +45,14 @@ class Criterion:
         return [f"  {score} = {text}" for score, text in sorted(self.anchors.items())[::-1]]
 
     def settings(self) -> dict[str, Any]:
-        """What of it changes the question."""
+        """The parts that change the question."""
         return {
             "definition": self.definition,
             "anchors": {str(k): v for k, v in self.anchors.items()},
         }
 
 
-#: What an answer must be to pass, unless the user says otherwise.
+#: What an answer must be to pass, unless the user gives other criteria.
 CORRECT = Criterion(
     "correct and complete",
     "The answer is correct in everything it states, it answers all that was asked, and it follows "
@@ -170,12 +170,12 @@ def read_criteria(path: str | Path) -> tuple[Criterion, ...]:
             return (Criterion(_name_of(path), text),)
     entries = read_json(path, remedy=remedy)
     if not isinstance(entries, dict) or not entries:
-        raise DataError(path, "holds no criteria", remedy=remedy)
+        raise DataError(path, "has no criteria", remedy=remedy)
     return check_criteria([_criterion(path, name, value) for name, value in entries.items()])
 
 
 def _name_of(path: str | Path) -> str:
-    """The file's name as that of a criterion."""
+    """The name of a criterion, from the file's name."""
     stem = Path(path).name.partition(".")[0].replace("_", " ")
     return stem if _NAME.fullmatch(stem) else "rubric"
 
@@ -183,13 +183,15 @@ def _name_of(path: str | Path) -> str:
 def _criterion(path: str | Path, name: str, value: Any) -> Criterion:
     if not _NAME.fullmatch(name):
         raise DataError(
-            path, f"{name[:40]!r} is no name for a criterion", remedy="use up to 40 plain letters"
+            path,
+            f"{name[:40]!r} cannot be the name of a criterion",
+            remedy="use up to 40 plain letters",
         )
     if isinstance(value, str):
         value = {"definition": value}
     definition = value.get("definition") if isinstance(value, dict) else None
     if not isinstance(definition, str) or not definition.strip():
-        raise DataError(path, f"{name} has no definition", remedy="say what it means")
+        raise DataError(path, f"{name} has no definition", remedy="write what it means")
     anchors = value.get("anchors", {})
     if not isinstance(anchors, dict) or not all(
         str(score).isdecimal() and isinstance(text, str) for score, text in anchors.items()
@@ -201,7 +203,7 @@ def _criterion(path: str | Path, name: str, value: Any) -> Criterion:
 
 
 def check_scale(scale: tuple[int, int]) -> tuple[int, int]:
-    """The lowest and highest score, if they can be a scale."""
+    """The lowest and highest score, if they are a valid scale."""
     low, high = scale
     if not 0 <= low < high <= _HIGHEST:
         remedy = f"write LOW-HIGH, from 0 to {_HIGHEST}, such as 1-10"
@@ -210,7 +212,7 @@ def check_scale(scale: tuple[int, int]) -> tuple[int, int]:
 
 
 def parse_scale(text: str) -> tuple[int, int]:
-    """A scale as users write it.
+    """Read a scale as users write it.
 
     >>> parse_scale("1-10")
     (1, 10)

@@ -1,7 +1,7 @@
-"""Which judge it was: everything that could change an answer, in one hash, with its parts kept.
+"""The identity of a judge: everything that could change an answer, in one hash, with its parts.
 
-Two judges with one fingerprint may share stored replies, calibrations and policies; two with
-different fingerprints never do, and the parts say what differs.
+Two judges with the same fingerprint can share stored replies, calibrations and policies. Two with
+different fingerprints never do, and the parts show what differs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from adjudge.records import Item, Pair
 from adjudge.results.base import plain
 from adjudge.store.keys import content_hash, sha256_json
 
-#: Parts that judges kept by earlier versions lack: where one side has none, they are not compared.
+#: Parts that judges of earlier versions lack. If one side lacks a part, it is not compared.
 LATER_PARTS = frozenset({"route"})
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 _WANT_NAMES = {
@@ -39,7 +39,7 @@ _WANT_NAMES = {
 
 
 def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the parts in which two judges differ, as far as both can have them.
+    """The names of the parts in which two judges differ, if both can have the part.
 
     >>> differing_parts({"model": "a", "protocol": "preference"}, {"model": "b", "seed": 1})
     ('model', 'protocol', 'seed')
@@ -52,14 +52,14 @@ def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[s
 
 
 def incomparable_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
-    """The later parts that only one of two judges has."""
+    """The newer parts that only one of two judges has."""
     return tuple(sorted(LATER_PARTS & (one.keys() ^ other.keys())))
 
 
 def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -> Judge:
-    """A backend asked by a protocol, if the one can answer what the other asks.
+    """A judge from a backend and a protocol, if the backend can answer the protocol's questions.
 
-    The parts of the fingerprint are the backend's own, then the protocol's under its prefix.
+    The parts of the fingerprint are the backend's, then the protocol's with its prefix.
     """
     lacking = protocol.wants - backend.wants
     if lacking:
@@ -69,7 +69,7 @@ def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -
         raise ArgumentError(
             "protocol",
             protocol.name,
-            f"it needs {wanted}, which {backend.name} cannot give ({_named(backend.wants)} it can);"
+            f"it needs {wanted}, which {backend.name} cannot give (only {_named(backend.wants)});"
             f" {remedy} another --protocol or --judge",
         )
     parts = {name: _without_credentials(plain(v)) for name, v in backend.identity().items()}
@@ -85,7 +85,7 @@ def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -
 
 
 def by_route(judge: Judge) -> dict[str, Judge]:
-    """The judge by each route that its server may allow; none where there is nothing to choose."""
+    """The judge by each route that its server can allow; empty if there is no choice."""
     routes = judge.backend.routes(judge.protocol.wants)
     return {route: _with_parts(judge, {"route": route}) for route in routes}
 
@@ -96,11 +96,11 @@ def _with_parts(judge: Judge, more: Mapping[str, Any]) -> Judge:
 
 
 def question_hash(question: Question, subject: Pair | Item | None = None) -> str:
-    """The content hash of one question: every word that is sent and what is wanted in return.
+    """The content hash of one question: all text that is sent and what is wanted in return.
 
-    Hashing what is sent, not the pair's columns, means that whatever a protocol shows (a
+    The hash is of what is sent, not of the pair's columns. So anything that a protocol shows (a
     reference, a persona, demonstrations) makes a new question when it changes. `subject` is for
-    judges that answer from the subject itself rather than from the words (`knows_subject`).
+    judges that answer from the subject itself instead of the text (`knows_subject`).
     """
     said = [part for message in question.messages for part in (message.role, message.text)]
     return words_hash(said, question.want, subject)
@@ -127,7 +127,7 @@ def words_hash(said: Sequence[str], want: Want, subject: Pair | Item | None = No
 
 
 def _truths(item: Item) -> list[object]:
-    """What a judge that knows the item could answer from."""
+    """The fields that a judge that knows the item can answer from."""
     return [item.extra.get(name) for name in ("truth", "human")]
 
 

@@ -1,4 +1,4 @@
-"""How fast and how long a run asks: stopping it, spacing its requests, yielding to the server."""
+"""Flow control of a run: stopping it, spacing its requests, slowing down for the server."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any, Literal, TypeVar
 
 Reason = Literal["interrupted", "max_cost", "failed"]
 T = TypeVar("T")
-#: How long after an interrupt a reply that is under way is still waited for.
+#: How long to wait for replies in flight after an interrupt.
 GRACE_S = 0.5
-#: Between two looks at whether the run was stopped.
+#: Seconds between two checks whether the run was stopped.
 _LOOK_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class ServerLoad:
-    """What a server says of its load: requests it turned away, and how long it wants none."""
+    """A server's load: the requests it refused, and how long it asks to wait."""
 
     rate_limited: int = 0
     waiting_s: float = 0.0
@@ -30,7 +30,7 @@ IDLE = ServerLoad()
 
 
 class Stop:
-    """Asked once, a run has a moment to finish what is in flight; asked again, it drops it."""
+    """Stops a run. The first request lets calls in flight finish; the second drops them."""
 
     def __init__(self, on_interrupt: Callable[[], None] = lambda: None) -> None:
         self.reason: Reason | None = None
@@ -39,16 +39,16 @@ class Stop:
 
     @property
     def requested(self) -> bool:
-        """Whether no new call should be made."""
+        """Whether new calls must not be made."""
         return self.reason is not None
 
     def request(self, reason: Reason) -> None:
-        """Make no new calls. The first reason stays, unless somebody interrupts the waiting."""
+        """Make no new calls. The first reason is kept, unless an interrupt comes later."""
         if self.reason is None or reason == "interrupted":
             self.reason = reason
 
     def interrupt(self) -> None:
-        """A signal came: the first asks to stop, the second to stop at once."""
+        """A signal came: the first requests a stop, the second an immediate stop."""
         if self.reason == "interrupted":
             self.at_once = True
             return
@@ -56,7 +56,7 @@ class Stop:
         self._on_interrupt()
 
     async def see_through(self, work: Coroutine[Any, Any, T], *, grace_s: float) -> T | None:
-        """Do `work` to its end; None when it was dropped, `grace_s` after an interrupt."""
+        """Finish `work`; None if it was dropped, `grace_s` after an interrupt."""
         task = asyncio.create_task(work)
         until, dropped = math.inf, False
         try:
@@ -68,18 +68,18 @@ class Stop:
                     if dropped:
                         task.cancel()
         finally:
-            if not task.done():  # whoever waits for us was cancelled
+            if not task.done():  # the caller was cancelled
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
         return None if dropped and task.cancelled() else task.result()
 
 
 class NotSentError(Exception):
-    """The run was stopped before a call's first request had its turn."""
+    """The run was stopped before the first request of a call was sent."""
 
 
 class Pace:
-    """`--rpm`: turns, evenly spaced. One for a whole run: every request takes one, retries too."""
+    """`--rpm`: evenly spaced turns, one object per run. Every request takes one, also retries."""
 
     def __init__(self, per_minute: float, stop: Stop) -> None:
         self._gap = 60.0 / per_minute
@@ -87,9 +87,9 @@ class Pace:
         self._stop = stop
 
     async def turn(self, *, first: bool = True) -> None:
-        """Wait for the next turn. `first` of its call: it is not sent once the run is stopped.
+        """Wait for the next turn. The `first` request of a call is not sent after a stop.
 
-        A call that is being retried is in flight, and goes on.
+        A call that is being retried is in flight and continues.
         """
         at = max(time.monotonic(), self._next)
         self._next = at + self._gap
@@ -103,11 +103,11 @@ class Pace:
 
 
 class Limiter:
-    """How many requests may be under way: a gate whose width follows the server.
+    """How many requests can be in flight: a limit that follows the server.
 
-    Additive increase, multiplicative decrease, as TCP does it: every answer raises the limit by
-    1/limit (one more after a full round), every sign of overload halves it. Requests that were
-    already under way when the limit was cut do not cut it again.
+    Additive increase, multiplicative decrease, as in TCP: every answer raises the limit by 1/limit
+    (one more after a full round), every sign of overload halves it. Requests that were in flight
+    when the limit was halved do not halve it again.
 
     >>> gate = Limiter(8)
     >>> gate.overloaded(gate.cuts); gate.limit
@@ -127,7 +127,7 @@ class Limiter:
         self._alarm: asyncio.TimerHandle | None = None
 
     async def enter(self) -> int:
-        """Wait for room. Returns the number of cuts so far, for `overloaded`."""
+        """Wait for a free place. Returns the number of cuts so far, for `overloaded`."""
         if not self._waiting and self._open():
             self.in_flight += 1
             return self.cuts
@@ -138,7 +138,7 @@ class Limiter:
             await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled():
-                self.leave()  # the room had been given to this waiter already
+                self.leave()  # the place was already given to this waiter
             raise
         return self.cuts
 
@@ -148,18 +148,18 @@ class Limiter:
 
     @property
     def closed_s(self) -> float:
-        """How long the server still wants no request."""
+        """How many more seconds the server asks to wait."""
         if not self._closed_until:
             return 0.0
         return max(0.0, self._closed_until - asyncio.get_running_loop().time())
 
     def answered(self) -> None:
-        """The server coped: a little more room."""
+        """The server answered: raise the limit a little."""
         if self.limit < self.most:
             self.limit = min(float(self.most), self.limit + 1 / self.limit)
 
     def overloaded(self, seen_cuts: int, pause_s: float = 0.0) -> None:
-        """The server did not cope with a request that entered after `seen_cuts` cuts."""
+        """The server was overloaded by a request that entered after `seen_cuts` cuts."""
         if seen_cuts == self.cuts:
             self.cuts += 1
             self.limit = max(1.0, self.limit / 2)
@@ -180,7 +180,7 @@ class Limiter:
                 self.in_flight += 1
                 future.set_result(None)
         if self._waiting and self.in_flight < int(self.limit) and self._alarm is None:
-            # Room, but the server asked for a pause: nobody else will wake the queue.
+            # There is room, but the server asked for a pause: nothing else would wake the queue.
             self._alarm = asyncio.get_running_loop().call_at(self._closed_until, self._ring)
 
     def _ring(self) -> None:

@@ -1,12 +1,12 @@
-"""The two halves of asking and what passes between them.
+"""Protocols, backends and the objects that pass between them.
 
-A *protocol* turns a pair into questions and their replies into a judgment. A *backend* carries one
-question to a model and brings one reply back. Neither knows the other; the runner and the store
-are between them, so that every reply is kept before anything is made of it.
+A *protocol* turns a pair into questions and their replies into a judgment. A *backend* sends one
+question to a model and returns one reply. Neither depends on the other. The runner and the store
+are between them, so that every reply is stored before it is used.
 
-A new one is a class made from `Backend` or `JudgeProtocol` and one line in judges/spec.py, or an
-entry point of a package of its own. The attributes of the class say what it can do; nobody asks for
-its name.
+To add one, write a class made from `Backend` or `JudgeProtocol` and add one line to judges/spec.py,
+or an entry point in your own package. The attributes of the class declare what it can do; no code
+checks its name.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Role = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Text being judged. A backend that tokenises itself must do so with special tokens off."""
+    """Text being judged. A backend with its own tokeniser must turn special tokens off."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message: our own words (str) and the text being judged (Data), in order."""
+    """One chat message: text of the prompt (str) and text being judged (Data), in order."""
 
     role: Role
     parts: tuple[str | Data, ...]
@@ -56,10 +56,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Reasoned:
-    """Wanted: reasoning in words that ends in an option, and each option's probability there.
+    """Wanted: written reasoning that ends in an option, and each option's probability there.
 
-    `format` says how the option is written (see `parsing.locate_option`). A reply in which it
-    cannot be located has its text alone.
+    `format` is how the option is written (see `parsing.locate_option`). If the option cannot be
+    located, the reply has only its text.
     """
 
     options: tuple[str, ...]
@@ -85,15 +85,15 @@ class Likelihood:
 
 
 Want = Choice | Reasoned | Text | Likelihood
-#: What a protocol makes of replies: a row about a pair, a score, a grade.
+#: The result of a protocol: a row about a pair, a score, a grade.
 Record = Judgment | Score | Grade
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One call: what is said, what is wanted, and which of the item's calls it is.
+    """One call: its messages, what is wanted, and which of the item's calls it is.
 
-    `repeat` counts calls that differ in nothing else; a protocol whose calls differ otherwise
+    `repeat` numbers calls that differ in nothing else. A protocol whose calls differ otherwise
     (personas, criteria) names the difference in `slot`.
     """
 
@@ -109,7 +109,7 @@ PlainWords = tuple[Want, Sequence[tuple[Order, Sequence[str]]]]
 
 
 class Backend(ABC):
-    """A way to reach a model. One file each in judges/backends/."""
+    """A way to reach a model. One file per backend in judges/backends/."""
 
     #: What users type, for messages.
     example: ClassVar[str] = "BACKEND:MODEL"
@@ -117,17 +117,17 @@ class Backend(ABC):
     options: ClassVar[tuple[str, ...]] = ()
     #: Whether a model has to be named after the colon.
     needs_model: ClassVar[bool] = True
-    #: It runs on the user's own machine: no charge.
+    #: Whether it runs on the user's machine, free of charge.
     free: ClassVar[bool] = False
-    #: It runs the model in this process, on a GPU where there is one: a cluster gives it one.
+    #: Whether it runs the model in this process, on a GPU if there is one; a cluster assigns one.
     uses_gpu: ClassVar[bool] = False
-    #: Environment variables that it reads besides its key's: workers elsewhere get them too.
+    #: Environment variables that it reads in addition to its key; remote workers get them too.
     variables: ClassVar[tuple[str, ...]] = ()
-    #: It answers from the subject itself (its id, its label), not from the words, by `ask_about`.
-    #: Only judges that are no judges do: one with a known truth, one that replays old replies.
+    #: Whether it answers from the subject itself (its id, its label) by `ask_about`, not from text.
+    #: Only the simulated judge, whose truth is known, and the replay of old replies do this.
     knows_subject: ClassVar[bool] = False
-    #: Whether questions can be sent together and collected later, by `open_batches`; and what a
-    #: token costs then, as a share of its usual price.
+    #: Whether questions can be sent together and collected later, by `open_batches`; and the price
+    #: of a token in a batch, as a share of its usual price.
     batches: ClassVar[bool] = False
     batch_price: ClassVar[float] = 1.0
 
@@ -135,46 +135,46 @@ class Backend(ABC):
     name: str
     #: The kinds of question it can answer.
     wants: frozenset[type]
-    #: How many calls the runner may have under way at once unless the user says otherwise.
+    #: The maximum number of calls in flight, unless the user gives another number.
     concurrency: int = 8
 
     @classmethod
     def parse(cls, model: str, **options: Any) -> Self:
-        """The backend that "NAME:model" with these options means."""
+        """Make the backend for "NAME:model" with these options."""
         make: Callable[..., Self] = cls
         return make(model, **options)
 
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """The parts of the judge fingerprint that this backend knows, secrets never among them.
+        """The parts of the judge fingerprint that this backend provides, without secrets.
 
-        Complete before `start`, but for the route: a dry run names the judge without loading it.
+        Complete before `start`, except the route: a dry run names the judge without loading it.
         """
 
     def routes(self, wants: frozenset[type]) -> tuple[str, ...]:
-        """The ways in which it may ask such questions, where the server decides; usually none.
+        """The ways in which it can ask such questions, if the server decides; usually empty.
 
-        A route changes numbers (all log probabilities or only the likeliest), so it is a part of
-        the fingerprint, known once `find_route` has asked.
+        A route changes numbers (all log probabilities, or only the most likely ones), so it is a
+        part of the fingerprint. It is known once `find_route` has asked.
         """
         return ()
 
     async def find_route(self, question: Question) -> str | None:
-        """Ask one question of the run to see which route the server allows, and keep to it.
+        """Ask one question of the run to see which route the server allows, and use this route.
 
-        Its reply is kept for `ask`. None where the reply is an error, which shows nothing.
+        Its reply is kept for `ask`. None if the reply is an error, which shows nothing.
         """
         return None
 
     def take_route(self, route: str | None) -> None:  # noqa: B027  (most have no routes)
-        """Keep to the route of earlier replies; None: they are older than routes."""
+        """Use the route of earlier replies; None: they were stored before routes existed."""
 
     def remarks(self) -> Sequence[str]:
-        """What whoever reads the run's summary should know of how its questions were asked."""
+        """Notes for the run's summary on how the questions were asked."""
         return ()
 
     def secrets(self) -> Sequence[str]:
-        """What must be struck out of every reply before it is kept: the key it uses."""
+        """What must be redacted in every reply before it is stored: the key it uses."""
         return ()
 
     async def start(self) -> None:  # noqa: B027  (nothing to load is a fine start)
@@ -182,38 +182,38 @@ class Backend(ABC):
 
     @abstractmethod
     async def ask(self, question: Question) -> Reply:
-        """One question, one reply. Transient trouble is retried inside, then given as a status.
+        """Ask one question, return one reply. Temporary errors are retried here, then a status.
 
-        Raises JudgeRefusedError only for what no further question could survive.
+        Raises JudgeRefusedError only if every further question would fail too.
         """
 
     async def ask_about(self, subject: Subject, question: Question) -> Reply:
-        """One question about a subject, for a backend that knows it; others see the words alone."""
+        """One question about a subject, for a backend that knows it; others see only the text."""
         return await self.ask(question)
 
     def keep_pace(self, pace: Pace | None) -> bool:
-        """Take a turn of `pace` before every request (None: send at once), if it can do so.
+        """Take a turn of `pace` before every request (None: send immediately), if supported.
 
-        For a backend that may send several requests for one question. False: it does not, and the
-        runner takes one turn for each question.
+        For a backend that can send several requests for one question. False: not supported, and
+        the runner takes one turn for each question.
         """
         return False
 
     def load(self) -> ServerLoad:
-        """What the server says of its load, for whoever watches the run."""
+        """The server's load, for the progress display."""
         return IDLE
 
     def open_batches(self, folder: Path) -> Batches:
-        """Questions sent together; what is under way is kept in `folder`."""
+        """Questions sent together; the list of running batches is kept in `folder`."""
         raise ArgumentError("batch", self.name, "this judge has no batches; leave it out")
 
     async def close(self) -> None:  # noqa: B027  (as for `start`)
-        """Free what `start` took."""
+        """Free the resources of `start`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """How far the batches are."""
+    """The progress of the batches."""
 
     batches: int
     ended: int
@@ -223,7 +223,7 @@ class BatchProgress:
 
 @dataclass(frozen=True, slots=True)
 class BatchCall:
-    """One call: its key, what is wanted, and whatever the caller needs to know it again."""
+    """One call: its key, what is wanted, and what the caller needs to recognise it."""
 
     key: str
     want: Want
@@ -231,17 +231,17 @@ class BatchCall:
 
 
 class Batches(Protocol):
-    """A batch service in use: entered, sent to, collected from. It outlives the process."""
+    """An open batch service. Its batches continue after the process ends."""
 
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(self, *_: object) -> None: ...
 
     def pending(self) -> set[str]:
-        """The keys of all calls under way."""
+        """The keys of all calls in flight."""
 
     async def submit(self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]]) -> int:
-        """Send calls (key, question, meta) that are not under way yet; how many were sent."""
+        """Send calls (key, question, meta) that are not in flight yet; returns the number sent."""
 
     def collect(
         self,
@@ -250,14 +250,14 @@ class Batches(Protocol):
         on_poll: Callable[[BatchProgress], None] | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> AsyncIterator[tuple[BatchCall, Reply]]:
-        """Every call under way with its reply, as batches end; until `stopped` says so."""
+        """Every call in flight with its reply, as batches end; until `stopped` is true."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
     """A prompt file: its name, its text with {placeholders}, and the SHA-256 of the text.
 
-    `answer` is what its section ``--- answer ---`` declares of the reply: `format`, `tie`.
+    `answer` holds what its section ``--- answer ---`` declares: `format`, `tie`.
     """
 
     name: str
@@ -267,38 +267,38 @@ class Prompt:
 
 
 class JudgeProtocol(ABC):
-    """A way of asking. One file each in judges/protocols/."""
+    """A way of asking. One file per protocol in judges/protocols/."""
 
     #: The options of `judge_pairs` that the constructor takes: samples, prompt, criteria ...
     options: ClassVar[tuple[str, ...]] = ()
-    #: Options that would make no sense here, and why.
+    #: Options that make no sense here, and the reason.
     unfit_options: ClassVar[Mapping[str, str]] = {}
     #: What it is asked about: pairs of responses, or single responses.
     subjects: ClassVar[Literal["pairs", "items"]] = "pairs"
-    #: A protocol about pairs that can be given single responses too: all models answering one
-    #: document then meet each other.
+    #: Whether a protocol about pairs also takes single responses: then all models that answered a
+    #: document are compared with each other.
     tournaments: ClassVar[bool] = False
-    #: The kind of row it gives.
+    #: The kind of row it returns.
     record: ClassVar[type[Record]] = Judgment
-    #: What it puts into `extra` of its rows; a column of the input of such a name is renamed.
+    #: The names in `extra` of its rows; an input column with such a name is renamed.
     columns: ClassVar[tuple[str, ...]] = ()
 
     name: str
-    #: What it needs of a backend; that of an object, where its options decide.
+    #: What it needs from a backend; set on the object if its options decide.
     wants: frozenset[type]
     #: The columns that its prompt names; every row is checked for them before anything is asked.
     prompt_columns: PromptColumns | None = None
-    #: The prompt that it fills; None where the words asked are those of the subject alone.
+    #: The prompt that it fills; None if it sends only the text of the subject.
     prompt: Prompt | None = None
-    #: Below this answer_mass a row of it is `off_answer`; None where it asks for no options.
+    #: Below this answer_mass a row is `off_answer`; None if it does not ask for options.
     min_answer_mass: float | None = None
 
     @abstractmethod
     def settings(self) -> Mapping[str, Any]:
-        """All that changes what is asked: prompt hash, samples, seed, scale."""
+        """Everything that changes the question: prompt hash, samples, seed, scale."""
 
     def check(self, subject: Subject) -> None:  # noqa: B027  (most take every subject)
-        """Refuse a subject that cannot be asked about, before any is paid for."""
+        """Refuse a subject that cannot be asked about, before the first paid call."""
 
     @abstractmethod
     def questions(self, subject: Subject) -> Sequence[Question]:
@@ -316,12 +316,12 @@ class JudgeProtocol(ABC):
     def judge(
         self, subject: Subject, replies: Sequence[Reply]
     ) -> Sequence[Judgment | Score | Grade]:
-        """The rows that the replies, in the order of `questions`, give for this subject.
+        """The rows of this subject from its replies, in the order of `questions`.
 
-        The replies come from the store, where `raw` stays: what a row needs is in the others.
+        The replies come from the store without `raw`; the other fields have all a row needs.
 
-        Most protocols give one row; one that asks per criterion gives one for each. A row is ok
-        only when every reply it needs is; otherwise it has the worst status and no number. The
+        Most protocols return one row; one that asks per criterion returns one for each. A row is ok
+        only if every reply it needs is ok. Otherwise it has the worst status and no number. The
         runner fills in judge, fingerprint, tokens and cost.
         """
 
@@ -337,12 +337,12 @@ class JudgeProtocol(ABC):
         return None
 
     def factors(self) -> Mapping[str, int]:
-        """What multiplies the calls of one subject, by name: criteria, samples."""
+        """The factors of the number of calls per subject, by name: criteria, samples."""
         return {}
 
     def status_of(self, reply: Reply) -> tuple[Status, str | None]:
-        """What one reply is worth on its own, and why: a run whose first replies are all
-        worthless for one reason is stopped."""
+        """The status of one reply on its own, and the reason. A run is stopped if all its first
+        replies are unusable for one reason."""
         return reply.status, reply.error
 
     def pair(self, subject: Subject) -> Pair:
@@ -364,7 +364,7 @@ class JudgeProtocol(ABC):
 class Judge:
     """A backend asked by a protocol: one row of the judgments file per subject and repeat.
 
-    `repeats`: how often everything is asked. It changes no answer, so it is no part of the
+    `repeats` is how often everything is asked. It does not change answers, so it is not part of the
     fingerprint.
     """
 

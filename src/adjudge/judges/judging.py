@@ -1,4 +1,4 @@
-"""The whole of `adjudge judge` as Python calls: sync, async, and a plan that asks nobody."""
+"""`adjudge judge` as Python calls: sync, async, and a plan without any call."""
 
 from __future__ import annotations
 
@@ -68,74 +68,76 @@ def judge_pairs(
 ) -> JudgingRun:
     """Ask a judge about pairs or items, keep every reply, and return the rows in input order.
 
-    Works where an event loop is running too (notebooks).
+    Also works if an event loop is running (notebooks).
 
     Args:
         pairs: a path, a polars or pandas frame, or an iterable of Pair (or Item).
         judge: a spec such as "openai:gpt-4.1-mini", or a backend object; or a list of them, which
             are asked one after the other about the same rows.
         protocol: how to ask, by name or as an object.
-        store: a file or URL that any number of runs may share, an open store, or None for one
-            that is forgotten. What it already holds is not asked again.
-        output: a file for the rows (.jsonl, .csv, .tsv, .parquet, with .gz if you like), written
-            by atomic rename; without it they are in `JudgingRun.judgments`.
-        limit: only the first so many pairs.
-        format: the name of a public data set's format, where content does not tell it.
-        columns: our names of columns to the file's, e.g. {"response_a": "left"}; the usual names
-            are known without.
-        labels_as: what words in columns of labels mean, e.g. {"0": "A", "1": "B"}.
-        reason: let the judge write its reasons before its verdict; its probability is read where
-            the verdict is written.
-        samples: draw so many answers per order, for judges without log probabilities.
-        repeats: ask everything so often; rows are numbered in `repeat`, from 0.
-        order: "both" (the default), or one order alone: "ab" shows response_a first, "ba" second,
+        store: a file or URL that several runs can share, an open store, or None for a temporary
+            store. Stored replies are not asked again.
+        output: a file for the rows (.jsonl, .csv, .tsv, .parquet, optionally .gz), written by
+            atomic rename. Without it the rows are in `JudgingRun.judgments`.
+        limit: judge only the first N pairs.
+        format: the name of a public format, if it cannot be detected from content.
+        columns: our column names to the file's, e.g. {"response_a": "left"}. Usual names need no
+            entry.
+        labels_as: the meaning of words in label columns, e.g. {"0": "A", "1": "B"}.
+        reason: let the judge write its reasons before its verdict. Its probability is read at the
+            verdict.
+        samples: number of answers per order, for judges without log probabilities.
+        repeats: how often everything is asked; rows are numbered in `repeat`, from 0.
+        order: "both" (the default), or one order: "ab" shows response_a first, "ba" second,
             "random" draws one for each pair.
-        max_tokens: the longest written answer.
-        min_answer_mass: a reply in which the options asked for hold less of the probability
-            is `off_answer` and has no number (default 0.1).
-        prompt: a prompt file of your own.
-        criteria: a file of criteria of your own: JSON, or the text of one.
-        scale: of likert's scores, such as "1-10" (default "1-5"); from 10 on it needs samples.
-        demonstrations: labelled pairs of your own, for annotators.
-        seed: of what the protocol draws; it also decides on which side a public data set's chosen
-            response is.
-        base_url: another server than the maker's.
+        max_tokens: the maximum length of a written answer.
+        min_answer_mass: a reply in which the options have less probability than this is
+            `off_answer` and has no number (default 0.1).
+        prompt: your own prompt file.
+        criteria: your own criteria: a JSON file, or the text of one criterion.
+        scale: the scale of likert's scores, such as "1-10" (default "1-5"); from 10 on it needs
+            samples.
+        demonstrations: your own labelled pairs, for annotators.
+        seed: the seed of what the protocol draws. It also decides on which side the chosen response
+            of a public data set is shown.
+        base_url: another server than the default one.
         api_key_env: the environment variable that holds the key.
-        extra_body: goes into every request as it is.
-        timeout: seconds to wait for one answer of a server.
-        max_reply: bytes of the largest answer that is read, unpacked; a larger one is an error of
-            its row. Unless given: 1 MiB, and 2 KiB for every token asked for.
-        concurrency: calls under way at once.
-        rpm: at most so many requests a minute, retries too.
-        max_cost: stop before the next call would go beyond that many dollars: the rows that are
-            complete are written, the others counted as not asked.
+        extra_body: JSON that is added to every request.
+        timeout: seconds to wait for one answer from a server.
+        max_reply: bytes of the largest answer that is read, unpacked. A larger answer makes its row
+            an error. Default: 1 MiB plus 2 KiB for every token asked for.
+        concurrency: maximum calls in flight.
+        rpm: maximum requests per minute, retries included.
+        max_cost: stop before the next call would exceed this many dollars. Complete rows are
+            written; the others are counted as not asked.
         prices: your own prices, a file or a mapping.
-        retry: statuses to ask again; errors always are.
-        keep_going: continue if the first ten replies have no usable number for one reason.
-        keep_raw: False leaves the server's raw answers out of the store, and what the judge wrote
-            unless rows are read from it; statuses and numbers are kept, and a run resumes normally.
-        stop_rule: of several judges, cheap to strong, each is asked only about what those before
-            it left open: the rule is given subjects with their rows so far, and says of each
-            "settled", "doubt" or "failure" (`judge_cascade` makes one from a policy).
+        retry: statuses to ask again; errors are always asked again.
+        keep_going: continue if the first ten replies have no usable score for one reason.
+        keep_raw: False leaves the server's raw answers out of the store, and also what the judge
+            wrote unless rows are read from it. Statuses and numbers are kept, and a run resumes
+            normally.
+        stop_rule: with several judges, cheap to strong, each is asked only about the subjects that
+            those before it left open. The rule gets subjects with their rows so far and returns
+            "settled", "doubt" or "failure" for each (`judge_cascade` makes one from a policy).
         engine: "local": this process asks. "ray": workers ask, which Ray places on the CPUs or GPUs
-            of this machine or of a cluster; `concurrency` is then that of each, `rpm` and
-            `max_cost` those of all.
-        workers: how many, unless one for every GPU that the judge can use, or else for every CPU.
-        ray_address: HOST:PORT of a cluster's head, or "auto"; unless given, that in RAY_ADDRESS, or
-            else a Ray on this machine that ends with the run.
-        batch: send the calls as a batch (half the price, within a day); the same call goes on with
-            batches under way.
-        batch_folder: where the list of batches under way is kept, unless in your data folder.
-        poll_s: seconds between two looks at a batch.
+            of this machine or of a cluster. `concurrency` is then per worker; `rpm` and `max_cost`
+            are for all workers together.
+        workers: number of workers. Default: one per GPU that the judge can use, or else per CPU.
+        ray_address: HOST:PORT of a cluster's head, or "auto". Default: RAY_ADDRESS, or else a Ray
+            on this machine that ends with the run.
+        batch: send the calls as a batch (half the price, within a day). The same call continues
+            with running batches.
+        batch_folder: folder for the list of running batches. Default: in your data folder.
+        poll_s: seconds between two checks of a batch.
         progress: True shows one line that is updated in place, in a notebook or on a terminal; a
             function is called with a `Progress` several times a second.
-        announce: called before the first call, with the number of calls in words, and where Ray is
+        announce: called before the first call, with the number of calls as text, and when Ray is
             started.
         stop: lets another thread stop the run.
-        handle_signals: SIGINT and SIGTERM stop the run politely.
+        handle_signals: SIGINT and SIGTERM stop the run and let calls in flight finish.
 
-    A run that is interrupted writes the rows that are complete; one that is refused writes nothing.
-    Both leave their replies in the store: make the same call again to resume.
+    An interrupted run writes its complete rows; a refused run writes nothing. Both keep their
+    replies in the store: make the same call again to resume.
 
     >>> from adjudge.simulate.pairs import simulate_pairs
     >>> run = judge_pairs(simulate_pairs(50, seed=1), judge="simulated:accuracy=0.9", store=None)
@@ -191,7 +193,7 @@ async def judge_pairs_async(
     stop: Stop | None = None,
     handle_signals: bool = False,
 ) -> JudgingRun:
-    """`judge_pairs` for programs with an event loop of their own; the arguments are the same."""
+    """`judge_pairs` for programs with their own event loop; the arguments are the same."""
     return await run_judging(pairs, _options(locals()))
 
 
@@ -223,7 +225,7 @@ def plan_judging(
     retry: Collection[Status] = (),
     batch: bool = False,
 ) -> JudgingPlan:
-    """What `judge_pairs` would do with the same arguments: calls, tokens, cost. Asks nobody.
+    """What `judge_pairs` would do with the same arguments: calls, tokens, cost. Makes no calls.
 
     >>> from adjudge.simulate.pairs import simulate_pairs
     >>> plan = plan_judging(simulate_pairs(50, seed=1), judge="simulated:", store=None)
@@ -234,12 +236,12 @@ def plan_judging(
 
 
 def run_options(pairs: SubjectSource, options: JudgingOptions) -> JudgingRun:
-    """A run by options that are made already, to its end."""
+    """Run with the given options until the end."""
     return run_to_end(run_judging(pairs, options), options.stop)
 
 
 def _options(arguments: Mapping[str, Any]) -> JudgingOptions:
-    """The options in the arguments of a public call: all that were given but the pairs."""
+    """The options of a public call: all its arguments except the pairs."""
     given = {name: value for name, value in arguments.items() if name != "pairs"}
     given["progress"] = choose_progress(given.get("progress"))
     if given.get("stop") is None:

@@ -1,4 +1,4 @@
-"""The options of a run, checked at the door, and what they make: judge, price, input."""
+"""The options of a run, checked when made, and what follows from them: judge, price, input."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _OF_PROTOCOLS = (
     *("reason", "samples", "max_tokens", "min_answer_mass", "seed", "prompt", "criteria"),
     *("scale", "demonstrations", "order"),
 )
-#: Who asks: this process, or workers that Ray places.
+#: Where calls are made: in this process, or in Ray workers.
 ENGINES = ("local", "ray")
 #: One judge, as it is written on the command line or as an object.
 OneJudge = str | Backend
 
 
 def check_engine(engine: str, workers: int | None, ray_address: str | None) -> None:
-    """Refuse an unknown engine, and workers without one that has any."""
+    """Refuse an unknown engine, and workers with an engine that has none."""
     one_of(engine, ENGINES, "engine")
     if workers is not None:
         count(workers, "workers", least=1)
     for name, value in (("workers", workers), ("ray_address", ray_address)):
         if value is not None and engine == "local":
-            raise ArgumentError(name, value, "it is for workers: add engine ray")
+            raise ArgumentError(name, value, "it needs engine ray: add it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class JudgingOptions:
 
     judge: OneJudge | Sequence[OneJudge]
     protocol: str | JudgeProtocol = "preference"
-    store: StorePlace = field(default=DEFAULT_STORE, repr=False)  # a URL may hold a password
+    store: StorePlace = field(default=DEFAULT_STORE, repr=False)  # a URL can contain a password
     output: str | Path | None = None
     limit: int | None = None
     format: str | None = None
@@ -106,34 +106,36 @@ class JudgingOptions:
         for status in self.retry:
             one_of(status, STATUSES, "retry")
         if self.batch and self.store is None:
-            raise ArgumentError("store", None, "a batch outlives this process; keep it in a file")
+            raise ArgumentError(
+                "store", None, "a batch continues after this process; give a store file"
+            )
         if self.batch and self.rpm is not None:
-            raise ArgumentError("rpm", self.rpm, "a batch has no pace; leave it out")
+            raise ArgumentError("rpm", self.rpm, "a batch has no request rate; leave it out")
         check_engine(self.engine, self.workers, self.ray_address)
         if self.engine != "local" and self.batch:
             raise ArgumentError("engine", self.engine, "a batch needs no workers; leave it out")
         if self.batch_folder is not None and not self.batch:
-            raise ArgumentError("batch_folder", self.batch_folder, "it is for batches: add batch")
+            raise ArgumentError("batch_folder", self.batch_folder, "it needs batch: add it")
 
     @property
     def statuses_to_ask_again(self) -> frozenset[Status]:
-        """Errors always, others on demand."""
+        """Errors always, other statuses if requested."""
         return frozenset({"error", *self.retry})
 
     def asks_again(self, judge: Judge, reply: Reply) -> bool:
-        """Whether a kept reply is asked for again: by its status, or by what it is worth."""
+        """Whether a stored reply is asked again, by its stored or its read status."""
         worth = judge.protocol.status_of(reply)[0] if self.retry else reply.status
         return bool({reply.status, worth} & self.statuses_to_ask_again)
 
     @property
     def named_judges(self) -> Sequence[OneJudge]:
-        """The judges, as they were given."""
+        """The judges as given."""
         return [self.judge] if isinstance(self.judge, (str, Backend)) else self.judge
 
     def for_worker(self, judge: OneJudge, protocol: JudgeProtocol, *, workers: int) -> Self:
-        """What one of several workers needs of this to ask one judge.
+        """The options that one of several workers needs to ask one judge.
 
-        All that was read from files is in the protocol; requests a minute are shared out.
+        Everything read from files is in the protocol. Requests per minute are divided.
         """
         mine: dict[str, Any] = dict.fromkeys(
             (
@@ -147,7 +149,7 @@ class JudgingOptions:
         return replace(self, **mine, rpm=rpm, handle_signals=False)
 
     def make_judge(self) -> Judge:
-        """The judge that backend and protocol make, if the one can answer what the other asks."""
+        """The judge of backend and protocol, if the backend can answer the protocol's questions."""
         first, *others = self.make_judges()
         if others:
             names = ", ".join(judge.backend.name for judge in (first, *others))
@@ -165,13 +167,13 @@ class JudgingOptions:
         for one in named:
             judge = make_judge(self._make_backend(one), protocol, repeats=self.repeats)
             if judge.fingerprint in judges:
-                remedy = "name each judge once; to ask one several times give repeats"
+                remedy = "name each judge once; to ask a judge several times, give repeats"
                 raise ArgumentError("judge", judge.backend.name, remedy)
             judges[judge.fingerprint] = judge
         return tuple(judges.values())
 
     def price_of(self, judge: Judge) -> Price | None:
-        """The judge's price, if anybody knows it: the user's own first."""
+        """The judge's price if it is known; the user's prices come first."""
         own = read_prices(self.prices) if isinstance(self.prices, (str, Path)) else self.prices
         backend, base_url = judge.backend, judge.fingerprint_parts.get("base_url")
         if self.batch and not backend.batches:
@@ -196,8 +198,8 @@ class JudgingOptions:
     def _make_backend(self, judge: OneJudge) -> Backend:
         given = self._given(_OF_BACKENDS)
         if isinstance(judge, str):
-            # How many calls run at once is the runner's business; only a backend that pools
-            # connections has to know.
+            # The runner limits how many calls run at once; only a backend that pools connections
+            # needs the number.
             name = judge.partition(":")[0]
             if name in BACKENDS and "concurrency" not in BACKENDS.load(name).options:
                 given.pop("concurrency", None)
@@ -219,7 +221,7 @@ class JudgingOptions:
         elif isinstance(self.protocol, str):
             draws = PROTOCOLS.load(self.protocol).options
         if "seed" not in draws:
-            given.pop("seed", None)  # it still says on which side a data set's chosen response is
+            given.pop("seed", None)  # it still decides the side of a data set's chosen response
         if isinstance(self.protocol, JudgeProtocol):
             self._refuse(given, self.protocol.name)
             return self.protocol

@@ -1,6 +1,6 @@
-"""Strict readers of judges' replies: what is written there, or no number at all.
+"""Strict readers of judges' replies: a value that is written there, or no value.
 
-What cannot be read has the status that `judges.refusals` gives it.
+A reply that cannot be read has the status that `judges.refusals` gives it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeGuard
 
-_LONGEST = 100_000  # no reply that is read is longer
+_LONGEST = 100_000  # a longer reply is not read
 
 # --- one letter, and nothing that would have to be guessed ---------------------------------------
 
-# What may be around a letter without changing what it says: quotes, emphasis, brackets, stops.
+# What can be around a letter without changing its meaning: quotes, emphasis, brackets, stops.
 _AROUND = r"[\s*_\"'`“”‘’()\[\]{}<>.:,;!#]*"
 _LEAD = (
     r"(?:(?:so|thus|therefore),?\s+)?"
@@ -31,7 +31,7 @@ def _spellings(options: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     one = "(" + "|".join(map(re.escape, options)) + ")"
     return (
         re.compile(_AROUND + f"(?i:{one})" + _AROUND),
-        # After other words only the capital counts: "The answer is a" may be cut off before "tie".
+        # After other words only the capital counts: "The answer is a" can end before "tie".
         re.compile(rf"[\s*_\"'`#]*(?i:{_LEAD})[\s*_\"'`:=([{{<-]+{one}" + _AROUND),
         re.compile(
             rf"[\s*_\"'`#]*(?i:(?:answer|response|option|assistant)\s+)?[*_\"'`(\[]*{one}[*_\"'`)\]]*"
@@ -49,10 +49,10 @@ UNCLOSED = re.compile(r"\s*<(?:think|thought|reasoning)", re.IGNORECASE)
 
 
 def without_thinking(text: str) -> str:
-    """The reply after its thoughts: a closed block at the start, or all up to one closing tag.
+    """The reply without its thoughts: a closed block at the start, or all up to one closing tag.
 
     Some chat templates open the block themselves, so that only its end is in the reply. A block
-    that is never closed is left alone: the answer did not come.
+    that is never closed is kept: there is no answer after it.
 
     >>> without_thinking("<think>B, perhaps?</think>A"), without_thinking("B, perhaps?</think>A")
     ('A', 'A')
@@ -66,9 +66,9 @@ def without_thinking(text: str) -> str:
 
 
 def parse_letter(text: str | None, options: tuple[str, ...] = ("A", "B")) -> str | None:
-    """The option when the whole reply says just that, otherwise None.
+    """The option if the reply is only the option, otherwise None.
 
-    The letter may be alone (in either case, quoted, emphasised, in brackets), after a naming
+    The letter can be alone (in either case, quoted, emphasised, in brackets), after a naming
     phrase ("Answer: A", "The better response is B"), before one ("B is better") or boxed. A
     reply with anything more is not read: the first letter of a sentence is not a verdict.
 
@@ -103,13 +103,13 @@ _MOST_STARTS = 500
 
 
 class _NotStrictError(ValueError):
-    """JSON that Python would read but the standard does not have, or that says a thing twice."""
+    """JSON that Python reads but the standard does not allow, or with a repeated key."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        # Python would keep the last value in silence; which one the judge meant is a guess.
+        # Python would silently keep the last value; which one the judge meant is a guess.
         raise _NotStrictError("a key comes twice")
     return made
 
@@ -124,9 +124,9 @@ DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
 def first_json_object(text: str | None) -> dict[str, Any] | None:
     """The first `{...}` in the text that is a complete JSON object; prose around it is skipped.
 
-    Thoughts in a closed <think> block at the start are not searched; in an unclosed one the
-    answer never came. Keys that come twice, NaN and Infinity make the object unreadable, and
-    then the search ends: a part of an object is not the object.
+    Thoughts in a closed <think> block at the start are skipped; after an unclosed one there is no
+    answer. Repeated keys, NaN and Infinity make the object unreadable, and then the search ends: a
+    part of an object is not the object.
 
     >>> first_json_object('Here it is:\\n```json\\n{"a": 1}\\n```\\nor {"a": 2}')
     {'a': 1}
@@ -170,7 +170,7 @@ _PERCENT = r"(?:[0-9]{1,3}(?:\.[0-9]{0,12})?)(?=\s*%?[\s*_\"'`.)]*$)"
 
 @lru_cache(maxsize=2)
 def _claim_patterns(percent: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """A number alone, and a letter with a number: on the scale up to 1, or up to 100."""
+    """Patterns for a number alone and a letter with a number, on a scale up to 1 or 100."""
     number, sign = (_PERCENT, r"\s*%?") if percent else (_NUMBER, "")
     # No hyphen before a number: it is a minus sign.
     return (
@@ -180,19 +180,19 @@ def _claim_patterns(percent: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 class Claim(NamedTuple):
-    """What the judge wrote: its letter, and its confidence as a share of the scale's top."""
+    """The judge's letter, and its confidence as a share of the scale's maximum."""
 
     letter: str
     confidence: float
 
 
 def parse_claim(text: str | None, *, top: float = 1) -> Claim | None:
-    """Letter and confidence of a reply, or None when either is missing, doubled or out of range.
+    """Letter and confidence of a reply, or None if either is missing, repeated or out of range.
 
-    Read are the two labelled lines that were asked for, a JSON object with `verdict` and
+    These are read: the two labelled lines that were asked for, a JSON object with `verdict` and
     `confidence`, or a letter and a number with nothing else. Fractions ("8/10"), decimal commas and
-    numbers outside [0, top] are not converted: they are not read. A percent sign is read where the
-    scale goes to 100, and only there.
+    numbers outside [0, top] are not converted and not read. A percent sign is read only if the
+    scale goes to 100.
 
     >>> parse_claim("Verdict: A\\nConfidence: 0.85"), parse_claim("B 85%", top=100)
     (Claim(letter='A', confidence=0.85), Claim(letter='B', confidence=0.85))
@@ -239,11 +239,11 @@ Scores = dict[str, float]
 def parse_rubric(
     text: str | None, *, criteria: Sequence[str], low: float, high: float
 ) -> tuple[Scores, Scores] | str:
-    """The scores of A and of B, or in words why they cannot be read.
+    """The scores of A and of B, or a text with the reason why they cannot be read.
 
-    The first complete JSON object of the reply counts. It must have an object for A and one for
-    B, each with a JSON number between low and high for every criterion; more keys do no harm. A
-    number in quotes, "7/10", 11, true, or a criterion on one side only: nothing is read.
+    The first complete JSON object of the reply is used. It must have an object for A and one for B,
+    each with a JSON number between low and high for every criterion; more keys are allowed. With a
+    number in quotes, "7/10", 11, true, or a criterion on one side only, nothing is read.
 
     >>> parse_rubric('{"A": {"clarity": 7}, "B": {"clarity": 4}}', criteria=["clarity"],
     ...              low=1, high=10)
@@ -271,7 +271,7 @@ def parse_rubric(
 
 
 def parse_preference(text: str | None) -> Literal["A", "B", "tie"] | None:
-    """The overall preference beside the scores: `preference` in the same object, A, B or tie.
+    """The overall preference next to the scores: `preference` in the same object, A, B or tie.
 
     >>> parse_preference('{"A": {"clarity": 7}, "B": {"clarity": 4}, "preference": "A"}')
     'A'
@@ -303,12 +303,12 @@ def _side(
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    """Whether it is a JSON number: true is none."""
+    """Whether it is a JSON number; true is not a number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _lowered(value: dict[str, Any]) -> dict[str, Any] | None:
-    """Keys without case and blanks; None when two become one."""
+    """Keys in lower case without blanks; None if two keys become the same."""
     lowered = {key.strip().lower(): inner for key, inner in value.items()}
     return lowered if len(lowered) == len(value) else None
 
@@ -336,10 +336,10 @@ def parse_score(
     criterion: str | None = None,
     words: Mapping[int, str] | None = None,
 ) -> int | None:
-    """The whole number between low and high that the whole reply states, otherwise None.
+    """The whole number between low and high that the reply states, otherwise None.
 
-    Allowed around it: emphasis, brackets, "Score:", "Rating:" or the criterion's own name before
-    it, "/high" or "out of high" behind it, and the scale's own word for it ("4 = Good"). Another
+    Allowed around it: emphasis, brackets, "Score:", "Rating:" or the name of the criterion before
+    it, "/high" or "out of high" after it, and the scale's word for it ("4 = Good"). Another
     denominator, a half, a range or a second number make the reply unreadable.
 
     >>> [parse_score(t, low=1, high=5) for t in ("4", "**Score: 4/5**", "4 out of 5.", "4.0")]

@@ -1,9 +1,9 @@
-"""What tokens cost: the user's own prices, the package genai-prices, or a small dated table.
+"""Prices of tokens: the user's own prices, the package genai-prices, or a small dated table.
 
-Prices change and differ by contract. genai-prices (the extra `prices`) is kept up to date by its
-own releases and knows hundreds of models and gateways; the table here is the fallback, with a
-date. A model that is in none of them has no price. Then the cost is unknown, and the result says
-so. Every price names its source.
+Prices change and differ by contract. genai-prices (the extra `prices`) is updated by its own
+releases and has hundreds of models and gateways. The table here is the fallback, with a date. A
+model that is in none of them has no price. Then the cost is unknown, and the result states it.
+Every price names its source.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Price:
         return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6
 
     def times(self, share: float, where: str) -> Price:
-        """A share of this price, which its source then says.
+        """A share of this price; the source states the share.
 
         >>> Price(2.0, 8.0, "example").times(0.5, "in a batch")
         Price(prompt=1.0, completion=4.0, source='example, 50 % of it in a batch')
@@ -48,8 +48,8 @@ class Price:
         return Price(share * self.prompt, share * self.completion, source)
 
 
-#: Standard (not batch, not cached) prices for text and the month they were read in the maker's own
-#: public price list: platform.openai.com/docs/pricing, platform.claude.com/docs (pricing).
+#: Standard (not batch, not cached) prices for text, and the month in which they were read in the
+#: public price lists: platform.openai.com/docs/pricing, platform.claude.com/docs (pricing).
 KNOWN: Mapping[str, tuple[float, float, str]] = {
     "gpt-4.1": (2.00, 8.00, "2025-06"),
     "gpt-4.1-mini": (0.40, 1.60, "2025-06"),
@@ -64,16 +64,16 @@ KNOWN: Mapping[str, tuple[float, float, str]] = {
     "claude-opus-4-6": (5.00, 25.00, "2026-10"),
 }
 
-#: What a price file holds, said wherever one is refused.
+#: The schema of a price file, for error messages.
 _SCHEMA = (
     'give a CSV with the columns model, prompt, completion, or JSON {"MODEL": {"prompt": 2.0, '
     '"completion": 8.0}}, in dollars per million tokens'
 )
-#: A list price holds at the maker's own door only; a gateway has prices of its own.
+#: A list price is valid only at the maker's server; a gateway has its own prices.
 _OWN_DOORS = frozenset({"https://api.openai.com", "https://api.anthropic.com"})
 #: How makers date a version of a model: "-2025-04-14", "-20250414".
 _DATE = re.compile(r"(?<=.)-(\d{4}-\d+-\d+|\d{8})$")
-#: Prices per token may rise with the length of a prompt; a judge's prompts are short ones.
+#: Prices per token can rise with the length of a prompt; a judge's prompts are short.
 _USUAL_TOKENS = 1000
 
 
@@ -87,7 +87,7 @@ def price_for(
     """The price of a judge "backend:model", or None when it is not known.
 
     The user's prices come first, by the judge's full name, then by the model's. A judge that runs
-    on the user's own machine is `free`. A price list holds at the server it is for, `base_url`.
+    on the user's machine is `free`. A price list is valid only for its server, `base_url`.
 
     >>> price_for("simulated:accuracy=0.8", free=True)
     Price(prompt=0.0, completion=0.0, source='runs on this machine')
@@ -104,7 +104,7 @@ def price_for(
 
 
 def current_price(backend: str, model: str, base_url: str | None) -> Price | None:
-    """The price that genai-prices knows, where that package is installed."""
+    """The price in genai-prices, if that package is installed."""
     try:
         import genai_prices
     except ImportError:
@@ -123,7 +123,7 @@ def current_price(backend: str, model: str, base_url: str | None) -> Price | Non
 
 
 def listed_price(model: str, base_url: str | None = None) -> Price | None:
-    """The price in our own table; a dated model name ("...-2025-04-14") falls back on its family.
+    """The price in the built-in table; a dated name ("...-2025-04-14") falls back on its family.
 
     >>> listed_price("gpt-4.1-mini-2025-04-14").source
     'built-in table: list price of gpt-4.1-mini, read 2025-06'

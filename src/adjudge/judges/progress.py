@@ -1,4 +1,4 @@
-"""How a run is going: counts while it runs, a snapshot for whoever watches."""
+"""Progress of a run: running counts, and snapshots to show."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from adjudge.judges.flow import IDLE, ServerLoad
 from adjudge.judges.prices import Price
 from adjudge.records import Reply
 
-#: The pace is that of the last so many seconds.
+#: The rate is measured over this many last seconds.
 _PACE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """One moment of a run, while it asks `judge`.
+    """A snapshot of a run, while it asks `judge`.
 
-    `total` is known from the first subject and may be off by a few. `rows` counts the rows that so
-    many calls make, of `subjects`. `rate` is the current pace, calls a second over the last
-    seconds; `eta_s` is None until it is known; `cost` is None when the price is not known.
-    `rate_limited` requests were turned away ("too many requests") so far; `waiting_s` is how long
-    the server asks for nothing more.
+    `total` is estimated from the first subject and can be off by a few. `rows` is the number of
+    rows made by these calls, of `subjects`. `rate` is calls per second over the last seconds;
+    `eta_s` is None until it is known; `cost` is None if the price is not known. `rate_limited`
+    requests were refused ("too many requests") so far. `waiting_s` is how many more seconds the
+    server asks to wait.
     """
 
     done: int
@@ -50,7 +50,7 @@ ProgressCallback = Callable[[Progress], None]
 
 @dataclass(slots=True)
 class Tally:
-    """The running counts behind `Progress`. Only this run's own calls cost anything."""
+    """The running counts of `Progress`. Only calls made in this run have a cost."""
 
     price: Price | None
     made: Counter[str] = field(default_factory=Counter)
@@ -64,7 +64,7 @@ class Tally:
     _recent: deque[tuple[float, int]] = field(default_factory=deque)
 
     def add(self, reply: Reply) -> None:
-        """Count one call made now."""
+        """Count one call of this run."""
         self.made[reply.status] += 1
         if reply.prompt_tokens is None and reply.completion_tokens is None:
             self.without_tokens += 1
@@ -76,7 +76,7 @@ class Tally:
             self.cost += self.price.of(prompt, completion)
 
     def add_up(self, parts: Iterable[Tally]) -> None:
-        """Count what several processes counted, in place of what was counted here."""
+        """Replace the counts with the sum of the counts of several processes."""
         tallies = list(parts)
         self.made = sum((one.made for one in tallies), Counter())
         self.reused = sum((one.reused for one in tallies), Counter())
@@ -93,13 +93,13 @@ class Tally:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the run began."""
+        """Seconds since the run started."""
         return time.monotonic() - self.began
 
     def snapshot(
         self, *, total: int, subjects: int = 0, judge: str = "", load: ServerLoad = IDLE
     ) -> Progress:
-        """The counts as they are now, of `total` calls about `subjects`."""
+        """The current counts, of `total` calls about `subjects`."""
         made, reused = self.made.total(), self.reused.total()
         rate = self._pace(made)
         left = max(0, total - made - reused)
@@ -124,7 +124,7 @@ class Tally:
         )
 
     def _pace(self, made: int) -> float:
-        """Calls a second over the last seconds, or since the run began."""
+        """Calls per second over the last seconds, or since the run started."""
         now = time.monotonic()
         self._recent.append((now, made))
         while len(self._recent) > 2 and now - self._recent[1][0] >= _PACE_S:

@@ -17,20 +17,20 @@ _WIDTH = 100
 
 
 def describe(now: Progress) -> str:
-    """One moment of a run in words.
+    """The state of a run as one line of text.
 
     >>> describe(Progress(done=50, total=100, rows=25, subjects=50, reused=10, made=40, in_flight=4,
     ...      statuses={"ok": 49, "unparsed": 1}, rate=8.0, eta_s=6.25, prompt_tokens=4000,
     ...      completion_tokens=40, cost=0.5, elapsed_s=5.0, rate_limited=3, waiting_s=2.0))
-    '25/50 rows · 8.0 calls/s · 6 s left · waiting 2 s, as the server asks · 3 times rate limited (429) · 4,040 tokens · $0.50 · 10 reused · 1 unparsed'
+    '25/50 rows · 8.0 calls/s · 6 s left · waiting 2 s, requested by the server · rate limited (429) 3 times · 4,040 tokens · $0.50 · 10 reused · 1 unparsed'
     """  # noqa: E501  (one line, as it is shown)
     parts = [f"{now.rows:,}/{now.subjects:,} rows", f"{now.rate:,.1f} calls/s"]
     if now.eta_s is not None and now.done < now.total:
         parts.append(f"{_span(now.eta_s)} left")
     if now.waiting_s > 0:
-        parts.append(f"waiting {_span(now.waiting_s)}, as the server asks")
+        parts.append(f"waiting {_span(now.waiting_s)}, requested by the server")
     if now.rate_limited:
-        parts.append(f"{now.rate_limited:,} times rate limited (429)")
+        parts.append(f"rate limited (429) {now.rate_limited:,} times")
     tokens = now.prompt_tokens + now.completion_tokens
     if tokens:
         parts.append(f"{tokens:,} tokens")

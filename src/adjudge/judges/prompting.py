@@ -2,15 +2,15 @@
 
 A prompt file is plain text. A line ``--- system ---``, ``--- user ---`` or ``--- assistant ---``
 starts a message; a file without such lines is one user message. A last section ``--- answer ---``
-says how the reply is written, in lines ``key: value``: `format` (see `verdicts`), `tie` (the letter
-for a tie), `confidence` (the scale of a stated confidence); it is not sent.
+declares how the reply is written, in lines ``key: value``: `format` (see `verdicts`), `tie` (the
+letter for a tie), `confidence` (the scale of a stated confidence). It is not sent.
 
-``{name}`` is a placeholder, ``{{name}}`` the same written out; every other brace is text, so that a
-prompt can hold JSON. A name that the protocol does not fill itself is a column of the row.
+``{name}`` is a placeholder, ``{{name}}`` is the literal text {name}. Every other brace is text, so
+a prompt can contain JSON. A name that the protocol does not fill itself is a column of the row.
 
-Filling is one pass over the template: what is put in is never looked at again. A response that
-contains ``{response_b}``, a role line or a chat-template token stays text inside its own part.
-Our words come out as `str`, the text being judged as `Data`.
+Filling is one pass over the template; inserted text is never scanned. A response that contains
+``{response_b}``, a role line or a chat-template token stays text inside its own part. Text of the
+prompt is `str`, the text being judged is `Data`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Value = Part | Sequence[Part]
 
 _ROLE_LINE = re.compile(r"^--- *(system|user|assistant) *---[ \t]*$", re.MULTILINE)
 _ANSWER_LINE = re.compile(r"^--- *answer *---[ \t]*$", re.MULTILINE)
-#: What a prompt may declare of its reply.
+#: What a prompt can declare about its reply.
 ANSWER_KEYS = ("format", "tie", "confidence")
-#: Scales of a stated confidence: what a guess is called, and what certainty is.
+#: Scales of a stated confidence: the number for a guess, and the number for certainty.
 CONFIDENCE_SCALES = {
     "0.5 to 1": (0.5, 1.0),
     "0 to 1": (0.0, 1.0),
@@ -45,23 +45,23 @@ CONFIDENCE_SCALES = {
 # A single capital in braces is a letter of the answer (\boxed{A}), not a column.
 _NAME = r"[a-z]|[A-Za-z_][A-Za-z0-9_]+"
 _PLACEHOLDER = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")
-#: Columns of people's answers, which no judge is shown.
+#: Columns of people's answers, which are never shown to a judge.
 _PEOPLE = frozenset({"label", "human", "human_score"})
 _MAX_PROMPT_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place in a template where a value goes."""
+    """A place in a template for a value."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One message of a template: fixed words and slots, in order.
+    """One message of a template: fixed text and slots, in order.
 
-    `message` is the message itself where there is nothing to fill in.
+    `message` is the message itself if it has no slots.
     """
 
     role: Role
@@ -70,7 +70,7 @@ class Section:
 
 
 def make_prompt(name: str, text: str) -> Prompt:
-    """A prompt from its text. Line ends are unified first, so that the hash is the same anywhere.
+    """A prompt from its text. Line ends are unified, so the hash is the same on every machine.
 
     >>> make_prompt("p", "a\\r\\nb").sha256 == make_prompt("p", "a\\nb").sha256
     True
@@ -92,7 +92,7 @@ def _declarations(name: str, section: str) -> dict[str, str]:
         if not colon or not value or key not in ANSWER_KEYS or key in declared:
             raise DataError(
                 name,
-                f"the answer section holds {line[:60]!r}",
+                f"the answer section has the line {line[:60]!r}",
                 remedy=f"write lines 'key: value', each of {', '.join(ANSWER_KEYS)} once at most",
             )
         declared[key] = value
@@ -139,7 +139,7 @@ def read_prompt(path: str | Path) -> Prompt:
 
 
 def placeholders(prompt: Prompt) -> frozenset[str]:
-    """The names that the prompt wants filled.
+    """The names of the placeholders in the prompt.
 
     >>> sorted(placeholders(make_prompt("p", '{prompt} {{literal}} {"json": 1} {response_a}')))
     ['prompt', 'response_a']
@@ -155,9 +155,10 @@ def placeholders(prompt: Prompt) -> frozenset[str]:
 def check_prompt(
     prompt: Prompt, *, required: Iterable[str], optional: Iterable[str] = ()
 ) -> Prompt:
-    """The prompt, if it wants all that the protocol must show.
+    """The prompt, if it has all placeholders that the protocol must fill.
 
-    Names beyond `required` and `optional` are columns of the rows, but never people's answers.
+    Names other than `required` and `optional` are columns of the rows. Columns of people's answers
+    are refused.
 
     >>> check_prompt(make_prompt("mine.txt", "{prompt} {label}"), required=["prompt"])
     Traceback (most recent call last):
@@ -178,14 +179,16 @@ def check_prompt(
         raise DataError(
             prompt.name,
             f"the placeholder {{{name}}} is missing",
-            remedy=f"write {{{name}}} with single braces" if doubled else f"it must hold {usable}",
+            remedy=f"write {{{name}}} with single braces"
+            if doubled
+            else f"it must contain {usable}",
         )
     return prompt
 
 
 @lru_cache(maxsize=256)
 def template(prompt: Prompt) -> tuple[Section, ...]:
-    """The prompt cut into messages, and each message into words and slots."""
+    """The prompt split into messages, and each message into text and slots."""
     marks = list(_ROLE_LINE.finditer(prompt.text))
     if not marks:
         return (_section("user", prompt.text.strip("\n")),)
@@ -194,7 +197,7 @@ def template(prompt: Prompt) -> tuple[Section, ...]:
         raise DataError(
             prompt.name,
             f"there is text before the first role line: {before[:40]!r}",
-            remedy="begin the file with --- system --- or --- user ---",
+            remedy="start the file with --- system --- or --- user ---",
         )
     ends = [mark.start() for mark in marks[1:]] + [len(prompt.text)]
     sections = []

@@ -1,11 +1,12 @@
-r"""Secrets do not pass: struck out of everything that is kept or shown.
+r"""Secrets are redacted in everything that is stored or shown.
 
-One `Redactor` for all: a backend gives it the key it uses, a run whatever the environment calls a
-key, a token, a secret or a password. It knows a secret as it is, in base64 and in hexadecimal, each
-also written with JSON escapes (\u0073), percent signs or HTML entities. A secret in pieces, over
-string values that follow each other in the JSON of an answer, or have one name on one level of it
-(the tokens of a text), is noticed too; such an answer is not kept at all. Nothing helps against a
-server that hides a key on purpose: it was given the key and may turn its letters around.
+One `Redactor` for all: a backend gives it the key it uses; a run gives it every environment
+variable that is named like a key, a token, a secret or a password. It detects a secret as plain
+text, in base64 and in hexadecimal, each also with JSON escapes (\u0073), percent signs or HTML
+entities. It also detects a secret in pieces, over string values that follow each other in the JSON
+of an answer, or have one name on one level of it (the tokens of a text). Such an answer is not
+stored at all. Nothing helps against a server that hides a key on purpose: it has the key and can
+reorder its letters.
 """
 
 from __future__ import annotations
@@ -28,25 +29,25 @@ _NAMES = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re
 _KEY_SHAPES = re.compile(
     r"(?i)\b(?:bearer\s+|x-api-key:?\s*)[\w.\-*]+|\b(?:sk|pk|gsk|xai|hf|pplx)[-_][\w\-*]{8,}"
 )
-#: Shorter values are words ("EMPTY", "none") that are usual in ordinary text.
+#: Shorter values are words ("EMPTY", "none") that are common in ordinary text.
 _SHORTEST_KEY, _SHORTEST_VALUE, _SHORTEST_CODE = 6, 8, 8
-#: One backslash, then any more: a pattern that begins with a letter is looked for much faster.
+#: One backslash, then any more: a pattern that starts with a character is searched much faster.
 _ESCAPE = re.compile(r"\\\\*(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(?=[/\"']))")
-#: An escape of an escape of an escape: nobody writes more by accident.
+#: Levels of nested escapes; more do not occur by accident.
 _MOST_ROUNDS = 4
-#: An escape that the end of a string may cut in two; a backslash alone before the quote is part of
-#: the string, and before an n a line end.
+#: An escape that the end of a string can split in two. A single backslash before the quote is part
+#: of the string, and before an n it is a line end.
 _CUT_ESCAPE = re.compile(r'(?:[%&]|\\[ux\\])[\\#;\w]*"')
-#: Letters of answers, the usual ones first; what is not among them is rarer still.
+#: Letters in answers, the most common first; letters not listed are rarer.
 _USUAL = "e0123456789tanoirslcpgdbumhkfyvwx-_.ATISCMBRPDEHLNOFWGUVYJKqjzXQZ"
-#: The strings of a JSON text, where a colon follows a name; and what opens and closes a level.
+#: The strings of a JSON text (a colon follows a name), and the brackets of a level.
 _STRING = r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?'
 _STRINGS = re.compile(f"({_STRING})")
 _PARTS = re.compile(rf"({_STRING}|[{{\[}}\]])")
 
 
 def environment_secrets(environment: Mapping[str, str] | None = None) -> list[str]:
-    """The values of an environment's variables that are called like secrets.
+    """The values of environment variables that are named like secrets.
 
     >>> environment_secrets({"OPENAI_API_KEY": "hunter2hunter2", "HOME": "/home/me"})
     ['hunter2hunter2']
@@ -57,7 +58,7 @@ def environment_secrets(environment: Mapping[str, str] | None = None) -> list[st
 
 
 class Redactor:
-    """Strikes secrets out of text: those it knows, and whatever looks like one.
+    """Redacts secrets in text: those it was given, and text that looks like one.
 
     >>> Redactor(["hunter2-secret"])("bad key hunter2-secret, not sk-abcd***wxyz")
     'bad key [redacted], not [redacted]'
@@ -68,14 +69,14 @@ class Redactor:
     def __init__(self, secrets: Iterable[str]) -> None:
         long = {secret for secret in secrets if len(secret) >= _SHORTEST_KEY}
         spellings = {spelling for secret in long for spelling in _spellings(secret)}
-        # Longest first: a secret inside another must not leave the rest of the longer one.
+        # Longest first: if a secret is inside another, no rest of the longer one must be left.
         ordered = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
         self._spellings = [_Spelling.of(spelling) for spelling in ordered]
         self._shortest = min(map(len, ordered), default=0)
 
     def exact(self, text: str) -> str:
-        """Only the secrets it knows: for replies that are kept as they came."""
-        if len(text) < self._shortest:  # reading escapes makes no text longer
+        """Redact only the given secrets, for replies that are stored unchanged."""
+        if len(text) < self._shortest:  # decoding escapes never makes a text longer
             return text
         return self._strike(text, self._in(text, _decoded(text)))
 
@@ -83,7 +84,7 @@ class Redactor:
         return _KEY_SHAPES.sub(MARK, self.exact(text))
 
     def clean(self, reply: Reply) -> Reply:
-        """The reply without secrets; the same object when it holds none."""
+        """The reply without secrets; the same object if it has none."""
         if not self._spellings:
             return reply
         raw = reply.raw
@@ -93,7 +94,7 @@ class Redactor:
             if self._in_pieces(raw, plain, whole):
                 return Reply(
                     status="error",
-                    error="the answer holds a secret in pieces; nothing of it is kept",
+                    error="the answer contains a secret in pieces; it is not stored",
                     prompt_tokens=reply.prompt_tokens,
                     completion_tokens=reply.completion_tokens,
                     latency_s=reply.latency_s,
@@ -112,11 +113,11 @@ class Redactor:
             return text
         for spelling in spellings:
             text = _pattern(spelling).sub(MARK, text)
-        # Written in a way that no pattern covers: better nothing than a secret.
+        # No pattern covers this spelling: keep nothing rather than a secret.
         return MARK if self._in(text, _decoded(text)) else text
 
     def _in(self, text: str, plain: str) -> list[str]:
-        """The spellings of secrets in a text, or in what it is once its escapes are read."""
+        """The spellings of secrets in a text, also after decoding its escapes."""
         if len(text) < self._shortest:
             return []
         if plain is text:
@@ -124,7 +125,7 @@ class Redactor:
         return [one.text for one in self._spellings if one.is_in(plain) or one.is_in(text)]
 
     def _in_pieces(self, raw: str, plain: str, whole: list[str]) -> bool:
-        """Whether string values of a JSON text make up a secret that is not in it as a whole."""
+        """Whether string values of a JSON text together contain a secret."""
         may_be = any(one.may_be_split_in(raw) for one in self._spellings)
         if plain is not raw:
             may_be = may_be or any(one.may_be_split_in(plain) for one in self._spellings)
@@ -140,7 +141,7 @@ class Redactor:
                 values.append(string)
                 named.append(string)
         pieces = [values, *(alike for alike in by_name.values() if len(alike) > 1)]
-        # No secret holds a line end and a quote: none reaches from one of these into the next.
+        # No secret contains a line end and a quote, so none spans two of these.
         joined_text = '"\n'.join(map("".join, pieces))
         joined = self._in(joined_text, _decoded(joined_text))
         return bool(set(joined).difference(whole))
@@ -150,8 +151,8 @@ class Redactor:
 class _Spelling:
     """One way in which a secret can be written, and its letters, the rarest first.
 
-    That a text lacks a rare letter is seen at once, and says that the secret is nowhere in it,
-    neither whole nor in pieces.
+    A check for a rare letter is fast. If a text lacks one, it does not contain the secret, neither
+    complete nor in pieces.
     """
 
     text: str
@@ -172,28 +173,28 @@ class _Spelling:
         return self.text in plain
 
     def may_be_split_in(self, plain: str) -> bool:
-        """Whether it could end one string and go on in another: seldom, and quickly seen."""
+        """Whether it could end one string and continue in another. Rare, and a fast check."""
         for letter in self.letters:
             if letter not in plain:
                 return False
-        # Where a rest is found at all it is found early; of hexadecimal digits there is seldom one.
+        # If there is a rest, it is near the start; hexadecimal digits rarely have one.
         return self._rest.search(plain) is not None and self._beginning.search(plain) is not None
 
     @cached_property
     def _beginning(self) -> re.Pattern[str]:
-        """Its beginning at the end of a string."""
+        """The beginning of the secret at the end of a string."""
         one, two, three = map(re.escape, self.text[:3])
         return re.compile(f'{one}(?:{two}(?:{three}[^"]*)?)?"')
 
     @cached_property
     def _rest(self) -> re.Pattern[str]:
-        """Two letters of it, one alone, or its last one at the beginning of a string."""
+        """Two of its letters, a single one, or its last one at the beginning of a string."""
         letters = f"[{''.join(map(re.escape, self.letters))}]"
         return re.compile(f'"(?:{letters}(?:{letters}|")|{re.escape(self.text[-1])})')
 
 
 def _may_cut_escapes(raw: str) -> bool:
-    # A line end in a token is usual, and no such escape: seen without a search.
+    # A line end in a token is common and not such an escape; this needs no search.
     begun = "%" in raw or "&" in raw
     if not begun and "\\" in raw:
         begun = "\\u" in raw or "\\x" in raw or "\\\\" in raw
@@ -203,8 +204,8 @@ def _may_cut_escapes(raw: str) -> bool:
 def _strings(raw: str) -> list[tuple[int, str, bool]]:
     """The strings of a JSON text, their level, and whether each is a name.
 
-    Quotes alone separate the strings of a usual answer, in which none holds a quote. Levels matter
-    where tokens alternate with their alternatives, and take time to follow.
+    In most answers no string contains a quote, so quotes alone separate the strings. Levels matter
+    if tokens alternate with their alternatives; they take time to follow.
     """
     if raw.count('"top_logprobs"') < 2 and '\\"' not in raw:
         parts = raw.split('"')
@@ -224,13 +225,13 @@ def _strings(raw: str) -> list[tuple[int, str, bool]]:
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """A secret as it is, and inside base64 and hexadecimal text."""
+    """A secret as plain text, and inside base64 and hexadecimal text."""
     yield secret
     yield json.dumps(secret)[1:-1]
     octets = secret.encode("utf-8", "replace")
     codes = {octets.hex(), octets.hex().upper()}
     for before in range(3):
-        # What follows and what stands before decide the letters at either end: leave them out.
+        # The letters at both ends depend on the text before and after: leave them out.
         code = base64.b64encode(bytes(before) + octets).decode().rstrip("=")
         whole = 8 * (before + len(octets)) // 6
         middle = code[(8 * before + 5) // 6 : whole]
@@ -239,7 +240,7 @@ def _spellings(secret: str) -> Iterator[str]:
 
 
 def _decoded(text: str) -> str:
-    """The text with JSON escapes, percent signs and HTML entities read, whatever is inside what."""
+    """The text with JSON escapes, percent signs and HTML entities decoded, also nested ones."""
     for _ in range(_MOST_ROUNDS):
         before = text
         if "\\" in text:
@@ -255,7 +256,7 @@ def _decoded(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _pattern(spelling: str) -> re.Pattern[str]:
-    """A spelling of a secret with any of its letters escaped."""
+    """The pattern of a secret with any of its letters escaped."""
     letters = []
     for letter in spelling:
         code = ord(letter)

@@ -1,7 +1,7 @@
-"""Refusals, in the languages judges refuse in.
+"""Detects refusals in many languages.
 
-A reply that cannot be read is `refused` or `unparsed`; the distinction is for whoever reads the
-counts.
+A reply that cannot be read is `refused` or `unparsed`. The difference matters only for people who
+read the counts.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 from adjudge.judges.parsing import without_thinking
 from adjudge.records import Status
 
-# Only the opening of a reply is looked at, and only after it could not be read: a verdict that
-# begins with an apology is a verdict.
+# Only the beginning of a reply is checked, and only if it could not be read: a verdict that begins
+# with an apology is a verdict.
 _APOLOGY = (
     r"(?:(?:i['’]?m|i am|we['’]?re|we are)\s+(?:very\s+|really\s+|so\s+)?sorry|sorry|apologies"
     r"|i apologi[sz]e)"
@@ -62,7 +62,7 @@ _REFUSAL = re.compile(
 
 
 def looks_refused(text: str) -> bool:
-    """Whether the reply opens as refusals do.
+    """Whether the reply begins like a refusal.
 
     >>> looks_refused("I'm sorry, but I can't help with that."), looks_refused("Sorry, A.")
     (True, False)

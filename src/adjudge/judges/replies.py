@@ -1,7 +1,7 @@
-"""What a reply may hold: checked in one place, whichever judge it came from, before it is kept.
+"""Checks of a reply's fields, in one place for all judges, before it is stored.
 
-A server controls every field of its answers. A value that no store could keep, or no sum could
-take, is an error of that one reply, in words that name the field: it never stops the others.
+A server controls every field of its answers. A value that no store could keep, or that breaks a
+sum, is an error of that one reply. The error names the field; other replies are not affected.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from adjudge._text import count
 from adjudge.records import STATUSES, Reply
 
-#: Above this a count is no count of tokens, and their sum over a row would not fit into 63 bits.
+#: A larger number is not a count of tokens, and the sum over a row would not fit into 63 bits.
 _MOST_TOKENS = 1 << 48
 _TOKENS = ("prompt_tokens", "completion_tokens", "scored_tokens")
 _NUMBERS = ("mean_logprob", "latency_s")
@@ -22,7 +22,7 @@ _FLAGS = ("exact_mass", "cut_off")
 
 
 def check_reply(reply: Reply) -> Reply:
-    """The reply, if all of it can be kept; otherwise an error that says what cannot, and why."""
+    """The reply if all of it can be stored; otherwise an error that names the field and why."""
     trouble = _trouble(reply)
     raw, error = _plain(reply.raw), _plain(reply.error)
     if trouble is not None:
@@ -34,9 +34,9 @@ def check_reply(reply: Reply) -> Reply:
 
 
 def without_raw(reply: Reply) -> Reply:
-    """The reply with its status and numbers alone, for those who keep no answers (`--no-raw`).
+    """The reply with only its status and numbers, for runs that keep no answers (`--no-raw`).
 
-    Text stays where it is all there is: rows are read from what the judge wrote.
+    The text stays if there is nothing else: rows are read from what the judge wrote.
     """
     written = reply.status == "ok" and reply.logprobs is None and reply.mean_logprob is None
     return replace(reply, raw=None, text=reply.text if written else None)
@@ -44,7 +44,7 @@ def without_raw(reply: Reply) -> Reply:
 
 def _trouble(reply: Reply) -> str | None:
     if reply.status not in STATUSES:
-        return f"the reply has the status {_shown(reply.status)}, which is none"
+        return f"the reply has the status {_shown(reply.status)}, which does not exist"
     for name in ("text", "server"):
         trouble = _text_trouble(getattr(reply, name))
         if trouble is not None:
@@ -81,14 +81,14 @@ def _text_trouble(text: object) -> str | None:
     if not isinstance(text, str):
         return f"is {_shown(text)}, not text"
     if "\0" in text:
-        return "holds a NUL character, which no store can keep"
+        return "contains a NUL character, which no store can keep"
     if not text.isascii() and _plain(text) != text:
-        return "holds half a character (a lone surrogate), which no store can keep"
+        return "contains half a character (a lone surrogate), which no store can keep"
     return None
 
 
 def _plain(text: object) -> str | None:
-    """Text that every store and file can hold; for what is kept to be read by people alone."""
+    """Text that every store and file can hold, for fields that only people read."""
     if text is None:
         return None
     if not isinstance(text, str):
@@ -111,7 +111,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _shown(value: object) -> str:
-    """A value in a few words: it may be huge, or hold what must not be shown.
+    """A short text for a value, which can be huge or contain secrets.
 
     >>> _shown(-3), _shown(1 << 70), _shown("7"), _shown({})
     ('-3', 'a number of 71 bits', 'a text of 1 character', 'an object')

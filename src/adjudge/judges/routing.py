@@ -1,8 +1,8 @@
-"""Which way the judge of a run is asked, where its server decides.
+"""How the judge of a run is asked, if its server decides.
 
-Replies by two routes are not mixed. A store goes on by the route of the replies it holds, whatever
-the server has learnt meanwhile, so that no patch release of a server asks everything again. Only
-the first run on a store asks the server, by a question of its own, whose reply is kept.
+Replies by two routes are not mixed. A store continues with the route of its replies, even if the
+server has changed, so that a patch release of a server does not ask everything again. Only the
+first run on a store asks the server, with a question of the run, whose reply is kept.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from adjudge.store.interface import Store
 from adjudge.store.keys import call_key
 from adjudge.store.thread import StoreThread
 
-#: Questions that may fail before the usual route is taken.
+#: Questions that can fail before the usual route is taken.
 _QUESTIONS = 3
-#: Between two looks at whether another process knows how the judge is to be asked.
+#: Seconds between two checks whether another process has learnt the route.
 _POLL_S = 0.1
 EARLIER = (
-    "the store holds replies of this judge by an earlier version, which did not keep by which route"
-    " they were asked: not compared, and the run asks as that version did"
+    "the store has replies of this judge from an earlier version, which did not keep their route:"
+    " the route is not compared, and the run asks as that version did"
 )
 
 
 def kept_route(judge: Judge, store: Store) -> tuple[Judge, str | None] | None:
-    """The judge by the route of the replies in the store, and a remark; None where it has none."""
+    """The judge by the route of the replies in the store, and a remark; None if it has none."""
     routed = by_route(judge)
     for route, candidate in routed.items():
         if store.judge_parts(candidate.fingerprint) is not None:
@@ -66,10 +66,10 @@ def usual_route(judge: Judge) -> Judge:
 async def settle(
     judge: Judge, store: StoreThread, subjects: Iterable[Subject], *, batch: bool
 ) -> tuple[Judge, str | None, set[str]]:
-    """The judge with its whole fingerprint, a remark, and what was claimed.
+    """The judge with its complete fingerprint, a remark, and the claimed calls.
 
-    Of processes that begin together on one store, one asks. The others take what it learnt, once it
-    has claimed its first calls and remembered the judge.
+    If several processes start together on one store, one asks. The others take its result, once it
+    has claimed its first calls and stored the judge.
     """
     if not judge.backend.routes(judge.protocol.wants):
         return judge, None, set()
@@ -88,7 +88,7 @@ async def settle(
         await judge.backend.start()
         return await ask_route(judge, subjects), None, {claimed}
     except NotSentError:
-        # Stopped before its turn came: nothing more is asked.
+        # Stopped before its turn: nothing more is asked.
         await judge.backend.close()
         return judge, None, {claimed}
     except BaseException:

@@ -1,4 +1,4 @@
-"""From kept replies to rows: the judgments of a run, in input order, and what they add up to."""
+"""From stored replies to rows: the judgments of a run, in input order, and their counts."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _COLUMNS: dict[type, tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind) if entry.name != "extra")
     for kind in (Judgment, Score, Grade)
 }
-#: The values of these columns, all at once.
+#: Reads the values of these columns in one call.
 _VALUES = {kind: attrgetter(*columns) for kind, columns in _COLUMNS.items()}
-#: Columns of a subject beyond its texts that rows carry on.
+#: Columns of a subject, other than its texts, that its rows keep.
 _GIVEN = ("prompt_id", "model_a", "model_b", "model", "doc_id")
 _NUMBERS = (
     *("p_fwd", "p_rev", "p_a", "p_tie", "p_pass", "uncertainty", "answer_mass", "cost"),
@@ -39,7 +39,7 @@ _NUMBERS = (
 
 
 def schema_of(judge: Judge) -> Schema:
-    """Types of our own columns, which must not be guessed from rows that happen to be empty."""
+    """Types of our columns, which must not be inferred from rows that are empty."""
     record = judge.protocol.record
     types = {
         **dict.fromkeys(_NUMBERS, pl.Float64),
@@ -55,8 +55,8 @@ def schema_of(judge: Judge) -> Schema:
 class RowCounts:
     """Running counts over the rows of a run; `incomplete` subjects have no row.
 
-    `record` is the kind of the rows. A scored item may have columns of these names too, and they
-    are the user's.
+    `record` is the kind of the rows. A scored item can have columns with these names too; they
+    belong to the user.
     """
 
     record: type[Record] = Judgment
@@ -118,7 +118,7 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class RowBatch:
-    """Rows, the subjects they are about, and how many other subjects have none."""
+    """Rows, their subjects, and the number of other subjects without a row."""
 
     rows: list[Row]
     subjects: list[Subject]
@@ -136,8 +136,8 @@ async def make_rows(
 ) -> AsyncIterator[RowBatch]:
     """The rows of all subjects in input order, in batches, read from the store.
 
-    With each batch comes how many of its subjects have not all their replies, and so no row: after
-    a run that was stopped they were not asked; after a `complete` one there can be none.
+    Each batch has the number of subjects whose replies are incomplete. They have no row. After a
+    stopped run they were not asked; after a `complete` run there are none.
     """
     remaining = calls.with_keys(iter(subjects))
     name = await store.do(attrgetter("name"))
@@ -165,8 +165,8 @@ async def make_rows(
 class RowMaker:
     """Makes the rows of one judge from what the store keeps.
 
-    Nearly all replies of a long run are plain: such a row is made from their log probabilities
-    alone, and every other one from the whole replies, by the protocol's `judge`.
+    Nearly all replies of a long run are plain: their row is made from log probabilities alone.
+    Every other row is made from complete replies, by the protocol's `judge`.
     """
 
     def __init__(self, judge: Judge, *, price: Price | None, store: str) -> None:
@@ -221,7 +221,7 @@ class RowMaker:
             if self._judge.repeats > 1:
                 row["repeat"] = repeat
             own = [call.reply for call in calls if call.slot and call.slot == row.get("criterion")]
-            # Rows that share their calls: the calls are counted once, on the first.
+            # Rows can share their calls: the calls are counted once, on the first row.
             self._finish(row, replies, own or (replies if position == 0 else []))
             rows.append(row)
         return rows
@@ -246,7 +246,7 @@ class RowMaker:
         replies: Sequence[Reply | PlainReply],
         counted: Sequence[Reply | PlainReply] | None = None,
     ) -> None:
-        """Who answered, and what the replies that are `counted` took: all, unless they are given."""
+        """Add the server and the tokens of the `counted` replies (default: all of them)."""
         if not row["server"]:
             named = {reply.server for reply in replies if reply.server}
             row["server"] = ", ".join(sorted(named)) or None
@@ -256,7 +256,7 @@ class RowMaker:
             )
 
     def _add_given(self, row: Row, subject: Subject) -> None:
-        """Add the columns of a subject that its rows carry on: all but the texts and the id."""
+        """Add the columns of a subject that its rows keep: all except the texts and the id."""
         given = {
             name: value
             for name in self._given
@@ -268,8 +268,8 @@ class RowMaker:
         if self._judge.protocol.record is Grade:
             given.pop("human", None)  # read by the protocol
         for name, value in given.items():
-            # A column of the input that is called like one of ours keeps its value under a name
-            # that says whose it is.
+            # An input column with the name of one of our columns keeps its value under a name
+            # that shows its origin.
             ours = name in self._ours
             row[input_name(name, {*given, *self._ours}) if ours else name] = value
 

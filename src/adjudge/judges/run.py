@@ -1,4 +1,4 @@
-"""One run from its options to its summary: checked, asked, kept, written; or only planned."""
+"""One run from its options to its summary: check, ask, store, write; or only plan."""
 
 from __future__ import annotations
 
@@ -59,18 +59,20 @@ class JudgingRun:
 
     @property
     def summary(self) -> Judging:
-        """The summary of the one judge; of several see `summaries`."""
+        """The summary of the judge. For several judges use `summaries`."""
         if len(self.summaries) > 1:
             names = ", ".join(one.judge for one in self.summaries)
-            raise ArgumentError("judge", names, "there is one summary for each: see summaries")
+            raise ArgumentError(
+                "judge", names, "there is one summary for each judge: use summaries"
+            )
         return self.summaries[0]
 
     @property
     def result(self) -> Judging | JudgingPanel | JudgingCascade:
-        """What the run came to as one result, with one judge or several."""
+        """The outcome of the run as one result, with one judge or several."""
         first = self.summaries[0]
         if self._stages is not None:
-            # Who interrupts twice leaves a stage without its outcomes.
+            # A second interrupt leaves a stage without its outcomes.
             unknown = len(self.summaries) - len(self._stages.outcomes)
             outcomes = [*self._stages.outcomes, *[Counter[Outcome]()] * unknown]
             return JudgingCascade(
@@ -108,11 +110,11 @@ class JudgingRun:
 
 
 async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingRun:
-    """Ask, keep, make the rows; they come back too unless they were written to a file.
+    """Ask, store, make the rows. The rows are returned unless they were written to a file.
 
     Several judges are asked one after the other: about everything, or with a `stop_rule` about what
-    those before it left open. Where one fails, nothing is written, and the replies of those before
-    it are in the store.
+    those before it left open. If one fails, nothing is written, and the replies of those before it
+    are in the store.
     """
     judges = options.make_judges()
     stages = None
@@ -132,7 +134,9 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
             asked = 1 if stages is not None else len(judges)
             words = calls_in_words(judges[0], survey.subjects, each, judges=asked)
             later = (
-                "" if stages is None else " of the first judge; the others where it leaves doubt"
+                ""
+                if stages is None
+                else " of the first judge; the others only if it is not sure enough"
             )
             options.announce(words + later)
         team = None
@@ -152,10 +156,10 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                 tally.began = time.monotonic()
                 pace = None if options.rpm is None else Pace(options.rpm, stop)
                 if given.backend.keep_pace(pace):
-                    # One call may take several requests: who sends them takes the turns.
+                    # One call can need several requests: their sender takes the turns.
                     pace = None
                 settled = None
-                # Workers settle among themselves how the judge is asked, where they are.
+                # Workers decide the route themselves, on their machines.
                 if part.total and not stop.requested and team is None:
                     settled = await stop.see_through(
                         settle(given, thread, part, batch=options.batch), grace_s=GRACE_S
@@ -193,8 +197,8 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     parts.append(rest)
                 elif given is not judges[-1]:
                     parts.append(part)
-            # Rows that are complete are written whatever stopped the run: only who interrupts a
-            # second time goes without them.
+            # Complete rows are written whatever stopped the run; only a second interrupt exits
+            # without them.
             collected = await stop.see_through(_collect(contexts, parts), grace_s=math.inf)
         finally:
             if stages is not None:
@@ -213,7 +217,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
 
 
 def _remarks(context: RunContext) -> tuple[str, ...]:
-    """What the judge's backend says of how it was asked, here or in the workers."""
+    """The backend's notes on how it was asked, here or in the workers."""
     return context.remarks or tuple(context.judge.backend.remarks())
 
 
@@ -227,7 +231,7 @@ def _price(options: JudgingOptions, judge: Judge) -> Price | None:
 
 
 def calls_in_words(judge: Judge, subjects: int, each: int, *, judges: int = 1) -> str:
-    """How many calls a run needs, and why; `each` for one subject and repeat of one judge."""
+    """The number of calls of a run as a product; `each` is per subject, repeat and judge."""
     protocol = judge.protocol
     factors = dict(protocol.factors())
     if math.prod(factors.values()) != each:
@@ -239,7 +243,7 @@ def calls_in_words(judge: Judge, subjects: int, each: int, *, judges: int = 1) -
 
 
 def _begin(store: Store, judge: Judge) -> int:
-    """Remember the judge's prompt; the call id at which this run's history begins."""
+    """Store the judge's prompt. Returns the call id at which this run's history begins."""
     prompt = judge.protocol.prompt
     if prompt is not None:
         kept = KnownPrompt(prompt.name, prompt.text, dict(prompt.answer))
@@ -257,7 +261,7 @@ async def _ask(context: RunContext, subjects: Iterable[Subject]) -> None:
         await BatchRunner(context, backend.open_batches(folder)).run(subjects)
         return
     try:
-        # Inside: what a start that fails half-way took is freed too.
+        # Inside: resources of a start that fails half-way are freed too.
         await backend.start()
         await Runner(context).run(subjects)
     finally:
@@ -265,7 +269,7 @@ async def _ask(context: RunContext, subjects: Iterable[Subject]) -> None:
 
 
 def _rows_of(context: RunContext, subjects: Iterable[Subject]) -> AsyncIterator[RowBatch]:
-    """The rows of what one judge was asked."""
+    """The rows of one judge."""
     return make_rows(
         context.judge,
         subjects,
@@ -279,7 +283,7 @@ def _rows_of(context: RunContext, subjects: Iterable[Subject]) -> AsyncIterator[
 async def _collect(
     contexts: Sequence[RunContext], parts: Sequence[Iterable[Subject]]
 ) -> tuple[Sequence[RowCounts], tuple[Row, ...] | None]:
-    """The rows of what was asked, judge by judge: counted, and written or returned."""
+    """The rows of all judges, one judge after the other: counted, and written or returned."""
     options = contexts[0].options
     output, schema = options.output, schema_of(contexts[0].judge)
     kept: list[Row] = []
@@ -345,7 +349,7 @@ def make_plans(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan | J
 
 
 def make_plan(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan:
-    """What a run would do, without asking anybody. It leaves no trace: no store is made."""
+    """What a run would do, without any call. It creates no store."""
     return _plan(pairs, options, options.make_judge())
 
 
@@ -396,7 +400,7 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
 
 @contextmanager
 def _signals(stop: Stop, wanted: bool) -> Iterator[None]:
-    """SIGINT and SIGTERM ask the run to stop: once politely, twice at once, more do no harm."""
+    """SIGINT and SIGTERM stop the run: the first gracefully, the second immediately."""
     if not wanted or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -416,7 +420,7 @@ def _signals(stop: Stop, wanted: bool) -> Iterator[None]:
 
 
 def run_to_end(work: Coroutine[Any, Any, T], stop: Stop) -> T:
-    """Run to the end, in a thread of its own where this thread already runs an event loop."""
+    """Run to the end, in a new thread if this thread already runs an event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

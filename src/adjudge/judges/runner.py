@@ -1,8 +1,8 @@
-"""Way: every question of every subject, once, through the store, in bounded memory.
+"""The runner: asks every question of every subject once, through the store, in bounded memory.
 
 A feeder reads subjects in small batches, looks their calls up and claims what is missing; workers
-ask. A worker takes the next question only after its last reply is committed, so that whatever
-kills the process, no more than `concurrency` replies are ever lost.
+ask. A worker takes the next question only after its last reply is committed. So if the process is
+killed, at most `concurrency` replies are lost.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from adjudge.records import Reply, Status, Subject
 from adjudge.store.interface import Call, Claim, Store
 from adjudge.store.thread import StoreThread
 
-#: Between two looks at calls that another process is making.
+#: Seconds between two checks of calls that another process is making.
 _POLL_S = 0.2
-#: So many calls may wait for other processes before this one stops reading on.
+#: The number of calls that can wait for other processes before this one stops reading.
 _MOST_WAITING = 4096
-#: So many calls are put in order before they are asked: those of one prompt follow each other.
+#: The number of calls that are sorted before they are asked, so that prompts follow each other.
 _CALLS_AHEAD = 1024
 _SHOW_EVERY_S = 0.1
 _WATCH_EVERY_S = 0.5
@@ -38,12 +38,12 @@ _WATCH_EVERY_S = 0.5
 
 @dataclass(slots=True, kw_only=True)
 class RunContext:
-    """What one run of one judge works with; `since` is the call id at which its history begins.
+    """What one run of one judge works with. `since` is the call id at which its history begins.
 
-    `budget` is what may be spent, `more_budget` waits for more of it and says whether there was
-    any; `spent` is what the judges before it cost, who share it. `claimed` is what it holds in the
-    store and has not answered. Where others ask in its place, they say what `load` their servers
-    have and which `remarks` they leave.
+    `budget` is the amount that can be spent. `more_budget` waits for more of it and returns whether
+    there was any. `spent` is the cost of earlier judges, which share the budget. `claimed` holds
+    the calls that are claimed in the store and not answered yet. If workers ask instead, they
+    report the `load` of their servers and their `remarks`.
     """
 
     judge: Judge
@@ -67,9 +67,9 @@ class RunContext:
         self._redactor = Redactor([*environment_secrets(), *self.judge.backend.secrets()])
 
     async def claim(self, work: list[Work]) -> tuple[list[Work], list[Work]]:
-        """Claim calls: those that are ours to make, and those that others are making.
+        """Claim calls: returns those that this run must make, and those that others are making.
 
-        The same question twice is asked once and waited for once.
+        If a question occurs twice, it is asked once and waited for once.
         """
         keys, retry = [one.key for one in work], self.options.statuses_to_ask_again
         again = await self._worthless(keys)
@@ -107,7 +107,7 @@ class RunContext:
         ]
 
     async def _worthless(self, keys: list[str]) -> frozenset[str]:
-        """Calls whose kept reply came back well, but is worth a status that is asked again."""
+        """Calls whose stored reply is ok, but is read as a status that is asked again."""
         if not self.options.retry:
             return frozenset()
         kept: dict[str, Call] = await self.store.do(lambda store: store.lookup(keys))
@@ -119,7 +119,7 @@ class RunContext:
     def _claim(
         self, store: Store, keys: list[str], retry: frozenset[Status], again: frozenset[str]
     ) -> Claim:
-        """Claim calls; with the first of them the judge is remembered, for whoever waits for it."""
+        """Claim calls. The first claim also stores the judge, for processes that wait for it."""
         claim = store.claim(keys, retry=retry, since=self.since, again=again)
         if not self._remembered:
             judge = self.judge
@@ -133,9 +133,9 @@ class RunContext:
         return claim
 
     async def keep(self, key: str, description: Mapping[str, Any], reply: Reply) -> None:
-        """Keep and count a call, its reply checked and without any secret.
+        """Store and count a call, with its reply checked and secrets redacted.
 
-        Done once it is committed.
+        Returns once it is committed.
         """
         clean = self._redactor.clean(check_reply(reply))
         kept = clean if self.options.keep_raw else without_raw(clean)
@@ -144,7 +144,7 @@ class RunContext:
         self.tally.add(clean)
 
     async def release(self) -> None:
-        """Give back what was claimed and never asked: a store that stays open would keep it."""
+        """Release calls that were claimed and never asked; an open store would keep the claims."""
         if self.options.stop.reason == "interrupted":
             self.store.hurry()
         if self.claimed:
@@ -152,7 +152,7 @@ class RunContext:
             await self.store.do(lambda store: store.release(keys))
 
     def show(self, *, force: bool = False) -> None:
-        """A snapshot for whoever watches, now and then."""
+        """Report a snapshot from time to time."""
         progress, now = self.options.progress, time.monotonic()
         if progress is not None and (force or now - self._shown >= _SHOW_EVERY_S):
             self._shown = now
@@ -176,11 +176,11 @@ async def _one_block(subjects: Iterable[Subject]) -> AsyncIterator[Iterable[Subj
 
 
 class FirstReplies:
-    """Watches the first replies of a run: if none is usable, the rest will not be.
+    """Checks the first replies of a run: if none is usable, the others will not be either.
 
-    A server that leaves log probabilities out, or a judge that thinks first, would otherwise cost
-    the whole run. Reasons can alternate: of a judge that thinks first the letters are sometimes
-    listed with too little of the probability, sometimes not at all.
+    A server without log probabilities, or a judge that thinks first, would otherwise cost the
+    complete run. Reasons can alternate: with a judge that thinks first the letters sometimes have
+    too little probability, and sometimes are not listed.
     """
 
     REASONS = frozenset({"no_logprobs", "off_answer", "unparsed"})
@@ -188,17 +188,17 @@ class FirstReplies:
 
     def __init__(self, judge: Judge, *, keep_going: bool) -> None:
         self._judge = judge
-        #: Whether the rest may be asked: one reply was usable, or nobody minds.
+        #: Whether the rest can be asked: one reply was usable, or --keep-going is set.
         self.passed = keep_going
         self._open = not keep_going
         self._seen: list[tuple[str, str | None]] = []
 
     def trust(self) -> None:
-        """Look no more: there was a usable reply, here or elsewhere."""
+        """Stop checking: there was a usable reply, here or in another process."""
         self.passed, self._open = True, False
 
     def add(self, reply: Reply) -> None:
-        """Look at one reply. Raises UnusableRepliesError when it was one too many."""
+        """Check one reply. Raises UnusableRepliesError after too many unusable ones."""
         if not self._open:
             return
         status, detail = self._judge.protocol.status_of(reply)
@@ -213,7 +213,7 @@ class FirstReplies:
             words = next((words for status, words in self._seen if status == most), None)
             raise UnusableRepliesError(
                 f"{self._judge.backend.name}: the first {self.ENOUGH} replies have no usable "
-                f"number, {named if others else f'all {most}'}"
+                f"score, {named if others else f'all {most}'}"
                 + (f": {words}" if words else "")
                 + "; or continue with --keep-going"
             )
@@ -231,7 +231,7 @@ class Runner:
         self._pace = context.pace
         self._reserved = 0.0
         self.first_replies = FirstReplies(context.judge, keep_going=context.options.keep_going)
-        # Small claims for slow judges, so that a second process finds work; large for fast ones.
+        # Small claims for slow judges, so that a second process has work; large for fast ones.
         self._batch = min(max(4 * self._concurrency, 8), 512)
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(self._batch)
         self._waiting: list[Work] = []
@@ -242,15 +242,15 @@ class Runner:
 
     @property
     def open_calls(self) -> int:
-        """Calls that were prepared and have no reply yet, those that others are making too."""
+        """Prepared calls without a reply, including calls that others are making."""
         return len(self._context.claimed) + len(self._waiting)
 
     async def run(self, subjects: Iterable[Subject]) -> None:
-        """Ask all there is to ask. Raises what stopped it, after keeping all that came back."""
+        """Ask everything. Raises the error that stopped it, after storing all replies."""
         await self.run_blocks(_one_block(subjects))
 
     async def run_blocks(self, blocks: AsyncIterator[Iterable[Subject]]) -> None:
-        """`run` for subjects that come block by block; while none comes, empty ones do."""
+        """`run` for subjects that come in blocks; empty blocks come while it has to wait."""
         workers = [asyncio.create_task(self._work()) for _ in range(self._concurrency)]
         feeder = asyncio.create_task(self._feed(blocks))
         watch = asyncio.create_task(self._watch())
@@ -267,7 +267,7 @@ class Runner:
             raise self._failure
 
     async def _watch(self) -> None:
-        """Show how it goes while nothing comes back too: a server may ask to wait for minutes."""
+        """Show progress also without replies: a server can ask to wait for minutes."""
         while True:
             await asyncio.sleep(_WATCH_EVERY_S)
             self._context.show()
@@ -309,7 +309,7 @@ class Runner:
         self._waiting = await self._offer(self._waiting)
 
     async def _offer(self, batch: list[Work]) -> list[Work]:
-        """Claim a batch, queue what is ours; returns what others are making."""
+        """Claim a batch and queue the claimed calls; returns the calls that others are making."""
         ours, busy = await self._context.claim(batch)
         for work in ours:
             await self._queue.put(work)
@@ -347,7 +347,7 @@ class Runner:
         context.show()
 
     def _reserve(self, work: Work) -> float | None:
-        """What this call may cost, set aside while it is in flight; None if that is too much."""
+        """Reserve the maximum cost of this call while it is in flight; None if it is too much."""
         price, budget = self._tally.price, self._context.budget
         if budget is None or price is None:
             return 0.0
@@ -359,6 +359,6 @@ class Runner:
         return expected
 
     def _fail(self, error: Exception) -> None:
-        """Remember the first failure and let what is in flight arrive."""
+        """Keep the first error and wait for the calls in flight."""
         self._failure = self._failure or error
         self._stop.request("failed")

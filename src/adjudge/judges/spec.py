@@ -1,7 +1,7 @@
-"""From what a user types to a judge: `--judge BACKEND:MODEL` and `--protocol NAME`.
+"""Parse `--judge BACKEND:MODEL` and `--protocol NAME`.
 
-Each backend and protocol is one line here and one file of its own, imported when it is asked for;
-packages add theirs by entry points of the groups `adjudge.backends` and `adjudge.protocols`.
+Each backend and protocol has one line here and one file, imported when it is used. Packages add
+theirs by entry points of the groups `adjudge.backends` and `adjudge.protocols`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ PROTOCOLS: Registry[type[JudgeProtocol]] = Registry(
 
 
 def parse_judge(spec: str, **options: Any) -> Backend:
-    """The backend that a spec names. Options that are None are left to the backend.
+    """The backend of a spec. Options that are None get the backend's default.
 
     >>> parse_judge("simulated:accuracy=0.9").name
     'simulated:accuracy=0.9,position_bias=0,noise=0,seed=0'
@@ -78,7 +78,7 @@ def parse_judge(spec: str, **options: Any) -> Backend:
 
 
 def parse_protocol(name: str, **options: Any) -> JudgeProtocol:
-    """The protocol of that name. Options that are None are left to the protocol.
+    """The protocol of that name. Options that are None get the protocol's default.
 
     >>> parse_protocol("preference", samples=None).name
     'preference'
@@ -102,13 +102,13 @@ def _options(registry: Registry[Kind], name: str, options: Mapping[str, Any]) ->
                 option,
                 getattr(value, "name", value),
                 f"leave it out: {registry.noun} {name} does not take it"
-                + (f" ({', '.join(takers)} would)" if takers else ""),
+                + (f" ({', '.join(takers)} take it)" if takers else ""),
             )
     return given
 
 
 def _installed(registry: Registry[Kind]) -> dict[str, Kind]:
-    """All of a sort whose libraries are installed, for messages."""
+    """All of a kind whose libraries are installed, for messages."""
     kinds: dict[str, Kind] = {}
     for name in registry:
         try:

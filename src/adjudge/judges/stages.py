@@ -1,7 +1,7 @@
-"""Several judges in stages: each is asked about those subjects alone that those before left open.
+"""Several judges in stages: each is asked only about the subjects that those before left open.
 
-The runner knows nothing of doubt. It is given a function that looks at the rows so far and says of
-each subject whether it is settled; whoever made the judges a cascade wrote that function.
+The runner does not use doubt. It gets a function that looks at the rows so far and returns for each
+subject whether it is settled. A cascade provides this function.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from adjudge.judges.rows import RowBatch
 from adjudge.judges.subjects import Spool, Subjects
 from adjudge.records import Grade, Judgment, Subject
 
-#: What a stage leaves of a subject: settled, or open because of doubt or because the judge failed.
+#: A subject after a stage: settled, or open because of doubt or because the judge failed.
 Outcome = Literal["settled", "doubt", "failure"]
-#: Says the outcome of some subjects from their rows, one of each stage so far.
+#: Returns the outcomes of some subjects from their rows, one per stage so far.
 StopRule = Callable[[Sequence[Subject], Sequence[Sequence[Row]]], Sequence[Outcome]]
 
 
@@ -47,7 +47,7 @@ class OpenSubjects:
 
 
 class Stages:
-    """The stages of one run: after each, which subjects go on, and why."""
+    """The stages of one run: which subjects continue after each stage, and why."""
 
     def __init__(self, rule: StopRule) -> None:
         self._rule = rule
@@ -59,7 +59,7 @@ class Stages:
     ) -> OpenSubjects:
         """Those of a stage's subjects that stay open; `batches` are its rows, one per subject.
 
-        A subject without a row was not asked, because the run was stopped: it is not open either.
+        A subject without a row was not asked, because the run was stopped. It is not open.
         """
         earlier = None if self._history is None else iter(self._history)
         history, left = Spool[list[Row]](), set[str]()
@@ -99,4 +99,4 @@ def check_stages(judges: Sequence[Judge]) -> None:
                 "protocol", judge.protocol.name, "a cascade needs verdicts on pairs, or grades"
             )
         if judge.repeats != 1:
-            raise ArgumentError("repeats", judge.repeats, "a cascade asks once: leave it out")
+            raise ArgumentError("repeats", judge.repeats, "a cascade asks only once: leave it out")

@@ -1,8 +1,8 @@
-"""What is judged, from wherever it comes: parsed once, kept on disk, read as often as needed.
+"""The input of a run: parsed once, kept on disk, read as often as needed.
 
-A run needs its input three times: to check and count it before a cent is spent, to ask, and to
-write the rows in input order. The first reading puts it into a temporary file, from which the
-others come; so a file that changes meanwhile changes nothing.
+A run needs its input three times: to check and count it before the first paid call, to ask, and to
+write the rows in input order. The first reading copies it to a temporary file, from which the
+others read. So a change of the input file during the run has no effect.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ T = TypeVar("T")
 #: A path, a polars or pandas frame, or an iterable of Pair (or Item).
 SubjectSource = Any
 
-#: Smaller inputs do not touch the disk.
+#: Smaller inputs stay in memory.
 _IN_MEMORY = 8 << 20
 _GROUP = 64
 
 
 class Spool(Generic[T]):
-    """Values put away in a temporary file and read again in their order, one reader at a time.
+    """Values written to a temporary file and read again in order, one reader at a time.
 
     >>> spool = Spool[int]()
     >>> for number in range(100):
@@ -49,7 +49,7 @@ class Spool(Generic[T]):
         self._group: list[T] = []
 
     def append(self, value: T) -> None:
-        """Put one value away; all come before the first reading."""
+        """Append one value. All values must be appended before the first reading."""
         self._group.append(value)
         if len(self._group) == _GROUP:
             self._write()
@@ -75,10 +75,10 @@ class Spool(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """What the first reading says: how many subjects there are, and what was left out.
+    """Counts from the first reading: the subjects, and what was left out.
 
-    `dropped` counts rows of a public data set that hold no pair, by reason; `notes` is what is to
-    be known of that data set.
+    `dropped` counts rows of a public data set without a pair, by reason. `notes` are notes on that
+    data set.
     """
 
     subjects: int
@@ -110,7 +110,7 @@ class Subjects:
         if _holds_records(source):
             for option, given in (("format", format), ("columns", columns)):
                 if given is not None:
-                    raise ArgumentError(option, given, "it is for files; leave it out")
+                    raise ArgumentError(option, given, "it applies only to files; leave it out")
             self._records = source
             return
         names = {"columns": columns, "labels_as": labels_as}
@@ -126,7 +126,7 @@ class Subjects:
         self.name = self._stream.name
 
     def read(self) -> Iterator[Subject]:
-        """Every subject, read from the source, with all the columns that the prompt names."""
+        """Every subject, read from the source, with all columns that the prompt names."""
         stream = self._stream if self._stream is not None else _checked(self._records)
         for row, subject in enumerate(islice(stream, self._limit), start=1):
             if self._columns is not None:
@@ -134,7 +134,7 @@ class Subjects:
             yield subject
 
     def _check(self, subject: Subject, row: int) -> None:
-        """What the protocol refuses, with the file and the row."""
+        """Raise the protocol's refusal with the file and the row."""
         if self._protocol is None:
             return
         try:
@@ -146,10 +146,10 @@ class Subjects:
             ) from None
 
     def survey(self) -> Survey:
-        """Read everything once; bad rows and ids that come twice are refused here."""
+        """Read everything once; bad rows and repeated ids are refused here."""
         count = 0
         hashes = array("q")
-        # A list is in memory already; what comes from elsewhere is put away.
+        # A list is already in memory; other sources are copied.
         kept: Spool[Subject] | list[Subject] = (
             [] if isinstance(self._records, list) else Spool[Subject]()
         )
@@ -158,7 +158,7 @@ class Subjects:
             count += 1
             self._check(subject, count)
             kept.append(subject)
-            if self._stream is None:  # a file's reader looks at ids itself, and knows the row
+            if self._stream is None:  # a file's reader checks ids itself, and has the row number
                 hashes.append(hash(subject.id))
         if not count:
             raise DataError(self.name, "has no rows", remedy="give at least one pair")
@@ -170,7 +170,7 @@ class Subjects:
 
     def __iter__(self) -> Iterator[Subject]:
         if self._kept is None:
-            raise ArgumentError("pairs", self.name, "they were closed; give them again")
+            raise ArgumentError("pairs", self.name, "they are closed; give them again")
         return iter(self._kept)
 
     def close(self) -> None:
@@ -180,7 +180,7 @@ class Subjects:
         self._kept = None
 
     def _refuse_twins(self, hashes: array[int]) -> None:
-        """Ids that come twice. Eight bytes a subject suffice to know whether to look closer."""
+        """Refuse repeated ids. Eight bytes per subject are enough to know where to look."""
         values, times = np.unique(np.frombuffer(hashes, dtype=np.int64), return_counts=True)
         suspects = set(values[times > 1].tolist())
         seen: set[str] = set()
@@ -199,7 +199,7 @@ class Subjects:
 
 
 def _holds_records(source: SubjectSource) -> bool:
-    """Whether the source gives Pair or Item records, and not the rows of a file or frame."""
+    """Whether the source has Pair or Item records, not rows of a file or frame."""
     if isinstance(source, Sequence) and not isinstance(source, str):
         return bool(source) and isinstance(source[0], (Pair, Item))
     if isinstance(source, (str, Path, Table)) or is_table(source):
@@ -227,9 +227,9 @@ def _checked(records: Iterable[Any]) -> Iterator[Subject]:
 
 
 def tournament_pairs(items: Iterable[Item], *, columns: Iterable[str] = ()) -> Iterator[Pair]:
-    """All pairs of models per document, in the order in which they come.
+    """All pairs of models per document, in the order of the input.
 
-    A pair keeps those of the `columns` in which its two items agree, such as the document's text.
+    A pair keeps those `columns` that are equal in its two items, such as the document's text.
 
     >>> items = [Item(id=m, prompt="p", response=m, doc_id="d", model=m) for m in "xyz"]
     >>> [pair.id for pair in tournament_pairs(items)]
@@ -239,8 +239,8 @@ def tournament_pairs(items: Iterable[Item], *, columns: Iterable[str] = ()) -> I
     for row, item in enumerate(items, start=1):
         if item.doc_id is None or item.model is None:
             column = "doc_id" if item.doc_id is None else "model"
-            problem = "a tournament needs to know document and model"
-            raise _bad_item(row, column, problem, "name both in every row")
+            problem = "a tournament needs the document and the model"
+            raise _bad_item(row, column, problem, "give both in every row")
         entered = documents.setdefault(item.doc_id, [])
         if any(other.model == item.model for other in entered):
             problem = f"{item.model!r} answers {item.doc_id!r} twice"

@@ -1,6 +1,6 @@
-"""Out of the store: what was asked, what the judge wrote, and what each reply is worth.
+"""Read the store: what was asked, what the judge wrote, and the status of each reply.
 
-A store keeps the words of prompts but not the texts that were judged. With the file of pairs a
+A store keeps the text of prompts but not the texts that were judged. With the file of pairs a
 question is filled in again, in the order in which it was asked.
 """
 
@@ -24,7 +24,7 @@ from adjudge.results.replies import AskedMessage, JudgeReply, Replies
 from adjudge.store import store_name, use_store
 from adjudge.store.interface import DEFAULT_STORE, Call, KnownJudge, KnownPrompt, StorePlace
 
-NO_TEXTS = "the store keeps no texts: add --pairs FILE to see what was asked"
+NO_TEXTS = "the store does not keep the judged texts: add --pairs FILE to see the questions"
 Worth = Callable[[Reply], tuple[Status, str | None]]
 
 
@@ -41,15 +41,14 @@ def read_replies(
     limit: int | None = 20,
     min_answer_mass: float | None = None,
 ) -> Replies:
-    """What a judge wrote about one row, some or all, call by call, the latest reply of each.
+    """What a judge wrote about one row, some or all: the latest reply of each call.
 
-    `status` is what a reply is worth on its own: the store has what came back, and whether that
-    is `off_answer` or `unparsed` depends on how it is read. It is read as the protocol of its run
-    reads it, at `min_answer_mass` (default 0.1). A row of judgments has the worst status of its
-    replies, so that one bad order of two is listed here under its own name. `pairs` are the texts:
-    with them `asked` is the question as it was sent (`annotators`: without the demonstrations);
-    `columns` maps our names of their columns to the file's.
-    `raw` adds the server's whole answer. `limit` None gives all.
+    `status` is the status of one reply. The store has the reply as it came; whether it is
+    `off_answer` or `unparsed` depends on how it is read. It is read as the protocol of its run
+    reads it, with `min_answer_mass` (default 0.1). A row of judgments has the worst status of its
+    replies; here each of its two orders has its own status. With the texts in `pairs`, `asked` is
+    the question as it was sent (`annotators`: without the demonstrations). `columns` maps our
+    column names to the file's. `raw` adds the server's complete answer. `limit` None returns all.
 
     >>> from adjudge.simulate.pairs import simulate_pairs
     >>> from adjudge.judges.judging import judge_pairs
@@ -95,7 +94,7 @@ def read_replies(
 
 
 class _Question:
-    """How the calls of one judge were asked, as far as the store knows."""
+    """How the calls of one judge were asked, from the data in the store."""
 
     def __init__(
         self,
@@ -116,7 +115,7 @@ class _Question:
         self.worth: Worth = self.made.status_of if self.made is not None else self._by_mass
 
     def _make(self, parts: Mapping[str, Any]) -> JudgeProtocol | None:
-        """The protocol again; None where it needs what no store keeps, or is not installed."""
+        """The protocol; None if it needs data that no store keeps, or is not installed."""
         try:
             kind = PROTOCOLS.load(self.protocol)
             options = {
@@ -135,7 +134,7 @@ class _Question:
         return ("off_answer" if off else reply.status), reply.error
 
     def fill(self, subject: Subject, call: Call) -> tuple[AskedMessage, ...] | None:
-        """The prompt with the texts of this subject; what only the run knew stays a placeholder."""
+        """The prompt with the texts of this subject. Values not in the store stay placeholders."""
         if self.prompt is None:
             return None
         values: dict[str, Value] = {name: f"{{{name}}}" for name in placeholders(self.prompt)}
@@ -163,7 +162,7 @@ def _questions(
     for fingerprint, known in judges.items():
         sha256 = known.parts.get("protocol.prompt_sha256")
         kept = prompts.get(str(sha256))
-        # A store of an earlier version kept no prompt; one that comes with adjudge is known.
+        # A store of an earlier version has no prompt; a built-in prompt is known by its hash.
         prompt = builtin_prompts().get(str(sha256))
         if kept is not None:
             prompt = Prompt(name=kept.name, text=kept.text, sha256=str(sha256), answer=kept.answer)
@@ -178,7 +177,7 @@ def _texts(
     kept: list[tuple[Call, _Question, Status, str | None]],
     columns: Mapping[str, str] | None,
 ) -> dict[str, Subject]:
-    """The subjects of the replies to be shown."""
+    """The subjects of the replies to show."""
     wanted = {call.subject_id for call, *_ in kept}
     protocol = next((question.made for _, question, *_ in kept if question.made is not None), None)
     subjects: Iterator[Subject] = Subjects(pairs, protocol=protocol, columns=columns).read()

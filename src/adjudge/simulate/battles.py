@@ -1,11 +1,11 @@
-"""Battles with known truth: models of known strength, people who vote, a judge who scores.
+"""Battles with known truth: models of known strength, people who vote, a judge that scores.
 
 Each battle has a quality difference u = stretch (theta_a - theta_b) + noise. People prefer A with
-probability sigma(beta u). The judge reports s = u, plus a liking of its own for either model
-(`bias`, one draw per model, which no amount of battles averages away). So sigma(beta s) is right up
-to that bias, while sign(s), which knows no doubt, stretches the leaderboard: the situation that
-Soft-Elo is made for. With `informative=False` the size of s is shuffled among the battles: then it
-says nothing, and the temperature's check should notice.
+probability sigma(beta u). The judge reports s = u plus a bias for each model (`bias`, one draw per
+model, which more battles do not average away). So sigma(beta s) is right up to that bias, while
+sign(s) ignores the size of s and stretches the leaderboard. Soft-Elo is made for this case. With
+`informative=False` the size of s is shuffled among the battles. Then it has no information, and
+the temperature's check should detect it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from adjudge.errors import ArgumentError
 
 @dataclass(frozen=True)
 class SimulatedBattles:
-    """A frame in the battles format, and the strengths (`theta`) and likings (`bias`) behind it."""
+    """A frame in the battles format, with its true strengths (`theta`) and biases (`bias`)."""
 
     frame: pl.DataFrame
     names: tuple[str, ...]
@@ -48,9 +48,9 @@ def simulate_battles(
 ) -> SimulatedBattles:
     """Draw battles between random pairs of models.
 
-    `ties` is the chance that people call an even battle (u = 0) a tie; it falls with |u|. Scores
-    are averages of six criteria, in twelfths. The last `new_models` models get no votes and meet
-    only the others.
+    `ties` is the probability that people call an even battle (u = 0) a tie; it falls with |u|.
+    Scores are averages of six criteria, in twelfths. The last `new_models` models get no votes and
+    meet only the others.
 
     >>> drawn = simulate_battles(models=5, battles=100, seed=1)
     >>> drawn.frame.columns[:6]
@@ -61,7 +61,9 @@ def simulate_battles(
     count(battles, "battles", least=1)
     count(new_models, "new_models")
     if models - new_models < 2:
-        raise ArgumentError("new_models", new_models, f"leave at least 2 of the {models} known")
+        raise ArgumentError(
+            "new_models", new_models, f"at least 2 of the {models} models must have votes"
+        )
     positive(beta, "beta")
     for value, name in ((spread, "spread"), (stretch, "stretch"), (noise, "noise"), (bias, "bias")):
         non_negative(value, name)

@@ -1,15 +1,15 @@
 """Judgments in the shape of the SCOPE paper: three benchmarks, four judges, every protocol.
 
 Each pair has a true margin m; people prefer A with probability sigma(2.4 m). A judge's log odds are
-4 (skill m + noise), the noise in part its own and in part shared by all judges of the pair, and a
-lean of its own size towards the answer shown first. It is asked as in the paper:
+4 (skill m + noise), plus a bias towards the answer shown first. Part of the noise is shared by all
+judges of the pair. It is asked as in the paper:
 
     preference    p_fwd and p_rev, both about response_a
-    verbalized    one random order; the confidence it states rises a little with its log odds
-    annotators    one random order; five personas vote, each with noise of its own
+    verbalized    one random order; the stated confidence rises a little with its log odds
+    annotators    one random order; five personas vote, each with independent noise
 
-Judges have invented names with the sizes of the paper's, so that no number can be taken for one
-about a real model.
+Judges have invented names with the sizes of the paper's judges, so that no number can be mistaken
+for a number about a real model.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from scipy.special import expit
 from adjudge._validation import FloatArray, Seed, count, generator
 from adjudge.uncertainty import random_orders
 
-#: How far apart the two answers of a pair are.
+#: The quality difference between the two answers of a pair.
 BENCHMARKS = {"mt-bench": 1.0, "rewardbench": 2.4, "chatbot-arena": 1.15}
-#: What a judge sees of the margin, and how far it leans to the first answer.
+#: The share of the margin that a judge sees, and its bias to the first answer.
 JUDGES = {
     "simulated-7b": (1.0, 0.55),
     "simulated-14b": (1.25, 0.4),
@@ -95,7 +95,7 @@ def _preference(
 
 
 def _one_order(ids: pl.Series, odds: FloatArray, first: FloatArray) -> FloatArray:
-    """Log odds of response_a as seen in an order that is random for each pair."""
+    """Log odds of response_a in an order that is random for each pair."""
     return np.asarray(odds + np.where(random_orders(ids.to_list()) == "ab", first, -first))
 
 
@@ -103,7 +103,7 @@ def _verbalized(
     ids: pl.Series, odds: FloatArray, first: FloatArray, rng: np.random.Generator
 ) -> dict[str, pl.Series]:
     seen = _one_order(ids, odds, first)
-    # Judges state round numbers near the top, whatever they should.
+    # Judges state round numbers near the top, whatever their true confidence.
     stated = np.clip(0.88 + 0.007 * np.abs(seen) + 0.05 * rng.normal(size=len(seen)), 0.55, 1)
     sure = np.round(stated * 20) / 20
     return {

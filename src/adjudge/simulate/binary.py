@@ -15,7 +15,7 @@ from adjudge.errors import ArgumentError
 
 
 class CountDraws(NamedTuple):
-    """Replicated counts: verdicts 1 among n test rows, right verdicts in each human class."""
+    """Replicated counts: verdicts of 1 among n test rows, right verdicts in each human class."""
 
     k: FloatArray
     c0: FloatArray
@@ -52,7 +52,7 @@ def draw_counts(
 
 @dataclass(frozen=True, kw_only=True)
 class BinaryModel:
-    """One answering model: its true rate and how the judge sees it."""
+    """One answering model: its true rate, and the judge's sensitivity and specificity."""
 
     rate: float
     specificity: float
@@ -67,11 +67,11 @@ def binary_rows(
     seed: Seed = 0,
     difficulty: float = 0.0,
 ) -> pl.DataFrame:
-    """A table of verdicts on the answers of several models to the same prompts, some labelled.
+    """Verdicts on the answers of several models to the same prompts, some labelled.
 
     Columns: id, prompt_id, model, judge, human (empty unless labelled), truth. `labels` rows are
     labelled at random over all models. `difficulty` in [0, 1) is the share of a prompt-wide draw in
-    each answer's truth and verdict, so that rows of one prompt go together; rates stay exact.
+    each answer's truth and verdict. It correlates the rows of one prompt; rates stay exact.
 
     >>> one = BinaryModel(rate=0.6, specificity=0.8, sensitivity=0.9)
     >>> frame = binary_rows({"a": one}, prompts=50, labels=10)
@@ -83,7 +83,7 @@ def binary_rows(
         raise ArgumentError("difficulty", difficulty, "give a number from 0 to below 1")
     size = len(models) * count(prompts, "prompts", least=1)
     if count(labels, "labels") > size:
-        raise ArgumentError("labels", labels, f"give at most the {size} rows there are")
+        raise ArgumentError("labels", labels, f"give at most {size}, the number of rows")
     common_truth, common_error = stream.random(prompts), stream.random(prompts)
     frames = []
     for name, model in models.items():
@@ -109,6 +109,6 @@ def binary_rows(
 
 
 def _uniform(stream: np.random.Generator, common: FloatArray, share: float) -> FloatArray:
-    """Uniform draws of which `share` are the prompt's own common draw."""
+    """Uniform draws. A share `share` of them is the common draw of the prompt."""
     own = stream.random(len(common))
     return np.where(stream.random(len(common)) < share, common, own)

@@ -1,9 +1,9 @@
-"""Several responses to each prompt, all pairs of them judged: which is best is known.
+"""Several responses to each prompt, all pairs of them judged, with a known best response.
 
 Response i of a prompt has a quality q_i. People's best is the response with the largest q_i plus
-noise of their own, and of two responses they prefer the one that is larger in the same draw. The
-judge sees `skill` q_i plus an error for the response, which all of its comparisons share, and an
-error for the comparison; its log odds are blown up by `sharpness`.
+noise. Of two responses they prefer the one that is larger in the same draw. The judge sees `skill`
+q_i plus an error for the response, which all of its comparisons share, and an error for the
+comparison. Its log odds are multiplied by `sharpness`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def simulate_choices(
 ) -> pl.DataFrame:
     """Judgments of all pairs: id, prompt_id, model_a, model_b, p_a, label, best.
 
-    A share `missing` of the comparisons is not there.
+    A share `missing` of the comparisons is left out.
 
     >>> rows = simulate_choices(2, responses=3)
     >>> rows.height, sorted(rows["model_a"].unique())

@@ -12,8 +12,8 @@ def simulate_items(
 ) -> list[Item]:
     """Short sums with one answer each, right with probability `rate`; the right one is `reference`.
 
-    `truth` says whether the answer is right (1 or 0), and `human` the same for `labels` of them,
-    drawn at random (None: for all).
+    `truth` is 1 if the answer is right, else 0. `human` is the same for `labels` of them, drawn at
+    random (None: for all).
 
     >>> item = simulate_items(1, seed=0)[0]
     >>> item.extra["truth"] == item.extra["human"] == int(item.response == item.extra["reference"])
@@ -22,7 +22,7 @@ def simulate_items(
     source = generator(seed)
     size = count(n, "n", least=1)
     if labels is not None and count(labels, "labels") > size:
-        raise ArgumentError("labels", labels, f"give at most the {size} items there are")
+        raise ArgumentError("labels", labels, f"give at most {size}, the number of items")
     left, right, slip = (source.integers(low, 1000, size) for low in (10, 10, 1))
     is_right = source.random(size) < unit(rate, "rate")
     labelled = set(source.permutation(size)[:labels].tolist())

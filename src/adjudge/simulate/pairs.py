@@ -1,16 +1,16 @@
-"""Pairs whose better answer is known, and a judge whose faults are known.
+"""Pairs with a known better answer, and a judge with known errors.
 
 The judge is calibrated by construction: for each pair it has a confidence c in [1/2, 1] with mean
 `accuracy`, and is right with probability c. With u uniform, a the accuracy, k = (2-2a)/(2a-1),
 
     c = 1/2 + u^k / 2,     margin = +-logit(c),
 
-and shown the pair in some order it prefers the first answer with log odds
+and for a pair shown in some order it prefers the first answer with log odds
 
     +-margin + logit(1/2 + position_bias) + noise * z,     z standard normal.
 
-Averaged over both orders the bias cancels in sign, so without noise the verdict is right with
-probability exactly `accuracy`, whatever the bias.
+Averaged over both orders the bias cancels in sign. So without noise the verdict is right with
+probability exactly `accuracy`, for any bias.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class SimulatedJudge:
             raise ArgumentError("noise", self.noise, "give a number that is not negative")
 
     def truth(self, name: str, label: LabelValue | None) -> Verdict | None:
-        """The better answer: the label; a coin of the pair's own without one; none for a tie."""
+        """The better answer: the label; without one, a coin drawn for the pair; None for a tie."""
         if label == "tie":
             return None
         return label or ("A" if self.uniform(name, "truth") < 0.5 else "B")
 
     def margin(self, name: str, label: LabelValue | None) -> float:
-        """Log odds that response_a is better, as this judge sees the pair without bias or noise."""
+        """Log odds that response_a is better, for this judge without bias or noise."""
         truth = self.truth(name, label)
         if truth is None:
             return 0.0
@@ -77,7 +77,7 @@ class SimulatedJudge:
     def p_a(
         self, name: str, label: LabelValue | None, order: Order | None, repeat: int = 0
     ) -> float:
-        """P(response_a preferred) in one order; without an order there is no position to prefer."""
+        """P(response_a preferred) in one order. Without an order there is no position bias."""
         bias = 0.0 if order is None else _logit(0.5 + self.position_bias)
         bias = -bias if order == "ba" else bias
         z = _NORMAL.inv_cdf(self.uniform(name, "noise", order or "", str(repeat)))
@@ -86,7 +86,7 @@ class SimulatedJudge:
     def draw(
         self, labels: Sequence[str], seed: Seed = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """p_fwd and p_rev for many pairs at once, from `seed` instead of the pairs' names."""
+        """p_fwd and p_rev for many pairs, from `seed` instead of the pairs' names."""
         source = generator(seed)
         n = len(labels)
         sure = np.minimum(self._confidence(source.random(n)), _MOST_SURE)
@@ -100,7 +100,7 @@ class SimulatedJudge:
         return 1 / (1 + np.exp(-forward)), 1 / (1 + np.exp(-reverse))
 
     def uniform(self, *names: str) -> float:
-        """A number in (0, 1) that belongs to these names under this judge's seed."""
+        """A number in (0, 1) that depends only on these names and this judge's seed."""
         encoded = [name.encode("utf-8", "surrogatepass") for name in names]
         words = b"".join([b"%d:%b" % (len(one), one) for one in encoded])
         digest = hashlib.blake2b(words, digest_size=8, key=str(self.seed).encode()).digest()
@@ -114,7 +114,7 @@ class SimulatedJudge:
 
 
 def simulate_pairs(n: int, *, seed: Seed = None, labelled: bool = True) -> list[Pair]:
-    """Short arithmetic pairs, one answer right; which side is right is a fair coin.
+    """Short arithmetic pairs with one right answer, on a random side.
 
     >>> pair = simulate_pairs(1, seed=0)[0]
     >>> a, b = pair.prompt.removeprefix("What is ").removesuffix("?").split(" + ")

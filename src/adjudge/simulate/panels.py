@@ -25,12 +25,12 @@ def panel_rows(
     """A table with a row for each model's answer to each question, and a 0/1 column per judge.
 
     Columns: id, prompt_id, model, one for each judge, human (empty unless labelled), truth.
-    `rates` are the models' exact rates: an answer is right where
-    ndtri(rate) - hardness * d + sqrt(1 - hardness^2) * e > 0, d the question's difficulty and e the
-    answer's own, both standard normal. A judge says 1 where
-    skill * (+1 if right, -1 if wrong) - 0.4 d + its leniency with the model + noise > 0; the
-    leniencies are normal with standard deviation `leniency`, so that judges err on a hard question
-    together and favour some models. `labels` rows of each model are labelled at random.
+    `rates` are the models' exact rates. An answer is right if
+    ndtri(rate) - hardness * d + sqrt(1 - hardness^2) * e > 0, with d the question's difficulty and
+    e the answer's error, both standard normal. A judge gives 1 if
+    skill * (+1 if right, -1 if wrong) - 0.4 d + its leniency with the model + noise > 0. The
+    leniencies are normal with standard deviation `leniency`, so judges are wrong together on hard
+    questions and favour some models. `labels` rows of each model are labelled at random.
 
     >>> rows = panel_rows({"x": 0.6, "y": 0.4}, {"a": 1.0, "b": 0.5}, questions=40, labels=10)
     >>> rows.columns
@@ -42,7 +42,9 @@ def panel_rows(
     if not 0 <= hardness < 1:
         raise ArgumentError("hardness", hardness, "give a number from 0 to below 1")
     if count(labels, "labels") > count(questions, "questions", least=1):
-        raise ArgumentError("labels", labels, f"give at most the {questions} rows of each model")
+        raise ArgumentError(
+            "labels", labels, f"give at most {questions}, the number of rows of each model"
+        )
     difficulty = stream.normal(size=questions)
     frames = []
     favours = {name: dict(zip(rates, stream.normal(0, leniency, len(rates)), strict=True))

@@ -1,13 +1,13 @@
-"""Battles in the shape of the Soft-Elo release: corpora of votes, each scored by several judges.
+"""Battles like those of the Soft-Elo release: corpora of votes, scored by several judges.
 
 Every corpus has models of known strength and one battle per prompt. Answers differ in quality by
-u = 1.2 (theta_a - theta_b) + noise, people prefer A with probability sigma(0.6 u), and every judge
-sees the same u. It adds what appendix F measures: noise and likings of its own, points for the
-answer shown first, for the longer answer, for its own maker's models. It scores both orders; the
-release keeps their mean, and these rows keep both (`score_diff_ab`, `score_diff_ba`). On the French
-corpus the size of one judge's differences says nothing (appendix D.2).
+u = 1.2 (theta_a - theta_b) + noise. People prefer A with probability sigma(0.6 u), and every judge
+sees the same u. It adds what appendix F measures: noise, a bias for each model, points for the
+answer shown first, for the longer answer, and for models of its own maker. It scores both orders.
+The release keeps their mean; these rows keep both (`score_diff_ab`, `score_diff_ba`). On the French
+corpus the size of one judge's differences has no information (appendix D.2).
 
-Models and judges have invented names, so that no number can be taken for one about a real model.
+Models and judges have invented names: no number can be mistaken for one about a real model.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SCORED = 0.96
 
 @dataclass(frozen=True, kw_only=True)
 class SimulatedJudge:
-    """How a judge errs, in points: per battle, per model, by slot, by doubled length, by maker."""
+    """A judge's errors in points: per battle, per model, by slot, by doubled length, by maker."""
 
     name: str
     scale: float
@@ -46,12 +46,12 @@ class SimulatedJudge:
     first_slot: float
     longer: float
     own_maker: float
-    #: Whether the size of its differences says something about French answers.
+    #: Whether the size of its differences is informative about French answers.
     reads_french: bool = True
 
     @property
     def maker(self) -> str:
-        """Whose judge it is."""
+        """The maker of the judge."""
         return self.name.partition("-")[0]
 
 
@@ -87,7 +87,7 @@ class SimulatedRun:
 def simulate_release(
     *, models: int = 32, battles: int = 6000, seed: Seed = 0
 ) -> tuple[SimulatedRun, ...]:
-    """Four judges on three corpora of `battles` battles each, the French one half as large.
+    """Four judges on three corpora of `battles` battles each; the French one has half as many.
 
     >>> runs = simulate_release(models=6, battles=200)
     >>> len(runs), runs[0].corpus, runs[0].judge
@@ -105,7 +105,7 @@ def simulate_release(
 
 
 class _World:
-    """The battles of one corpus, before anybody scored them."""
+    """The battles of one corpus, before scoring."""
 
     def __init__(self, corpus: str, models: int, battles: int, rng: np.random.Generator) -> None:
         self.corpus = corpus
@@ -128,7 +128,7 @@ class _World:
         self.language = np.full(battles, "fr") if corpus == _FRENCH else drawn
 
     def judged(self, judge: SimulatedJudge, rng: np.random.Generator) -> pl.DataFrame:
-        """What one judge makes of them; prompts it could not score are not in the frame."""
+        """One judge's scores of them, without the prompts that it could not score."""
         liking = rng.normal(0, judge.liking, len(self.names))
         liking += judge.own_maker * (self.makers == judge.maker)
         doubled = np.log2(self.length_a / self.length_b)
@@ -142,7 +142,7 @@ class _World:
             for slot, shift in zip((1, -1), wobble, strict=True)
         )
         mean = (forward + reverse) / 2
-        # What it states as its preference follows its scores, and length once more.
+        # The stated preference depends on its scores, and on the length a second time.
         stated = mean + 2 * judge.longer * doubled + rng.normal(0, 0.4, len(s))
         flips = np.sign(forward) == -np.sign(reverse)
         verdict = np.where(flips, "tie", np.where(stated > 0, "model_a", "model_b"))

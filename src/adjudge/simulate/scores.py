@@ -1,13 +1,14 @@
-"""Likert scores with known truth: raters who differ, judges who err more on some documents.
+"""Likert scores with known truth: raters who differ, judges with larger errors on some documents.
 
-The quality of a response is 3 + a document's, a model's and its own part. Each rater reports it
-with noise, rounded into the scale. A judge sees
+The quality of a response is 3 plus a part of the document, a part of the model and a part of the
+response. Each rater reports it with noise, rounded to the scale. A judge sees
 
     quality + shift + hardness_d * (sqrt(likeness) * E_d + sqrt(1 - likeness) * e_row) * noise,
 
-E_d one error per document: with likeness = 1 all rows of a document err alike, and ten rows are
-worth one. Its score_probs are a normal curve around what it saw, as wide as its error really is
-there times `candour` (1: it knows its own doubt; 0.3: over-confident), and its score their mode.
+E_d is one error per document. With likeness = 1 all rows of a document have the same error, and ten
+rows are worth one. Its score_probs are a normal curve around the value it saw. The width of the
+curve is its true error there times `candour` (1: honest; 0.3: over-confident). Its score is their
+mode.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ SCALE = (1, 5)
 
 @dataclass(frozen=True)
 class SimulatedScores:
-    """A frame in the scores format (raters rater1, rater2, ...), and the truth behind it.
+    """A frame in the scores format (raters rater1, rater2, ...), and the true values.
 
-    `hardness` is of each document, `quality` of each document and model by criterion.
+    `hardness` has a value per document, `quality` per document and model by criterion.
     """
 
     frame: pl.DataFrame

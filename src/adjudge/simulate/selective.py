@@ -1,7 +1,7 @@
 """Uncertainty scores and errors whose true error rate below any threshold is known.
 
-A world gives P(error | score) as a step function of a uniform score. What a threshold really
-does there is a closed form, so that a rule's promise can be compared with the truth.
+A world gives P(error | score) as a step function of a uniform score. The true error rate of a
+threshold has a closed form, so a guarantee can be compared with the truth.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from adjudge._validation import FloatArray, IntArray, Seed, count, generator
 class ScoredWorld:
     """Scores uniform on [0, 1] in equal cells, each with its own error rate.
 
-    With `tied`, every score in a cell is the cell's upper edge: only as many distinct scores as
-    cells.
+    With `tied`, every score in a cell is the cell's upper edge: there are as many distinct scores
+    as cells.
     """
 
     name: str
@@ -48,7 +48,7 @@ class ScoredWorld:
         return at
 
     def error_rate(self, threshold: FloatArray | float) -> FloatArray:
-        """P(error | score <= threshold); 0 where nothing is accepted.
+        """P(error | score <= threshold); 0 if nothing is accepted.
 
         >>> float(uninformative(0.12).error_rate(0.3).round(6))
         0.12
@@ -67,25 +67,25 @@ def informative(slope: float = 0.5, cells: int = 100) -> ScoredWorld:
 
 
 def uninformative(rate: float) -> ScoredWorld:
-    """Doubt says nothing: every row is wrong with the same probability."""
+    """The doubt is not informative: every row is wrong with the same probability."""
     return ScoredWorld(f"uninformative {rate:g}", (rate,))
 
 
 def confidently_wrong(cells: int = 100) -> ScoredWorld:
-    """Not monotone: the surest rows are often wrong, the middle is good, the end bad."""
+    """Not monotone: the surest rows are often wrong, the middle is good, the end is bad."""
     mid = (np.arange(cells) + 0.5) / cells
     rates = np.where(mid < 0.04, 0.6, np.where(mid < 0.6, 0.02, 0.45))
     return ScoredWorld("confidently wrong", tuple(rates.tolist()))
 
 
 def sawtooth(rate: float = 0.11, cells: int = 100) -> ScoredWorld:
-    """Errors come in narrow bands, so that the error rate crosses any level again and again."""
+    """Errors come in narrow bands, so that the error rate crosses any level many times."""
     rates = np.where(np.arange(cells) % 5 == 0, min(5 * rate, 1.0), 0.0)
     return ScoredWorld("sawtooth", tuple(rates.tolist()))
 
 
 def heavily_tied(slope: float = 0.4, values: int = 5) -> ScoredWorld:
-    """Only a handful of distinct scores, as votes and verbal confidences give."""
+    """Only a few distinct scores, as with votes and verbalized confidence."""
     rates = slope * (np.arange(values) + 0.5) / values
     return ScoredWorld("heavily tied", tuple(rates.tolist()), tied=True)
 
@@ -93,7 +93,7 @@ def heavily_tied(slope: float = 0.4, values: int = 5) -> ScoredWorld:
 def draw_clusters(
     world: ScoredWorld, *, prompts: int, rows: int, seed: Seed
 ) -> tuple[FloatArray, IntArray, IntArray]:
-    """Scores, errors and prompt numbers where all rows of a prompt are alike.
+    """Scores, errors and prompt numbers when all rows of a prompt are the same.
 
     >>> s, e, prompt = draw_clusters(informative(), prompts=2, rows=3, seed=0)
     >>> prompt.tolist(), len(set(s.tolist()))
@@ -111,8 +111,8 @@ def two_order_judge(
     """Rows of a judge asked in both orders: id, label, p_fwd and p_rev, both about response_a.
 
     Each pair has a true margin; people prefer A with probability sigma(2 margin). The judge sees
-    `skill` times the margin, leans towards whatever is shown first by `position_bias`, and is
-    over-confident: its log odds carry `noise` that differs between the two orders.
+    `skill` times the margin, has a `position_bias` towards the answer shown first, and is
+    over-confident: its log odds have `noise` that differs between the two orders.
 
     >>> rows = two_order_judge(4, seed=0)
     >>> sorted(rows), len(rows["id"])
@@ -143,8 +143,8 @@ def several_judges(
 ) -> tuple[FloatArray, IntArray]:
     """p_a of several judges of the same pairs (a column each), and whether people prefer A.
 
-    Judge j sees `skills[j]` times the true margin under noise, part of which all judges share, and
-    blows its log odds up by `scales[j]`: over-confidence. Six decimals are kept.
+    Judge j sees `skills[j]` times the true margin with noise, part of which all judges share. It
+    multiplies its log odds by `scales[j]`, which makes it over-confident. Six decimals are kept.
 
     >>> p, prefers_a = several_judges(4, seed=0)
     >>> p.shape, set(prefers_a) <= {0, 1}
@@ -166,9 +166,9 @@ def cascade_judges(
     failures: Mapping[str, float] | None = None,
     seed: Seed = 0,
 ) -> dict[str, list[str] | list[str | None] | list[float | None]]:
-    """Rows of judges of one set of pairs, one after the other: what a cascade is planned from.
+    """Rows of several judges on the same pairs, to plan a cascade from.
 
-    Judge j sees `skills[j]` times the true margin under noise of its own; a share `failures[j]` of
+    Judge j sees `skills[j]` times the true margin with independent noise. A share `failures[j]` of
     its rows has the status error and no number.
 
     >>> rows = cascade_judges(2, seed=0)
@@ -204,11 +204,11 @@ def misled_judges(
     hard: float = 0.7,
     seed: Seed = 0,
 ) -> tuple[FloatArray, IntArray]:
-    """As `several_judges`, on pairs that are made to mislead, as LLMBar's adversarial ones are.
+    """As `several_judges`, on pairs that are made to mislead, like LLMBar's adversarial pairs.
 
     One answer looks better; on a share `hard` of the pairs it is the worse one. Judge j sees
-    `skills[j]` of the truth and `misled[j]` of the looks: all but the first are right less often
-    than a coin, which is information.
+    `skills[j]` of the truth and `misled[j]` of the looks. All judges but the first are right less
+    often than a coin, which is information too.
 
     >>> p, prefers_a = misled_judges(2000, seed=0)
     >>> ((p > 0.5) == prefers_a[:, None]).mean(axis=0).round(2).tolist()

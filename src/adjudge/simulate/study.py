@@ -1,12 +1,12 @@
-"""A whole study as in the diagnosis paper: the same judges compare summaries and score them.
+"""A complete study as in the diagnosis paper: the same judges compare summaries and score them.
 
-Scores are those of `simulate_scores`. Comparing models i and j on document d a judge prefers i when
+Scores are those of `simulate_scores`. On document d a judge prefers model i to j if
 
     quality_di - quality_dj + slip * width_d * L_dij + again * L_ask  >  0,
 
-L standard logistic, one for the pair and one each time it is asked, and width_d the same error that
-its scores have there: the judge's noise, the criterion's, and how hard the document is. A hard
-document so makes cycles and wide errors, and an easy one neither.
+L is standard logistic, one draw per pair and one for each time it is asked; width_d is the error
+of its scores on the document: the noise of the judge, of the criterion, and the document's
+hardness. So a hard document has cycles and large errors, and an easy one has neither.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ JUDGES = {f"simulated {at + 1}": noise for at, noise in enumerate((0.6, 0.7, 0.9
 
 @dataclass(frozen=True)
 class SimulatedStudy:
-    """Frames in the scores and the tournaments format, and how hard each document is."""
+    """Frames in the scores and the tournaments format, and the hardness of each document."""
 
     scores: pl.DataFrame
     tournaments: pl.DataFrame
@@ -45,7 +45,7 @@ def simulate_study(
     again: float = 0.05,
     seed: Seed = 0,
 ) -> SimulatedStudy:
-    """Draw both protocols on the same documents; the paper's size by default.
+    """Draw both protocols on the same documents; by default with the paper's size.
 
     >>> study = simulate_study(documents=2, models=3, repeats=1, seed=1)
     >>> study.scores.height, study.tournaments.height  # 16 judges and criteria, 6 or 2 x 3 rows

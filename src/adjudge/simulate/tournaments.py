@@ -1,13 +1,13 @@
 """Tournaments with known truth: a ranking, noise around it, and documents with circular opinions.
 
-For document d the judge prefers model i to j when
+For document d the judge prefers model i to j if
 
     theta_i - theta_j + u_di - u_dj + noise * L_dij + repeat_noise * L_ask + order  >  0,
 
-u_d its own view of the document (`document_spread`), L standard logistic, one per pair and one per
-time it is asked, and order the pull of the first slot. With noise = 1 and nothing else this is
-exactly a Bradley-Terry judge. In a circular document gap and noise are replaced by rock, paper,
-scissors: i is preferred to the next half of the models in the circle.
+u_d is its view of the document (`document_spread`). L is standard logistic, one draw per pair and
+one per time it is asked. order is the bias to the first slot. With noise = 1 and nothing else this
+is exactly a Bradley-Terry judge. In a circular document, rock, paper, scissors replaces gap and
+noise: i is preferred to the next half of the models in the circle.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from adjudge._validation import (
     probabilities,
 )
 
-_PULL = 20.0  # log odds that no logistic noise of scale one turns round
+_PULL = 20.0  # log odds that logistic noise of scale one never reverses
 
 
 @dataclass(frozen=True)
 class SimulatedTournaments:
-    """A frame in the tournaments format, and the strengths and circular documents behind it."""
+    """A frame in the tournaments format, with its true strengths and circular documents."""
 
     frame: pl.DataFrame
     models: tuple[str, ...]
@@ -63,8 +63,8 @@ def simulate_tournaments(
 ) -> SimulatedTournaments:
     """Draw every pair of models on every document.
 
-    `circular`, `ties` and `missing` are shares of documents, of asks and of asks. `order_pull` is
-    in units of strength. Rows that are missing are there, with an empty verdict.
+    `circular` is a share of documents; `ties` and `missing` are shares of asks. `order_pull` is in
+    units of strength. Missing rows are kept, with an empty verdict.
 
     >>> drawn = simulate_tournaments(documents=2, models=3, seed=1)
     >>> drawn.frame.height, drawn.frame.columns[:4]

@@ -1,8 +1,8 @@
-"""KEEP: every reply, failures too; what is kept is never asked twice. Labels of people too.
+"""The store: every reply, failures too, and human labels. A stored reply is never asked again.
 
-A store is named by a file or a URL whose scheme is a name in `STORES`. Another database is one file
-that fulfils `Store`, opened as `kind(place, readonly=...)`, and one line here or an entry point of
-the group `adjudge.stores`.
+A store is a file or a URL whose scheme is a name in `STORES`. To add another database, write one
+file that implements `Store`, opened as `kind(place, readonly=...)`, and add one line here or an
+entry point of the group `adjudge.stores`.
 """
 
 from __future__ import annotations
@@ -59,17 +59,16 @@ STORES: Registry[Callable[..., Store]] = Registry(
     {
         "sqlite": Builtin("adjudge.store.sqlite:SQLiteStore"),
         "postgresql": _POSTGRES,
-        "postgres": _POSTGRES,  # libpq takes both
+        "postgres": _POSTGRES,  # libpq accepts both
     },
 )
 _SQLITE = b"SQLite format 3\0"
 
 
 def open_store(place: str | Path | None, *, readonly: bool = False) -> Store:
-    """Open the store at `place`: a file, a URL, or None for one kept in memory and then forgotten.
+    """Open the store at `place`: a file, a URL, or None for a temporary store in memory.
 
-    With `readonly` nothing is made, brought up to date or written; where there is no store,
-    StoreMissingError.
+    With `readonly` nothing is created, migrated or written. StoreMissingError if there is no store.
     """
     kind = STORES.load(scheme_of(place) or "sqlite")
     return kind(":memory:" if place is None else place, readonly=readonly)
@@ -77,7 +76,7 @@ def open_store(place: str | Path | None, *, readonly: bool = False) -> Store:
 
 @contextmanager
 def use_store(place: StorePlace, *, readonly: bool = False) -> Iterator[Store]:
-    """The store for a block. What was opened here is closed here; an open one is left open."""
+    """The store for a block. A store that is opened here is closed here."""
     if not isinstance(place, (str, Path)) and place is not None:
         yield place
         return
@@ -89,7 +88,7 @@ def use_store(place: StorePlace, *, readonly: bool = False) -> Iterator[Store]:
 
 
 def store_name(place: StorePlace) -> str | None:
-    """What messages call a store: never with user and password.
+    """The name of a store in messages, without user and password.
 
     >>> store_name("postgresql://me:secret@db.example/judgments")
     'postgresql://db.example/judgments'
@@ -113,7 +112,7 @@ def is_store(place: object) -> bool:
     path = Path(place).expanduser()
     if not path.exists():
         return path.suffix == ".db"
-    if not path.is_file():  # a pipe would wait for its writer
+    if not path.is_file():  # opening a pipe would wait for its writer
         return False
     try:
         with path.open("rb") as file:
@@ -132,10 +131,10 @@ def check_not_store(place: StorePlace, output: str | Path) -> None:
 
 
 def check_store(place: str | Path, *, rescue: str | Path | None = None) -> StoreCheck:
-    """Read everything a store holds, and say what is there and what is damaged.
+    """Read everything in a store, count it and report damage.
 
-    With `rescue`, what can be read of a file is copied into a new store at that path; the file
-    itself is never written. What is not an adjudge store, or is of a newer adjudge, is refused.
+    With `rescue`, the readable rows of a file are copied into a new store at that path; the file
+    itself is never written. A file that is not an adjudge store, or of a newer adjudge, is refused.
     """
     scheme = scheme_of(str(place)) or "sqlite"
     if scheme == "sqlite":
@@ -144,20 +143,22 @@ def check_store(place: str | Path, *, rescue: str | Path | None = None) -> Store
         if not isinstance(store, CheckableStore):
             raise ArgumentError("store", store.name, "stores of this kind are not checked")
         if rescue is not None:
-            raise ArgumentError("rescue", str(rescue), "is for files: use adjudge store copy")
+            raise ArgumentError(
+                "rescue", str(rescue), "only files can be rescued: use adjudge store copy"
+            )
         return store.check()
 
 
 def copy_store(source: StorePlace, target: StorePlace) -> StoreCopy:
-    """Everything of one store into another: replies, failures too, labels, audits and monitors.
+    """Copy one store into another: replies, failures too, labels, audits and monitors.
 
-    In pages, so that memory stays flat; what the target has is not copied again, so that a copy
-    that was stopped goes on when it is started again. Where the target has another row in the place
-    of one, that is a conflict: the target's stays.
+    The copy works in pages, so that it needs little memory. Rows that the target has are not copied
+    again, so a stopped copy resumes when it is started again. If the target has another row for the
+    same key, that is a conflict: the target's row is kept.
 
     >>> copy_store(None, "new.db")
     Traceback (most recent call last):
-    adjudge.errors.StoreMissingError: :memory:: there is no store; check --store
+    adjudge.errors.StoreMissingError: :memory:: no such store; check --store
     """
     with use_store(source, readonly=True) as given, use_store(target) as kept:
         return copy_rows(given, kept)
@@ -166,7 +167,7 @@ def copy_store(source: StorePlace, target: StorePlace) -> StoreCopy:
 def read_judge_parts(fingerprints: Iterable[str], place: StorePlace) -> dict[str, dict[str, Any]]:
     """Fingerprint -> its parts (model, prompt hash, settings), for those the store has seen.
 
-    Only reads: a store that does not exist knows nothing, and is not made.
+    Only reads: a store that does not exist is not created, and the result is empty.
 
     >>> read_judge_parts(["f"], "no-such-store.db")
     {}

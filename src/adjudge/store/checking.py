@@ -1,8 +1,8 @@
-"""Checking a store, and copying what can be read of a damaged file.
+"""Check a store, and copy what can be read of a damaged file.
 
-The file is only read. SQLite keeps no checksums: damage to its structure is seen, and damage to a
-row where the row no longer decodes or its key is not that of its question; a byte changed inside
-the text of a reply is not.
+The file is only read. SQLite has no checksums. Damage to its structure is detected, and damage to a
+row if the row no longer decodes or its key does not match its question. A changed byte inside the
+text of a reply is not detected.
 """
 
 # ruff: noqa: S608  (the names put into statements are tables and columns of our own migrations)
@@ -31,17 +31,17 @@ from adjudge.store.sqlite import SQLiteStore
 from adjudge.store.sqlite_file import connect_to_read, explain, file_of, reason_of, take_step
 
 Row = dict[str, Any]
-#: Hears the number of a row that cannot be used, and why.
+#: Called with the number of a row that cannot be used, and the reason.
 Lost = Callable[[int, str], None]
 _MOST_PROBLEMS = 10
 _ROWS_AT_ONCE = 2000
-#: No row of ours is shorter: how many there can be, where their number cannot be read.
+#: The size of the shortest row, to bound their number if it cannot be read.
 _FEWEST_BYTES = 100
-#: Of running processes; nothing in them is worth a rescue.
+#: Tables about running processes; they are not rescued.
 _OF_PROCESSES = ("owners", "claims")
 #: The columns of JSON in tables whose rows are not decoded here.
 _JSON = {"judges": "parts", "prompts": "answer", "served": "content", "monitors": "state"}
-#: What a column may hold, where that is a list.
+#: The allowed values of a column, if they are a list.
 _ALLOWED = {
     "action": ("label", "skip", "undo", "recount"),
     "label": (None, *KNOWN_LABELS),
@@ -51,15 +51,15 @@ _ALLOWED = {
 
 
 def check_file(place: str | Path, *, rescue: str | Path | None = None) -> StoreCheck:
-    """Read everything an SQLite file holds, and say what is there and what is damaged."""
+    """Read everything in an SQLite file, count it and report damage."""
     path = file_of(str(place))
     if path is None or not path.is_file() or not path.stat().st_size:
-        raise StoreMissingError(f"{place}: there is no store; check the path")
+        raise StoreMissingError(f"{place}: no such store; check the path")
     if rescue is not None and Path(rescue).exists():
         raise ArgumentError("rescue", str(rescue), "this file exists; name a new one")
     try:
         with closing(connect_to_read(path)) as db:
-            # Lets a file that was cut short be read as far as it goes; this connection only.
+            # A truncated file can then be read up to its end; only for this connection.
             db.execute("PRAGMA writable_schema = ON")
             reading = _Reading(db, path)
             check = reading.check(str(place))
@@ -73,7 +73,7 @@ def check_file(place: str | Path, *, rescue: str | Path | None = None) -> StoreC
 
 
 class Census:
-    """Counts what the rows of a store say: calls by judge and status, labels by rater."""
+    """Counts the rows of a store: calls by judge and status, labels by rater."""
 
     def __init__(self) -> None:
         self._judges: dict[str, tuple[str, str]] = {}
@@ -101,7 +101,7 @@ class Census:
         tables: Sequence[StoredTable],
         claims: Mapping[str, int],
     ) -> StoreCheck:
-        """The check, given what the database says of itself."""
+        """The result of the check, with the database's own report."""
         answers = [answer for answer in current_answers(self._events) if answer.label is not None]
         return StoreCheck(
             store=store,
@@ -122,7 +122,7 @@ class Census:
 
 
 class _Reading:
-    """One pass over a file, row by row where a page cannot be read."""
+    """One pass over a file, row by row if a page cannot be read."""
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         self._db = db
@@ -131,8 +131,8 @@ class _Reading:
             name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         }
         if LEDGER not in self._tables:
-            raise StoreError(f"{path}: is a database of another kind; choose another store")
-        # Without a legible list of migrations the tables are taken for today's.
+            raise StoreError(f"{path}: is not a database of adjudge; choose another store")
+        # If the list of migrations cannot be read, the current tables are assumed.
         self._columns = _columns(MIGRATIONS)
         names = [row["name"] for _, row in self._rows(LEDGER, _ignore)]
         self._ledger_damaged = not names or None in names
@@ -154,7 +154,7 @@ class _Reading:
         )
 
     def rescue(self, check: StoreCheck, path: Path) -> StoreCheck:
-        """Copy every row that decodes, under its own number, into a store of the same schema."""
+        """Copy every row that decodes, with its number, into a store of the same schema."""
         with replacing(path) as partial:
             with closing(sqlite3.connect(partial, isolation_level=None)) as new:
                 new.execute("BEGIN")
@@ -162,15 +162,15 @@ class _Reading:
                     take_step(new, step, position)
                 rows = sum(self._copy(table, new) for table in self._kept_tables())
                 new.execute("COMMIT")
-            SQLiteStore(partial).close()  # brings it up to date
+            SQLiteStore(partial).close()  # migrates it
         return replace(check, rescued=str(path), rescued_rows=rows)
 
     def _copy(self, table: str, new: sqlite3.Connection) -> int:
-        """The number of rows copied: all that are sound, unless two claim to be the same one."""
+        """Copy all valid rows except duplicates; returns their number."""
         copied = 0
         for row in self._sound_rows(table, _ignore):
             if not copied:
-                new.execute(f"DELETE FROM {table}")  # a new store has an identity of its own
+                new.execute(f"DELETE FROM {table}")  # a new store has its own identity
             columns, marks = ", ".join(row), ", ".join("?" * len(row))
             copied += new.execute(
                 f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})", list(row.values())
@@ -226,7 +226,7 @@ class _Reading:
                 yield row
 
     def _rows(self, table: str, lost: Lost) -> Iterator[tuple[int, Row]]:
-        """The rows that can be read; of the others `lost` hears the number and the reason."""
+        """The rows that can be read; `lost` is called for the others."""
         if table not in self._tables:
             lost(0, "the table is missing")
             return
@@ -237,7 +237,7 @@ class _Reading:
             yield from self._between(table, first, min(first + _ROWS_AT_ONCE - 1, last), lost)
 
     def _between(self, table: str, first: int, last: int, lost: Lost) -> Iterator[tuple[int, Row]]:
-        # By position: the names of columns are text in the file, and may be damaged too.
+        # By position: column names are text in the file and can be damaged too.
         query = f"SELECT rowid, * FROM {table} WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
         names = list(self._columns[table])
         try:
@@ -264,7 +264,7 @@ class _Reading:
         return int(last or 0)
 
     def _claims(self) -> Counter[str]:
-        """Claims by what can be seen of the process that made them."""
+        """Claims by the state of the process that made them."""
         if not self._columns.keys() >= set(_OF_PROCESSES):
             return Counter()
         states = {
@@ -276,7 +276,7 @@ class _Reading:
 
 
 def _columns(steps: Sequence[Migration]) -> dict[str, dict[str, bool]]:
-    """The tables that these migrations make, judges before calls: column -> must be filled."""
+    """The tables of these migrations, judges before calls: column -> must be filled."""
     with closing(sqlite3.connect(":memory:")) as db:
         for position, step in enumerate(steps, 1):
             take_step(db, step, position)
@@ -291,11 +291,11 @@ def _columns(steps: Sequence[Migration]) -> dict[str, dict[str, bool]]:
 
 
 def _ignore(rowid: int, reason: str) -> None:
-    """The check has counted it already."""
+    """Do nothing: the check has already counted it."""
 
 
 def fault_of(table: str, row: Mapping[str, Any]) -> str | None:
-    """What is wrong with a row, or None: columns hold what they can, JSON is JSON, keys fit."""
+    """What is wrong with a row, or None: values are allowed, JSON is valid, keys match."""
     try:
         if table in _JSON:
             json.loads(row[_JSON[table]])
@@ -304,7 +304,7 @@ def fault_of(table: str, row: Mapping[str, Any]) -> str | None:
             key = call_key(
                 call.judge_fingerprint, call.content_hash, call.order, call.repeat, call.slot
             )
-            return None if key == call.call_key else "its key is not that of its question"
+            return None if key == call.call_key else "its key does not match its question"
         elif table == "label_events":
             for column, allowed in _ALLOWED.items():
                 if row[column] not in allowed:

@@ -1,4 +1,4 @@
-"""How a call and a label event are rows of a table, the same in every database."""
+"""Calls and label events as rows of a table, the same in every database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adjudge.records import STATUSES, Reply
 from adjudge.store.interface import Call, CallRow, LabelEvent, Served
 
 #: The remedy for a damaged row, given the store's name.
-DAMAGED = "`adjudge store check {}` says what can be read and rescued"
+DAMAGED = "`adjudge store check {}` shows what can be read and rescued"
 WRITTEN = (
     "call_key, judge_fingerprint, subject_id, content_hash, shown_order, repeat_index, slot, "
     "status, reply_text, logprobs, censored, counts, mean_logprob, scored_tokens, prompt_tokens, "
@@ -38,7 +38,7 @@ def storable(value: str | None) -> str | None:
 
 
 def row_of(call: Call, now: str) -> tuple[Any, ...]:
-    """The values of the columns in `WRITTEN`; written out, because every call passes here."""
+    """The values of the columns in `WRITTEN`; without a loop, because every call uses it."""
     reply = call.reply
     return (
         call.call_key,
@@ -69,14 +69,14 @@ def row_of(call: Call, now: str) -> tuple[Any, ...]:
 
 
 def event_of(event: LabelEvent) -> list[Any]:
-    """The values of EVENT; the moment is now, unless the event knows it."""
+    """The values of EVENT; the time is now, unless the event has one."""
     given = [getattr(event, name) for name in EVENT_COLUMNS[1:-1]]
     texts = [storable(value) if isinstance(value, str) else value for value in given]
     return [*texts, event.created_at or time.time()]
 
 
 def call_of(row: Sequence[Any], raw: str | None) -> Call:
-    """The call in a row of READ_COLUMNS. ValueError where the row is damaged."""
+    """The call in a row of READ_COLUMNS. ValueError if the row is damaged."""
     call_id, key, fingerprint, subject_id, content, order, repeat, slot = row[:8]
     status, text, logprobs, censored, counts, mean_logprob, scored = row[8:15]
     prompt_tokens, completion_tokens, latency_s, error = row[15:19]
@@ -141,7 +141,7 @@ def plain_reply(row: CallRow) -> PlainReply | None:
 
 
 def decode_call(row: Sequence[Any], raw: str | None, store: str) -> Call:
-    """The call in a row of READ_COLUMNS; StoreError where the row is damaged."""
+    """The call in a row of READ_COLUMNS; StoreError if the row is damaged."""
     try:
         return call_of(row, raw)
     except (ValueError, TypeError) as error:
@@ -151,7 +151,7 @@ def decode_call(row: Sequence[Any], raw: str | None, store: str) -> Call:
 
 
 def decode_object(row: Sequence[Any], table: str, store: str) -> list[Any]:
-    """A row of texts of which the last is a JSON object, read."""
+    """A row of texts; the last one is a JSON object and is parsed."""
     *texts, last = row
     try:
         value = json.loads(last)
@@ -163,7 +163,7 @@ def decode_object(row: Sequence[Any], table: str, store: str) -> list[Any]:
 
 
 def decode_served(row: Sequence[Any], store: str) -> Served:
-    """What was served, from a row of SERVED_COLUMNS."""
+    """A served row, from a row of SERVED_COLUMNS."""
     number, rules_id, name, accepted, audited, content, at = row
     try:
         loaded = dict(json.loads(content))
@@ -183,5 +183,5 @@ def decode_served(row: Sequence[Any], store: str) -> Served:
 
 
 def now() -> str:
-    """This moment, as it is written into a store."""
+    """The current time, as it is written into a store."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

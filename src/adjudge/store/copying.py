@@ -1,8 +1,8 @@
-"""Everything of one store into another: SQLite to PostgreSQL and back, in pages, safe to repeat.
+"""Copy one store into another: SQLite to PostgreSQL and back, in pages, safe to repeat.
 
-A row that the target has is left as it is. Where the target has another row in its place, such as
-another answer to the same question, that is a conflict: the target's stays, and it is counted.
-Numbers of rows are the target's own; their order is the source's.
+A row that the target has is not changed. If the target has another row for the same key, such as
+another answer to the same question, that is a conflict: the target's row is kept and counted. Rows
+get new numbers in the target; their order is the source's.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from adjudge.results.store import CopiedTable, StoreCopy
 from adjudge.store.interface import Call, Served, Store
 
 T = TypeVar("T")
-#: Rows compared at once: what a copy holds in memory, with their raw replies.
+#: Rows compared in one step: a copy holds so many in memory, with their raw replies.
 _PAGE = 200
 
 
 class _Counts:
-    """What became of the rows of one table."""
+    """The counts for one table."""
 
     def __init__(self, table: str) -> None:
         self._table = table
         self.added = self.same = self.conflicts = 0
 
     def compare(self, ours: object, theirs: object) -> None:
-        """Count a row that the target has already."""
+        """Count a row that the target already has."""
         if ours == theirs:
             self.same += 1
         else:
@@ -42,9 +42,9 @@ class _Counts:
 
 
 def copy_rows(source: Store, target: Store) -> StoreCopy:
-    """Copy judges, prompts, calls, labels, served rows and monitors; what came of each table."""
+    """Copy judges, prompts, calls, labels, served rows and monitors; returns the counts."""
     if source.store_id is not None and source.store_id == target.store_id:
-        raise ArgumentError("target", target.name, "is the source itself: give another store")
+        raise ArgumentError("target", target.name, "this is the source: give another store")
     tables = (
         _copy_judges(source, target),
         _copy_prompts(source, target),
@@ -93,7 +93,7 @@ def _missing(
 
 
 def _copy_calls(source: Store, target: Store) -> _Counts:
-    """Call by call: a history that goes on where the target's ends is continued."""
+    """Copy calls one by one; a history that extends the target's history is continued."""
     counts = _Counts("calls")
     for page in _pages(source.calls()):
         keys = [call.call_key for call in page]
@@ -116,20 +116,20 @@ def _unnumbered(history: Sequence[Call]) -> list[Call]:
 
 
 def _continuation(ours: Sequence[Call], theirs: Sequence[Call]) -> Sequence[Call] | None:
-    """What the target lacks of a history; None where the two went different ways."""
+    """The part of a history that the target lacks; None if the two histories differ."""
     shared = min(len(ours), len(theirs))
     return ours[shared:] if ours[:shared] == theirs[:shared] else None
 
 
 def _copy_labels(source: Store, target: Store) -> _Counts:
-    """Click by click: an event that takes another back names it by its number in the target."""
+    """Copy events one by one; an undo refers to the number of its event in the target."""
     counts = _Counts("label_events")
     known = {event.nonce: event for event in target.label_events()}
     numbers: dict[int | None, int | None] = {None: None}
     for page in _pages(source.label_events()):
         with target.transaction():
             for event in page:
-                # A click that it takes back can be missing in a store that was damaged.
+                # In a damaged store the undone click can be missing.
                 click = replace(event, event=0, undoes=numbers.get(event.undoes))
                 there = known.get(event.nonce)
                 if there is None:

@@ -1,9 +1,9 @@
-"""What a store must do, whichever database keeps it: replies of judges, labels of people.
+"""The interface of a store, for every database: replies of judges, labels of people.
 
-One row per call, failures too, never changed once written: a call asked again is a new row, and
-the latest row speaks for the call. Two promises hold across runs and across processes at once:
-a call with a final answer is never asked again, and a call that one process has claimed is not
-asked by another while its owner lives. Labels are events, and are never changed either.
+There is one row per call, failures too. A row is never changed: a call that is asked again is a new
+row, and the latest row of a call counts. Two guarantees hold across runs and parallel processes. A
+call with a final answer is never asked again. A call that one process has claimed is not asked by
+another while its owner lives. Labels are events, and are never changed either.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from adjudge.records import Order, Reply, SampledBy, Status
 from adjudge.results.store import StoreCheck
 from adjudge.store.patience import Patience
 
-#: Where replies are kept unless the user names another place.
+#: The default store.
 DEFAULT_STORE = "adjudge.db"
-#: An owner on another machine, or one that cannot be examined, is given up after this silence.
+#: An owner on another machine, or one that cannot be checked, counts as dead after this time.
 SILENCE_S = 60.0
-#: How often a living owner says so.
+#: Seconds between heartbeats of a living owner.
 HEARTBEAT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call as it is kept: which question it was, its reply, its place in the history."""
+    """One stored call: its question, its reply, its place in the history."""
 
     call_key: str
     judge_fingerprint: str
@@ -47,7 +47,7 @@ CallRow = Sequence[Any]
 
 
 class KnownJudge(NamedTuple):
-    """A judge as it was remembered: its name, how it was asked, the parts of its fingerprint."""
+    """A stored judge: its name, its protocol, the parts of its fingerprint."""
 
     judge: str
     protocol: str
@@ -55,7 +55,7 @@ class KnownJudge(NamedTuple):
 
 
 class KnownPrompt(NamedTuple):
-    """The words of a prompt with its placeholders, and what it declares of the answer."""
+    """The text of a prompt with its placeholders, and its declaration of the answer."""
 
     name: str
     text: str
@@ -64,7 +64,7 @@ class KnownPrompt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The answer to a claim: calls that are `done` (by status), `ours` to make, or `busy`."""
+    """The result of a claim: calls that are `done` (by status), `ours` to make, or `busy`."""
 
     done: Mapping[str, Status] = field(default_factory=dict)
     ours: frozenset[str] = frozenset()
@@ -73,10 +73,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelEvent:
-    """One click of a rater. The page names each click once (`nonce`).
+    """One click of a rater. The page gives each click an id (`nonce`).
 
-    `undo` takes the event `undoes` back; `recount` changes only how that label counts as sampled.
-    The store counts events (`event`) and says when each came (`created_at`), unless it is known.
+    `undo` undoes the event `undoes`; `recount` changes only how that label counts as sampled. The
+    store numbers events (`event`) and sets their time (`created_at`), unless it is given.
     """
 
     nonce: str
@@ -94,10 +94,10 @@ class LabelEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """What a service said of one subject under a policy of these rules; `audited` by people or not.
+    """A service's decision on one subject under a policy of these rules; `audited` or not.
 
-    `content` is the row as JSON values: the decision, and the texts too where people audit it. The
-    store counts them (`number`), and says when each was served (`served_at`), unless it is known.
+    `content` is the row as JSON values: the decision, and also the texts if people audit it. The
+    store numbers them (`number`) and sets the time (`served_at`), unless it is given.
     """
 
     rules_id: str
@@ -110,39 +110,39 @@ class Served:
 
 
 class Store(Protocol):
-    """A store, opened by one owner. Threads may share it; processes open it each for themselves."""
+    """A store, opened by one owner. Threads can share it; each process opens its own."""
 
-    #: What messages call it, without user and password.
+    #: Its name in messages, without user and password.
     name: str
-    #: Tells this store from every other; None for one that is forgotten when it is closed.
+    #: A unique id of this store; None for a temporary one.
     store_id: str | None
-    #: How its server is waited for, where it has one.
+    #: How long to wait for its server, if it has one.
     patience: Patience
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Everything inside is kept together or not at all."""
+        """Everything inside is stored together or not at all."""
 
     def remember_judge(
         self, fingerprint: str, *, judge: str, protocol: str, parts: Mapping[str, Any]
     ) -> None:
-        """Keep the parts behind a fingerprint, so that a mismatch can be named part by part."""
+        """Store the parts of a fingerprint, so that an error can name the parts that differ."""
 
     def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
-        """The parts behind a fingerprint, or None if this store has never seen it."""
+        """The parts of a fingerprint, or None if this store does not have it."""
 
     def judges(self) -> dict[str, KnownJudge]:
-        """Every judge that was remembered, by fingerprint."""
+        """All stored judges, by fingerprint."""
 
     def remember_prompt(self, sha256: str, prompt: KnownPrompt) -> None:
-        """Keep the words of a prompt, once."""
+        """Store the text of a prompt once."""
 
     def prompts(self) -> dict[str, KnownPrompt]:
-        """Every prompt that was remembered, by the SHA-256 that fingerprints name."""
+        """All stored prompts, by the SHA-256 in fingerprints."""
 
     def latest_call_id(self) -> int:
         """The highest call id so far: where this run's history begins.
 
-        Whatever is committed after this has a higher one. Not inside a `transaction`.
+        Calls committed later have a higher id. Do not use it inside a `transaction`.
         """
 
     def claim(
@@ -153,12 +153,12 @@ class Store(Protocol):
         since: int,
         again: Collection[str] = (),
     ) -> Claim:
-        """Take the calls that nobody has answered and nobody alive is making.
+        """Claim the calls that have no answer and that no living owner is making.
 
         A call in `again`, or whose latest row has a status in `retry`, counts as unanswered unless
-        that row is newer than call id `since`: one run never asks the same question twice. A
-        claim is a transaction of its own: not inside a `transaction`, where two could wait for
-        each other.
+        that row is newer than call id `since`: one run never asks the same question twice. A claim
+        is its own transaction. Do not use it inside a `transaction`, where two claims could wait
+        for each other.
         """
 
     def answered(
@@ -172,10 +172,10 @@ class Store(Protocol):
         """What `claim` would call done, by status; nothing is claimed."""
 
     def save(self, calls: Iterable[Call]) -> None:
-        """Keep calls and give their claims back."""
+        """Store calls and release their claims."""
 
     def release(self, keys: Collection[str]) -> None:
-        """Give claims back without an answer."""
+        """Release claims without an answer."""
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
         """The latest row of each call that has one, without its raw reply."""
@@ -190,7 +190,7 @@ class Store(Protocol):
         """Every row of each call that has one, oldest first, raw replies included."""
 
     def add_label_event(self, event: LabelEvent) -> int:
-        """Keep one click, and return its number: safe from a power cut once this returns.
+        """Store one click and return its number. After the return it survives a power failure.
 
         A known nonce adds nothing.
         """
@@ -199,42 +199,42 @@ class Store(Protocol):
         """Every click, oldest first; of one rater or of all."""
 
     def add_served(self, rows: Iterable[Served]) -> frozenset[str]:
-        """Keep what was served, in its order; the ids that were new. An id counts once."""
+        """Store served rows in order; returns the new ids. An id counts once."""
 
     def audits(self, rules_id: str) -> list[Served]:
-        """What was served under these rules and is audited, in the order of serving."""
+        """The audited rows under these rules, in the order of serving."""
 
     def served(
         self, rules_id: str | None = None, subject_ids: Collection[str] | None = None
     ) -> Iterator[Served]:
-        """All that was served, audited or not, in its order: all, or some ids under some rules."""
+        """Served rows in order, audited or not: all, or some ids under some rules."""
 
     def count_served(self, rules_id: str) -> tuple[int, int]:
-        """How many ids were served under these rules, and how many of them accepted."""
+        """The number of ids served under these rules, and how many of them were accepted."""
 
     def served_rules(self) -> list[str]:
-        """The rules under which something was served, the latest last."""
+        """The rules with served rows, the latest last."""
 
     def keep_monitor(self, name: str, state: str) -> None:
-        """Keep the state of a monitor in place of its earlier one."""
+        """Store the state of a monitor; it replaces the earlier one."""
 
     def monitors(self) -> dict[str, str]:
         """The state of every monitor, by name."""
 
     def heartbeat(self) -> None:
-        """Say that this owner lives."""
+        """Record that this owner lives."""
 
     def close(self) -> None:
-        """Give all claims back and close."""
+        """Release all claims and close."""
 
 
 @runtime_checkable
 class CheckableStore(Protocol):
-    """A store that can read itself through, as `adjudge store check` asks it to."""
+    """A store that `adjudge store check` can check."""
 
     def check(self) -> StoreCheck:
-        """What it holds, and what of it no longer decodes."""
+        """Count its rows, and the rows that no longer decode."""
 
 
-#: A file, a URL such as sqlite:///FILE, an open store, or None for one that is forgotten.
+#: A file, a URL such as sqlite:///FILE, an open store, or None for a temporary store.
 StorePlace = str | Path | Store | None

@@ -1,4 +1,4 @@
-"""Keys: what makes two calls the same call. Change any part and it is a new question."""
+"""Keys of calls: two calls are the same if all parts are the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENCODER = json.JSONEncoder(
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with one spelling per value: sorted keys, no spaces, no NaN, text as it is.
+    """JSON with one spelling per value: sorted keys, no spaces, no NaN, text unchanged.
 
     >>> canonical_json({"b": 1, "a": [True, None]})
     '{"a":[true,null],"b":1}'
@@ -29,7 +29,7 @@ def sha256_json(value: Any) -> str:
 
 
 def content_hash(texts: Iterable[str]) -> str:
-    """SHA-256 over a sequence of texts in which every boundary counts.
+    """SHA-256 over a sequence of texts; their boundaries count.
 
     >>> content_hash(["ab", "c"]) == content_hash(["a", "bc"])
     False

@@ -1,8 +1,8 @@
 """Labels of people, kept with the judgments: every click, in order, never overwritten.
 
-A label is an event; so is taking it back. What a rater now says of a pair is read from the events,
-so that a reload, a kill or a second tab can lose nothing and count nothing twice: the page names
-each click once (`nonce`), and a click that arrives again is the same click.
+A label is an event, and an undo is too. A rater's current label is computed from the events. So a
+reload, a kill or a second tab loses nothing and counts nothing twice: the page gives each click an
+id (`nonce`), and a repeated id is the same click.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from adjudge.records import Label, LabelValue, Order, SampledBy
 from adjudge.store.interface import LabelEvent, Store
 
 PAIR_LABELS: tuple[str, ...] = get_args(LabelValue)
-#: Of one answer.
+#: Labels of one answer.
 GRADE_LABELS = ("pass", "fail")
 _HIGHEST_SCORE = 100
 #: Characters of a rater's comment.
@@ -53,7 +53,7 @@ def clean_comment(comment: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What one rater now says of one pair or answer; `label` is None for a skip."""
+    """A rater's current label of a pair or answer; `label` is None for a skip."""
 
     event: int
     rater: str
@@ -68,7 +68,7 @@ class Answer:
 class LabelBook:
     """The labels of one kind in an open store: of pairs, grades or scores.
 
-    Threads may share it; processes share the store. Labels of other kinds stay unseen.
+    Threads can share it; processes share the store. Labels of other kinds are ignored.
     """
 
     def __init__(self, store: Store, labels: tuple[str, ...] = PAIR_LABELS) -> None:
@@ -86,7 +86,7 @@ class LabelBook:
         sampled_by: SampledBy | None,
         comment: str | None = None,
     ) -> None:
-        """Keep one click: a label, or a skip if `label` is None. The same nonce counts once."""
+        """Store one click: a label, or a skip if `label` is None. The same nonce counts once."""
         if label is not None and label not in self.labels:
             *most, last = self.labels
             shown = most if len(most) < 12 else [most[0], "..."]
@@ -107,7 +107,7 @@ class LabelBook:
         )
 
     def undo(self, *, nonce: str, rater: str) -> Answer | None:
-        """Take back the rater's last answer and return it; None if there is none."""
+        """Undo the rater's last answer and return it; None if there is none."""
         events = self._events(rater)
         for event in events:
             if event.nonce == nonce:
@@ -123,7 +123,7 @@ class LabelBook:
         return last
 
     def recount(self, *, click: Answer, sampled_by: SampledBy) -> None:
-        """Let a label count as sampled otherwise: a random draw met it too."""
+        """Change how a label counts as sampled: a random draw chose it too."""
         self._store.add_label_event(
             LabelEvent(
                 nonce=f"recount-{click.event}-{sampled_by}",
@@ -136,7 +136,7 @@ class LabelBook:
         )
 
     def answers(self, rater: str | None = None) -> list[Answer]:
-        """What raters now say, oldest first; of one rater or of all."""
+        """The current labels, oldest first; of one rater or of all."""
         return current_answers(self._events(rater))
 
     def last_comment(self, rater: str, subject_id: str) -> str | None:
@@ -151,7 +151,7 @@ class LabelBook:
     def import_labels(
         self, labels: Sequence[Label], comments: Sequence[str | None] | None = None
     ) -> tuple[int, int]:
-        """Add labels from elsewhere; (added, already there). Importing twice changes nothing.
+        """Add labels of a file; returns (added, already there). A second import changes nothing.
 
         `comments` has one entry per label. A label without one leaves the comment in the store.
         """
@@ -179,7 +179,7 @@ class LabelBook:
 
 
 def current_answers(events: Iterable[LabelEvent]) -> list[Answer]:
-    """The last click of each rater about each pair that was not taken back, oldest first."""
+    """The last click of each rater about each pair that was not undone, oldest first."""
     clicks: list[LabelEvent] = []
     undone: set[int | None] = set()
     recounted: dict[int | None, SampledBy | None] = {}

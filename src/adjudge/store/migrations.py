@@ -1,8 +1,7 @@
 """The tables of an SQLite store, as an ordered list of named steps.
 
-A step once released is never edited. An older file is brought up to date when it is opened. A file
-that holds a step this version does not know was written by a newer adjudge and is refused
-untouched.
+A released step is never edited. An older file is migrated when it is opened. A file with a step
+that this version does not have was written by a newer adjudge. It is refused and not changed.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ LEDGER = "adjudge_migrations"
 class Migration:
     """One step.
 
-    {serial} stands for the database's own counting key, {store_id} for a new random id.
+    {serial} is replaced by the database's serial key, {store_id} by a new random id.
     """
 
     name: str
@@ -112,15 +111,15 @@ MIGRATIONS: tuple[Migration, ...] = (
             "ALTER TABLE calls ADD COLUMN exact_mass INTEGER NOT NULL DEFAULT 0",
             "ALTER TABLE calls ADD COLUMN cut_off INTEGER NOT NULL DEFAULT 0",
             "ALTER TABLE calls ADD COLUMN server TEXT",
-            # The words of prompts are ours or the user's own, without the text being judged.
+            # The text of a prompt is ours or the user's, without the text being judged.
             """CREATE TABLE prompts (
                 sha256 TEXT PRIMARY KEY,
                 name TEXT NOT NULL,
                 text TEXT NOT NULL,
                 answer TEXT NOT NULL
             )""",
-            # Grades and scores are labels too, and there are more ways to draw rows: what a value
-            # may be is checked where labels are added.
+            # Grades and scores are labels too, and there are more ways to draw rows: values are
+            # checked when labels are added.
             "ALTER TABLE label_events RENAME TO old_label_events",
             "DROP INDEX label_events_by_rater",
             """CREATE TABLE label_events (
@@ -147,7 +146,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(
         "0006_served_and_monitors",
         (
-            # What a service said, by policy; an id is served, and audited, once.
+            # Served decisions, by policy; an id is served and audited once.
             """CREATE TABLE served (
                 served {serial},
                 rules_id TEXT NOT NULL,
@@ -172,7 +171,7 @@ MIGRATIONS: tuple[Migration, ...] = (
 def pending(
     applied: Sequence[str], place: str | Path, steps: tuple[Migration, ...] = MIGRATIONS
 ) -> tuple[Migration, ...]:
-    """The steps still to take, given those a store has taken.
+    """The missing steps, given the steps of a store.
 
     >>> [step.name for step in pending(["0001_judges_and_calls"], "old.db")]
     ['0002_owners_and_claims', '0003_label_events', '0004_store_identity',
@@ -182,7 +181,7 @@ def pending(
     unknown = [name for name in applied if name not in names]
     if unknown:
         raise StoreVersionError(
-            f"{place}: written by a newer adjudge (it holds {unknown[-1]}); "
+            f"{place}: written by a newer adjudge (it has {unknown[-1]}); "
             "upgrade adjudge or choose another store"
         )
     if list(applied) != names[: len(applied)]:

@@ -1,4 +1,4 @@
-"""Who is asking: naming this process so that others can tell whether it still lives."""
+"""Owners of claims: identify this process, so that others can check whether it lives."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Literal
 
 import psutil
 
-#: Two readings of one process' start differ by as much as the clock was set in between.
+#: If the clock is set, two readings of a process' start time differ by this much.
 _CLOCK_S = 5.0
-#: The owners in this process that have not ended.
+#: The active owners in this process.
 _HERE: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """One run in one process. `started` tells a process from a later one with the same pid."""
+    """One run in one process. `started` distinguishes it from a later process with the same pid."""
 
     owner: str
     host: str
@@ -36,7 +36,7 @@ class Owner:
         return owner
 
     def end(self) -> None:
-        """Make no more calls. Its claims are free even where the store could not note that."""
+        """Make no more calls. Its claims are free, even if the store could not record that."""
         _HERE.discard(self.owner)
 
 
@@ -44,8 +44,8 @@ class Owner:
 def this_host() -> str:
     """The host name, and the namespace that its process numbers belong to.
 
-    Containers may share a store and even a host name while each counts its own processes: a
-    process number means nothing outside its namespace. (psutil knows no namespaces.)
+    Containers can share a store and even a host name, but each numbers its own processes. So a
+    process number has no meaning outside its namespace. (psutil does not support namespaces.)
     """
     name = socket.gethostname()
     try:
@@ -55,7 +55,7 @@ def this_host() -> str:
 
 
 def state_of(owner: Owner) -> Literal["alive", "dead", "unknown"]:
-    """Whether the owner's process still runs, as far as this process can see."""
+    """Whether the owner's process still runs, if this process can see it."""
     if owner.host != this_host():
         return "unknown"
     try:
@@ -73,7 +73,7 @@ def state_of(owner: Owner) -> Literal["alive", "dead", "unknown"]:
 
 
 def _start_of(pid: int) -> str:
-    """When a process began: on Linux as ticks since this boot, which no clock can change."""
+    """The start of a process: on Linux in ticks since boot, which do not depend on the clock."""
     boot = _boot_id()
     if boot is None:
         return repr(psutil.Process(pid).create_time())
@@ -81,7 +81,7 @@ def _start_of(pid: int) -> str:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         raise psutil.NoSuchProcess(pid) from None
-    # The name, second and in brackets, may hold blanks and brackets; the start is field 22.
+    # The name, second and in brackets, can contain blanks and brackets; the start is field 22.
     return f"{boot}:{stat.rpartition(')')[2].split()[19]}"
 
 

@@ -1,4 +1,4 @@
-"""Waiting for the server of a store that went away, for a while, and not twice in vain."""
+"""Wait for the server of a store if the connection is lost, for a limited time."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import TypeVar
 from adjudge.errors import StoreLostError
 
 T = TypeVar("T")
-#: How long a server that went away is waited for.
+#: Seconds to wait for a lost server.
 PATIENCE_S = 30.0
 _AGAIN_S = 0.2
 
 
 class Patience:
-    """Of one store: does work again while its connection is lost."""
+    """Repeats work on one store while its connection is lost."""
 
     def __init__(self) -> None:
         self._seconds = PATIENCE_S
         self._hurried = threading.Event()
 
     def run(self, work: Callable[[], T]) -> T:
-        """Do `work`, which must be safe to do twice; StoreLostError when the time is over."""
+        """Do `work`, which must be safe to repeat; StoreLostError after the time limit."""
         until = time.monotonic() + self._seconds
         while True:
             try:
@@ -37,7 +37,7 @@ class Patience:
                 return done
 
     def hurry(self, wanted: bool = True) -> None:
-        """Wait for nothing from now on, as after Ctrl-C; or wait again."""
+        """Stop waiting, for example after Ctrl-C; or wait again."""
         if wanted:
             self._hurried.set()
         else:

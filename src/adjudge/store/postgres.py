@@ -1,9 +1,9 @@
-"""The store in a PostgreSQL database, shared by any number of processes on any number of machines.
+"""The store in a PostgreSQL database, shared by any number of processes and machines.
 
-Claim, then look: keys are claimed in sorted order by an insert that skips what others hold, which
-cannot deadlock; only then is it looked up what is answered, and that is given back. Looking first
-and claiming later asks twice whatever was answered in between. A reply that `save` has returned
-from is on the server's disk. An owner whose advisory lock can be taken is dead.
+Keys are claimed first, in sorted order, by an insert that skips the claims of others; this cannot
+deadlock. Then answered calls are looked up and their claims are released. The other order would ask
+calls again that were answered in between. When `save` returns, its replies are on the server's
+disk. An owner is dead if its advisory lock can be taken.
 """
 
 # ruff: noqa: S608  (what is put into statements here is column names, no values)
@@ -33,7 +33,7 @@ _READ = ", ".join(READ_COLUMNS)
 
 
 class PostgresStore(PostgresServed, PostgresChecking):
-    """One owner's connections to a store. What each call promises is written at `Store`."""
+    """One owner's connections to a store. `Store` documents each method."""
 
     def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
         super().__init__(place, readonly=readonly)
@@ -72,8 +72,8 @@ class PostgresStore(PostgresServed, PostgresChecking):
     def latest_call_id(self) -> int:
         """The highest call id so far; 0 in an empty store.
 
-        Numbers are given before a commit, and commits overtake each other. Every save holds this
-        lock until its commit, so that here, for a moment, none is under way.
+        Ids are assigned before a commit, and commits can overtake each other. Every save holds this
+        lock until its commit, so that here no save is in flight for a moment.
         """
         self._refuse_in_transaction("latest_call_id")
 
@@ -92,10 +92,10 @@ class PostgresStore(PostgresServed, PostgresChecking):
         since: int,
         again: Collection[str] = (),
     ) -> Claim:
-        """Sort calls into done, ours and busy, and claim what is ours."""
+        """Sort calls into done, ours and busy, and claim ours."""
         self._refuse_in_transaction("claim")
         wanted = list(dict.fromkeys(keys))
-        # What was answered before stays answered: most of a run that is resumed needs no claim.
+        # Answered calls stay answered: most of a resumed run needs no claim.
         done = self.answered(wanted, retry=retry, since=since, again=again)
         unanswered = sorted(key for key in wanted if key not in done)
         ours = self._take(unanswered)
@@ -159,8 +159,8 @@ class PostgresStore(PostgresServed, PostgresChecking):
         wanted = () if subject_ids is None else (list(subject_ids),)
         later = "SELECT 1 FROM calls l WHERE l.call_key = c.call_key AND l.call_id > c.call_id"
         after = 0
-        # Earlier rows are read and left out here: as a condition of the query they tempt the
-        # planner to join the whole table for every page.
+        # Earlier rows are read and dropped here: as a condition of the query, the planner would
+        # join the complete table for every page.
         while rows := self._all(
             f"SELECT {_READ}, raw, EXISTS ({later}) FROM calls c WHERE call_id > %s{about}"
             f" ORDER BY call_id LIMIT {PAGE}",
@@ -187,11 +187,11 @@ class PostgresStore(PostgresServed, PostgresChecking):
             self.release(keys)
 
     def _take(self, keys: Sequence[str]) -> set[str]:
-        """Claim what nobody alive holds. Keys are sorted: two who want the same never deadlock."""
+        """Claim keys that no living owner holds. Keys are sorted, which prevents deadlocks."""
         ours = self._insert_claims(keys)
         held = self._holders([key for key in keys if key not in ours])
         me = self.owner.owner
-        # Kept by a commit whose confirmation was lost with the connection.
+        # Claimed by a commit whose confirmation was lost with the connection.
         ours |= {key for key, owner in held.items() if owner == me and key not in self._held}
         gone = {owner for owner in {*held.values()} - {me} if self._forget_if_gone(owner)}
         if gone:
@@ -217,7 +217,7 @@ class PostgresStore(PostgresServed, PostgresChecking):
         )
 
     def _forget_if_gone(self, owner: str) -> bool:
-        """Whether an owner is dead; then its claims are removed, in a transaction of their own."""
+        """Whether an owner is dead; then its claims are removed in a separate transaction."""
 
         def forget() -> bool:
             with self.transaction():

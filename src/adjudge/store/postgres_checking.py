@@ -1,7 +1,7 @@
-"""Reading everything a PostgreSQL store holds, and saying what of it no longer decodes.
+"""Read everything in a PostgreSQL store, and report the rows that no longer decode.
 
-The server looks after its pages and their checksums; what can be seen here is a row that somebody
-changed, or one whose key is not that of its question.
+The server checks its pages and their checksums. This check detects a row that was changed, or whose
+key does not match its question.
 """
 
 # ruff: noqa: S608  (what is put into statements here is names of our own tables)
@@ -14,7 +14,7 @@ from adjudge.store.checking import Census, fault_of
 from adjudge.store.postgres_database import PostgresDatabase, incoming
 from adjudge.store.postgres_migrations import MIGRATIONS
 
-#: Judges before calls; the column that names a row.
+#: Judges before calls; the column that identifies a row.
 _TABLES = {
     "judges": "judge_fingerprint",
     "prompts": "sha256",
@@ -28,10 +28,10 @@ _AT_ONCE = 500
 
 
 class PostgresChecking(PostgresDatabase):
-    """What `adjudge store check` reads."""
+    """The checks of `adjudge store check`."""
 
     def check(self) -> StoreCheck:
-        """Every row, decoded; nothing is written."""
+        """Decode every row; nothing is written."""
         census = Census()
         applied = self._applied(self._guard)
         return census.result(

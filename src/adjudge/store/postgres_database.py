@@ -1,7 +1,7 @@
-"""A PostgreSQL database: its connections, its transactions, brought up to date, its errors.
+"""A PostgreSQL database: connections, transactions, migrations, errors.
 
-A pool serves the threads of this process. One connection more belongs to the owner: it holds the
-advisory lock by which others see that this process lives, and is the first to come back after the
+A pool serves the threads of this process. One more connection belongs to the owner. It holds the
+advisory lock that shows others that this process lives, and is the first to reconnect after the
 server was restarted.
 """
 
@@ -34,37 +34,36 @@ from adjudge.store.urls import ENCODE, DatabaseURL
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
-#: The oldest server that we say we work with.
+#: The oldest supported server.
 OLDEST_SERVER = 12
 _CONNECT_S = 10
 _MOST_CONNECTIONS = 8
-#: A machine that vanished without a word is given up after half a minute, one that stopped in the
-#: middle of a transaction after a minute.
+#: A client that disappeared is dropped after half a minute, one that stopped in the middle of a
+#: transaction after a minute.
 _SETTINGS = (
     "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4"
     " -c idle_in_transaction_session_timeout=60000 -c client_min_messages=warning"
 )
-#: The same the other way round: a server that vanished is noticed.
+#: The other direction: a server that disappeared is detected.
 _KEEPALIVES = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-#: PostgreSQL cannot hold the character NUL in a text: it is written as these two.
+#: PostgreSQL cannot store the character NUL in a text: it is written as these two.
 _ESCAPE, _NUL = "\x1a", "\x1a0"
 _PAIR = re.compile("\x1a(.)", re.DOTALL)
 
-# The pool logs what it cannot connect to; who waits gets an error, the screen is not for logs.
+# The pool logs failed connections; the caller gets an error, so the log is not printed.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 class PostgresDatabase:
-    """Connections to one schema of a database. Threads may share it; each has transactions of its
-    own.
+    """Connections to one schema of a database. Threads can share it; each has its own transactions.
 
-    `place` is a URL as libpq reads it, with `schema=NAME` (default adjudge). Opened with
-    `readonly`, nothing is made, brought up to date or written.
+    `place` is a URL as libpq reads it, with `schema=NAME` (default adjudge). With `readonly`
+    nothing is created, migrated or written.
     """
 
     def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
@@ -83,7 +82,7 @@ class PostgresDatabase:
             self._check_server()
             applied = self._applied(self._guard)
             if readonly and not applied:
-                raise StoreMissingError(f"{self.name}: there is no store; check --store")
+                raise StoreMissingError(f"{self.name}: no such store; check --store")
             if readonly:
                 pending(applied, self.name, MIGRATIONS)
             else:
@@ -105,7 +104,7 @@ class PostgresDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A block kept whole or not at all; nested blocks join the outer one of their thread."""
+        """A block that is stored completely or not at all; nested blocks join the outer one."""
         if self._in_transaction:
             yield
             return
@@ -120,7 +119,7 @@ class PostgresDatabase:
                 self._local.in_transaction = False
 
     def heartbeat(self) -> None:
-        """Look after the lock by which others know that this owner lives."""
+        """Check the lock that shows others that this owner lives."""
         self._come_back()
         with self._guard_lock:
             try:
@@ -129,14 +128,14 @@ class PostgresDatabase:
                 raise self._failed(error) from None
 
     def close(self) -> None:
-        """Give all claims back and close the connections."""
+        """Release all claims and close the connections."""
         self.owner.end()
         try:
             if not self._readonly and not self._guard.closed:
                 self._guard.execute("DELETE FROM claims WHERE owner = %s", (self.owner.owner,))
                 self._guard.execute("DELETE FROM owners WHERE owner = %s", (self.owner.owner,))
         except psycopg.Error:
-            return  # free all the same: the lock goes with the connection
+            return  # they are free nevertheless: the lock ends with the connection
         finally:
             self._guard.close()
             self._pool.close()
@@ -164,7 +163,7 @@ class PostgresDatabase:
             raise self._failed(error) from None
 
     def _all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of a statement; asked again where the connection was lost."""
+        """The rows of a statement; it is repeated if the connection was lost."""
         if self._in_transaction:
             return self._rows(query, values)
         return self._patiently(lambda: self._rows(query, values))
@@ -178,17 +177,17 @@ class PostgresDatabase:
                 raise self._failed(error) from None
 
     def _patiently(self, work: Callable[[], T]) -> T:
-        """Do `work`, which is safe to do twice, again while the connection is lost."""
+        """Repeat `work`, which is safe to repeat, while the connection is lost."""
         return work() if self._in_transaction else self.patience.run(work)
 
     def _come_back(self) -> None:
-        """After a connection was lost: take the owner's lock again if it was that one."""
+        """After a lost connection: take the owner's lock again if it was that connection."""
         with self._guard_lock:
             if not self._lost:
                 return
             try:
                 if not _answers(self._guard):
-                    self._guard.close()  # while it lives, nobody else can take the lock
+                    self._guard.close()  # while it is open, no other connection can take the lock
                     self._guard = self._connect()
                     if not self._readonly:
                         self._introduce(self._guard)
@@ -201,7 +200,7 @@ class PostgresDatabase:
             self._lost = False
 
     def _introduce(self, guard: Connection) -> None:
-        """Take this owner's lock, then its line in the table: claims come after both."""
+        """Take this owner's lock, then add its row; claims come after both."""
         guard.execute("SELECT pg_advisory_lock(%s)", (self._lock_key(self.owner.owner),))
         guard.execute(
             "INSERT INTO owners (owner, host, pid, server_started)"
@@ -213,7 +212,7 @@ class PostgresDatabase:
     def _lives(self, owner: str) -> bool:
         """Whether an owner holds its lock, or has had no time to take it again.
 
-        A restart of the server takes every lock away: owners of before have a while to come back.
+        A restart of the server releases all locks; earlier owners have some time to reconnect.
         """
         with self.transaction():
             [(free,)] = self._all("SELECT pg_try_advisory_xact_lock(%s)", (self._lock_key(owner),))
@@ -238,7 +237,7 @@ class PostgresDatabase:
         try:
             given = conninfo.conninfo_to_dict(self._url.address)
         except psycopg.Error:
-            # What libpq says of it would quote the URL, and with it the password.
+            # libpq's message would quote the URL, and with it the password.
             raise ArgumentError("store", self.name, ENCODE) from None
         readonly = " -c default_transaction_read_only=on" if self._readonly else ""
         options = f"{given.get('options') or ''} {_SETTINGS} -c search_path={self._url.schema}"
@@ -271,7 +270,7 @@ class PostgresDatabase:
             )
 
     def _applied(self, db: Connection) -> list[str]:
-        """The migrations this schema has taken; none where there is none."""
+        """The migrations of this schema; empty for a new one."""
         schema = self._url.schema
         tables = db.execute(
             "SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)
@@ -280,15 +279,15 @@ class PostgresDatabase:
             return []
         if (LEDGER,) not in tables:
             raise StoreError(
-                f"{self.name}: the schema {schema} has tables of another kind;"
+                f"{self.name}: the schema {schema} has tables that are not from adjudge;"
                 " choose another one with ?schema=NAME"
             )
-        # By its whole name: without the right to use a schema its tables seem not to be there.
+        # By its full name: without the right to use a schema its tables are not visible.
         rows = db.execute(f"SELECT name FROM {schema}.{LEDGER} ORDER BY position").fetchall()
         return [name for (name,) in rows]
 
     def _migrate(self) -> None:
-        """One process at a time; whoever waited finds nothing left to do."""
+        """One process migrates at a time; a process that waited has nothing left to do."""
         if self._applied(self._guard) == [step.name for step in MIGRATIONS]:
             return
         digest = hashlib.sha256(f"adjudge migrations {self._url.schema}".encode()).digest()
@@ -320,7 +319,7 @@ def _answers(db: Connection) -> bool:
 
 
 def outgoing(value: Any) -> Any:
-    """A value as a column holds it: text without NUL, no NaN (SQLite keeps it as nothing)."""
+    """A value for a column: text without NUL, no NaN (SQLite stores it as NULL)."""
     if isinstance(value, str):
         if "\0" in value or _ESCAPE in value:
             return value.replace(_ESCAPE, _ESCAPE * 2).replace("\0", _NUL)
@@ -335,7 +334,7 @@ def outgoing(value: Any) -> Any:
 
 
 def incoming(row: Sequence[Any]) -> tuple[Any, ...]:
-    """A row as it was given.
+    """A row with its original values.
 
     >>> incoming([outgoing("a\\0b \\x1a0")]) == ("a\\0b \\x1a0",)
     True

@@ -1,6 +1,6 @@
 """The tables of a PostgreSQL store, as an ordered list of named steps, as in `migrations`.
 
-Text is TEXT and JSON is text too, so that what comes out is what went in, byte for byte.
+Text is TEXT, and JSON is text too, so that values are returned byte for byte.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ MIGRATIONS: tuple[Migration, ...] = (
                 raw TEXT
             )""",
             "CREATE INDEX calls_by_key ON calls (call_key, call_id)",
-            # An owner is alive while it holds its advisory lock, or has had no time to take it
-            # again after the server was restarted.
+            # An owner lives while it holds its advisory lock, or has had no time to take it again
+            # after the server was restarted.
             """CREATE TABLE owners (
                 owner TEXT PRIMARY KEY,
                 host TEXT NOT NULL,

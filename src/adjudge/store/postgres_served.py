@@ -1,8 +1,8 @@
-"""Labels of people, what a service said, and the states of monitors, in a PostgreSQL database.
+"""Human labels, served decisions, and the states of monitors, in a PostgreSQL database.
 
-Labels and served rows are counted in the order of their commits: whoever adds some holds the lock
-of their table until then. A check that numbered audits would otherwise see a number appear later
-among those it has counted.
+Labels and served rows are numbered in the order of their commits: a writer holds the lock of their
+table until its commit. Otherwise a check of numbered audits could later see a new number among
+those it has counted.
 """
 
 # ruff: noqa: S608  (what is put into statements here is column names, no values)
@@ -23,15 +23,15 @@ from adjudge.store.columns import (
 from adjudge.store.interface import LabelEvent, Served
 from adjudge.store.postgres_database import PostgresDatabase
 
-#: Rows read at once: a reader holds no more, and keeps nobody waiting.
+#: Rows per page: limits memory and the time for which others wait.
 PAGE = 500
 
 
 class PostgresServed(PostgresDatabase):
-    """The tables of labels, served decisions and monitors. What each promises is at `Store`."""
+    """The tables of labels, served decisions and monitors. `Store` documents each method."""
 
     def add_label_event(self, event: LabelEvent) -> int:
-        """Keep one click."""
+        """Store one click."""
         values = event_of(event)
         marks = ", ".join(["%s"] * len(values))
 
@@ -66,7 +66,7 @@ class PostgresServed(PostgresDatabase):
         def add() -> frozenset[str]:
             with self.transaction():
                 self._lock_until_commit("served")
-                # WITH ORDINALITY: numbers follow the order of serving, whatever the plan is.
+                # WITH ORDINALITY: numbers follow the order of serving in every query plan.
                 new = self._all(
                     "INSERT INTO served (rules_id, subject_id, accepted, audited, content,"
                     " served_at) SELECT r, s, a, d, c, t FROM unnest(%s::text[], %s::text[],"

@@ -1,8 +1,8 @@
 """The store in one SQLite file, shared by any number of processes on one machine.
 
-Write-ahead logging lets readers and one writer work at once; a writer that finds the file busy
-waits. `synchronous = NORMAL`: a kept reply survives the death of the process at any moment; a
-power cut may take the last few commits with it (they are asked again), never the file.
+Write-ahead logging lets readers and one writer work in parallel; a second writer waits. With
+`synchronous = NORMAL` a stored reply survives the death of the process at any moment. A power
+failure can lose the last few commits (they are asked again), but does not damage the file.
 """
 
 # ruff: noqa: S608  (what is put into statements here is column names and question marks, no values)
@@ -43,17 +43,17 @@ from adjudge.store.sqlite_served import SQLiteServed
 T = TypeVar("T")
 
 _ROW = "(" + ", ".join("?" * (WRITTEN.count(",") + 1)) + ")"
-#: Rows per statement. Few sizes, so that prepared statements are used again; many rows in one
-#: statement, because every step gives up and regains the interpreter lock.
+#: Rows per statement. Few sizes, so that prepared statements are reused; many rows per statement,
+#: because every step releases and takes the interpreter lock.
 _CHUNKS = (128, 32, 8, 1)
-#: Rows read at once, so that a writer need not wait for whoever reads them.
+#: Rows per page, so that a writer does not wait for a reader.
 _PAGE = 500
 
 
 class SQLiteStore(SQLiteServed):
-    """One owner's connection to a store file (":memory:" for one that is not kept).
+    """One owner's connection to a store file (":memory:" for a temporary one).
 
-    What each call promises is written at `Store`.
+    `Store` documents each method.
     """
 
     def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
@@ -119,7 +119,7 @@ class SQLiteStore(SQLiteServed):
         since: int,
         again: Collection[str] = (),
     ) -> Claim:
-        """Sort calls into done, ours and busy, and claim what is ours, in one transaction."""
+        """Sort calls into done, ours and busy, and claim ours, in one transaction."""
         wanted = list(dict.fromkeys(keys))
         with self.transaction():
             done = self.answered(wanted, retry=retry, since=since, again=again)
@@ -196,7 +196,7 @@ class SQLiteStore(SQLiteServed):
         about = "" if subject_ids is None else f" AND subject_id IN {_marks(wanted)}"
         later = "SELECT 1 FROM calls l WHERE l.call_key = c.call_key AND l.call_id > c.call_id"
         after = 0
-        # In pages, so that a writer need not wait for whoever reads them.
+        # In pages, so that a writer does not wait for a reader.
         while rows := self._all(
             f"SELECT {self._read}, raw FROM calls c WHERE call_id > ?{about}"
             f" AND NOT EXISTS ({later}) ORDER BY call_id LIMIT {_PAGE}",
@@ -217,7 +217,7 @@ class SQLiteStore(SQLiteServed):
         return histories
 
     def add_label_event(self, event: LabelEvent) -> int:
-        """Keep one click; a label that was confirmed on the screen survives a power cut."""
+        """Store one click; a label that the page has confirmed survives a power failure."""
         values = event_of(event)
         with self.synchronously(), self.transaction():
             self._db.execute(
@@ -237,7 +237,7 @@ class SQLiteStore(SQLiteServed):
         return [LabelEvent(**dict(zip(EVENT_COLUMNS, row, strict=True))) for row in rows]
 
     def heartbeat(self) -> None:
-        """Say that this owner lives; the first time, introduce it."""
+        """Record that this owner lives; the first call adds it."""
         me = self.owner
         with self.transaction():
             self._db.execute(
@@ -247,20 +247,20 @@ class SQLiteStore(SQLiteServed):
             )
 
     def close(self) -> None:
-        """Give all claims back and close the file."""
+        """Release all claims and close the file."""
         self.owner.end()
         try:
             if not self._readonly:
                 with self.transaction():
                     self._forget(self.owner.owner)
         except StoreError:
-            # A full disk: the claims stay as after a kill, free because their owner has ended.
+            # A full disk: the claims stay as after a kill, but are free: their owner has ended.
             return
         finally:
             self._db.close()
 
     def _there(self, table: str, columns: Sequence[str]) -> str:
-        """The columns to select; nothing for those that an older file, opened to read, lacks."""
+        """The columns to select; NULL for those that an older, read-only file lacks."""
         known = {row[1] for row in self._all(f"PRAGMA table_info({table})")}
         return ", ".join(name if name in known else f"NULL AS {name}" for name in columns)
 
@@ -275,7 +275,7 @@ class SQLiteStore(SQLiteServed):
         return held
 
     def _gone(self, owners: Collection[str]) -> set[str]:
-        """Those of the owners that are dead, or unknown and silent; their claims are removed."""
+        """The owners that are dead, or unknown without heartbeat; their claims are removed."""
         gone = set(owners)
         for name, host, pid, started, heartbeat in (
             self._all("SELECT owner, host, pid, started, heartbeat FROM owners") if owners else ()
@@ -290,10 +290,10 @@ class SQLiteStore(SQLiteServed):
         return gone
 
     def _heard(self, owner: str, heartbeat: float) -> bool:
-        """Whether an owner that cannot be examined gave a heartbeat in the last minute.
+        """Whether an owner that cannot be checked gave a heartbeat in the last minute.
 
-        A sign from the future means that the clock was set back. Then it counts from the moment it
-        was first seen here, by a clock that nobody sets: else a dead owner would keep its claims
+        A heartbeat in the future means that the clock was set back. Then its age counts from when
+        it was first seen here, by a monotonic clock. Otherwise a dead owner would keep its claims
         until the clock has caught up.
         """
         silence = time.time() - heartbeat

@@ -1,4 +1,4 @@
-"""An SQLite file: opened to write or only to read, brought up to date, its transactions."""
+"""An SQLite file: opening it to write or to read, migrations, transactions."""
 
 # ruff: noqa: S608  (the only name put into statements is a constant of ours)
 from __future__ import annotations
@@ -23,10 +23,10 @@ _MEMORY = ":memory:"
 
 
 class SQLiteFile:
-    """One connection. Threads may share it: every statement runs under a lock.
+    """One connection. Threads can share it: every statement runs under a lock.
 
-    `place` is the file, its URL sqlite:///FILE, or ":memory:". Opened with `readonly`, the file is
-    not made, not brought up to date and not written, and no file appears next to it.
+    `place` is the file, its URL sqlite:///FILE, or ":memory:". With `readonly` the file is not
+    created, not migrated and not written, and no file appears next to it.
     """
 
     def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
@@ -53,7 +53,9 @@ class SQLiteFile:
                 applied = self._applied()
                 if not applied:
                     raise self._missing()
-                pending(applied, self.name)  # a newer file is refused, an older one read as it is
+                pending(
+                    applied, self.name
+                )  # a newer file is refused, an older one is read unchanged
             else:
                 self._prepare()
                 applied = self._migrate()
@@ -74,7 +76,7 @@ class SQLiteFile:
                 yield
                 return
             try:
-                # IMMEDIATE: one that reads first and writes later cannot wait for the lock.
+                # IMMEDIATE: a transaction that reads first and writes later cannot wait.
                 self._db.execute("BEGIN IMMEDIATE")
             except sqlite3.Error as error:
                 raise self._failed(error) from None
@@ -93,7 +95,7 @@ class SQLiteFile:
 
     @contextmanager
     def synchronously(self) -> Iterator[None]:
-        """What is committed in the block is on the disk; inside a transaction, that one decides."""
+        """Commits in the block are synced to disk; inside a transaction, its setting decides."""
         with self._lock:
             if self._in_transaction:
                 yield
@@ -111,7 +113,7 @@ class SQLiteFile:
         return connect_to_read(self._path)
 
     def _prepare(self) -> None:
-        """Settings of the connection. Turning WAL on does not wait for the lock by itself."""
+        """Settings of the connection. Turning WAL on does not wait for the lock, so it retries."""
         until = time.monotonic() + _BUSY_S
         while True:
             try:
@@ -123,12 +125,12 @@ class SQLiteFile:
                 time.sleep(0.02)
         if mode not in {"wal", "memory"}:
             raise StoreError(
-                f"{self.name}: this place cannot hold a store (journal mode {mode});"
+                f"{self.name}: a store cannot be kept here (journal mode {mode});"
                 " choose a --store on a local disk"
             )
         self._db.execute("PRAGMA synchronous = NORMAL")
-        # Keys are random: every commit touches pages all over the index. And a statement of many
-        # rows keeps a journal of its own, by default in a file.
+        # Keys are random: every commit changes pages all over the index. And a statement with many
+        # rows has its own journal, by default in a file.
         self._db.execute("PRAGMA cache_size = -8000")
         self._db.execute("PRAGMA temp_store = MEMORY")
 
@@ -141,12 +143,12 @@ class SQLiteFile:
         return applied
 
     def _applied(self) -> list[str]:
-        """The migrations this file has taken; none for a new one."""
+        """The migrations of this file; empty for a new one."""
         tables = {name for (name,) in self._all("SELECT name FROM sqlite_master")}
         if not tables:
             return []
         if LEDGER not in tables:
-            raise StoreError(f"{self.name}: is a database of another kind; choose another --store")
+            raise StoreError(f"{self.name}: is not a database of adjudge; choose another --store")
         return [name for (name,) in self._all(f"SELECT name FROM {LEDGER} ORDER BY position")]
 
     def _all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -160,39 +162,37 @@ class SQLiteFile:
             raise self._failed(error) from None
 
     def _missing(self) -> StoreMissingError:
-        return StoreMissingError(f"{self.name}: there is no store; check --store")
+        return StoreMissingError(f"{self.name}: no such store; check --store")
 
     def _failed(self, error: sqlite3.Error) -> StoreError:
         if self._readonly and "readonly" in str(error):
-            return StoreError(
-                f"{self.name}: {error}; it was opened to be read; open it without readonly"
-            )
+            return StoreError(f"{self.name}: {error}; it was opened with readonly; open it without")
         return explain(error, self.name)
 
 
 def explain(error: sqlite3.Error, name: str) -> StoreError:
-    """What SQLite says, with the remedy."""
+    """SQLite's message, with the remedy."""
     text = reason_of(error)
     if "locked" in text or "busy" in text:
-        remedy = "another program holds it; close that and run the same command again"
+        remedy = "another program has locked it; close that program and run the same command again"
     elif "not a database" in text:
         remedy = "it is not an adjudge store, or its beginning is damaged; choose another --store"
     elif any(word in text for word in ("malformed", "not decode to UTF-8", "no such")):
         remedy = DAMAGED.format(name)
     elif "full" in text or "disk" in text:
-        remedy = "make room on the disk and run the same command again"
+        remedy = "free space on the disk and run the same command again"
     else:
         remedy = "check that the file and its folder can be written"
     return StoreError(f"{name}: {text}; {remedy}")
 
 
 def reason_of(error: Exception) -> str:
-    """What SQLite says, without the text of a row: it may be a reply."""
+    """SQLite's message without the text of a row, which can be a reply."""
     return str(error).partition(" with text ")[0]
 
 
 def take_step(db: sqlite3.Connection, step: Migration, position: int) -> None:
-    """One migration, and its line in the ledger."""
+    """Apply one migration and record it in the ledger."""
     db.execute(
         f"CREATE TABLE IF NOT EXISTS {LEDGER} ("
         "position INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)"
@@ -210,7 +210,7 @@ def take_step(db: sqlite3.Connection, step: Migration, position: int) -> None:
 
 
 def file_of(place: str) -> Path | None:
-    """The file that a path or sqlite:///FILE names; None for a store in memory.
+    """The file of a path or sqlite:///FILE; None for a store in memory.
 
     >>> file_of("sqlite:////tmp/s.db"), file_of("sqlite:///s.db"), file_of(":memory:")
     (PosixPath('/tmp/s.db'), PosixPath('s.db'), None)
@@ -227,7 +227,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     """A connection that cannot write.
 
     Reading a file with write-ahead logging makes two files next to it, unless it is declared
-    immutable: which is true as long as there is no log, that is, nobody is writing.
+    immutable. That is correct while there is no log, so while nobody is writing.
     """
     unshared = "" if _is_written(path) else "&immutable=1"
     return _connect(f"{path.absolute().as_uri()}?mode=ro{unshared}", uri=True)
@@ -238,7 +238,7 @@ def _is_written(path: Path) -> bool:
 
 
 def _connect(place: str, *, uri: bool = False) -> sqlite3.Connection:
-    # Threads may share a connection: every statement runs under the store's lock.
+    # Threads can share a connection: every statement runs under the store's lock.
     return sqlite3.connect(
         place, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=uri
     )

@@ -1,4 +1,4 @@
-"""What a service said and what became of its audits, in an SQLite file."""
+"""Served decisions and the states of monitors, in an SQLite file."""
 
 # ruff: noqa: S608  (what is put into statements here is column names, no values)
 from __future__ import annotations
@@ -13,7 +13,7 @@ from adjudge.store.sqlite_file import SQLiteFile
 
 
 class SQLiteServed(SQLiteFile):
-    """The tables of served decisions and of monitors. What each call promises is at `Store`."""
+    """The tables of served decisions and of monitors. `Store` documents each method."""
 
     def add_served(self, rows: Iterable[Served]) -> frozenset[str]:
         new = set()
@@ -36,7 +36,7 @@ class SQLiteServed(SQLiteFile):
 
     def audits(self, rules_id: str) -> list[Served]:
         if not self._all("PRAGMA table_info(served)"):
-            return []  # a file of before, opened to read
+            return []  # an older file, opened with readonly
         rows = self._all(
             f"SELECT {SERVED_COLUMNS} FROM served WHERE rules_id = ? AND audited ORDER BY served",
             (rules_id,),

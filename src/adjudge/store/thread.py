@@ -1,8 +1,8 @@
-"""A store in a thread of its own, for use from an event loop.
+"""A store in its own thread, for use from an event loop.
 
-Everything that waits when the thread comes round is done in one transaction (group commit), so
-that a thousand replies a second cost a few dozen commits. A caller's future is done only after
-the commit that kept its call.
+Everything that is waiting when the thread is free is done in one transaction (group commit), so
+that a thousand replies a second cost a few dozen commits. A caller's future is done only after the
+commit of its call.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from adjudge.store.interface import HEARTBEAT_S, Call, Store, StorePlace
 from adjudge.store.patience import Patience
 
 T = TypeVar("T")
-#: A call to keep, or work to do with the store; who waits for it; and whether it is done apart.
+#: A call to store, or work with the store; its future; and whether it runs in its own transaction.
 Job = tuple[Any, asyncio.Future[Any], bool]
 Outcome = tuple[asyncio.Future[Any], Any, BaseException | None]
 _MOST_PER_COMMIT = 1024
 
 
 class StoreThread:
-    """The event loop's side of a store, which is opened in the thread unless it is open already.
+    """The event loop's side of a store, which is opened in the thread unless it is already open.
 
-    Jobs are handed over once in a round of the loop, so that replies which came together go
-    together: waking the thread for every single one would cost more than writing it.
+    Jobs are passed on once per iteration of the loop, so that replies that came together are
+    written together: waking the thread for every reply would cost more than writing it.
     """
 
     def __init__(self, place: StorePlace) -> None:
@@ -49,7 +49,7 @@ class StoreThread:
         await self._opened
 
     def save(self, call: Call) -> asyncio.Future[None]:
-        """Keep one call; done once it is committed."""
+        """Store one call; the future is done once it is committed."""
         return self._put(call)
 
     def do(self, work: Callable[[Store], T]) -> asyncio.Future[T]:
@@ -57,15 +57,15 @@ class StoreThread:
         return self._put(work)
 
     def do_apart(self, work: Callable[[Store], T]) -> asyncio.Future[T]:
-        """Run `work(store)` after the next transaction: what must be one of its own, as a claim."""
+        """Run `work(store)` after the next transaction, for work with its own, such as a claim."""
         return self._put(work, apart=True)
 
     def hurry(self) -> None:
-        """Wait no longer for a server that went away: somebody wants the run to end."""
+        """Stop waiting for a lost server: the run should end."""
         self._patience.hurry()
 
     async def close(self) -> None:
-        """Finish what waits, give claims back, end the thread."""
+        """Finish waiting jobs, release claims, end the thread."""
         self._flush()
         self._groups.put(None)
         await asyncio.to_thread(self._thread.join)
@@ -102,13 +102,13 @@ class StoreThread:
                     self._tell(_commit(store, jobs))
                 if time.monotonic() - beat > HEARTBEAT_S and not last:
                     beat = time.monotonic()
-                    # A missed beat is no harm: silence is forgiven for a minute, and a store that
-                    # is really broken fails the next save, where somebody is listening.
+                    # A missed heartbeat does no harm for a minute, and a broken store also fails
+                    # the next save, which has a caller.
                     with suppress(StoreError):
                         store.heartbeat()
 
     def _waiting(self) -> tuple[list[Job], bool]:
-        """All that waits, or nothing after a while; and whether that was the last."""
+        """All waiting jobs, or none after a timeout; and whether these were the last."""
         jobs: list[Job] = []
         try:
             group = self._groups.get(timeout=HEARTBEAT_S / 2)
@@ -125,14 +125,14 @@ class StoreThread:
         try:
             self._loop.call_soon_threadsafe(_resolve, outcomes)
         except RuntimeError:
-            # The loop was torn down without `close`; what was committed stays committed.
+            # The loop ended without `close`; committed calls stay committed.
             return
 
 
 def _commit(store: Store, jobs: list[Job]) -> list[Outcome]:
-    """What can go together in one transaction, or its failure for everybody in it; then the rest.
+    """Run jobs in one transaction, or fail all of them; then the jobs with their own transaction.
 
-    A store whose server went away is waited for: all jobs are safe to do twice.
+    If the server of the store is lost, this waits: all jobs are safe to repeat.
     """
     groups = [[job for job in jobs if not job[-1]], *([job] for job in jobs if job[-1])]
     return [outcome for group in groups if group for outcome in _try(store, group)]

@@ -1,4 +1,4 @@
-"""URLs of stores: what messages may show of them, and what a database needs of them."""
+"""URLs of stores: the part that messages can show, and the part that a database needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adjudge.errors import ArgumentError
 
 #: One letter and a colon is a drive of Windows, not a scheme.
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-#: Whatever else a URL asks for may be a secret, and is not shown.
+#: Other parts of a URL can be secret and are not shown.
 _SHOWN = ("host", "port", "dbname", "schema")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _LATE_AT = re.compile(r"://[^@]*[/?].*@")
@@ -33,9 +33,9 @@ def scheme_of(place: object) -> str | None:
 
 
 def without_secrets(place: str) -> str:
-    """A place as messages show it: never with user, password or options of the connection.
+    """A place as shown in messages: never with user, password or options of the connection.
 
-    A password may hold any character, also those that should have been written as %40 or %2F.
+    A password can contain any character, also those that should be written as %40 or %2F.
 
     >>> without_secrets("postgresql://me:se/cr@t@db.example/judgments?schema=a&password=x")
     'postgresql://db.example/judgments?schema=a'
@@ -52,7 +52,7 @@ def without_secrets(place: str) -> str:
 
 @dataclass(frozen=True)
 class DatabaseURL:
-    """The URL of a database: what libpq is given (never shown), our schema, and its name."""
+    """The URL of a database: libpq's part (never shown), our schema, and its name."""
 
     name: str
     schema: str
@@ -62,7 +62,7 @@ class DatabaseURL:
     def parse(cls, place: str) -> DatabaseURL:
         """Take `schema=NAME`, which is ours, out of the URL.
 
-        A password with @, / or ? in it would be read in part as the host, and shown in errors.
+        A password with @, / or ? in it would be read partly as the host, and shown in errors.
         """
         if "@" in place.partition("://")[2].partition("@")[2] or _LATE_AT.search(place):
             raise ArgumentError("store", without_secrets(place), ENCODE)

@@ -106,6 +106,6 @@ def test_a_full_disk_behind_standard_output_is_one_line(files: dict[str, Path]) 
     assert done.returncode == 1
     said = [line for line in done.stderr.splitlines() if line.startswith("adjudge")]
     assert said == [
-        "adjudge: No space left on device; make room on the disk and run the same command again"
+        "adjudge: No space left on device; free space on the disk and run the same command again"
     ]
     assert "Traceback" not in done.stderr

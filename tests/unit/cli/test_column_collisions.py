@@ -196,7 +196,9 @@ def test_names_that_analyses_work_with_are_refused(
     target = "judgments" if "judgments" in command else "answers"
     given = with_columns(files[target], {column: 1}, tmp_path)
     assert run(arguments_of(command, {**files, target: given}, tmp_path)) == 1
-    said = f"given.jsonl, column {column}: is a name that adjudge works with; rename the column\n"
+    said = (
+        f"given.jsonl, column {column}: is a name that adjudge uses internally; rename the column\n"
+    )
     assert capsys.readouterr().err.endswith(said)
 
 

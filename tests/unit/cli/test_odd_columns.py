@@ -58,7 +58,7 @@ def test_lists_and_objects_name_no_group(
     assert run([*arguments[:cut], str(path), *arguments[cut:]]) == 1
     told = capsys.readouterr()
     assert told.out == ""
-    assert "column = 'odd': it holds lists or objects" in told.err
+    assert "column = 'odd': it contains lists or objects" in told.err
     assert told.err.count("\n") == 1
 
 
@@ -68,7 +68,7 @@ def test_lists_are_no_ids_and_no_labels(tmp_path: Path, capsys: pytest.CaptureFi
         labels = tmp_path / f"{name}.jsonl"
         pl.DataFrame({**BINARY, name: [[1]] * ROWS}).write_ndjson(labels)
         assert run(["estimate", str(rows), "--labels", str(labels)]) == 1
-        assert f"column {ours}: holds a list" in capsys.readouterr().err
+        assert f"column {ours}: contains a list" in capsys.readouterr().err
 
 
 def test_kinds_that_only_parquet_has_are_read_as_text(tmp_path: Path) -> None:

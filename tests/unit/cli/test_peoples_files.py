@@ -18,12 +18,12 @@ REMARKS = {
     "bom": ["read Judge Verdict as judge, Human Label as human"],
     "other_names": [
         "read instruction as prompt, output_1 as response_a, output_2 as response_b",
-        "no column id: a row is called by a hash of its prompt, response_a, response_b",
+        "no column id: the id of a row is a hash of its prompt, response_a, response_b",
     ],
     "one_and_two": [
         "read question as prompt, answer_a as response_a, answer_b as response_b, "
         "preference as label",
-        "no column id: a row is called by a hash of its prompt, response_a, response_b",
+        "no column id: the id of a row is a hash of its prompt, response_a, response_b",
     ],
     "chosen_rejected": ["read as pairs of a chosen and a rejected response"],
     "excel": ["read Judge as judge, Human as human, Question as prompt"],
@@ -99,27 +99,27 @@ def test_what_was_read_is_what_was_there(capsys: pytest.CaptureFixture[str]) -> 
         (
             "question,instruction,output_1,output_2\nq,i,a,b\n",
             "judge {} --judge simulated: -o o.jsonl",
-            "question and instruction can each be prompt; say which: --column prompt=question "
+            "question and instruction can each be prompt; choose one: --column prompt=question "
             "(columns=)",
         ),
         (
             "question,output_1,output_2,winner\nq,a,b,0\n",
             "judge {} --judge simulated: -o o.jsonl",
-            ", row 1, column label: '0' can mean either answer; say which: --labels-as '0=A,1=B' "
+            ", row 1, column label: '0' can mean either answer; choose one: --labels-as '0=A,1=B' "
             "(or 0=B,1=A)",
         ),
         (
             "question,answer\nq,a\n",
             "judge {} --judge simulated: -o o.jsonl",
-            "looks like an items file of adjudge, not a pairs file; such a file goes to adjudge "
+            "looks like an items file of adjudge, not a pairs file; use such a file with adjudge "
             "judge with a scoring protocol; or name your response_a, response_b: --column "
             "response_a=NAME (columns=); columns here: question, answer",
         ),
         (
             "question,answer\nq,a\n",
             "estimate {}",
-            "looks like an items file of adjudge, not a table of judge and human; such a file goes "
-            "to adjudge judge with a scoring protocol; or name your judge: --column judge=NAME "
+            "looks like an items file of adjudge, not a table of judge and human; use such a file "
+            "with adjudge judge with a scoring protocol; or name your judge: --column judge=NAME "
             "(columns=); columns here: question, answer",
         ),
         (
@@ -130,18 +130,18 @@ def test_what_was_read_is_what_was_there(capsys: pytest.CaptureFixture[str]) -> 
         (
             "judge,human\n1,1\n",
             "estimate {} --column human=humna",
-            ", column humna: is not there; columns here: judge, human",
+            ", column humna: is not in the file; columns here: judge, human",
         ),
         (
             "model_a,model_b,winner\nx,y,z\n",
             "rank {}",
             ", row 1, column winner: 'z' is not known; use model_a, model_b, tie or tie (bothbad), "
-            "or say what it means: --labels-as 'z=...'",
+            "or give its meaning: --labels-as 'z=...'",
         ),
         (
             "id,p_a\n1,0.5\n",
             "calibrate {} --labels {}",
-            "looks like a judgments file of adjudge, not a labels file; such a file goes to "
+            "looks like a judgments file of adjudge, not a labels file; use such a file with "
             "adjudge calibrate, select and evaluate; or name your label: --column label=NAME "
             "(columns=); columns here: id, p_a",
         ),

@@ -25,7 +25,7 @@ def test_a_run_resumes_with_a_rescued_store(capsys: pytest.CaptureFixture[str]) 
     capsys.readouterr()
 
     assert run([*JUDGE, "--store", "s.db", "-o", "o.jsonl"]) == 1
-    assert "`adjudge store check s.db` says what can be read" in capsys.readouterr().err
+    assert "`adjudge store check s.db` shows what can be read" in capsys.readouterr().err
     assert run(["store", "check", "s.db", "--rescue", "new.db", "--json"]) == 2
     check = json.loads(capsys.readouterr().out)
     kept = sum(part["calls"] for part in check["calls"])
@@ -52,7 +52,7 @@ def test_another_database_is_refused_without_its_password(
     assert run(["store", "check", "postgresql://me:hunter2@db/judgments"]) == 1
     said = capsys.readouterr().err
     assert "postgresql://db/judgments: failed to resolve host" in said
-    assert said.endswith("check the address and that the server runs\n")
+    assert said.endswith("check the address and that the server is running\n")
     assert "hunter2" not in said
 
 

@@ -63,8 +63,8 @@ def test_every_chapter_finds_something_and_its_files_are_there(demo):
 def test_pairs_without_a_number_are_named():
     assert describe_missing("likelihood", {"ok": 20, "censored": 3}) == ""
     assert describe_missing("preference", {"ok": 21, "off_answer": 2, "error": 1}) == (
-        "3 of 24 pairs asked by preference have no number and are left out: "
-        "2 off_answer (the judge was about to write neither letter), 1 error."
+        "3 of 24 pairs asked by preference have no score and are left out: "
+        "2 off_answer (the judge gave neither letter enough probability), 1 error."
     )
 
 

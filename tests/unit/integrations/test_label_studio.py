@@ -131,7 +131,7 @@ def test_rows_that_somebody_labelled_are_left_out_where_each_goes_to_one_rater()
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (["--limit", "3"], "limit = 3: is for --label-studio"),
+        (["--limit", "3"], "limit = 3: use it with --label-studio"),
         (["--label-studio", "t.json", "--instructions", "pairs.jsonl"], "paste them into the"),
         (["--label-studio", "adjudge.db"], "adjudge.db"),
     ],
@@ -146,7 +146,7 @@ def test_what_cannot_be_written_is_refused(
 def test_scores_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("items.jsonl").write_text(json.dumps({"id": "1", "prompt": "q", "response": "r"}))
     assert run(["label", "items.jsonl", "--scale", "1-5", "--label-studio", "t.json"]) == 1
-    assert "Label Studio gets pairs, or answers to pass or fail" in capsys.readouterr().err
+    assert "Label Studio takes pairs, or answers to pass or fail" in capsys.readouterr().err
 
 
 def test_labels_come_back_from_a_real_export_with_how_their_rows_were_drawn(

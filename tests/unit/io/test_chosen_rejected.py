@@ -82,5 +82,7 @@ def test_rows_that_say_nothing() -> None:
 def test_a_column_that_no_row_has_is_refused() -> None:
     rows = [{"prompt": "2+2?", "chosen": "4", "rejected": "5"}]
     pairs = open_pairs(rows, columns={"id": "key"})
-    with pytest.raises(DataError, match="column key: is not there; columns here: prompt, chosen"):
+    with pytest.raises(
+        DataError, match="column key: is not in the file; columns here: prompt, chosen"
+    ):
         list(pairs)

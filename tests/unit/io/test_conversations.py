@@ -77,15 +77,15 @@ def test_a_role_cannot_pretend_to_be_a_message(tmp_path: Path) -> None:
     ("value", "problem"),
     [
         ([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}],
-         "message 1 holds a part of type 'image_url', not text; give text"),
+         "message 1 contains a part of type 'image_url', not text; give text"),
         ([*TALK, {"role": "user", "content": [{"type": "input_audio", "data": "x"}]}],
-         "message 4 holds a part of type 'input_audio', not text"),
-        ([{"role": "user", "content": 3}], "message 1 holds int, not text"),
+         "message 4 contains a part of type 'input_audio', not text"),
+        ([{"role": "user", "content": 3}], "message 1 contains int, not text"),
         ([{"role": "user"}], "message 1 has no content"),
         ([{"role": "assistant", "tool_calls": [{"id": 1}]}], "message 1 calls a tool without"),
-        ([{"from": "human", "value": "x"}], "holds a list or an object; write it as text, or as"),
-        ({"a": 1}, "holds a list or an object"),
-        ([], "holds a list or an object"),
+        ([{"from": "human", "value": "x"}], "contains a list or an object; write it as text, or"),
+        ({"a": 1}, "contains a list or an object"),
+        ([], "contains a list or an object"),
     ],
 )  # fmt: skip
 def test_what_is_not_text_is_refused_with_row_and_column(

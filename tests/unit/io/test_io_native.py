@@ -89,7 +89,7 @@ class TestPairsRefused:
         text = refusal(read, {**PAIRS, "label": ["A", "upper"]})
         assert text == (
             "the dict of columns, row 2, column label: 'upper' is not known; use A, B or tie, or "
-            "say what it means: --labels-as 'upper=...'"
+            "give its meaning: --labels-as 'upper=...'"
         )
 
     def test_columns_are_mapped(self, read: Callable[..., Any]) -> None:
@@ -98,7 +98,7 @@ class TestPairsRefused:
         first = pairs["response_a"][0] if isinstance(pairs, pl.DataFrame) else pairs[0].response_a
         assert first == "one"
         text = refusal(read, rows, columns={"response_a": "output_9"})
-        assert "column output_9: is not there; columns here: id, prompt" in text
+        assert "column output_9: is not in the file; columns here: id, prompt" in text
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
@@ -148,7 +148,7 @@ def test_p_a_alone_is_enough_and_names_can_be_given() -> None:
     assert frame.select("judge", "protocol", "uncertainty", "p_fwd").row(0) == (
         "gpt", "mine", 0.0, None,
     )  # fmt: skip
-    with pytest.raises(ArgumentError, match="names its own judge"):
+    with pytest.raises(ArgumentError, match="has its own judge"):
         read_judgments({"id": ["x"], "p_a": [1.0], "judge": ["other"]}, judge="gpt")
 
 
@@ -180,7 +180,7 @@ def test_own_uncertainty_is_kept_per_judge_and_protocol() -> None:
         ({"id": [1], "p_a": [None], "status": ["ok"]}, "row 1, column p_a: is empty though"),
         (
             {"id": [1], "p_a": [0.5], "status": ["refused"]},
-            "row 1, column p_a: holds a value though the row is 'refused'",
+            "row 1, column p_a: has a value though the row is 'refused'",
         ),
         (
             {"id": [1], "p_a": [0.9], "p_fwd": [0.9], "p_rev": [0.1]},
@@ -198,7 +198,7 @@ def test_own_uncertainty_is_kept_per_judge_and_protocol() -> None:
         ({"id": [1], "p_a": [0.5], "tokens": [1.5]}, "row 1, column tokens: 1.5 is not a whole"),
         ({"id": [1], "verdict": ["A"]}, "column p_a: is missing; give p_a, or p_fwd and p_rev"),
         ({"id": [1], "p_fwd": [0.5]}, "column p_a: is missing"),
-        ({"id": [[1]], "p_a": [0.5]}, "row 1, column id: holds a list or an object"),
+        ({"id": [[1]], "p_a": [0.5]}, "row 1, column id: contains a list or an object"),
     ],
 )
 def test_judgments_refused(rows: dict[str, Any], start: str) -> None:
@@ -342,14 +342,17 @@ def test_a_criterion_counts_only_where_both_sides_have_it() -> None:
     ("rows", "start"),
     [
         ({"winner": ["A", "C", "tie"]}, "row 2, column winner: 'C' is not known"),
-        ({"winner": [1, 0, 1]}, "row 2, column winner: '0' can mean either answer; say which"),
+        ({"winner": [1, 0, 1]}, "row 2, column winner: '0' can mean either answer; choose one"),
         ({"human_pref": ["A", "C", "tie"]}, "row 2, column human_pref: 'C' is not known"),
         ({"human_pref": [1, 0.7, 0]}, "row 2, column human_pref: 0.7 is not known"),
         ({"human_pref": [1, 0, 0], "scores_a": ["{}"] * 3}, "column human_pref: numbers next to"),
-        ({"model_b": ["n", "n", "o"], "winner": ["tie"] * 3}, "row 2, column model_b: 'n' meets"),
-        ({"winner": ["tie"] * 3, "score_a": [1, 2, 3]}, "column score_a: one side is scored"),
-        ({"winner": ["tie"] * 3, "scores_a": [1, 2, 3]}, "row 1, column scores_a: holds no obj"),
-        ({"winner": ["tie"] * 3, "scores_a": [{}] * 3}, "row 1, column scores_a: holds no obj"),
+        (
+            {"model_b": ["n", "n", "o"], "winner": ["tie"] * 3},
+            "row 2, column model_b: 'n' is compared",
+        ),
+        ({"winner": ["tie"] * 3, "score_a": [1, 2, 3]}, "column score_a: one side has a score"),
+        ({"winner": ["tie"] * 3, "scores_a": [1, 2, 3]}, "row 1, column scores_a: has no obj"),
+        ({"winner": ["tie"] * 3, "scores_a": [{}] * 3}, "row 1, column scores_a: has no obj"),
         (
             {"winner": ["tie"] * 3, "scores_a": ["{'x': 1}", "[1]", None]},
             "row 2, column scores_a: '[1]' is not an object",
@@ -391,7 +394,7 @@ def test_tournaments_in_every_shape() -> None:
 
 def test_tournaments_refused() -> None:
     again = {**EDGE, "model_a": ["m", "n"], "model_b": ["n", "m"], "verdict": ["A", "A"]}
-    assert "row 2, column model_a: 'n' was compared" in refusal(read_tournaments, again)
+    assert "row 2, column model_a: 'n' was already compared" in refusal(read_tournaments, again)
     assert read_tournaments({**again, "repeat": [1, 2]}).height == 2
     assert "row 1, column verdict: 'upper'" in refusal(
         read_tournaments, {**EDGE, "verdict": ["upper", "A"]}

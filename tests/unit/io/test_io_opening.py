@@ -269,7 +269,7 @@ def test_a_packages_format_is_recognised_and_read(install: Callable[..., None]) 
         assert battles.frame["winner"].to_list() == ["model_a"]
         assert battles.dropped == {"nobody voted": 1, "a vote nobody can read": 1}
         assert (battles.format, battles.notes) == ("my-votes", ("made up",))
-    with pytest.raises(DataError, match="not a pairs file; it holds battles: such a file goes"):
+    with pytest.raises(DataError, match="not a pairs file; it holds battles: use such a file"):
         read_pairs(ROWS)
     with pytest.raises(ArgumentError, match="choose one of battles, .*my-votes"):
         open_battles(ROWS, "excel")
@@ -314,7 +314,7 @@ def test_a_broken_package_says_which_one_it_is(install: Callable[..., None]) -> 
     assert sniff(FILES["llmbar"]) == "llmbar"
     for attribute in ("NOT_A_FORMAT", "WRONG_NAME"):
         install(broken=HERE + attribute)
-        with pytest.raises(ArgumentError, match="must offer an .*Format called broken"):
+        with pytest.raises(ArgumentError, match="must have an .*Format with the name broken"):
             read_public(ROWS, "broken")
 
 

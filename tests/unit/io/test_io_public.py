@@ -69,7 +69,7 @@ def test_every_reader_rejects_every_other_format(reader: str, stem: str) -> None
     remedy = known.remedy
     if isinstance(known, Format) and reader in NATIVE and reader not in known.gives:
         # The verbs that read such rows do not all have --format, and it would not help.
-        remedy = f"it holds {next(iter(known.gives))}: such a file goes to adjudge"
+        remedy = f"it holds {next(iter(known.gives))}: use such a file with adjudge"
     assert remedy in text
 
 
@@ -340,7 +340,11 @@ def test_doors_say_what_they_cannot_do() -> None:
     ("stem", "change", "refusal"),
     [
         ("lmarena-33k", {"winner": "left"}, "row 1, column winner: 'left' is not known"),
-        ("lmarena-33k", {"conversation_a": "hm"}, "row 1, column conversation_a: 'hm' is no list"),
+        (
+            "lmarena-33k",
+            {"conversation_a": "hm"},
+            "row 1, column conversation_a: 'hm' is neither a list",
+        ),
         ("lmarena-33k", {"conversation_a": [1]}, "row 1, column conversation_a: holds no list of"),
         ("alpaca-eval", {"preference": 7}, "row 1, column preference: 7 is out of range"),
         ("llmbar", {"label": 3}, "row 1, column label: '3' is not known"),
@@ -350,7 +354,7 @@ def test_doors_say_what_they_cannot_do() -> None:
         ("mt-bench", {"turn": 3}, "row 1, column turn: '3' is not known"),
         ("trust-or-escalate", {"probs": [0, 0]}, "row 1, column probs: holds no two"),
         ("mt-bench", {"winner": None}, "row 1, column winner: is empty"),
-        ("rewardbench-2", {"chosen": []}, "row 1, column chosen: holds no list"),
+        ("rewardbench-2", {"chosen": []}, "row 1, column chosen: has no list"),
     ],
 )
 def test_a_bad_value_is_named(
@@ -370,7 +374,7 @@ def test_a_bad_value_is_named(
     ("stem", "change", "reason"),
     [
         ("lmarena-33k", {"conversation_a": []}, "a conversation holds no question with an answer"),
-        ("lmarena-33k", {"model_b": "red-7b"}, "a model met itself"),
+        ("lmarena-33k", {"model_b": "red-7b"}, "a model was compared with itself"),
         ("comparia", {"chosen_model_name": "x"}, "the chosen model is not one of the two"),
         ("comparia", {"model_a_name": None}, "a model has no name"),
         ("comparia", {"model_b_name": "rouge-7b"}, "the chosen model is not one of the two"),

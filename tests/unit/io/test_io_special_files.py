@@ -39,7 +39,7 @@ def test_what_is_no_file_is_refused_unopened(read, tmp_path: Path) -> None:  # t
         for path, problem in {
             pipe: "is a pipe and can be read only once; write it into a file first",
             folder: "is a folder; name one file in it",
-            loop: "check the path and who may read",
+            loop: "check the path and its permissions",
             tmp_path / "none": "no such file; check the path",
             tmp_path / "door": "is a device, not a file; write it into a file first",
             Path("/dev/zero"): "is a device, not a file; write it into a file first",
@@ -135,7 +135,7 @@ def test_an_id_that_is_missing_was_not_judged_before() -> None:
 def test_an_id_that_is_an_object_is_refused_in_a_line() -> None:
     pool = {"id": [{"a": 1}], "model_a": ["x"], "model_b": ["y"]}
     judged = {"id": ["1"], "model_a": ["x"], "model_b": ["y"], "winner": ["model_a"]}
-    with pytest.raises(ArgumentError, match="column = 'id': it holds lists or objects"):
+    with pytest.raises(ArgumentError, match="column = 'id': it contains lists or objects"):
         plan_battles(pool, budget=1, judged=judged)
 
 

@@ -137,7 +137,7 @@ def test_mixed_json_is_read_without_losing_values(tmp_path: Path, lines: bytes) 
         (b'{"a": 1}\n{"a": "\xff"}\n', ", row 2: is not valid UTF-8"),
         (b'{"a": 1}\n{"a": \n', ", row 2: is not valid JSON"),
         (b'{"a": 1}\n[1]\n', ", row 2: is a JSON list, not an object"),
-        (b'{"a": 1}\n{"a": "\\ud800"}\n', ", row 2: holds half of a character"),
+        (b'{"a": 1}\n{"a": "\\ud800"}\n', ", row 2: contains half of a character"),
         (b'{\n "a": 1\n}\n', ": is one JSON object without rows"),
         (b'[{"a": 1}, {"a": ]', ", row 2: is not valid JSON"),
         (b'[{"a": 1}, 2]', ", row 2: is a JSON int, not an object"),
@@ -147,7 +147,7 @@ def test_mixed_json_is_read_without_losing_values(tmp_path: Path, lines: bytes) 
         (b'[{"a": 1}] [{"a": 2}]', ", row 1: continues after the end"),
         (b'[{"a": tru}, ' + b'{"a": 1}, ' * 300_000 + b"]", ", row 1: is not valid JSON"),
         (b'[{"a": "\xff"}]', ", row 1: is not valid UTF-8"),
-        (b"PAR1 and nothing else", ": is not a whole Parquet file"),
+        (b"PAR1 and nothing else", ": is not a complete Parquet file"),
         (b"\x1f\x8b\x08\x00\x00\x00\x00\x00", ": the gzip file ends too early"),
         (b"\x1f\x8bnot gzip at all..........", ": the gzip file is damaged"),
         (b"PK\x03\x04rest", ": is a zip archive or a spreadsheet"),
@@ -269,7 +269,7 @@ def test_an_error_while_writing_names_the_file_that_was_asked_for(tmp_path: Path
 )
 def test_a_full_disk_is_said_with_the_file_and_the_remedy(error: Exception, tmp_path: Path) -> None:
     target = tmp_path / "x.csv"
-    refused = pytest.raises(DataError, match=r"x.csv: not written: No space .*; make room")
+    refused = pytest.raises(DataError, match=r"x.csv: not written: No space .*; free space")
     with refused, replacing(target):
         raise error
     with pytest.raises(pl.exceptions.ComputeError, match="another"), replacing(target):

@@ -69,7 +69,7 @@ def test_a_stream_reads_as_a_frame_does(tmp_path: Path) -> None:
 
 
 def test_two_columns_that_fit_are_refused_and_both_shown() -> None:
-    text = "the dict of columns: question and instruction can each be prompt; say which: "
+    text = "the dict of columns: question and instruction can each be prompt; choose one: "
     with pytest.raises(DataError, match=text) as caught:
         read_pairs({**PAIR, "instruction": ["add"]})
     assert "--column prompt=question (columns=)" in str(caught.value)
@@ -148,7 +148,7 @@ def test_names_are_for_all_files_of_a_call() -> None:
     assert labels.frame.columns == ["id", "label"]
     assert labels.labels_as == {"7": "A"}
     with (
-        pytest.raises(DataError, match="column vote: is not there; columns here: qid"),
+        pytest.raises(DataError, match="column vote: is not in the file; columns here: qid"),
         name_columns({"label": "vote"}) as name,
     ):
         name({"qid": [1]})
@@ -165,7 +165,7 @@ def test_a_column_that_is_called_like_ours_keeps_its_values() -> None:
 
 
 def test_columns_that_the_caller_names_in_a_stream_must_be_there() -> None:
-    with pytest.raises(DataError, match="column vote: is not there; columns here: question"):
+    with pytest.raises(DataError, match="column vote: is not in the file; columns here: question"):
         list(iter_pairs(PAIR, columns={"label": "vote"}))
-    with pytest.raises(DataError, match="column ask: is not there"):
+    with pytest.raises(DataError, match="column ask: is not in the file"):
         list(iter_pairs(PAIR, columns={"prompt": "ask"}))

@@ -117,7 +117,7 @@ def test_a_damaged_file_is_left_to_its_reader(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     path.write_bytes(data.getvalue()[:-10])
     assert narrow(path, Needs(("judgments",))) == path
-    with pytest.raises(AdjudgeError, match="not a whole Parquet file"):
+    with pytest.raises(AdjudgeError, match="not a complete Parquet file"):
         evaluate(path)
 
 

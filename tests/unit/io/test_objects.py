@@ -73,7 +73,7 @@ def test_every_object_is_read_and_named(make: Any, name: str) -> None:
 
 
 def test_the_splits_of_a_dataset_are_named() -> None:
-    with pytest.raises(DataError, match=r"holds the splits train, test; give one of them: \['tr"):
+    with pytest.raises(DataError, match=r"has the splits train, test; give one of them: \['tr"):
         read_table({name: Dataset(pl.DataFrame(COLUMNS)) for name in ("train", "test")})
 
 
@@ -97,7 +97,7 @@ def test_a_saved_folder_of_splits_and_broken_ones(tmp_path: Path) -> None:
     saved_dataset(folder)
     assert read_table(folder).height == 80
     (folder / "dataset_dict.json").write_text('{"splits": ["saved", "test"]}')
-    with pytest.raises(DataError, match=r"holds the splits saved, test; name one of them: .*saved"):
+    with pytest.raises(DataError, match=r"has the splits saved, test; name one of them: .*saved"):
         read_table(folder)
     state = folder / "saved" / "state.json"
     for broken in ("{", '{"_data_files": [{"filename": "../x.arrow"}]}', '{"_data_files": 3}'):
@@ -106,7 +106,7 @@ def test_a_saved_folder_of_splits_and_broken_ones(tmp_path: Path) -> None:
             read_table(folder / "saved")
     state.write_text('{"_data_files": [{"filename": "dataset_info.json"}]}')
     (folder / "saved" / "dataset_info.json").write_bytes(b"\xff\xff\xff\xffbroken")
-    with pytest.raises(DataError, match="is not a whole Arrow file"):
+    with pytest.raises(DataError, match="is not a complete Arrow file"):
         read_table(folder / "saved")
 
 
@@ -144,7 +144,7 @@ def test_a_json_object_that_is_itself_a_row(tmp_path: Path) -> None:
         path.write_text(json.dumps(row, indent=indent))
         assert read_pairs(path)["prompt"].to_list() == ["Hi"]
     path.write_text(json.dumps({"a": ROWS, "b": ROWS}))
-    with pytest.raises(DataError, match="holds rows in a and in b; keep one of them"):
+    with pytest.raises(DataError, match="has rows in a and in b; keep one of them"):
         read_table(path)
 
 
@@ -176,7 +176,7 @@ def test_workbooks_that_are_none(tmp_path: Path) -> None:
     bomb = write_workbook(tmp_path / "bomb.xlsx", [["a", "b"], ["x", 1]])
     data = bomb.read_bytes().replace(b"<sst xmlns", b"<!ENTITY  ")
     bomb.write_bytes(data)
-    with pytest.raises(DataError, match="is not a whole Excel workbook; save it again"):
+    with pytest.raises(DataError, match="is not a complete Excel workbook; save it again"):
         read_table(bomb)
 
 
@@ -200,7 +200,7 @@ def test_a_workbook_that_was_made_to_fill_the_memory(tmp_path: Path) -> None:
     assert tracemalloc.get_traced_memory()[1] < 4 * size
     tracemalloc.stop()
     add(b"<row>" + b"<c/>" * 20_000 + b"</row>")
-    with pytest.raises(DataError, match="is not a whole Excel workbook; save it again"):
+    with pytest.raises(DataError, match="is not a complete Excel workbook; save it again"):
         read_table(path)
 
 

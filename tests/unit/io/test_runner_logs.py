@@ -584,7 +584,7 @@ def test_promptfoos_csv_is_refused_with_the_reason() -> None:
 def test_our_own_rows_need_no_conversion(tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl"
     path.write_text('{"id": 1, "prompt": "p", "response_a": "a", "response_b": "b"}')
-    with pytest.raises(DataError, match="a pairs file of adjudge: there is nothing to convert"):
+    with pytest.raises(DataError, match="a pairs file of adjudge: it does not need conversion"):
         convert_log(path)
 
 
@@ -601,7 +601,7 @@ def test_a_damaged_archive_names_its_member(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"member 'samples/q3_epoch_1.json' cannot be read"):
         convert_log(path)
     path.write_bytes(whole[:30_000])
-    with pytest.raises(DataError, match="is a zip archive or a spreadsheet, and not whole"):
+    with pytest.raises(DataError, match="is a zip archive or a spreadsheet, but not complete"):
         convert_log(path)
 
 

@@ -54,7 +54,7 @@ def test_labels_of_pairs(words: list[Any], label: str | None) -> None:
 
 def test_zero_and_one_in_pairs_are_refused_until_somebody_says_which() -> None:
     given = rows([1, 0])
-    text = r"row 2, column label: '0' can mean either answer; say which: --labels-as '0=A,1=B'"
+    text = r"row 2, column label: '0' can mean either answer; choose one: --labels-as '0=A,1=B'"
     with pytest.raises(DataError, match=text):
         read_pairs(given)
     with pytest.raises(DataError, match=text):
@@ -65,7 +65,7 @@ def test_zero_and_one_in_pairs_are_refused_until_somebody_says_which() -> None:
 
 def test_other_words_by_a_mapping() -> None:
     given = rows(["up", "down", "skip"])
-    with pytest.raises(DataError, match=r"'up' is not known; use A, B or tie, or say what it mea"):
+    with pytest.raises(DataError, match=r"'up' is not known; use A, B or tie, or give its mea"):
         read_pairs(given)
     assert both(given, labels_as={"up": "a", "down": "right", "skip": ""}) == ["A", "B", None]
 

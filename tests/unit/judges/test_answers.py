@@ -158,7 +158,7 @@ def test_a_reasoned_reply_is_measured_where_its_verdict_is() -> None:
     answer = asking.read([cut])
     assert (answer.status, answer.detail) == (
         "unparsed",
-        "cut off by max_tokens; give more: --max-tokens",
+        "truncated at max_tokens; raise --max-tokens",
     )
 
 

@@ -73,7 +73,7 @@ def test_it_is_not_asked_for_what_it_cannot_give(judge_server: Any) -> None:
         ("429", "error", "HTTP 429"),
         ("reset", "error", "the connection broke"),
         ("invalid_json", "error", "the answer is not JSON"),
-        ("list", "error", "the answer holds no message"),
+        ("list", "error", "the answer has no message"),
         ("refusal", "refused", "the model declined to answer"),
         ("400_context", "error", "maximum context length"),
     ],

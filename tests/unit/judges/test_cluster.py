@@ -281,7 +281,7 @@ def test_a_file_is_no_store_for_several_machines() -> None:
     ("given", "message"),
     [
         ({"engine": "slurm"}, "engine = 'slurm': choose one of local, ray"),
-        ({"workers": 2}, "workers = 2: it is for workers: add engine ray"),
+        ({"workers": 2}, "workers = 2: it needs engine ray: add it"),
         ({"ray_address": "auto"}, "ray_address"),
         ({"engine": "ray", "batch": True}, "a batch needs no workers"),
         ({"engine": "ray", "workers": 0}, "workers"),

@@ -107,7 +107,7 @@ def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(
     monkeypatch.setenv("K", "  padded-key \n")
     assert key_from("K") == "padded-key"
     monkeypatch.setenv("K", "gehe\u00efm-key")
-    with pytest.raises(JudgeError, match="K holds characters") as caught:
+    with pytest.raises(JudgeError, match="K contains characters") as caught:
         key_from("K")
     assert "gehe" not in str(caught.value)
     monkeypatch.delenv("K")

@@ -277,7 +277,7 @@ def test_no_more_context_is_used_than_the_model_was_trained_for(embedded_weights
 
 def test_a_text_that_does_not_fit_says_how_much_would(backend):
     reply = ask(backend, Choice(("A", "B")), Data("word " * 600))
-    assert "--judge 'llamacpp:smollm2?context=N', at most 8192" in reply.error
+    assert "--judge 'llamacpp:smollm2?context=N', with N at most 8192" in reply.error
     larger = LlamaCppBackend.parse("smollm2?context=4096")
     assert (larger.identity()["context"], larger.name) == (4096, "llamacpp:smollm2")
 

@@ -219,7 +219,7 @@ def test_text_questions_and_doubled_keys(judge_server: Any, tmp_path: Path) -> N
 def test_two_processes_do_not_work_on_one_folder(judge_server: Any, tmp_path: Path) -> None:
     async def run() -> None:
         async with OpenAIBatches(backend(judge_server), tmp_path):
-            with pytest.raises(JudgeError, match="another process works with the batches"):
+            with pytest.raises(JudgeError, match="another process uses the batches"):
                 await OpenAIBatches(backend(judge_server), tmp_path).__aenter__()
 
     asyncio.run(run())

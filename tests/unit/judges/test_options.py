@@ -114,16 +114,16 @@ def test_concurrency_is_refused_where_the_object_has_its_own() -> None:
         ({"rpm": 0.0}, "rpm = 0"),
         ({"max_cost": -1.0}, "max_cost = -1"),
         ({"retry": ["bad"]}, "retry = 'bad'"),
-        ({"batch": True, "rpm": 3.0}, "a batch has no pace"),
-        ({"batch": True, "store": None}, "a batch outlives this process"),
+        ({"batch": True, "rpm": 3.0}, "a batch has no request rate"),
+        ({"batch": True, "store": None}, "a batch continues after this process"),
         ({"batch": True}, "this judge has no batches"),
-        ({"batch_folder": "here"}, "add batch"),
+        ({"batch_folder": "here"}, "it needs batch"),
         ({"store": "s.jsonl", "output": "./s.jsonl"}, "this one is the store"),
         (
             {"store": "~/s.jsonl", "output": Path("~/s.jsonl").expanduser()},
             "this one is the store",
         ),
-        ({"format": "llmbar"}, "it is for files"),
+        ({"format": "llmbar"}, "it applies only to files"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_asked(

@@ -153,7 +153,7 @@ def test_counts_of_a_judge_that_draws_by_itself() -> None:
 def test_what_cannot_be_asked_is_refused_at_the_door() -> None:
     with pytest.raises(ArgumentError, match="samples = 0"):
         Preference(samples=0)
-    with pytest.raises(ArgumentError, match="all alike"):
+    with pytest.raises(ArgumentError, match="all the same"):
         Preference(samples=5, temperature=0)
     with pytest.raises(ArgumentError, match="preference compares pairs"):
         Preference().questions(Item(id="1", prompt="q", response="r"))

@@ -211,7 +211,9 @@ def test_a_missing_column_is_named_with_its_row_before_anything_is_asked(tmp_pat
 def test_an_image_in_a_column_is_refused_with_its_row(tmp_path: Path) -> None:
     image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]
     row = {"prompt": "q", "response_a": "a", "response_b": "b", "notes_a": "n", "id": "1"}
-    with pytest.raises(DataError, match=r"row 1, column reference: message 1 holds a part of type"):
+    with pytest.raises(
+        DataError, match=r"row 1, column reference: message 1 contains a part of type"
+    ):
         ask_with(tmp_path, [{**row, "reference": image}])
 
 

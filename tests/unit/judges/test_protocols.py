@@ -59,7 +59,7 @@ def test_a_claim_no_surer_than_a_guess_never_turns_the_verdict(
     row = claimed(f"Verdict: A\nConfidence: {stated}", order=order)
     assert (row.status, row.verdict, row.p_a) == ("ok", verdict, None)
     assert row.uncertainty == pytest.approx(1 - stated)
-    assert row.detail == f"the stated confidence, {stated:g}, is no more than a guess: no p_a"
+    assert row.detail == f"the stated confidence, {stated:g}, is not more than a guess: no p_a"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_prompt_of_ones_own_declares_its_scale(
 
 def test_a_scale_that_is_not_declared_is_asked_for() -> None:
     words = "{prompt} {response_a} {response_b}"
-    with pytest.raises(DataError, match=r"mine\.txt: does not say on which scale"):
+    with pytest.raises(DataError, match=r"mine\.txt: does not declare the scale"):
         Verbalized(prompt=make_prompt("mine.txt", words))
     with pytest.raises(DataError, match=r"confidence: '1 to 10' is not a known scale"):
         make_prompt("mine.txt", f"{words}\n--- answer ---\nconfidence: 1 to 10")
@@ -191,7 +191,7 @@ def test_what_is_judged_is_never_a_demonstration() -> None:
         response_b=demos[59].response_a,
     )
     with pytest.raises(
-        DataError, match=r"pair 'new' is judged and a demonstration too \(same text\)"
+        DataError, match=r"pair 'new' is both judged and a demonstration \(same text\)"
     ):
         protocol.questions(same_text)
     same_id = Pair(id="demo3", prompt="x", response_a="y", response_b="z")
@@ -479,10 +479,10 @@ def test_criteria_of_the_users_own(tmp_path: Path) -> None:
     ("content", "said_of_it"),
     [
         ("nope", "not a JSON file"),
-        ("[]", "holds no criteria"),
+        ("[]", "has no criteria"),
         ('{"a": ""}', "a has no definition"),
         ('{"a": 3}', "a has no definition"),
-        ('{"a\\nb": "x"}', "is no name for a criterion"),
+        ('{"a\\nb": "x"}', "cannot be the name of a criterion"),
         ('{"a": "x", "A": "y"}', "name each criterion once"),
         ('{"a": {"definition": "x", "anchors": {"ten": "y"}}}', "are not scores and texts"),
     ],
@@ -527,7 +527,7 @@ def test_only_written_answers_have_a_length() -> None:
         lambda **options: Annotators(demonstrations=pool(), **options),
     ]
     for make in makers:
-        with pytest.raises(ArgumentError, match="only written answers have a length"):
+        with pytest.raises(ArgumentError, match="only written answers have a maximum length"):
             make(max_tokens=100)
         longer = make(samples=1, max_tokens=4000)
         assert longer.settings()["max_tokens"] == 4000

@@ -91,7 +91,7 @@ def test_of_an_answer_with_a_key_in_pieces_nothing_is_kept(name: str) -> None:
     raw = json.dumps(PIECES[name])
     clean = Redactor([KEY]).clean(Reply(status="ok", text="A", logprobs={"A": -1.0}, raw=raw))
     assert clean == Reply(
-        status="error", error="the answer holds a secret in pieces; nothing of it is kept", raw=MARK
+        status="error", error="the answer contains a secret in pieces; it is not stored", raw=MARK
     )
 
 

@@ -43,8 +43,8 @@ def odd(**fields: Any) -> Reply:
         (odd(scored_tokens=[1]), "scored_tokens is a list"),
         (odd(text={"a": 1}), "text is an object, not text"),
         (odd(text=10**5000), "text is a number of 16610 bits"),
-        (odd(text="a\0b"), "text holds a NUL character"),
-        (odd(text="a\ud800b"), "text holds half a character"),
+        (odd(text="a\0b"), "text contains a NUL character"),
+        (odd(text="a\ud800b"), "text contains half a character"),
         (odd(logprobs={"A": math.inf}), "logprobs hold inf"),
         (odd(logprobs={"A": 10**400}), "logprobs hold a number of 1329 bits"),
         (odd(logprobs={"A": "-1"}), "logprobs hold a text"),
@@ -53,7 +53,7 @@ def odd(**fields: Any) -> Reply:
         (odd(counts={"A": 1 << 70}), "counts hold a number of 71 bits"),
         (odd(mean_logprob=math.nan), "mean_logprob is nan"),
         (odd(latency_s=math.inf), "latency_s is inf"),
-        (Reply(status="great"), "which is none"),  # type: ignore[arg-type]  # what is tested
+        (Reply(status="great"), "which does not exist"),  # type: ignore[arg-type]  # what is tested
     ],
 )
 def test_what_cannot_be_kept_is_an_error_that_names_the_field(reply: Reply, says: str) -> None:

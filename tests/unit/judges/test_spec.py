@@ -54,7 +54,7 @@ def test_an_unknown_protocol_lists_the_known() -> None:
 
 def test_options_a_judge_does_not_take_are_refused() -> None:
     with pytest.raises(
-        ArgumentError, match="simulated does not take it .openai, .*, anthropic would."
+        ArgumentError, match="simulated does not take it .openai, .*, anthropic take it."
     ):
         parse_judge("simulated:", base_url="http://localhost:1/v1")
     with pytest.raises(ArgumentError, match="likelihood does not take it"):

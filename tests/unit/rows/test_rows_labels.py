@@ -156,5 +156,5 @@ def test_people_who_graded_in_a_log_label_the_rows_of_another_file() -> None:
         f"{value:g}" for value in people["human"].cast(pl.Float64)
     ]
     battles = LOGS / "judgearena.jsonl"
-    with pytest.raises(DataError, match="column human: is not there; columns here: "):
+    with pytest.raises(DataError, match="column human: is not in the file; columns here: "):
         join_values(rows, battles, column="human")

@@ -41,7 +41,9 @@ def test_a_file_with_p_tie_gives_ties_as_the_protocol_does() -> None:
 
 
 def test_p_a_must_hold_half_of_the_tie() -> None:
-    with pytest.raises(DataError, match=r"p_tie.*0.9 is more than p_a leaves.*P\(A\) \+ p_tie / 2"):
+    with pytest.raises(
+        DataError, match=r"p_tie.*0.9 is larger than p_a allows.*P\(A\) \+ p_tie / 2"
+    ):
         read_judgments({"id": [1], "p_a": [0.2], "p_tie": [0.9]})
     with pytest.raises(DataError, match="tie needs p_tie"):
         read_judgments({"id": [1], "p_a": [0.6], "verdict": ["tie"]})

@@ -194,7 +194,7 @@ def test_scores_of_people_join_a_diagnosis_by_id(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["pairs.csv", "--scale", "1-5"], "only single answers are scored"),
+        (["pairs.csv", "--scale", "1-5"], "only single answers can be scored"),
         (["items.csv", "--scale", "5-1"], "write LOW-HIGH"),
         (["items.csv", "--instructions", "nowhere.md"], "nowhere.md"),
         (["items.csv", "--import", "labels.csv", "--export-only"], "'A' is neither pass nor fail"),

@@ -91,7 +91,7 @@ def test_without_abstentions_it_says_that_pairs_are_random(
 ) -> None:
     Path("selected.csv").write_text("id,accepted,uncertainty\np0,true,0.1\n")
     run(["label", "pairs.jsonl", "--abstentions", "selected.csv", "--export-only"])
-    assert "selected.csv holds no abstention: every pair is drawn" in capsys.readouterr().err
+    assert "selected.csv has no abstention: every pair is drawn" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -118,14 +118,14 @@ def test_what_it_refuses_it_refuses_in_one_line(
 def test_a_label_that_stands_twice_is_added_once(capsys: pytest.CaptureFixture[str]) -> None:
     Path("twice.csv").write_text("id,label\np0,A\np0,A\np1,B\n")
     run(["label", "pairs.jsonl", "--import", "twice.csv", "--export-only"])
-    assert "2 labels added, 1 were there already" in capsys.readouterr().err
+    assert "2 labels added, 1 were already in the store" in capsys.readouterr().err
 
 
 def test_labels_of_pairs_that_are_not_here_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     Path("strange.csv").write_text("id,label\np0,A\nnobody,B\n")
     run(["label", "pairs.jsonl", "--import", "strange.csv", "--export-only"])
     told = capsys.readouterr().err
-    assert "1 label in the store is of a pair that pairs.jsonl does not hold" in told
+    assert "1 label in the store is of a pair that pairs.jsonl does not have" in told
 
 
 def test_an_export_needs_no_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,7 @@ def test_half_a_file_gives_its_half(whole: bytes, tmp_path: Path) -> None:
     [
         ("UPDATE calls SET status = 'oj' WHERE call_id = 7", "status is 'oj'"),
         ("UPDATE calls SET logprobs = '{\"A\":' WHERE call_id = 7", "Expecting value"),
-        ("UPDATE calls SET repeat_index = 1 WHERE call_id = 7", "its key is not"),
+        ("UPDATE calls SET repeat_index = 1 WHERE call_id = 7", "its key does not match"),
         ("UPDATE calls SET reply_text = CAST(x'41ff' AS TEXT) WHERE call_id = 7", "UTF-8"),
     ],
 )
@@ -166,10 +166,10 @@ def test_what_is_no_store_of_ours_is_refused_untouched(tmp_path: Path) -> None:
     change(tmp_path / "newer.db", f"INSERT INTO {LEDGER} VALUES (99, '9999_later', 'then')")
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     for name, error, words in (
-        ("none.db", StoreMissingError, "no store"),
-        ("empty.db", StoreMissingError, "no store"),
+        ("none.db", StoreMissingError, "no such store"),
+        ("empty.db", StoreMissingError, "no such store"),
         ("words.db", StoreError, "not an adjudge store"),
-        ("photos.db", StoreError, "another kind"),
+        ("photos.db", StoreError, "not a database of adjudge"),
         ("newer.db", StoreVersionError, "upgrade adjudge"),
     ):
         with pytest.raises(error, match=words):

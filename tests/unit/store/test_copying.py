@@ -168,7 +168,7 @@ def test_a_conflict_keeps_the_targets_row_and_leaves_exit_code_2(
 
 
 def test_a_store_is_not_copied_onto_itself_nor_made_of_nothing(source: str, target: str) -> None:
-    with pytest.raises(ArgumentError, match="is the source itself"):
+    with pytest.raises(ArgumentError, match="this is the source"):
         copy_store(source, source)
     with pytest.raises(StoreMissingError):
         copy_store(target, source)

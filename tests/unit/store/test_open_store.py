@@ -91,9 +91,9 @@ def test_reading_makes_nothing_writes_nothing_and_leaves_nothing(tmp_path: Path)
 def test_a_store_opened_to_be_read_refuses_to_write(tmp_path: Path) -> None:
     open_store(tmp_path / "s.db").close()
     with use_store(tmp_path / "s.db", readonly=True) as store:
-        with pytest.raises(StoreError, match="opened to be read"):
+        with pytest.raises(StoreError, match="opened with readonly"):
             store.save([make_call("k")])
-        with pytest.raises(StoreError, match="opened to be read"):
+        with pytest.raises(StoreError, match="opened with readonly"):
             remember(store)
 
 

@@ -65,12 +65,12 @@ def test_every_refusal_is_one_line_with_its_remedy(postgres_server: PostgresServ
     assert wrong.startswith(f"postgresql://{server}/{DATABASE}?schema=")
     assert 'password authentication failed for user "judge"; give the password in PG' in wrong
     missing = refusal(f"postgresql://{USER}:{ENCODED}@{server}/none")
-    assert missing.endswith('database "none" does not exist; make it with createdb, or check '
+    assert missing.endswith('database "none" does not exist; create it with createdb, or check '
                             "its name")  # fmt: skip
     nobody = refusal(f"postgresql://nobody:{ENCODED}@{server}/{DATABASE}")
     assert "give the password in PGPASSWORD" in nobody
     closed = refusal(f"postgresql://{USER}:{ENCODED}@127.0.0.1:1/{DATABASE}")
-    assert "refused; check the address and that the server runs" in closed.replace("\n", " ")
+    assert "refused; check the address and that the server is running" in closed.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,9 @@ def test_a_foreign_schema_and_a_newer_store_are_left_alone(
     name = schema_of(url)
     admin.execute(f"CREATE SCHEMA {name}")
     admin.execute(f"CREATE TABLE {name}.photos (name TEXT)")
-    assert "has tables of another kind; choose another one with ?schema=NAME" in refusal(url)
+    assert "has tables that are not from adjudge; choose another one with ?schema=NAME" in refusal(
+        url
+    )
     admin.execute(f"DROP TABLE {name}.photos")
     open_store(url).close()
     admin.execute(f"INSERT INTO {name}.{LEDGER} VALUES (99, '9999_later', 'then')")
@@ -197,7 +199,7 @@ def test_no_verb_shows_the_password(url: str, capfd: pytest.CaptureFixture[str])
         file.write('{"id": "1", "prompt": "p", "response_a": "a", "response_b": "b"}\n')
     assert run(["judge", "pairs.jsonl", "--judge", "simulated:", "--store", url, "-o", "j.jsonl",
                 "--summary", "run.json"]) == 0  # fmt: skip
-    assert "a password in a command is in the list of processes" in capfd.readouterr().err
+    assert "a password in a command is visible to everybody" in capfd.readouterr().err
     for verb in (
         ["judge", "pairs.jsonl", "--judge", "simulated:", "--store", url, "--json"],
         ["replies", "--store", url, "--json"],
@@ -270,7 +272,7 @@ def test_a_store_comes_back_with_its_claims_when_its_connections_are_cut(
         assert other.claim(["b"], retry=(), since=0).busy == {"b"}
     assert store.claim(["a", "b", "c"], retry=(), since=0).ours == {"c"}
     cut_connections(admin)
-    with pytest.raises(StoreLostError, match="what was committed is kept"), store.transaction():
+    with pytest.raises(StoreLostError, match="committed replies are kept"), store.transaction():
         store.lookup(["a"])
     store.heartbeat()
     cut_connections(admin)

@@ -208,7 +208,7 @@ def test_a_database_of_another_kind_is_left_alone(place: Path) -> None:
     db.execute("CREATE TABLE photos (name TEXT)")
     db.commit()
     db.close()
-    with pytest.raises(StoreError, match="another kind"):
+    with pytest.raises(StoreError, match="not a database of adjudge"):
         SQLiteStore(place)
 
 

@@ -309,9 +309,9 @@ def test_readers_make_nothing_and_write_nothing(place: str) -> None:
             writer.save([make_call("k")])
             assert set(reader.lookup(["k", "other"])) == {"k"}
             assert reader.latest_call_id() == 1
-            with pytest.raises(StoreError, match="opened to be read"):
+            with pytest.raises(StoreError, match="opened with readonly"):
                 reader.save([make_call("k")])
-            with pytest.raises(StoreError, match="opened to be read"):
+            with pytest.raises(StoreError, match="opened with readonly"):
                 reader.keep_monitor("m", "1")
 
 

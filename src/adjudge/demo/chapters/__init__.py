@@ -1,10 +1,10 @@
 """The chapters of the demo, in order.
 
-Each is a module here with `TITLE` and `run(context)`. A chapter asks nothing of a judge that an
-earlier one has asked: it works on `context.rows`.
+Each is a module here with `TITLE` and `run(context)`. A chapter does not repeat questions of an
+earlier one: it uses `context.rows`.
 """
 
-#: Add a chapter by its module's name.
+#: To add a chapter, add its module's name.
 CHAPTERS: tuple[str, ...] = (
     "judging",
     "selection",

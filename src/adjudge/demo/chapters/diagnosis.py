@@ -10,15 +10,15 @@ from adjudge.present.views._bias_sentences import describe
 if TYPE_CHECKING:
     from adjudge.demo.context import DemoContext
 
-TITLE = "Where does the judge break?"
+TITLE = "Where does the judge fail?"
 
 
 def run(context: DemoContext) -> None:
-    """Position and reliability of each way of asking."""
+    """Position bias and reliability of each protocol."""
     for protocol, rows in context.judgments.items():
         report = diagnose_bias(rows, seed=context.seed)
         context.keep(report, f"bias_{protocol}")
-        # How sure a judge is says nothing where its verdicts do not: only of the main protocol.
+        # The doubt is of no use if the verdicts are not: print it only for the main protocol.
         parts = (report.position, report.reliability if protocol == context.main else None)
         for part in parts:
             if part is not None:

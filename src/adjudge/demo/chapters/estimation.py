@@ -1,4 +1,4 @@
-"""Chapter: a win rate corrected for the judge's errors, and the one it would claim."""
+"""Chapter: a win rate corrected for judge errors, next to the judge's own rate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(context: DemoContext) -> None:
     rows, truth = candidate_rows(context.rows, labels=_LABELS, seed=context.seed)
     path = write_rows(rows, context.out / "candidate.csv")
     context.files.append(str(path))
-    # The labelled rows were drawn at random from the others, so that can be declared.
+    # The labelled rows were drawn at random, so labels_are_random is true.
     result = estimate(rows, labels_are_random=True, seed=context.seed)
     if not isinstance(result, Estimate):
         raise TypeError("one candidate gives one estimate")
@@ -32,7 +32,7 @@ def run(context: DemoContext) -> None:
     said = level(result.confidence_level)
     context.show(
         Table(
-            ("win rate of a made-up candidate", "value", f"{said} interval"),
+            ("win rate of an invented candidate", "value", f"{said} interval"),
             [
                 (
                     "the judge alone (naive)",
@@ -40,12 +40,12 @@ def run(context: DemoContext) -> None:
                     interval(result.naive_low, result.naive_high),
                 ),
                 ("corrected", number(result.estimate), interval(result.low, result.high)),
-                ("the truth, known here", number(truth), ""),
+                ("the truth (known here)", number(truth), ""),
             ],
         )
     )
     if result.estimate is None or result.naive is None:
-        context.say(f"No honest number: {result.reason}")
+        context.say(f"No valid estimate: {result.reason}")
         return
     context.say(
         f"The judge alone is off by {number(abs(result.naive - truth))}; its naive interval "

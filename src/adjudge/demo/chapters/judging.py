@@ -1,4 +1,4 @@
-"""Chapter: ask the judge in two ways, and look at what it is worth before believing it."""
+"""Chapter: ask the judge with two protocols, and compare it with known answers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from adjudge.results.demo import Way, halves
 if TYPE_CHECKING:
     from adjudge.demo.context import DemoContext
 
-TITLE = "Is the judge worth listening to?"
+TITLE = "Is the judge better than chance?"
 
-#: Asking in both orders costs some 400 tokens a pair, likelihood some 90.
+#: Asking in both orders costs about 400 tokens a pair, likelihood about 90.
 _PREFERENCE_PAIRS = 12
 _BANDS = 4
 
 
 def run(context: DemoContext) -> None:
-    """Ask, check against the known answers, show."""
+    """Ask, compare with the known answers, print."""
     backend = parse_judge(context.judge)
     context.main = "likelihood" if Likelihood in backend.wants else "preference"
     part = _PREFERENCE_PAIRS if context.main == "likelihood" else None
@@ -51,23 +51,23 @@ def run(context: DemoContext) -> None:
 
 
 def describe_missing(protocol: str, statuses: Mapping[str, int]) -> str:
-    """Which pairs have no number and so are not in the table; nothing where all have one.
+    """Which pairs have no score and are left out of the table; empty if all have one.
 
     >>> describe_missing("preference", {"ok": 23, "off_answer": 1})
-    '1 of 24 pairs asked by preference has no number and is left out: 1 off_answer (...).'
+    '1 of 24 pairs asked by preference has no score and is left out: 1 off_answer (...).'
     """
     missing = {status: n for status, n in statuses.items() if status not in MEASURED}
     if not missing:
         return ""
     n, pairs = sum(missing.values()), count(sum(statuses.values()), "pair")
     has, is_ = ("has", "is") if n == 1 else ("have", "are")
-    why = {"off_answer": " (the judge was about to write neither letter)"}
+    why = {"off_answer": " (the judge gave neither letter enough probability)"}
     named = ", ".join(f"{m} {status}{why.get(status, '')}" for status, m in missing.items())
-    return f"{n} of {pairs} asked by {protocol} {has} no number and {is_} left out: {named}."
+    return f"{n} of {pairs} asked by {protocol} {has} no score and {is_} left out: {named}."
 
 
 def _ask(context: DemoContext, protocol: str, *, limit: int | None) -> Mapping[str, int]:
-    """Ask and keep the rows; how many there are of each status."""
+    """Ask and keep the rows. Returns the number of rows of each status."""
     output = context.out / f"{protocol}.jsonl"
     with context.watch(f"asking by {protocol}") as watch:
         done = judge_pairs(
@@ -94,18 +94,20 @@ def _say_position(context: DemoContext, way: Way) -> None:
     share = way.first_won / way.orders
     if share >= 0.9:
         context.say(
-            f"Asked which of two answers is better, it picks whichever comes first, "
+            f"Asked which of two answers is better, it picks the one shown first "
             f"{way.first_won} of {way.orders} times."
         )
     elif way.right.low > 0.5:
         context.say(f"Asked in both orders it is right on {describe_share(way.right)}.")
     else:
-        context.say("Asked in both orders, its verdict is no better than a coin.")
+        context.say("Asked in both orders, its verdict is not better than a coin.")
 
 
 def _say_likelihood(context: DemoContext, way: Way) -> None:
     worst = min(way.groups, key=lambda group: group.share or 0.0, default=None)
-    line = f"Asked which answer it would rather have written: right on {describe_share(way.right)}"
+    line = (
+        f"By likelihood (which answer would it write?) it is right on {describe_share(way.right)}"
+    )
     if worst is not None:
         line += f"; worst on {worst.name}, {percent(worst.share, 0)}"
     context.say(line + ".")
@@ -116,6 +118,6 @@ def _say_doubt(context: DemoContext, way: Way) -> None:
     if not pairs or not other_pairs:
         return
     context.say(
-        f"In the half of the pairs it doubts less it is right on {percent(right / pairs, 0)}, "
+        f"In the half of the pairs with less doubt it is right on {percent(right / pairs, 0)}, "
         f"in the other half on {percent(other_right / other_pairs, 0)}."
     )

@@ -1,4 +1,4 @@
-"""Chapter: audits of what was accepted notice a bug that the judge's own numbers do not show."""
+"""Chapter: audits of accepted verdicts detect a bug that the judge's scores do not show."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from adjudge.selection import calibrate, select
 if TYPE_CHECKING:
     from adjudge.demo.context import DemoContext
 
-TITLE = "Is it still true next month?"
+TITLE = "Is it still true after deployment?"
 
 _ALPHA, _AUDIT_RATE = 0.1, 0.5
-#: Requests before and after the bug; and of how many it swaps the two answers of one.
+#: Requests before and after the bug; the bug swaps the two answers in one of this many.
 _REQUESTS, _SWAPPED = 400, 3
 _COLUMNS = ("id", "judge", "protocol", "judge_fingerprint", "p_a", "label")
 
 
 def run(context: DemoContext) -> None:
-    """Calibrate on half of the pairs, serve requests from the other half, break, and audit."""
+    """Calibrate on half of the pairs, serve the other half, add a bug, and audit."""
     rng = generator(context.seed)
     rows = context.rows.select(_COLUMNS)
     order = rng.permutation(rows.height)
@@ -41,7 +41,7 @@ def run(context: DemoContext) -> None:
     )
     served = select(broken, policy)
     if served.summary.n_accepted == 0:
-        context.say("From half of the labels nothing is accepted, so there is nothing to audit.")
+        context.say("With half of the labels nothing is accepted, so there is nothing to audit.")
         context.keep(policy, "policy_of_half")
         return
     audits = draw_audits(
@@ -50,28 +50,28 @@ def run(context: DemoContext) -> None:
     monitor = check_audits(audits.rows, policy)
     context.keep(monitor, "monitor")
     [group] = monitor.groups
-    drift = "does not notice it" if not served.summary.drift.flagged else "notices something"
+    drift = "does not detect it" if not served.summary.drift.flagged else "detects drift"
     context.say(
-        f"{2 * _REQUESTS} requests from the other half of the pairs; from request {_REQUESTS} on a "
+        f"{2 * _REQUESTS} requests from the other half of the pairs. From request {_REQUESTS} on a "
         f"bug swaps the two answers in every third. The doubt stays the same, and a test of its "
-        f"distribution {drift}. People audit {percent(_AUDIT_RATE)} of what is accepted."
+        f"distribution {drift}. People audit {percent(_AUDIT_RATE)} of the accepted verdicts."
     )
     places = {name: at for at, name in enumerate(requests["id"])}
     before = sum(places[name] < _REQUESTS for name in audits.rows["id"])
     if group.alarm_at is None:
         context.say(
             f"No alarm in {number(group.rate.n)} audits, {percent(group.rate.error_rate)} of them "
-            f"wrong: the evidence is not enough to say that more than {percent(monitor.limit)} are."
+            f"wrong: not enough evidence that the error rate is above {percent(monitor.limit)}."
         )
     elif group.alarm_at <= before:
         context.say(
-            f"Alarm at audit {group.alarm_at}, before the bug: the threshold itself was above "
-            f"{percent(monitor.limit)}. scope promises a mean over thresholds, not this one."
+            f"Alarm at audit {group.alarm_at}, before the bug: this threshold's error rate was "
+            f"above {percent(monitor.limit)}. scope promises a mean over thresholds, not this one."
         )
     else:
         context.say(
             f"{number(before)} audits were drawn before the bug; the alarm came "
-            f"{number(group.alarm_at - before)} audits after it. One can look after each of them: "
-            f"a false alarm, ever, has a probability of at most {percent(monitor.delta)}."
+            f"{number(group.alarm_at - before)} audits after it. You can check after each audit: "
+            f"over all checks, a false alarm has a probability of at most {percent(monitor.delta)}."
         )
     context.picture(monitor_figure(monitor, group), "monitor")

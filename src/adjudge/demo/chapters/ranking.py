@@ -1,4 +1,4 @@
-"""Chapter: a leaderboard of made-up writers, and which of its intervals hold."""
+"""Chapter: a leaderboard of invented writers, and which intervals hold the truth."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIDENCE_LEVEL = 0.95
 
 
 def run(context: DemoContext) -> None:
-    """Soft Elo of each writer as if nobody had voted on it, next to the Elo that votes give."""
+    """Soft Elo of each writer without its votes, next to its Elo by votes."""
     rows = battles(context.pairs, context.rows, seed=context.seed)
     context.files.append(str(write_rows(rows, context.out / "battles.csv")))
     board = rank(
@@ -45,7 +45,7 @@ def run(context: DemoContext) -> None:
     context.show(
         Table(
             (
-                "made-up writer",
+                "invented writer",
                 "Elo by votes",
                 "judge, votes withheld",
                 f"{level(1 - ALPHA)} conformal",
@@ -70,7 +70,7 @@ def run(context: DemoContext) -> None:
     )
     context.say(
         f"{board.n_battles} battles, {len(NAMES) // 2} on each pair. Each writer in turn is a new "
-        "model that nobody has voted on: the conformal interval holds its Elo by votes for "
+        "model without votes. The conformal interval holds its Elo by votes for "
         f"{sum(row.covered is True for row in held_out)} of {len(held_out)} writers, because it is "
         "made from the judge's errors on the other writers."
     )
@@ -83,6 +83,6 @@ def run(context: DemoContext) -> None:
     context.say(
         f"The judge's Elos span {number(max(by_judge) - min(by_judge), 0)} points, those of the "
         f"votes {number(max(by_votes) - min(by_votes), 0)}. A judge that is often wrong pulls "
-        "models together, and the conformal intervals are as wide as that makes them."
+        "models together, and this makes the conformal intervals wide."
     )
     context.picture(panel(draw_intervals, (7.2, 4.2), board), "leaderboard")

@@ -1,4 +1,4 @@
-"""Chapter: everything so far in one file that can be sent to somebody."""
+"""Chapter: all results in one file that can be sent."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TITLE = "One file to send"
 
 
 def run(context: DemoContext) -> None:
-    """Write the report and say where it is."""
+    """Write the report and print its path."""
     texts = ("id", "prompt", "response_a", "response_b", "label")
     rows = [{name: getattr(pair, name) for name in texts} for pair in context.pairs]
     write_rows(pl.DataFrame(rows), context.out / "pairs.jsonl")
     path = write_report(
-        context.out, context.out / "report.html", title="What the embedded judge is worth"
+        context.out, context.out / "report.html", title="How far the embedded judge can be trusted"
     )
     context.files.append(str(path))
     context.say(f"Report: {path.resolve()}")

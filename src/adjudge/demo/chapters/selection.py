@@ -1,4 +1,4 @@
-"""Chapter: accept verdicts at an error level, and check it on labels that were not used."""
+"""Chapter: accept verdicts at an error level, and check it on held-out labels."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TITLE = "Which verdicts can be trusted?"
 
 _ALPHA = 0.1
 _SPLITS = 1000
-#: The baseline to compare with, and the guarantee that the sentences below speak of.
+#: The baseline to compare with, and the guarantee of the sentences below.
 _EVERYTHING, _GUARANTEE = "vanilla", "scope"
 
 
 def run(context: DemoContext) -> None:
-    """A policy on all labels, then what calibrating on a thousand random halves comes to."""
+    """A policy on all labels, then the results of calibrating on a thousand random halves."""
     policy = calibrate(context.rows, alpha=_ALPHA, guarantee=_GUARANTEE, seed=context.seed)
     context.keep(policy, "policy")
     _say_policy(context, policy)
@@ -57,23 +57,23 @@ def run(context: DemoContext) -> None:
 def _say_policy(context: DemoContext, policy: Policy) -> None:
     asked = f"Calibrated on {policy.n_calibration} labels, with at most {percent(_ALPHA)} wrong"
     if not policy.feasible:
-        context.say(f"{asked} no threshold passes: nothing is accepted, and that is the answer.")
+        context.say(f"{asked}, no threshold passes: nothing is accepted.")
         return
     context.say(
         f"{asked} (alpha {_ALPHA:g}), {policy.guarantee} accepts {policy.n_accepted} verdicts "
         f"({percent(policy.coverage, 0)}), {policy.n_accepted_errors} of them wrong; the others go "
-        "to people. Does that hold for verdicts whose labels it has not seen?"
+        "to people. Does that hold on held-out labels?"
     )
 
 
 def _say_average(context: DemoContext, everything: MethodRisk, scope: MethodRisk) -> None:
-    """The mean share is what scope promises; the pooled share and one threshold it does not."""
-    kept = "and here it kept it" if scope.risk <= _ALPHA else "and here it missed it"
+    """scope promises the mean share, but not the pooled share or the share of one threshold."""
+    kept = "and here it holds" if scope.risk <= _ALPHA else "and here it does not hold"
     context.say(
-        f"Accept everything, and {percent(everything.risk, 0)} are wrong. scope accepts "
+        f"If everything is accepted, {percent(everything.risk, 0)} are wrong. scope accepts "
         f"{percent(scope.coverage, 0)}, with {percent(scope.risk, 0)} wrong on average over the "
-        f"halves: that mean is its promise, {kept}. Of all it ever accepted "
-        f"{percent(scope.ratio, 0)} were wrong, and a single threshold ended above alpha in "
-        f"{percent(scope.share_above, 0)} of the halves. If yours must not, use pac, and bring "
-        "more labels."
+        f"halves: that mean is its promise, {kept}. Pooled over all halves, "
+        f"{percent(scope.ratio, 0)} of the accepted verdicts were wrong. A single threshold was "
+        f"above alpha in {percent(scope.share_above, 0)} of the halves. If yours must not be, use "
+        "pac and more labels."
     )

@@ -1,4 +1,4 @@
-"""What a batch service answers: ids, states, files with a line for each call. All may be odd."""
+"""Answers of a batch service: ids, states, files with a line per call. Any can be malformed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-#: Names that a server gives to files and batches, and where a line names its call.
+#: A server's ids of files and batches, and the field of a line that names its call.
 ID = re.compile(r"[\w.:-]{1,200}", re.ASCII)
 _CUSTOM_ID = re.compile(r'"custom_id"\s*:\s*"([^"\\]{1,64})"')
-#: What stands around an answer in its line.
+#: The JSON around an answer in its line.
 _ENVELOPE = 16 << 10
 
 
@@ -30,7 +30,7 @@ def list_in(answer: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def why_unanswered(state: dict[str, Any]) -> str:
-    """Why a batch ended without an answer, in the server's words where it has some."""
+    """Why a batch ended without an answer, in the server's words if it gives a reason."""
     errors = [e for e in list_in(object_in(state, "errors"), "data") if isinstance(e, dict)]
     words = [e["message"] for e in errors if e.get("message") and isinstance(e["message"], str)]
     ended = f"the batch ended ({state.get('status')}) without this answer"
@@ -38,7 +38,7 @@ def why_unanswered(state: dict[str, Any]) -> str:
 
 
 def answer_lines(file: IO[bytes], largest: int) -> Iterator[tuple[str, bool]]:
-    """The lines of a file of answers, and whether each is whole: of a too large one the start."""
+    """The lines of a file of answers, and whether each is complete; too large ones are cut."""
     most = largest + _ENVELOPE
     while line := file.readline(most):
         whole = line.endswith(b"\n") or len(line) < most
@@ -49,7 +49,7 @@ def answer_lines(file: IO[bytes], largest: int) -> Iterator[tuple[str, bool]]:
 
 
 def read_line(line: str, whole: bool) -> tuple[str, dict[str, Any]]:
-    """A line of the answers and whose it is; "" when it is no such line."""
+    """A line of the answers and the key of its call; "" if it is not such a line."""
     if not whole:
         named = _CUSTOM_ID.search(line)
         return (named[1] if named else ""), {}

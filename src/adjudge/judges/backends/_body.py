@@ -1,7 +1,7 @@
-"""The body of an answer: unpacked, and read no further than it may be large.
+"""Read the body of an answer: decompressed, up to a maximum size.
 
-Before anything is decoded: a verdict needs kilobytes, a server can send gigabytes, and a few
-kilobytes can unpack to gigabytes.
+The size is checked before decoding: a verdict needs kilobytes, a server can send gigabytes, and a
+few kilobytes can decompress to gigabytes.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from typing import IO, Any
 
 import aiohttp
 
-#: How an answer may be packed: what we ask for, and understand.
+#: The compressions that are accepted in requests and can be read.
 PACKINGS = ("gzip", "deflate")
 
 
 class PackingError(Exception):
-    """A body that does not come out of its packing."""
+    """A body that cannot be decompressed."""
 
 
 async def read_body(
     response: aiohttp.ClientResponse, largest: int, sink: IO[bytes] | None
 ) -> tuple[bytes, bool]:
-    """The body, unpacked (nothing when it went to `sink`), and whether that is all of it.
+    """The body, decompressed (empty if it went to `sink`), and whether it is complete.
 
-    What is too large is read no further, and its connection closed.
+    Reading stops at the maximum size, and the connection is closed.
     """
     packing = response.headers.get("Content-Encoding", "identity").strip().lower()
     length = response.content_length
     if packing == "identity" and sink is None and length is not None and length <= largest:
         return await response.read(), True
     if packing not in ("identity", *PACKINGS):
-        raise PackingError(f"the answer is packed as {packing[:40]!r}, which was not asked for")
+        raise PackingError(f"the answer is compressed as {packing[:40]!r}, which was not requested")
     unpacked = None if packing == "identity" else zlib.decompressobj(zlib.MAX_WBITS | 32)
     if sink is not None:
         sink.seek(0)
@@ -48,7 +48,7 @@ async def read_body(
         else:
             sink.write(piece)
     if unpacked is not None and not unpacked.eof:
-        raise PackingError("the answer ends in the middle of its packing")
+        raise PackingError("the compressed answer ends early")
     return bytes(body), True
 
 
@@ -58,12 +58,12 @@ def _unpack(unpacked: Any, block: bytes, most: int) -> bytes:
     try:
         piece: bytes = unpacked.decompress(block, most)
     except zlib.error as error:
-        raise PackingError(f"the answer cannot be unpacked ({error})") from None
+        raise PackingError(f"the answer cannot be decompressed ({error})") from None
     return piece
 
 
 def too_large_words(largest: int) -> str:
-    """What is said of an answer that was not read to its end.
+    """The error text of an answer that was too large to read.
 
     >>> too_large_words(3 << 19)
     'an answer of more than 1.5 MiB; --max-reply SIZE allows more'

@@ -1,8 +1,8 @@
 """A causal language model read directly: token ids in, exact log probabilities out, in batches.
 
-Needs torch and numpy alone; `transformers` objects come in ready made. Rows of a batch are padded
-on the left, so that every row ends in the same column: the model computes logits for the last
-columns only, which is what makes a vocabulary of 150,000 and a prompt of 700 tokens affordable.
+Needs only torch and numpy; `transformers` objects are passed in. Rows of a batch are padded on the
+left, so that every row ends in the same column. The model computes logits only for the last
+columns, which makes a vocabulary of 150,000 and a prompt of 700 tokens affordable.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Tokens = Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a batch: what is read, and how many of its last columns need logits."""
+    """One row of a batch: its tokens, and how many of its last columns need logits."""
 
     tokens: Tokens
     keep: int
 
 
 def fill_batches(rows: Sequence[Row], *, tokens: int, logits: int) -> Iterator[list[int]]:
-    """Positions of `rows` in batches of like length, longest first.
+    """Positions of `rows` in batches of similar length, longest first.
 
-    A batch holds at most `tokens` cells, padding counted, and `logits` rows of logits; a row that
-    is larger alone makes a batch alone. Longest first: what does not fit is known at once.
+    A batch has at most `tokens` cells, padding counted, and `logits` rows of logits. A larger row
+    makes a batch alone. Longest first, so that a lack of memory shows immediately.
 
     >>> sizes = [3, 9, 4, 10]
     >>> list(fill_batches([Row([0] * n, 1) for n in sizes], tokens=20, logits=99))
@@ -59,12 +59,12 @@ class CausalModel:
         self.pad = pad
         self.device = next(model.parameters()).device
         takes = inspect.signature(model.forward).parameters
-        # A model that does not know it gives all columns, of which the last are taken.
+        # A model without this argument returns all columns; the last ones are used.
         self._keeps = "logits_to_keep" in takes
         self._positions = "position_ids" in takes
 
     def options(self, prompts: Sequence[Tokens], ids: Tokens) -> list[list[float]]:
-        """log P(option | prompt) of each prompt, over the whole vocabulary."""
+        """log P(option | prompt) of each prompt, over the complete vocabulary."""
         logits = self._last_logits(prompts, 1)[:, -1]
         numbers: list[list[float]] = torch.log_softmax(logits.float(), -1)[:, list(ids)].tolist()
         return numbers
@@ -83,7 +83,7 @@ class CausalModel:
     def write(
         self, prompts: Sequence[Tokens], *, max_tokens: int, temperature: float, seed: int
     ) -> list[list[int]]:
-        """The tokens that the model goes on with: greedy at temperature 0, else drawn."""
+        """The tokens that the model writes next: greedy at temperature 0, else sampled."""
         tokens, mask = self._padded(prompts)
         drawn: dict[str, Any] = {"do_sample": False, "temperature": None}
         if temperature > 0:
@@ -114,7 +114,7 @@ class CausalModel:
         return logits[:, -keep:]
 
     def _attention(self) -> Any:
-        """On CUDA, kernels that need no plan per shape: no two batches have the same one."""
+        """On CUDA, kernels that need no plan per shape, because shapes differ between batches."""
         if self.device.type != "cuda":
             return nullcontext()
         from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -133,7 +133,7 @@ class CausalModel:
 
 
 def token_logprobs(logits: torch.Tensor, tokens: Tokens) -> list[float]:
-    """The log probability of each token by its row of logits; one text at a time keeps memory flat.
+    """The log probability of each token by its row of logits; one text at a time saves memory.
 
     >>> [round(value, 3) for value in token_logprobs(torch.zeros(2, 4), [1, 3])]
     [-1.386, -1.386]

@@ -1,8 +1,8 @@
-"""A chat prompt as a model reads it: special tokens in our own words, none in what is judged.
+"""A chat prompt as tokens: special tokens in our text, none in the text being judged.
 
-A response that contains `<|im_end|>` must not end the turn. So the chat template never sees the
-text being judged: it is rendered with a marker in each place, cut at the markers, and the pieces
-between them, ours and the template's, are the only ones tokenised with special tokens on.
+A response that contains `<|im_end|>` must not end the turn. So the chat template never gets the
+text being judged. It is rendered with a marker in each place and split at the markers. Only the
+pieces between the markers are tokenised with special tokens on.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from adjudge.errors import JudgeRefusedError
 from adjudge.judges.backends._spellings import bare
 from adjudge.judges.interface import Data, Message, Question
 
-#: Takes [{"role": ..., "content": ...}, ...] and gives the text up to the assistant's first token.
+#: Takes [{"role": ..., "content": ...}, ...], returns the text up to the assistant's first token.
 Render = Callable[[list[dict[str, str]]], str]
-#: A message with its data taken out: what decides the rendering.
+#: A message without its data: this decides the rendering.
 Skeleton = tuple[tuple[str, tuple[str | None, ...]], ...]
 
 _CACHE_LIMIT = 256
 
 
 class ChatSegments:
-    """Cuts messages at their data, rendering each skeleton once.
+    """Splits messages at their data, rendering each skeleton once.
 
     >>> def chatml(turns):
     ...     return "".join(f"<|{t['role']}|>{t['content']}<|end|>" for t in turns) + "<|assistant|>"
@@ -47,7 +47,7 @@ class ChatSegments:
         self._known: dict[Skeleton, tuple[str, ...]] = {}
 
     def __call__(self, messages: Sequence[Message]) -> tuple[str | Data, ...]:
-        """Text (special tokens on) and Data (special tokens off) in the order they are read."""
+        """Text (special tokens on) and Data (special tokens off), in reading order."""
         data = [part for turn in messages for part in turn.parts if isinstance(part, Data)]
         skeleton = tuple(
             (turn.role, tuple(None if isinstance(part, Data) else part for part in turn.parts))
@@ -68,7 +68,7 @@ class ChatSegments:
         return tuple(pieces)
 
     def _frame(self, skeleton: Skeleton, holes: int) -> tuple[str, ...]:
-        """The template's own text around each hole: one piece more than there are holes."""
+        """The template's text around each hole: one piece more than there are holes."""
         numbers = iter(range(holes))
         turns = [
             {
@@ -82,14 +82,14 @@ class ChatSegments:
         pieces = self._cut.split(self._render(turns))
         if [int(number) for number in pieces[1::2]] != list(range(holes)):
             raise JudgeRefusedError(
-                f"{self._model}: its chat template drops, repeats or reorders what the messages "
-                "say; choose a model whose template keeps every message once"
+                f"{self._model}: its chat template drops, repeats or reorders text of the "
+                "messages; choose a model whose template keeps every message once"
             )
         return tuple(pieces[::2])
 
 
 class CannotAnswerError(Exception):
-    """This question has no answer, the next one may: becomes a row with status `error`."""
+    """This question cannot be answered, others can: it becomes a row with status `error`."""
 
 
 class ChatTokens(ABC):
@@ -104,17 +104,17 @@ class ChatTokens(ABC):
 
     @abstractmethod
     def render(self, turns: list[dict[str, str]]) -> str:
-        """The turns in the model's own chat template, up to the assistant's first token."""
+        """The turns in the model's chat template, up to the assistant's first token."""
 
     @abstractmethod
     def encode(self, text: str, *, special: bool, begin: bool = False) -> list[int]:
-        """Tokens of `text`; `special` reads markers such as <|im_end|> as what they stand for.
+        """Tokens of `text`; `special` reads markers such as <|im_end|> as special tokens.
 
-        `begin`: the text opens the prompt.
+        `begin`: the text starts the prompt.
         """
 
     def data(self, text: str) -> list[int]:
-        """Text being judged: its own canonical tokens, none of them part of the chat frame."""
+        """Tokens of text being judged, none of them part of the chat frame."""
         return self.encode(text, special=False)
 
     def prompt(self, question: Question) -> list[int]:
@@ -131,7 +131,7 @@ class ChatTokens(ABC):
         return tokens
 
     def _known_data(self, text: str) -> list[int]:
-        """Tokens of a text that is judged: an answer is part of many pairs, a prompt of more."""
+        """Tokens of a judged text, cached: an answer is in many pairs, a prompt in more."""
         if text not in self._texts:
             if len(self._texts) >= _CACHE_LIMIT:
                 self._texts.clear()
@@ -139,7 +139,7 @@ class ChatTokens(ABC):
         return self._texts[text]
 
     def response(self, text: str) -> list[int]:
-        """The tokens of a response that is to be scored: one at least."""
+        """The tokens of a response to score; at least one."""
         tokens = self.data(text)
         if not tokens:
             raise CannotAnswerError("the response is empty: there is no token to score")
@@ -173,9 +173,9 @@ def score_reply(tokens: list[int], logprobs: list[float]) -> dict[str, Any]:
 class HubTokens(ChatTokens):
     """Token ids for a tokenizer from `transformers`.
 
-    Special tokens are on for our words and off for the text being judged. Off means three things:
-    the tokenizer has to split them; what it still finds whole of the tokens that make up the chat
-    frame is cut after its first character; and if one were left even then, the text is refused.
+    Special tokens are on for our text and off for the text being judged. Off means three things.
+    The tokenizer must split them. A token of the chat frame that is still there is split after its
+    first character. If one is left even then, the text is refused.
     """
 
     def __init__(self, tokenizer: Any, *, model: str) -> None:
@@ -196,7 +196,7 @@ class HubTokens(ChatTokens):
         for start, end in pairwise(cuts):
             tokens += self.encode(text[start:end], special=False)
         if not self.framing.isdisjoint(tokens):
-            raise CannotAnswerError("the text holds special tokens that cannot be taken apart")
+            raise CannotAnswerError("the text contains special tokens that cannot be split")
         return tokens
 
     def text(self, tokens: list[int]) -> str:
@@ -227,7 +227,7 @@ class HubTokens(ChatTokens):
 
     @cached_property
     def framing(self) -> frozenset[int]:
-        """Ids the text being judged must not hold: special ones, and added ones the frame uses."""
+        """Ids that judged text must not have: special tokens, and added ones of the frame."""
         probe = self.encode(self.render([{"role": "user", "content": "x"}]), special=True)
         added = self._tokenizer.added_tokens_decoder
         return frozenset(t for t, entry in added.items() if entry.special or t in set(probe))
@@ -239,13 +239,15 @@ class HubTokens(ChatTokens):
         return re.compile("|".join(map(re.escape, words)))
 
     def encode(self, text: str, *, special: bool, begin: bool = False) -> list[int]:
-        # The template writes every special token itself, the one at the start included.
+        # The template writes every special token itself, including the one at the start.
         try:
             encoded = self._tokenizer(
                 text, add_special_tokens=False, split_special_tokens=not special
             )
         except (UnicodeEncodeError, TypeError):
-            raise CannotAnswerError("the text holds half a character (a lone surrogate)") from None
+            raise CannotAnswerError(
+                "the text contains half a character (a lone surrogate)"
+            ) from None
         return list(encoded["input_ids"])
 
     def render(self, turns: list[dict[str, str]]) -> str:
@@ -253,6 +255,8 @@ class HubTokens(ChatTokens):
             rendered = self._tokenizer.apply_chat_template(
                 turns, tokenize=False, add_generation_prompt=True
             )
-        except Exception as error:  # templates raise whatever their authors chose
-            raise JudgeRefusedError(f"{self.model}: its chat template refuses: {error}") from error
+        except Exception as error:  # templates can raise anything
+            raise JudgeRefusedError(
+                f"{self.model}: its chat template raises an error: {error}"
+            ) from error
         return str(rendered)

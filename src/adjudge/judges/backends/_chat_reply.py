@@ -1,11 +1,11 @@
-"""A chat completion read: what was written, and the options' log probabilities in it.
+"""Read a chat completion: the written text, and the options' log probabilities in it.
 
-An option that none of the returned tokens names is at most as likely as the least likely of them:
-its entry is that bound and the status `censored`. No option at all: `no_logprobs`. Both cannot be
-where the options' tokens were asked for by id.
+If none of the returned tokens names an option, the option is at most as likely as the least likely
+of them: its entry is that bound and the status is `censored`. Without any option the status is
+`no_logprobs`. Neither can happen if the options' tokens were requested by id.
 
-Log probabilities are those before the temperature; a server that reports them after sampling shows
-one token at 1 and the rest at 0, is recognised by that, and has none (`no_logprobs`).
+Log probabilities are those before the temperature. A server that reports them after sampling has
+one token at 1 and the others at 0. This is detected, and the status is `no_logprobs`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from adjudge.records import Reply
 def read_reply(
     exchange: Exchange, question: Question, *, server: str | None = None, by_id: int = 0
 ) -> Reply:
-    """A reply from a chat completion of `server`; `by_id`: so many tokens were asked for by id."""
+    """A reply from a chat completion of `server`; `by_id` tokens were requested by id."""
     payload = exchange.payload
     try:
         choice = payload["choices"][0]
@@ -51,7 +51,7 @@ def read_reply(
 
 
 def _read_reasoned(choice: Mapping[str, Any], want: Reasoned, measured: dict[str, Any]) -> Reply:
-    """The written reply, with the options' log probabilities where its verdict is written."""
+    """The written reply, with the options' log probabilities at its verdict."""
     text = measured["text"]
     place = locate_option(text, want.options, want.format) if isinstance(text, str) else None
     if place is None:
@@ -63,11 +63,11 @@ def _read_reasoned(choice: Mapping[str, Any], want: Reasoned, measured: dict[str
 
 
 def _token_at(choice: Mapping[str, Any], text: str, start: int) -> int:
-    """The index of the token that holds the text's character `start`; -1 where none does.
+    """The index of the token that holds the text's character `start`; -1 if there is none.
 
-    Tokens are joined as bytes, because one may end inside a character. What the server counts but
-    does not show in the text (thoughts, an end mark) is before or behind it. Where a server gives
-    no bytes and such a token is unreadable, the text is looked for from the letter to its end.
+    Tokens are joined as bytes, because one can end inside a character. Tokens that the server
+    counts but does not show in the text (thoughts, an end mark) are before or after it. If a server
+    gives no bytes and such a token is unreadable, the text is searched from the letter to its end.
     """
     try:
         logprobs = choice["logprobs"]
@@ -97,9 +97,9 @@ def _token_bytes(entry: Mapping[str, Any]) -> bytes:
 
 
 def _alternatives(choice: Mapping[str, Any], index: int) -> list[tuple[str, float]] | None:
-    """The likeliest tokens at one place of the reply; none where the server gives none.
+    """The most likely tokens at one place of the reply; empty if the server gives none.
 
-    None where they are not tokens with numbers.
+    None if they are not tokens with numbers.
     """
     if index < 0:
         return []
@@ -121,32 +121,32 @@ def read_choice(
     *,
     by_id: int = 0,
 ) -> Reply:
-    """The options' log probabilities among tokens; exact when `by_id` of them were given by id."""
+    """The options' log probabilities among tokens; exact if `by_id` of them were given by id."""
     if pairs is None:
-        error = "the server's top_logprobs are not texts of tokens with a number each"
+        error = "the server's top_logprobs are not token texts with a number each"
         return Reply(status="error", error=error, **measured)
     if not pairs:
         empty = not measured["text"]
         what = "the reply is empty" if empty else "the server returned no log probabilities"
-        return _unmeasured(f"{what}; --samples K asks for verdicts alone", measured)
+        return _unmeasured(f"{what}; use --samples K", measured)
     values = [value for _, value in pairs]
     mass = sum(map(math.exp, values)) if max(values) < 1 else math.nan
     if not mass <= 1.01:
-        error = "the server's log probabilities are not those of tokens"
+        error = "the server's log probabilities are not valid for tokens"
         return Reply(status="error", error=error, **measured)
     if len([value for value in values if value > NEVER]) < 2:
         # One token at 1 and the rest at 0 is the outcome of greedy sampling, not a measurement.
-        error = "the server gives the drawn token alone a probability"
-        return _unmeasured(f"{error}; --samples K asks for verdicts alone", measured)
+        error = "the server gives a probability only to the sampled token"
+        return _unmeasured(f"{error}; use --samples K", measured)
     logprobs, censored = option_logprobs(pairs, options)
     mass = math.fsum(math.exp(logprobs[option]) for option in options if option not in censored)
-    # Those asked for and the drawn one: more are the likeliest, of a server that knows no ids.
+    # Requested tokens plus the sampled one: more means a server that ignores ids.
     exact = by_id > 0 and len(pairs) <= by_id + 1
     if len(censored) == len(options):
         first = max(pairs, key=lambda pair: pair[1])[0]
-        error = f"none of {', '.join(options)} is among the {len(pairs)} likeliest first tokens"
+        error = f"none of {', '.join(options)} is among the {len(pairs)} most likely first tokens"
         advice = "ask with --reason, or --samples 10"
-        return _unmeasured(f"{error} (likeliest: {first[:40]!r}); {advice}", measured)
+        return _unmeasured(f"{error} (most likely: {first[:40]!r}); {advice}", measured)
     return Reply(
         status="censored" if censored else "ok",
         logprobs=logprobs,
@@ -158,7 +158,7 @@ def read_choice(
 
 
 def _token_pairs(top: Any) -> list[tuple[str, float]] | None:
-    """Tokens with their log probabilities; none where there are none, None where they are odd."""
+    """Tokens with their log probabilities; empty if there are none, None if malformed."""
     if not top:
         return []
     try:
@@ -170,7 +170,7 @@ def _token_pairs(top: Any) -> list[tuple[str, float]] | None:
     try:
         if all(isinstance(token, str) and type(value) in (int, float) for token, value in pairs):
             return [(token, float(value)) for token, value in pairs]
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # a whole number too large for a float
         pass
     return None
 

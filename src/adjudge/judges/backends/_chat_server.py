@@ -1,7 +1,7 @@
-"""Chat servers over HTTP: how they are reached, and what it means when they do not answer.
+"""Chat servers over HTTP: how they are reached, and what a missing answer means.
 
-What a server rejects is about one question, and becomes a row's status; or about all of them, and
-ends the run.
+A rejection is about one question and becomes a row's status, or about all questions and ends the
+run.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from adjudge.judges.flow import Pace, ServerLoad
 from adjudge.judges.interface import Backend, Message, Question, Reasoned, Text, Want
 from adjudge.records import Reply, Status
 
-#: Answers that are about one question, unless nothing was ever answered.
+#: HTTP statuses about one question, unless nothing was ever answered.
 PER_QUESTION = frozenset({400, 413, 422})
-#: Rejections in a row, after the server has answered before, that mean it answers no more.
+#: After this many rejections in a row the server is taken as no longer answering.
 _IN_A_ROW = 20
 _REFUSAL_CODES = frozenset(
     {"content_filter", "content_policy_violation", "invalid_prompt", "ResponsibleAIPolicyViolation"}
 )
-#: Room for one answer without its tokens, and for each token of it.
+#: Bytes for one answer without its tokens, and for each token of it.
 _LEAST_ROOM, _TOKEN_ROOM = 1 << 20, 2 << 10
 _TOO_LONG = ("context length", "context_length", "maximum context", "context size", "too long")
 
 
 class ChatServerBackend(Backend):
-    """A model behind a chat server, over one pool of kept-alive connections."""
+    """A model behind a chat server, over one pool of keep-alive connections."""
 
-    #: The maker's own server, the variable that holds its key, and where questions go.
+    #: The maker's server, the variable that holds its key, and the path of questions.
     maker_url: ClassVar[str]
     key_variable: ClassVar[str]
     path: str
-    #: Whether the maker's server answers only to those with a key.
+    #: Whether the maker's server needs a key.
     needs_key: ClassVar[bool] = True
 
     def __init__(
@@ -75,18 +75,18 @@ class ChatServerBackend(Backend):
 
     @abstractmethod
     def headers(self, key: str) -> dict[str, str]:
-        """The headers of every request; `key` is "" where there is none."""
+        """The headers of every request; `key` is "" if there is none."""
 
     @abstractmethod
     def request_body(self, question: Question) -> dict[str, Any]:
-        """The JSON of one question; what is judged is inside message contents only."""
+        """The JSON of one question; judged text is only inside message contents."""
 
     @abstractmethod
     def read(self, exchange: Exchange, question: Question) -> Reply:
-        """The reply in a server's good answer."""
+        """The reply in a server's successful answer."""
 
     def adapt(self, exchange: Exchange, body: Mapping[str, Any]) -> bool:
-        """Whether the server's words name a parameter that can be given in another way."""
+        """Whether the server's error names a parameter that can be given in another way."""
         return False
 
     def secrets(self) -> list[str]:
@@ -95,8 +95,8 @@ class ChatServerBackend(Backend):
     def largest_reply(self, want: Want) -> int:
         """Bytes of the largest answer that is read: `max_reply`, or what such an answer can need.
 
-        A verdict needs kilobytes. A token that comes with its 20 likeliest alternatives takes about
-        1.8 KB, so that what was asked for fits however many tokens that is.
+        A verdict needs kilobytes. A token with its 20 most likely alternatives takes about 1.8 KB,
+        so the limit grows with the number of tokens asked for.
         """
         tokens = want.max_tokens if isinstance(want, Text | Reasoned) else 1
         return self._max_reply or _LEAST_ROOM + tokens * _TOKEN_ROOM
@@ -104,7 +104,7 @@ class ChatServerBackend(Backend):
     async def start(self) -> None:
         if self.needs_key and not self._has_key and self.server.base_url == self.maker_url:
             raise JudgeError(
-                f"{self._key_variable} is not set; export it, or name your own server by --base-url"
+                f"{self._key_variable} is not set; export it, or give your own --base-url"
             )
         await self.server.open()
 
@@ -129,7 +129,7 @@ class ChatServerBackend(Backend):
                 self._answered = True
                 self._rejected_in_a_row = 0
                 return self.read(exchange, question)
-            # What the user fixed by extra_body cannot be adapted: the same body is not sent again.
+            # Values from extra_body cannot be adapted: the same body is not sent again.
             if not self.adapt(exchange, body) or self.request_body(question) == body:
                 return self.read_rejection(exchange, question)
 
@@ -144,35 +144,35 @@ class ChatServerBackend(Backend):
                 return failed_reply(exchange, "error", f"HTTP {status}: {words}")
         self._rejected_in_a_row += 1
         if self._answered and self._rejected_in_a_row < _IN_A_ROW:
-            # Questions were answered before: one answer, whatever it says, does not end the others.
+            # Questions were answered before: one rejection does not end the run.
             return failed_reply(exchange, "error", f"HTTP {status}: {words}")
         raise self.refusal(status, words, question)
 
     def refusal(self, status: int, words: str, question: Question) -> JudgeRefusedError:
-        """The error that ends the run: the server takes no question."""
+        """The error that ends the run: the server rejects all questions."""
         return JudgeRefusedError(f"{self.name}: HTTP {status}: {words}", http_status=status)
 
 
 def failed_reply(exchange: Exchange, status: Status, error: str) -> Reply:
-    """A reply that says why there is none."""
+    """A reply with the reason why there is no answer."""
     return Reply(status=status, error=error, raw=exchange.raw, latency_s=exchange.latency_s)
 
 
 def too_large(largest: int) -> Reply:
-    """The reply of an answer that was not read to its end."""
+    """The reply for an answer that is too large to read."""
     return Reply(status="error", error=too_large_words(largest))
 
 
 def shapeless_reply(exchange: Exchange) -> Reply:
-    """The reply of an answer that is JSON, but no message."""
+    """The reply for an answer that is JSON, but not a message."""
     shown = shorten(exchange.raw or "")[:120]
-    return failed_reply(exchange, "error", f"the answer holds no message: {shown}")
+    return failed_reply(exchange, "error", f"the answer has no message: {shown}")
 
 
 def measure(exchange: Exchange, text: object, usage: object, *counts: str) -> dict[str, Any]:
-    """What every good answer has: its text, and the tokens that `usage` counts by these names.
+    """The fields of every successful answer: its text, and the token counts in `usage`.
 
-    Both are as the server gave them; `check_reply` says of every reply what cannot be kept.
+    Both are as the server gave them; `check_reply` checks every reply.
     """
     prompt, completion = (usage.get(name) if isinstance(usage, dict) else None for name in counts)
     return {
@@ -190,7 +190,7 @@ def as_chat(messages: Sequence[Message]) -> list[dict[str, str]]:
 
 
 def is_content_refusal(payload: Any, words: str) -> bool:
-    """Whether a rejection is the server's judgement of what was said, by its codes or words."""
+    """Whether a rejection is about the content of the messages, by its codes or words."""
     error = payload.get("error") if isinstance(payload, dict) else None
     inner = error.get("innererror") if isinstance(error, dict) else None
     codes = {

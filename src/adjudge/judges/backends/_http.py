@@ -1,11 +1,11 @@
-"""Way a server for JSON, and asking again when that can help.
+"""Requests to a JSON server, with retries.
 
-429, 5xx, time-outs, broken connections and bodies that are not JSON are tried again, with full
-jitter and no sooner than the server's Retry-After; after `max_attempts` the trouble is given in
-words. Any other answer is handed back as it is: what it means is the backend's business.
-Keys come from the environment, travel in a header, and are struck out of every message.
+429, 5xx, timeouts, broken connections and bodies that are not JSON are retried, with full jitter
+and not before the server's Retry-After. After `max_attempts` the error is returned as text. Any
+other answer is returned unchanged; the backend decides what it means. Keys come from the
+environment, are sent in a header, and are redacted in every message.
 
-An answer is read no further than it may be large, packed or not: before anything is decoded.
+An answer is read up to a maximum size, compressed or not, before anything is decoded.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from adjudge.judges.flow import Limiter, Pace
 from adjudge.judges.redact import Redactor
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-#: Signs that the server has too much to do; other trouble says nothing about the load.
+#: Statuses that mean overload; other errors have no information about the load.
 OVERLOAD = frozenset({429, 503, 529})
-#: A server that asks for a longer pause than this is not waited for.
+#: If a server asks for a longer pause than this, the run does not wait.
 LONGEST_PAUSE_S = 120.0
-#: The largest answer about files and batches, which say little.
+#: The largest answer about files and batches, which are small.
 LARGEST_ANSWER = 4 << 20
 _KEPT_RAW = 64 << 10
-#: What an error is read of. More than is kept: a key that the end cuts in two is cut off.
+#: Bytes read of an error. More than is kept, so that no part of a key is left at the end.
 _LARGEST_ERROR = 2 * _KEPT_RAW
 _LONGEST_WORDS = 300
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
@@ -49,7 +49,7 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The last answer, or why there is none (`trouble`)."""
+    """The last answer, or the reason why there is none (`trouble`)."""
 
     http_status: int | None
     payload: Any
@@ -60,7 +60,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """One attempt that may be made again."""
+    """One failed attempt that can be retried."""
 
     reason: str
     http_status: int | None = None
@@ -71,15 +71,15 @@ class _Failure:
 
 
 def key_from(variable: str) -> str:
-    """The API key that an environment variable holds, or "" when there is none."""
+    """The API key in an environment variable, or "" if there is none."""
     key = os.environ.get(variable, "").strip()
     if not key.isascii() or not key.isprintable():
-        raise JudgeError(f"{variable} holds characters that cannot be sent; set it again")
+        raise JudgeError(f"{variable} contains characters that cannot be sent; set it again")
     return key
 
 
 def check_base_url(base_url: str) -> str:
-    """The URL without a trailing slash; refused when it could carry a secret.
+    """The URL without a trailing slash; refused if it could contain a secret.
 
     >>> check_base_url("http://localhost:8000/v1/")
     'http://localhost:8000/v1'
@@ -124,7 +124,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 class Server:
-    """One HTTP server, asked for JSON over kept-alive connections."""
+    """One HTTP server, asked for JSON over keep-alive connections."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class Server:
         self.first_pause_s = positive(first_pause_s, "first_pause_s")
         self.reached = False
         self.pace: Pace | None = None
-        #: Answers so far that said "too many requests".
+        #: Number of answers "too many requests" so far.
         self.rate_limited = 0
         self._headers = dict(headers)
         self._session: aiohttp.ClientSession | None = None
@@ -163,9 +163,9 @@ class Server:
                     "Content-Type": "application/json",
                     **self._headers,
                 },
-                # A judge's server has no session to keep, and looking cookies up costs time.
+                # A judge's server has no session, and cookie lookups cost time.
                 cookie_jar=aiohttp.DummyCookieJar(),
-                # Unpacked here, where it can be stopped: a few kilobytes can hold gigabytes.
+                # Decompressed here with a limit: a few kilobytes can become gigabytes.
                 auto_decompress=False,
             )
 
@@ -175,7 +175,7 @@ class Server:
             await session.close()
 
     async def post_json(self, path: str, body: Mapping[str, Any], *, largest: int) -> Exchange:
-        """POST an object; the answer, after as many attempts as it takes or is allowed."""
+        """POST an object; returns the answer after all allowed attempts."""
         return await self.exchange("POST", path, largest=largest, data=_written(body))
 
     async def exchange(
@@ -188,12 +188,12 @@ class Server:
         largest: int = LARGEST_ANSWER,
         **request: Any,
     ) -> Exchange:
-        """One request with its retries. A good answer goes to `sink` as it is, if there is one."""
+        """One request with its retries. A successful answer is written to `sink`, if given."""
         limiter, most = self.limiter, attempts or self.max_attempts
         for attempt in range(1, most + 1):
             cuts = await limiter.enter()
             try:
-                # Looking at the server (GET) asks no judge: `--rpm` is about questions.
+                # A GET does not ask the judge: `--rpm` is only about questions.
                 if self.pace is not None and method != "GET":
                     await self.pace.turn(first=attempt == 1)
                 began = time.perf_counter()
@@ -239,8 +239,8 @@ class Server:
     ) -> Exchange | _Failure:
         session = self._session
         if session is None:
-            # Opened here, for a question that waited while the judge was closed, a connection
-            # would have no one to close it.
+            # A connection opened here, for a question that waited while the judge was closed,
+            # would never be closed.
             raise JudgeError(f"{self.base_url} is not open; start the judge before asking it")
         began = time.perf_counter()
         try:
@@ -266,7 +266,7 @@ class Server:
             return _Failure(self._cause(error), overload=True, connected=False)
         except PackingError as error:
             return _Failure(str(error), status)
-        # A header that cannot be read is a ValueError where the client library has no word for it.
+        # The client library raises ValueError for some headers that cannot be read.
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return _Failure(f"the connection broke: {self._cause(error)}", overload=True)
         latency = time.perf_counter() - began
@@ -279,7 +279,7 @@ class Server:
     def _understood(
         self, status: int, headers: Mapping[str, str], content: bytes, latency: float
     ) -> Exchange | _Failure:
-        """What an answer says, or why it should be asked for again."""
+        """The content of an answer, or the reason for a retry."""
         try:
             text = content.decode(errors="strict" if status < 300 else "replace")
         except UnicodeDecodeError as error:
@@ -323,47 +323,47 @@ class Server:
         return url
 
     def words(self, payload: Any, raw: str | None) -> str:
-        """What the server says of its own error, on one line, without secrets."""
+        """The server's error message, on one line, without secrets."""
         part: Any = payload
         if isinstance(part, dict):
             part = part.get("error", part.get("detail", part.get("message", part)))
         if isinstance(part, dict):
             part = part.get("message", part)
-        # What is no text is shown as it came: written again it could be nested too deep.
+        # Other values are shown as received: they could be nested too deep to write.
         text = self.redact(part if isinstance(part, str) else raw or "")
         return shorten(text) or "no explanation"
 
     def _cause(self, error: BaseException) -> str:
-        """What the client library says, which may quote the server."""
+        """The client library's message, which can quote the server."""
         return shorten(self.redact(str(error))) or type(error).__name__
 
 
 def _written(body: Mapping[str, Any]) -> bytes:
-    """The JSON of an object that a fingerprint was made of before: plain values, no NaN."""
+    """The JSON of an object that was fingerprinted before: plain values, no NaN."""
     try:
         return to_json(body)
     except ValueError:
-        # Lone surrogates, which only the standard library writes.
+        # Lone surrogates: only the standard library writes them.
         return _ENCODER.encode(body).encode()
 
 
 def _parsed(text: str) -> Any:
-    """What `json.loads` makes of a text, in half the time for all but odd ones."""
+    """Like `json.loads`, in half the time for all but unusual texts."""
     try:
         return from_json(text)
     except (TypeError, ValueError):
-        # Lone surrogates and deep nesting, which only the standard library takes; or no JSON.
+        # Lone surrogates and deep nesting, which only the standard library reads; or not JSON.
         return json.loads(text)
 
 
 def shorten(text: str) -> str:
-    """Words of a server on one line, and not too many."""
+    """A server's message on one line, shortened."""
     line = " ".join(text[: 8 * _LONGEST_WORDS].split())
     return line if len(line) <= _LONGEST_WORDS else line[: _LONGEST_WORDS - 3] + "..."
 
 
 def _error_code(payload: Any) -> int | None:
-    """The code of an error that a gateway wraps in a 200."""
+    """The code of an error that a gateway returns inside a 200."""
     if not isinstance(payload, dict) or "choices" in payload or "content" in payload:
         return None
     error = payload.get("error")
@@ -374,7 +374,7 @@ def _error_code(payload: Any) -> int | None:
 
 
 def _out_of_money(payload: Any) -> bool:
-    """A 429 that no waiting will cure."""
+    """Whether a 429 cannot be solved by waiting."""
     error = payload.get("error") if isinstance(payload, dict) else None
     codes = (error.get("code"), error.get("type")) if isinstance(error, dict) else ()
     return "insufficient_quota" in codes

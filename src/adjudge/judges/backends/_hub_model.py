@@ -1,6 +1,6 @@
-"""A model of the Hugging Face hub or of a local folder: which one it is, and its parts, loaded.
+"""A model of the Hugging Face hub or of a local folder: its version, and loading its parts.
 
-Code that a model's repository brings along is never run.
+Code in a model's repository is never run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def model_version(source: str, revision: str | None, *, name: str) -> Mapping[st
         raise _missing(name, error) from error
     commit = extract_commit_hash(config, None)
     if commit is None:
-        raise BackendMissingError(f"{name}: the hub names no commit; give a local folder")
+        raise BackendMissingError(f"{name}: the hub gives no commit; give a local folder")
     return {"revision": commit}
 
 

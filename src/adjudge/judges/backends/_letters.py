@@ -1,9 +1,9 @@
-"""Exact log probabilities of named tokens at vLLM and SGLang, which give them for token ids.
+"""Exact log probabilities of given tokens at vLLM and SGLang, which return them by token id.
 
-The ids are those of the options' usual spellings ("A", " A", "(A", "A." ...), as far as each is one
-token of the model; the server's own tokenizer says so. Nothing is censored then, however unlikely a
-letter is, and `answer_mass` is exact: the probability of all these spellings. A spelling that is
-not in the list counts as something else.
+The ids are those of the options' usual spellings ("A", " A", "(A", "A." ...), if the spelling is
+one token in the server's tokenizer. Nothing is censored then, however unlikely a letter is, and
+`answer_mass` is exact: the probability of all these spellings. A spelling that is not in the list
+counts as something else.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 from adjudge.judges.backends._http import Exchange, Server
 from adjudge.judges.backends._spellings import bare
 
-#: The most ids that vLLM takes.
+#: The maximum number of ids that vLLM takes.
 MOST_IDS = 128
 _BEFORE = ("", " ", "\n", "(", " (", "[", " [", "**", " **", '"', ' "', "'", "`", "_", ":", "<")
 _AFTER = (".", ")", ":", ",", "]", "**", '"', "'", "`", "\n", ";", ">", "_")
 
 
 def spell(options: Sequence[str]) -> list[str]:
-    """The spellings of all options, the usual ones first, no more than may be asked for.
+    """The spellings of all options, the most usual first, at most as many as allowed.
 
     >>> spell(["A", "B"])[:6]
     ['A', 'B', ' A', ' B', '\\nA', '\\nB']
@@ -33,7 +33,7 @@ def spell(options: Sequence[str]) -> list[str]:
 
 
 class Tokenizer:
-    """The server's own tokenizer, over `POST /tokenize`."""
+    """The server's tokenizer, over `POST /tokenize`."""
 
     def __init__(self, server: Server, model: str, template: Mapping[str, Any]) -> None:
         self._server = server
@@ -41,7 +41,7 @@ class Tokenizer:
         self._template = dict(template)
 
     async def text(self, text: str) -> list[int] | None:
-        """The ids of a text alone; None where the server does not say."""
+        """The ids of a text alone; None if the server does not give them."""
         return await self._tokens({"prompt": text, "add_special_tokens": False})
 
     async def chat(self, messages: list[dict[str, str]]) -> list[int] | None:
@@ -50,7 +50,7 @@ class Tokenizer:
         return await self._tokens(said)
 
     async def letters(self, options: Sequence[str]) -> dict[int, str] | None:
-        """id -> spelling, for the spellings that are one token; None where an option has none."""
+        """id -> spelling, for the spellings that are one token; None if an option has none."""
         spellings = spell(options)
         read = await asyncio.gather(*map(self.text, spellings))
         ids = {
@@ -60,7 +60,7 @@ class Tokenizer:
         }
         line_end = await self.text("\n")
         for option in options if line_end else ():
-            # Some tokenizers put a blank before a text: the bare letter only follows something.
+            # Some tokenizers put a blank before a text: the letter alone only follows other text.
             after = await self.text("\n" + option)
             if after is not None and after[:-1] == line_end:
                 ids.setdefault(after[-1], option)

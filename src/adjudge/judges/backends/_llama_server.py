@@ -1,8 +1,8 @@
 """llama.cpp's own server in this process: weights, tokens, completions.
 
-It tokenises over HTTP only, so it opens a port: on the loopback address, behind a random key that
-never leaves this object, without the slots endpoint (which shows prompts). One slot, so one thread
-at a time may ask.
+It tokenises only over HTTP, so it opens a port: on the loopback address, with a random key that
+never leaves this object, without the slots endpoint (which shows prompts). It has one slot, so only
+one thread can ask at a time.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from adjudge.judges.backends._chat import CannotAnswerError, ChatTokens
 
 
 class LlamaServer(ChatTokens):
-    """A GGUF file, loaded by `load` and freed by `unload`; `model` is what errors call it."""
+    """A GGUF file, loaded by `load` and freed by `unload`; `model` is its name in errors."""
 
     def __init__(
         self, model: str, path: Path, *, context: int, threads: int | None, reuse_prefix: bool
     ) -> None:
         super().__init__(model)
         self.key = secrets.token_urlsafe(32)
-        #: The tokens there is room for once it is loaded, and those the model was trained for.
+        #: The context size once it is loaded, and the size the model was trained for.
         self.context = self.trained = context
         self.engine: Any = None
         self._path = path
@@ -52,8 +52,8 @@ class LlamaServer(ChatTokens):
         params.endpoint_slots = False
         params.endpoint_metrics = False
         params.ui = False
-        params.ctx_shift = False  # the start of a long text would be dropped without a word
-        params.cache_ram_mib = 0  # finished prompts would pile up in memory
+        params.ctx_shift = False  # the start of a long text would be dropped silently
+        params.cache_ram_mib = 0  # finished prompts would stay in memory
         params.verbosity = -1
         if self._threads is not None:
             params.cpuparams.n_threads = self._threads
@@ -63,14 +63,14 @@ class LlamaServer(ChatTokens):
         except RuntimeError as error:
             raise BackendMissingError(
                 f"{self.model}: llama.cpp {package.__version__} cannot load {self._path.name}; "
-                "check that the GGUF file is whole and fits into memory"
+                "check that the GGUF file is complete and fits into memory"
             ) from error
-        # Told to stop before its loop runs, the engine would start all the same and be waited for
-        # without end. One answer shows that the loop runs.
+        # If it is stopped before its loop runs, the engine starts nevertheless, and waiting for
+        # its end never returns. One answer shows that the loop runs.
         self.engine.handle_completions({"prompt": [0], "n_predict": 1, "cache_prompt": False})
         self._port = urlsplit(self.engine.listening_address).port
         given = self._fetch("/props", None)["default_generation_settings"]["n_ctx"]
-        # llama.cpp reads on beyond what the model was trained for; the numbers would be noise.
+        # llama.cpp accepts more tokens than the model was trained for; the numbers would be noise.
         trained = self._fetch("/v1/models", None)["data"][0]["meta"]["n_ctx_train"]
         self.trained = int(trained)
         self.context = min(int(given), self.trained)
@@ -80,7 +80,7 @@ class LlamaServer(ChatTokens):
         self.engine = None  # the last reference: the engine joins its threads
 
     def complete(self, prompt: list[int], **options: Any) -> dict[str, Any]:
-        """What llama.cpp answers after `prompt`, at temperature 1 and without other samplers."""
+        """llama.cpp's answer after `prompt`, at temperature 1 and without other samplers."""
         request = {
             "prompt": prompt,
             "temperature": 1.0,
@@ -95,12 +95,12 @@ class LlamaServer(ChatTokens):
         return done
 
     def must_fit(self, tokens: int) -> None:
-        """Refuse a question of more tokens than there is room for."""
+        """Refuse a question that does not fit into the context."""
         if tokens > self.context:
             remedy = (
-                f"ask for more with --judge '{self.model}?context=N', at most {self.trained}"
+                f"use --judge '{self.model}?context=N', with N at most {self.trained}"
                 if self.context < self.trained
-                else "the model was trained for no more; leave the row out or take another model"
+                else "the model was not trained for more; leave the row out or use another model"
             )
             raise CannotAnswerError(
                 f"{tokens} tokens do not fit into the context of {self.context}; {remedy}"
@@ -117,9 +117,11 @@ class LlamaServer(ChatTokens):
         try:
             payload = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise CannotAnswerError("the text holds half a character (a lone surrogate)") from None
+            raise CannotAnswerError(
+                "the text contains half a character (a lone surrogate)"
+            ) from None
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
-        # A connection each: the engine drops idle ones after seconds, between two slow answers.
+        # A new connection each time: the engine drops idle ones after seconds.
         connection = http.client.HTTPConnection("127.0.0.1", self._port)
         try:
             connection.request("GET" if body is None else "POST", path, payload, headers)
@@ -134,9 +136,10 @@ class LlamaServer(ChatTokens):
 
 
 def llama_package() -> Any:
-    """The package xllamacpp, or an error that says how to get it."""
+    """The package xllamacpp, or an error with the install command."""
     # OpenMP threads that spin while they wait make answers thirty times slower on busy cores;
-    # threads that sleep at once halve the speed of idle ones. A short spin gives most of both.
+    # threads that sleep immediately halve the speed on idle ones. A short spin is nearly the best
+    # of both.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "passive"
         os.environ.setdefault("GOMP_SPINCOUNT", "3000")

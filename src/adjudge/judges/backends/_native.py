@@ -1,8 +1,8 @@
-"""What vLLM and SGLang give beside the chat API: tokens by id, and likelihoods of a text.
+"""What vLLM and SGLang offer in addition to the chat API: tokens by id, and likelihoods of a text.
 
-Sent only to a server that was recognised as one of the two. The server renders and tokenises the
-chat (`POST /tokenize`), so that its own chat template is used; text being judged is tokenised there
-too, where a chat-template token in it may be read as one.
+Used only if the server was recognised as one of the two. The server renders and tokenises the chat
+(`POST /tokenize`), so that its own chat template is used. It also tokenises the text being judged,
+so it can read chat-template tokens in it as special tokens.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from adjudge.records import Reply
 if TYPE_CHECKING:
     from adjudge.judges.backends.openai import OpenAIBackend
 
-#: No token of a text that was sent has less; in half precision a certain one can be above 0.
+#: No token of a sent text has less; in half precision a certain token can be above 0.
 _LEAST_LOGPROB, _ROUNDING = -1e6, 0.01
 _UNTOKENISED = "the server does not tokenise this chat (POST /tokenize)"
 
 
 class NativeApi:
-    """The two servers' own ways, for a backend whose server was recognised."""
+    """The native calls of the two servers, for a backend whose server was recognised."""
 
     def __init__(self, backend: OpenAIBackend) -> None:
         self._backend = backend
@@ -35,11 +35,11 @@ class NativeApi:
         self._tokenizer = Tokenizer(backend.server, backend.model, kwargs)
 
     async def letters(self, options: tuple[str, ...]) -> dict[int, str]:
-        """id -> spelling of the options' tokens; none where the server does not name them all."""
+        """id -> spelling of the options' tokens; empty if the server does not give all."""
         return await self._tokenizer.letters(options) or {}
 
     async def choice(self, question: Question, want: Choice, ids: dict[int, str]) -> Reply | None:
-        """Exact letters by SGLang's /generate; None where it does not give them."""
+        """Exact letters by SGLang's /generate; None if it does not give them."""
         prompt = await self._tokenizer.chat(as_chat(question.messages))
         if prompt is None:
             return None
@@ -59,7 +59,7 @@ class NativeApi:
         return read_choice(pairs, want.options, measured, by_id=len(ids))
 
     async def likelihood(self, question: Question, want: Likelihood, *, at_vllm: bool) -> Reply:
-        """The mean log probability of a continuation's own tokens."""
+        """The mean log probability of the tokens of a continuation."""
         prompt = await self._tokenizer.chat(as_chat(question.messages))
         tail = await self._tokenizer.text(want.continuation.text)
         if prompt is None or tail is None:
@@ -83,7 +83,7 @@ class NativeApi:
         try:
             logprobs = read(answer.payload, tail)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-            error = "the answer holds no log probabilities of the tokens that were sent"
+            error = "the answer has no log probabilities of the sent tokens"
             return failed_reply(answer, "error", error)
         return Reply(
             status="ok",
@@ -97,7 +97,7 @@ class NativeApi:
         )
 
     async def _post(self, path: str, body: dict[str, Any], question: Question) -> Exchange | Reply:
-        """The server's good answer; otherwise the reply that says why there is none."""
+        """The server's successful answer; otherwise a reply with the reason."""
         largest = 1 << 24
         answer = await self._backend.server.post_json(path, body, largest=largest)
         if answer.http_status is None or answer.trouble is not None:
@@ -140,7 +140,7 @@ def _of_generation(payload: Any, tail: list[int]) -> list[float]:
 
 
 def _logprob(value: Any, *, least: float = _LEAST_LOGPROB) -> float:
-    """A log probability as a server sends it; ValueError for what is none."""
+    """A log probability as a server sends it; ValueError for other values."""
     if type(value) not in (int, float) or not least <= value <= _ROUNDING:
-        raise ValueError(f"{value!r:.40} is no log probability")
+        raise ValueError(f"{value!r:.40} is not a log probability")
     return float(value)

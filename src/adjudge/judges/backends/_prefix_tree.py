@@ -1,13 +1,13 @@
-"""Which token goes where when prompts that begin alike share what they begin with.
+"""The layout of prompts as a prefix tree, so that a shared beginning is computed once.
 
-Prompts in lexicographic order are the leaves of their prefix tree from left to right. Written one
-after the other, each without what it shares with the one before, they are the tree in preorder:
-every token once, and everything that follows from a token stands in one run behind it. So the
-ancestor mask needs one number per token, the end of that run:
+Prompts in lexicographic order are the leaves of their prefix tree from left to right. If they are
+written one after the other, each without the part it shares with the one before, this is the tree
+in preorder: every token once, and all descendants of a token in one run after it. So the ancestor
+mask needs one number per token, the end of that run:
 
     query q sees key k   if and only if   k <= q < end[k]
 
-Token ids in, numpy arrays out; no model in sight.
+Token ids in, numpy arrays out; no model is used here.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Tokens = Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class PrefixTree:
-    """Prompts as one row of tokens, each shared beginning once.
+    """Prompts as one row of tokens, with each shared beginning once.
 
-    `depth` is a token's position in its prompt, `end` where the run of its descendants ends, and
-    `paths[i]` where the tokens of prompt i are, from first to last.
+    `depth` is a token's position in its prompt. `end` is where the run of its descendants ends.
+    `paths[i]` has the positions of the tokens of prompt i, from first to last.
     """
 
     tokens: Integers
@@ -41,8 +41,8 @@ def plan_rows(
 ) -> list[list[int]]:
     """Positions of `prompts` in rows of at most `length` tokens as a tree.
 
-    `kept[i]` is the number of tokens of prompt i whose logits are needed; a row has `most_kept` of
-    them at most. A prompt that is larger alone makes a row alone.
+    `kept[i]` is the number of tokens of prompt i whose logits are needed; a row has at most
+    `most_kept` of them. A larger prompt makes a row alone.
 
     >>> plan_rows([[1, 2, 3], [7, 8], [1, 2, 4]], length=4, kept=[1, 1, 1], most_kept=9)
     [[0, 2], [1]]
@@ -66,7 +66,7 @@ def plan_rows(
 
 
 def make_tree(prompts: Sequence[Tokens]) -> PrefixTree:
-    """The prefix tree of prompts, laid out in preorder.
+    """The prefix tree of prompts in preorder.
 
     >>> tree = make_tree([[5, 6, 7], [5, 6, 8], [9]])
     >>> tree.tokens.tolist(), tree.depth.tolist(), tree.end.tolist()
@@ -83,7 +83,7 @@ def make_tree(prompts: Sequence[Tokens]) -> PrefixTree:
     for at in _in_order(arrays):
         prompt = arrays[at]
         same = _shared(before, prompt)
-        ends[path[same:]] = size  # nothing further descends from what is not shared
+        ends[path[same:]] = size  # tokens that are not shared have no more descendants
         fresh = np.arange(size, size + prompt.size - same)
         pieces.append(prompt[same:])
         depths.append(np.arange(same, prompt.size))
@@ -96,7 +96,7 @@ def make_tree(prompts: Sequence[Tokens]) -> PrefixTree:
 
 
 def fill_row(tree: PrefixTree, length: int, *, pad: int) -> tuple[Integers, Integers, Integers]:
-    """Tokens, depth and end of a row of `length`; a cell that is padding sees itself alone."""
+    """Tokens, depth and end of a row of `length`; a padding cell sees only itself."""
     size = tree.tokens.size
     tokens, depth = np.full(length, pad, np.int64), np.zeros(length, np.int64)
     end = np.arange(1, length + 1)
@@ -105,10 +105,10 @@ def fill_row(tree: PrefixTree, length: int, *, pad: int) -> tuple[Integers, Inte
 
 
 def mark_blocks(end: Integers, block: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Of each block of queries by each block of keys: does any see any, does each see each?
+    """For each block of queries and keys: whether any query sees any key, and each sees each.
 
-    Both follow from the last and the first `end` among a block's keys, so that nothing of the size
-    of the row squared is made.
+    Both follow from the last and the first `end` among a block's keys, so that no array of the
+    squared row size is made.
 
     >>> some, every = mark_blocks(np.array([4, 4, 3, 4, 6, 6]), 2)
     >>> some.astype(int).tolist(), every.astype(int).tolist()
@@ -127,12 +127,12 @@ def _arrays(prompts: Sequence[Tokens]) -> list[Integers]:
 
 
 def _in_order(arrays: Sequence[Integers]) -> list[int]:
-    """Positions in lexicographic order of token ids, which big-endian bytes have too."""
+    """Positions in lexicographic order of token ids, the same as of big-endian bytes."""
     return sorted(range(len(arrays)), key=lambda at: arrays[at].astype(">u4").tobytes())
 
 
 def _shared(one: Integers, other: Integers) -> int:
-    """How many tokens two prompts begin with in common."""
+    """The number of tokens that two prompts share at the start."""
     size = min(one.size, other.size)
     differ = np.flatnonzero(one[:size] != other[:size])
     return int(differ[0]) if differ.size else size

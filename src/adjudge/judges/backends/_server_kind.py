@@ -1,7 +1,7 @@
-"""Which program is behind an OpenAI-compatible API: asked once, because each has its habits.
+"""Which program is behind an OpenAI-compatible API. It is asked once, because programs differ.
 
 Rows name the program and its version. Neither is part of the fingerprint: a patch release does not
-make another judge. What it changes of the way a judge is asked does (the route).
+make another judge. The route, the way a judge is asked, is part of it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import aiohttp
 from adjudge.errors import JudgeRefusedError
 from adjudge.judges.backends._http import Server
 
-#: `owned_by` in the list of models -> what the program is called here.
+#: `owned_by` in the list of models -> the name of the program here.
 _OWNERS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llamacpp", "library": "ollama"}
-#: Where each program says its version, and under which name.
+#: The path and field of each program's version.
 _VERSIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "vllm": (("/version", "version"),),
     "sglang": (("/server_info", "version"), ("/get_server_info", "version")),
@@ -25,17 +25,17 @@ _VERSIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "ollama": (("/api/version", "version"),),
 }
 _SHORT_NAMES = frozenset({"ollama"})
-#: A server that does not say what it is within this time is asked as any other.
+#: A server that does not answer within this time is treated as an unknown program.
 _PATIENCE_S = 5.0
 _LONGEST_NAME = 40
 
 
 @dataclass(frozen=True, slots=True)
 class ServerKind:
-    """A program and its version, "" where it does not say.
+    """A program and its version, "" if unknown.
 
-    `own_models`: it runs models of one's own, and no maker's. `short_names`: it knows `max_tokens`
-    alone, and leaves `max_completion_tokens` out without a word.
+    `own_models`: it runs the user's models, not those of a maker. `short_names`: it accepts only
+    `max_tokens` and silently ignores `max_completion_tokens`.
 
     >>> str(ServerKind("vllm", "0.30.0")), str(ServerKind())
     ('vllm 0.30.0', '')
@@ -57,7 +57,7 @@ class ServerKind:
 
 
 async def recognise(server: Server, model: str) -> ServerKind:
-    """What answers there, by its list of models; its version where it tells one."""
+    """The program that answers, by its list of models, and its version if it has one."""
     listed = await look(server, "/models")
     models = listed.get("data")
     entries = [one for one in models if isinstance(one, dict)] if isinstance(models, list) else []
@@ -65,7 +65,7 @@ async def recognise(server: Server, model: str) -> ServerKind:
     owner = _word(named[0].get("owned_by")) if named else ""
     name = _OWNERS.get(owner.lower(), "")
     if not name and owner not in ("openai", "system"):
-        # An older Ollama lists its models under the name of their maker.
+        # An older Ollama lists its models with the name of their maker.
         version = _word((await look(server, server.at_root("/api/version"))).get("version"))
         if version:
             return ServerKind("ollama", version)
@@ -77,16 +77,16 @@ async def recognise(server: Server, model: str) -> ServerKind:
 
 
 async def look(server: Server, path: str) -> Mapping[str, Any]:
-    """The object that a GET answers with; nothing where there is none."""
+    """The object that a GET returns; empty if there is none."""
     patience = aiohttp.ClientTimeout(total=_PATIENCE_S)
     try:
         answer = await server.exchange("GET", path, attempts=1, timeout=patience)
     except JudgeRefusedError:
-        return {}  # who asks the first question is told why
+        return {}  # the first question reports the reason
     good = answer.http_status == 200 and isinstance(answer.payload, dict)
     return answer.payload if good else {}
 
 
 def _word(value: object) -> str:
-    """A name that a server gives, if it is one."""
+    """A name from a server, if it is valid."""
     return value[:_LONGEST_NAME] if isinstance(value, str) and value.isprintable() else ""

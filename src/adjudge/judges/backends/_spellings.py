@@ -1,9 +1,9 @@
-"""Which tokens name an option, and how likely the options are together.
+"""Which tokens name an option, and the probability of all options together.
 
-A token counts for an option when it is that option after the blanks, quotes, brackets, emphasis
-and stops around it are taken off: "A", " A", "(A", "A." and "**A" all count for A, and their
-probabilities are added. Case matters: "a" is an English word, and a token that begins one says
-nothing about answer A.
+A token counts for an option if it is that option without the blanks, quotes, brackets, emphasis and
+stops around it: "A", " A", "(A", "A." and "**A" all count for A, and their probabilities are added.
+Case matters: "a" is an English word, and a token that starts a word has no information about answer
+A.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 _STRIPPED = " \t\r\n\u00a0\u0120\u2581\u010a*_\"'`“”‘’()[]{}<>.:,;"
-#: Some servers write -9999 or minus infinity for what they did not compute.
+#: Some servers write -9999 or minus infinity for values that they did not compute.
 NEVER = -1000.0
 
 
 @lru_cache(maxsize=8192)
 def bare(token: str) -> str:
-    """The token without what may be around an option."""
+    """The token without the characters that can be around an option."""
     return token.strip(_STRIPPED)
 
 
 def option_logprobs(
     pairs: Sequence[tuple[str, float]], options: tuple[str, ...]
 ) -> tuple[dict[str, float], frozenset[str]]:
-    """Each option's log probability, summed over its spellings, and those that are only bounded.
+    """Each option's log probability, summed over its spellings, and those with only a bound.
 
     >>> option_logprobs([("A", -0.5), (" A", -2.0), ("x", -4.0)], ("A", "B"))
     ({'A': -0.29..., 'B': -4.0}, frozenset({'B'}))

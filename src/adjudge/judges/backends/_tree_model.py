@@ -1,8 +1,8 @@
-"""Prefix trees through a model: every shared beginning once, exact log probabilities out.
+"""Prefix trees in a model: every shared beginning is computed once, with exact log probabilities.
 
 FlexAttention with the ancestor mask of `_prefix_tree`. Kernels are compiled for one shape, so every
 pass is one row of a constant length. The mask functions read buffers that are filled in place: a
-new tensor there would be a new function to compile.
+new tensor would be a new function to compile.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from adjudge.judges.backends._prefix_tree import (
     mark_blocks,
 )
 
-#: Queries by keys that FlexAttention decides on together; lengths are multiples of it.
+#: The block size of FlexAttention; lengths are multiples of it.
 BLOCK = 128
-#: Attention that is the ancestor mask as long as no prompt is longer than its window.
+#: Attention that equals the ancestor mask while no prompt is longer than its window.
 _KNOWN_LAYERS = frozenset({"full_attention", "sliding_attention"})
-#: Times of padded batches. Trees should take half of one, and hundreds where nothing is compiled;
-#: a busy GPU must not change the route, which is part of the fingerprint.
+#: Times of padded batches. Trees should take half of one, or hundreds of them if nothing is
+#: compiled. A busy GPU must not change the route, which is part of the fingerprint.
 _SLOW = 2.0
 
 
 class UnusableTreesError(Exception):
-    """Prefix trees cannot be used with this model here: one line that says why."""
+    """Prefix trees cannot be used with this model here; the message has the reason."""
 
 
 class TreeModel:
-    """The numbers of `CausalModel`, of prompts that fit into one row as a tree."""
+    """Computes the numbers of `CausalModel` for prompts that fit into one row as a tree."""
 
     def __init__(self, padded: CausalModel, *, lengths: Sequence[int]) -> None:
         model = padded.model
@@ -54,14 +54,14 @@ class TreeModel:
             inspect.signature(model.forward).parameters
         )
         if missing:
-            raise UnusableTreesError(f"the model takes no {' and '.join(sorted(missing))}")
+            raise UnusableTreesError(f"the model does not take {' and '.join(sorted(missing))}")
         self._model, self._pad, self._device = model, padded.pad, padded.device
         self._usual = model.config._attn_implementation
         names = model._no_split_modules or ()
         blocks = [one for one in model.modules() if type(one).__name__ in names]
         if not blocks:
-            raise UnusableTreesError("the model does not say which of its modules are its layers")
-        # Layers of one class share one graph: it compiles in a fraction of the model's time.
+            raise UnusableTreesError("the model does not name its layers")
+        # Layers of one class share one graph, which compiles much faster than the model.
         self._layers = {layer: torch.compile(layer.forward, dynamic=False) for layer in blocks}
         self._ends = {
             length: torch.zeros(length, dtype=torch.int32, device=self._device)
@@ -78,7 +78,7 @@ class TreeModel:
         return tuple(self._ends)
 
     def options(self, prompts: Sequence[Tokens], ids: Tokens) -> list[list[float]]:
-        """log P(option | prompt) of each prompt, over the whole vocabulary."""
+        """log P(option | prompt) of each prompt, over the complete vocabulary."""
         tree = make_tree(prompts)
         logits = self._logits(tree, np.array([path[-1] for path in tree.paths]))
         numbers: list[list[float]] = torch.log_softmax(logits.float(), -1)[:, list(ids)].tolist()
@@ -95,7 +95,7 @@ class TreeModel:
         return [token_logprobs(part, tail) for part, tail in zip(logits, tails, strict=True)]
 
     def _logits(self, tree: PrefixTree, cells: Integers) -> torch.Tensor:
-        """The logits of some cells: a row of them per cell."""
+        """The logits of some cells, one row per cell."""
         length = next(length for length in self.lengths if length >= tree.tokens.size)
         tokens, depth, end = fill_row(tree, length, pad=self._pad)
         with torch.inference_mode(), self._as_tree():
@@ -111,7 +111,7 @@ class TreeModel:
 
     @contextmanager
     def _as_tree(self) -> Iterator[None]:
-        """FlexAttention in compiled layers; padded batches and writing use the model as it is."""
+        """FlexAttention in compiled layers; padded batches and writing use the model unchanged."""
         self._model.set_attn_implementation("flex_attention")
         for layer, forward in self._layers.items():
             layer.forward = forward
@@ -135,7 +135,7 @@ class TreeModel:
         )
 
     def _block_lists(self, marks: npt.NDArray[np.bool_]) -> tuple[torch.Tensor, torch.Tensor]:
-        """How many blocks of keys each block of queries needs, and which, these first."""
+        """The number of key blocks that each query block needs, and these blocks first."""
         which = np.argsort(~marks, axis=1, kind="stable").astype(np.int32)
         return self._put(marks.sum(axis=1, dtype=np.int32)[None, None]), self._put(
             which[None, None]
@@ -155,9 +155,9 @@ def _ancestor_mask(end: torch.Tensor) -> Callable[..., torch.Tensor]:
 
 
 def plant_trees(padded: CausalModel, *, length: int, context: int | None) -> TreeModel:
-    """The model by rows of `length` tokens and of a quarter of that, for when few are asked.
+    """The model with rows of `length` tokens, and of a quarter of that for few questions.
 
-    Raises UnusableTreesError where the model or this machine cannot.
+    Raises UnusableTreesError if the model or this machine cannot do it.
     """
     whole, quarter = (max(cells // BLOCK, 1) * BLOCK for cells in (length, length // 4))
     trees = TreeModel(padded, lengths=(quarter, whole))
@@ -168,9 +168,9 @@ def plant_trees(padded: CausalModel, *, length: int, context: int | None) -> Tre
 def try_trees(trees: TreeModel, padded: CausalModel, *, longest: int) -> None:
     """Compile, and compare numbers and time with padded batches.
 
-    Raises UnusableTreesError where trees fail, move the numbers or take much longer. What they are
-    compared on are prompts that share a half. Where torch does not compile FlexAttention to one
-    kernel it says nothing: only the time shows it.
+    Raises UnusableTreesError if trees fail, change the numbers or take much longer. They are
+    compared on prompts that share a half. If torch does not compile FlexAttention to one kernel,
+    there is no error message; only the time shows it.
     """
     rng = np.random.default_rng(0)
     vocabulary = int(padded.model.config.get_text_config().vocab_size)
@@ -181,7 +181,7 @@ def try_trees(trees: TreeModel, padded: CausalModel, *, longest: int) -> None:
         prompts = [stem + branch for branch in branches]
         try:
             trees.options(prompts, ids)
-        except Exception as error:  # compilers raise whatever they like
+        except Exception as error:  # compilers can raise anything
             words = textwrap.shorten(f"{type(error).__name__}: {error}", 160, placeholder=" ...")
             raise UnusableTreesError(f"FlexAttention fails here ({words})") from error
         ours, tree_s = _timed(trees, prompts, ids)
@@ -190,7 +190,7 @@ def try_trees(trees: TreeModel, padded: CausalModel, *, longest: int) -> None:
         apart = float(np.linalg.norm(ours - theirs) / spread)
         if not apart <= 2 * math.sqrt(torch.finfo(padded.model.dtype).eps):
             raise UnusableTreesError(
-                f"prefix trees move its log probabilities by {apart:.1g} of their spread"
+                f"prefix trees change its log probabilities by {apart:.1g} of their spread"
             )
     if tree_s > _SLOW * padded_s:
         raise UnusableTreesError(

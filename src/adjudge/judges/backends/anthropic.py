@@ -20,7 +20,7 @@ API_VERSION = "2023-06-01"
 
 
 class AnthropicBackend(ChatServerBackend):
-    """Asks for text alone: give protocols that want letters `--samples K`."""
+    """Asks only for text: protocols that need letters need `--samples K`."""
 
     example = "anthropic:claude-haiku-4-5"
     options = ("base_url", "api_key_env", "concurrency", "timeout", "max_reply")

@@ -1,7 +1,7 @@
 """`llamacpp:` a GGUF model in this process, by llama.cpp (package xllamacpp).
 
-Exact by construction, and slow but steady: one slot, no prefix reused, so that the same question
-gives the same number whatever was asked before it.
+Exact, slow and reproducible: one slot without prefix reuse, so that a question gives the same
+number whatever was asked before.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from adjudge.records import Reply
 
 Answer = TypeVar("Answer")
 
-#: So many of the likeliest tokens are asked for: the options and their spellings are among them,
-#: or the model was about to write something else.
+#: The number of most likely tokens that are requested. The options and their spellings are among
+#: them, or the model was about to write something else.
 _LIKELIEST = 256
-#: Added to every option's logit alike, which leaves their odds as they are and lifts them above
-#: the rest of the vocabulary. The smaller one is tried first: it costs fewer bits of float32.
+#: Added to every option's logit. It keeps their odds and lifts them above the rest of the
+#: vocabulary. The smaller one is tried first: it loses fewer bits of float32.
 _BIASES = (40.0, 100.0)
-_FORCE = 10_000.0  # lifts one token above any other; reported log probabilities do not see it
+_FORCE = 10_000.0  # lifts one token above all others; reported log probabilities are without it
 _SMALLEST = 1.4e-45  # of float32, in which llama.cpp keeps probabilities
 _DEFAULT_CONTEXT = 8192
 
@@ -41,14 +41,14 @@ _DEFAULT_CONTEXT = 8192
 class LlamaCppBackend(Backend):
     """A GGUF model: exact option probabilities, likelihoods and greedy or sampled text.
 
-    *Choice.* The log probabilities of the likeliest tokens, before any sampling. Where an option is
-    not among them every option's logit gets the same bias, temperature is 1 and no other sampler
-    runs, so the probabilities after sampling are the softmax over the options alone.
-    *Reasoned.* The text is written, then the options are asked for in the place of the verdict.
-    *Likelihood.* The response's own tokens are written one after another, each forced by a bias;
-    the log probability reported for it is that of the softmax before the bias. (A grammar of the
-    token ids would do the same in one request, but llama.cpp's grammars refuse tokens that hold
-    part of a character, which is most text outside ASCII.)
+    *Choice.* The log probabilities of the most likely tokens, before any sampling. If an option is
+    not among them, every option's logit gets the same bias, temperature is 1 and no other sampler
+    runs. So the probabilities after sampling are the softmax over the options alone.
+    *Reasoned.* The text is written, then the options are asked for at the place of the verdict.
+    *Likelihood.* The response's tokens are written one after another, each forced by a bias. The
+    log probability reported for it is that of the softmax before the bias. (A grammar of the token
+    ids would do the same in one request, but llama.cpp's grammars refuse tokens with part of a
+    character, which is most text outside ASCII.)
     *Text being judged* is tokenised with special tokens off, see `_chat`.
     """
 
@@ -78,7 +78,7 @@ class LlamaCppBackend(Backend):
 
     @classmethod
     def parse(cls, model: str, **options: Any) -> Self:
-        """From what is after "llamacpp:" on the command line: a name or FILE[?context=N]."""
+        """From the text after "llamacpp:" on the command line: a name or FILE[?context=N]."""
         path, asked, context = model.partition("?context=")
         if not asked:
             return cls(model, **options)
@@ -88,7 +88,7 @@ class LlamaCppBackend(Backend):
         return cls(path, context=int(context), **options)
 
     def identity(self) -> Mapping[str, Any]:
-        """Backend, weights, engine, and the settings that could move a number."""
+        """Backend, weights, engine, and the settings that could change a number."""
         return {
             "backend": "llamacpp",
             "model": Path(self._path).name,
@@ -110,7 +110,7 @@ class LlamaCppBackend(Backend):
         await self._in_thread(self._server.load)
 
     async def ask(self, question: Question) -> Reply:
-        """One question, one reply; too long a question is an error row, never cut."""
+        """One question, one reply; a question that is too long is an error row."""
         return await self._in_thread(lambda: self._answer(question))
 
     async def close(self) -> None:
@@ -126,7 +126,7 @@ class LlamaCppBackend(Backend):
             raise RuntimeError("ask before start: await backend.start() first")
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
 
-    # --- everything below runs in the one thread -----------------------------------------------
+    # --- everything below runs in one thread ---------------------------------------------------
 
     def _answer(self, question: Question) -> Reply:
         started = time.perf_counter()
@@ -176,7 +176,7 @@ class LlamaCppBackend(Backend):
     def _lifted(
         self, prompt: list[int], options: tuple[str, ...], ids: tuple[int, ...]
     ) -> dict[str, Any]:
-        """The options' odds where they are too unlikely to be listed."""
+        """The options' odds if they are too unlikely to be listed."""
         for bias in _BIASES:
             done = self._server.complete(
                 prompt,
@@ -191,7 +191,7 @@ class LlamaCppBackend(Backend):
             }
             if set(seen) == set(ids):
                 shares = [seen[token] for token in ids]
-                # 0 is below float32's smallest number: all that is known is a bound.
+                # 0 is below float32's smallest number: only a bound is known.
                 hidden = [name for name, p in zip(options, shares, strict=True) if p == 0]
                 return {
                     "status": "censored" if hidden else "ok",
@@ -201,11 +201,11 @@ class LlamaCppBackend(Backend):
                 }
         raise CannotAnswerError(
             f"options {', '.join(options)} are more than {_BIASES[-1]:g} nats below the "
-            "model's favourite token; ask in another way"
+            "model's most likely token; use another protocol"
         )
 
     def _reason(self, prompt: list[int], want: Reasoned, *, seed: int) -> dict[str, Any]:
-        """The written text, and the options' log probabilities where its verdict is written."""
+        """The written text, and the options' log probabilities at its verdict."""
         written = self._write(prompt, want, seed=seed)
         place = locate_option(written["text"], want.options, want.format)
         if place is None:
@@ -233,15 +233,15 @@ class LlamaCppBackend(Backend):
         return {**score_reply(ids, logprobs), "prompt_tokens": len(prompt)}
 
     def _forced(self, read: list[int], token: int, *, fresh: bool) -> float | None:
-        """log P(token | read): the token is forced, what is reported is the softmax before that."""
+        """log P(token | read): the token is forced, and the softmax before that is reported."""
         done = self._server.complete(
             read,
             n_predict=1,
             n_probs=1,
             temperature=0.0,
             logit_bias=[[token, _FORCE]],
-            # After the first token the prefix is this question's own, just read: the engine adds
-            # one token to it, which is what writing does. Only the first step could meet another's.
+            # After the first token the prefix is that of this question: the engine adds one token
+            # to it, as when writing. Only the first step could reuse another question's prefix.
             cache_prompt=not fresh or self._reuse_prefix,
         )
         shown = done["choices"][0]["logprobs"]
@@ -252,9 +252,9 @@ class LlamaCppBackend(Backend):
     def _withheld(self, read: list[int], token: int) -> float | None:
         """log P(token | read) for a token that ends inside a character.
 
-        llama.cpp holds such a token back, and its probability with it. So a letter is written in
-        its place: log P(token) = log P(letter) + log(odds of the token against the letter), the
-        odds read from one draw in which both are above the vocabulary, the letter far higher.
+        llama.cpp does not report such a token and its probability. So a letter is written instead:
+        log P(token) = log P(letter) + log(odds of the token against the letter). The odds are read
+        from one draw in which both are above the vocabulary, with the letter far higher.
         """
         (letter,) = self._server.options(("A",))
         anchor = self._forced(read, letter, fresh=False)
@@ -280,7 +280,7 @@ class LlamaCppBackend(Backend):
         options: dict[str, Any] = {"temperature": want.temperature, "n_predict": want.max_tokens}
         if isinstance(want, Text) and want.json_schema is not None:
             options["json_schema"] = dict(want.json_schema)
-        # Repeats differ by their seed, and the same repeat is the same text on every machine run.
+        # Repeats differ by their seed; the same repeat gives the same text in every run.
         done = self._server.complete(prompt, seed=seed, **options)
         choice = done["choices"][0]
         return {
@@ -297,7 +297,7 @@ class LlamaCppBackend(Backend):
 
 
 def _log_shares(shares: list[float]) -> list[float]:
-    """Logs of shares that sum to one; of a large share from the rest, which float32 keeps better.
+    """Logs of shares that sum to one; a large share is computed from the rest, for precision.
 
     >>> [round(value, 4) for value in _log_shares([0.75, 0.25])]
     [-0.2877, -1.3863]

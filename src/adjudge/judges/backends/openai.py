@@ -1,17 +1,16 @@
 """Any OpenAI-compatible chat server: OpenAI, vLLM, SGLang, llama.cpp, Ollama, OpenRouter.
 
-A Choice is one token with its likeliest alternatives (20, or as many as the server gives), counted
-for the options as `_spellings` says. vLLM and SGLang give the log probabilities of tokens named by
-id, so that nothing is censored there. Which way it is, is the *route*: it changes numbers, is part
-of the fingerprint, and is known from the first question of a run. Reasoned is written text with the
-likeliest alternatives at each token, read where the verdict is written. Likelihood needs vLLM or
-SGLang.
+A Choice is one token with its most likely alternatives (20, or as many as the server gives),
+counted for the options by `_spellings`. vLLM and SGLang give the log probabilities of tokens by id,
+so that nothing is censored there. The way of asking is the *route*. It changes numbers, is part of
+the fingerprint, and is known from the first question of a run. Reasoned is written text with the
+most likely alternatives at each token, read at the verdict. Likelihood needs vLLM or SGLang.
 
-Temperature 0 makes the drawn token the likeliest, so that a list which always includes the drawn
-token is still the top of the distribution, and the bound on what is not in it holds.
+At temperature 0 the sampled token is the most likely one. So a list that always includes the
+sampled token is still the top of the distribution, and the bound on missing tokens holds.
 
-What is judged travels inside the content strings of the messages. Whether a server's tokenizer
-reads chat-template tokens there as text is the server's own affair; the local backends see to it.
+Judged text is inside the content strings of the messages. Whether a server's tokenizer reads
+chat-template tokens there as text depends on the server; the local backends ensure it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from adjudge.judges.interface import Batches, Choice, Likelihood, Question, Reas
 from adjudge.records import Reply
 
 TOP_LOGPROBS = 20
-#: Servers that name no number allow at least as many as OpenAI's older API did.
+#: Servers that give no number allow at least as many as OpenAI's older API.
 _FEW_LOGPROBS = 5
 #: The routes of letters and likelihoods that are exact, by the server that has them.
 _LETTERS = {"vllm": "logprob_token_ids", "sglang": "generate token_ids_logprob"}
@@ -45,7 +44,7 @@ _REASONING = (
 
 
 class OpenAIBackend(ChatServerBackend):
-    """`openai:MODEL`, at OpenAI or any server that speaks its language."""
+    """`openai:MODEL`, at OpenAI or any server with its API."""
 
     example = "openai:gpt-4.1-mini"
     options = ("base_url", "api_key_env", "extra_body", "concurrency", "timeout", "max_reply")
@@ -56,10 +55,10 @@ class OpenAIBackend(ChatServerBackend):
     path = "/chat/completions"
     wants: frozenset[type] = frozenset({Choice, Reasoned, Text, Likelihood})
     concurrency = 32
-    #: What is at `maker_url`, where that needs no asking.
+    #: The program at `maker_url`, if it is known without asking.
     service: ClassVar[str] = "openai"
 
-    # What the server turned out to want; learnt from its own words, once.
+    # What the server needs; learnt once, from its error messages.
     _length_field = "max_tokens"
     _top_logprobs = TOP_LOGPROBS
     _takes_schema = True
@@ -97,7 +96,7 @@ class OpenAIBackend(ChatServerBackend):
 
     @cached_property
     def _asked_before(self) -> list[tuple[Question, Reply]]:
-        """What was asked to see the route, and not asked by the run yet."""
+        """Questions that were asked to see the route, and not yet by the run."""
         return []
 
     # --- the route ------------------------------------------------------------------------------
@@ -130,7 +129,7 @@ class OpenAIBackend(ChatServerBackend):
             self._route = None
             return None
         if self._route in _LETTERS.values() and not reply.exact_mass:
-            self._route = None  # an older version, which does not know token ids
+            self._route = None  # an older version without token ids
         self._route_is_fixed = True
         return self._route or _likeliest(self._top_logprobs)
 
@@ -169,14 +168,14 @@ class OpenAIBackend(ChatServerBackend):
         return reply
 
     def _still_exact(self, reply: Reply) -> Reply:
-        """A reply by the run's route, or why it is none: numbers of two routes are not mixed."""
+        """The reply, or an error if it is not by the run's route: routes are not mixed."""
         if reply.status not in ("ok", "censored") or reply.exact_mass:
             return reply
-        error = "the server gives no log probabilities by token id any more; use another --store"
+        error = "the server no longer gives log probabilities by token id; use another --store"
         return Reply(status="error", error=error, raw=reply.raw, latency_s=reply.latency_s)
 
     async def _recognise(self) -> ServerKind:
-        """What answers there, asked once: whoever comes meanwhile waits."""
+        """The program that answers. It is asked once; parallel callers wait."""
         async with self._recognising:
             if self._kind is None:
                 if self.service and self.server.base_url == self.maker_url:
@@ -225,7 +224,7 @@ class OpenAIBackend(ChatServerBackend):
         return read_reply(exchange, question, server=server, by_id=by_id)
 
     def server_name(self, payload: Any) -> str | None:
-        """The program that gave this answer, and its version, as rows name it."""
+        """The program that gave this answer, and its version, as written in rows."""
         return str(self._kind) or None
 
     # --- what the server does not take ----------------------------------------------------------
@@ -250,7 +249,7 @@ class OpenAIBackend(ChatServerBackend):
             self._takes_schema = False
             return True
         if body.get("temperature") == 1 and ("temperature" in words or field == "temperature"):
-            # Models that take no temperature sample at 1, which is what was asked for.
+            # Models that take no temperature sample at 1, which was requested.
             self._takes_temperature = False
             return True
         return False
@@ -268,7 +267,7 @@ class OpenAIBackend(ChatServerBackend):
             fewer = _FEW_LOGPROBS
         if fewer and self._route_is_fixed:
             raise JudgeRefusedError(
-                f"{self.name} gives only {fewer} log probabilities now, and the replies so far were"
+                f"{self.name} now gives only {fewer} log probabilities, but the replies so far were"
                 f" asked with {asked}; use another --store",
                 http_status=400,
             )
@@ -293,7 +292,7 @@ def _likeliest(number: int) -> str:
 
 
 def _error_field(payload: Any) -> str:
-    """The field that an error names on its own, outside its words."""
+    """The field that an error names separately from its message."""
     error = payload.get("error") if isinstance(payload, dict) else None
     field = error.get("param") if isinstance(error, dict) else None
     return field if isinstance(field, str) else ""

@@ -1,9 +1,10 @@
 """OpenAI's Batch API: the same questions within a day, at half the price.
 
-A batch outlives the process that sent it. What is under way is kept in a small folder, one job per
-batch: written before the upload, after it, and once the batch has its id; a killed run resumes
-where it stopped. A batch whose creation was not confirmed is looked for by the job's name before
-another is made, so that nothing is bought twice. Prompts are not kept there.
+A batch continues after the process that sent it ends. Running batches are listed in a small folder,
+one job per batch. A job is written before the upload, after it, and once the batch has its id; a
+killed run resumes where it stopped. If the creation of a batch was not confirmed, the batch is
+searched by the job's name before another is made, so that nothing is paid twice. Prompts are not
+kept there.
 
     async with OpenAIBatches(backend, folder) as batches:
         await batches.submit(calls)
@@ -50,7 +51,7 @@ from adjudge.judges.interface import (
 from adjudge.records import Reply, Status
 from adjudge.store.private import make_private_folder, open_privately
 
-# The API takes 50,000 calls and 200 MB; a chunk of calls has to fit in memory.
+# The API takes 50,000 calls and 200 MB; a chunk of calls must fit into memory.
 _MOST_CALLS = 10_000
 _MOST_BYTES = 64 << 20
 _LARGEST_ANSWERS = 4 << 30
@@ -60,7 +61,7 @@ _LONGEST_ID = 64
 
 @dataclass(slots=True)
 class Job:
-    """One batch: its name here, its names there, and how far it is."""
+    """One batch: its name here, its ids at the server, and its progress."""
 
     name: str
     calls: int
@@ -70,7 +71,7 @@ class Job:
 
 
 class OpenAIBatches:
-    """Submits questions, waits, hands out the answers; `folder` keeps what is under way."""
+    """Submits questions, waits, returns the answers; `folder` lists running batches."""
 
     def __init__(self, backend: OpenAIBackend, folder: str | Path) -> None:
         self._backend = backend
@@ -91,7 +92,7 @@ class OpenAIBatches:
         await self._backend.close()
         if self._lock is not None:
             if not self.jobs():
-                # Nothing is under way: leave no empty folder behind.
+                # No batch is running: remove the empty folder.
                 (self._folder / "lock").unlink(missing_ok=True)
                 with suppress(OSError):
                     self._folder.rmdir()
@@ -99,9 +100,9 @@ class OpenAIBatches:
             self._lock = None
 
     async def submit(self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]]) -> int:
-        """Send what is not under way yet; returns how many calls were sent.
+        """Send the calls that are not in flight yet; returns the number sent.
 
-        A call is (key, question, meta); meta comes back with the reply and must be plain JSON.
+        A call is (key, question, meta); meta is returned with the reply and must be plain JSON.
         """
         await self._recover()
         under_way = self.pending()
@@ -123,10 +124,10 @@ class OpenAIBatches:
         on_poll: Callable[[BatchProgress], None] | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> AsyncIterator[tuple[BatchCall, Reply]]:
-        """Every call under way with its reply, those of an earlier, killed run included.
+        """Every call in flight with its reply, including those of an earlier, killed run.
 
-        A job is forgotten only after all its replies have been taken: save each before the next.
-        When `stopped` says so the waiting ends, and what is under way stays under way.
+        A job is removed only after all its replies were taken: save each before the next. If
+        `stopped` returns true, the waiting ends, and the batches continue.
         """
         positive(poll_s, "poll_s")
         await self._recover()
@@ -146,14 +147,14 @@ class OpenAIBatches:
                 await _patience(poll_s, stopped)
 
     def jobs(self) -> list[Job]:
-        """What is under way, oldest first."""
+        """The running jobs, oldest first."""
         files = sorted(
             self._folder.glob("adjudge-*.json"), key=lambda path: path.stat().st_mtime_ns
         )
         return [Job(**json.loads(file.read_text(encoding="utf-8"))) for file in files]
 
     def pending(self) -> set[str]:
-        """The keys of all calls under way."""
+        """The keys of all calls in flight."""
         return {call.key for job in self.jobs() for call in self._calls(job)}
 
     # --- sending -----------------------------------------------------------------------------
@@ -196,7 +197,7 @@ class OpenAIBatches:
         return self._id(exchange, "the upload")
 
     async def _create(self, job: Job) -> None:
-        """Make the batch, once: an answer that was lost may still have made it."""
+        """Make the batch once: a request whose answer was lost can have made it."""
         body = {
             "input_file_id": job.file_id,
             "endpoint": "/v1/chat/completions",
@@ -214,7 +215,7 @@ class OpenAIBatches:
             if job.batch_id is not None:
                 return self._save(job)
             await asyncio.sleep(self._server.first_pause_s)
-        raise JudgeRefusedError(f"the batch could not be made: {trouble}; run it again later")
+        raise JudgeRefusedError(f"the batch could not be created: {trouble}; run it again later")
 
     async def _find(self, job: Job) -> str | None:
         """The batch of this job, if the server has one."""
@@ -232,10 +233,10 @@ class OpenAIBatches:
         return None
 
     async def _recover(self) -> None:
-        """Finish what a killed run left half done."""
+        """Finish the incomplete steps of a killed run."""
         for job in self.jobs():
             if job.file_id is None:
-                self._forget(job)  # nothing was asked for yet
+                self._forget(job)  # nothing was requested yet
             elif job.batch_id is None:
                 job.batch_id = await self._find(job)
                 if job.batch_id is None:
@@ -263,7 +264,7 @@ class OpenAIBatches:
             file_id = state.get(field)
             if not isinstance(file_id, str) or not ID.fullmatch(file_id):
                 continue
-            # On the disk: a file of answers may be larger than memory, one answer may not.
+            # On the disk: a file of answers can be larger than memory.
             with tempfile.TemporaryFile(dir=self._folder) as answers:
                 exchange = await self._server.exchange(
                     "GET", f"/files/{file_id}/content", sink=answers, largest=_LARGEST_ANSWERS
@@ -345,7 +346,7 @@ class OpenAIBatches:
 
 
 def _kept(want: Want) -> Sequence[str] | Mapping[str, Any] | int:
-    """All of a want that reading its answer needs: options and format, the most tokens of a text.
+    """The parts of a want that are needed to read its answer: options, format, maximum tokens.
 
     A folder of an earlier version has null for a text.
     """
@@ -363,7 +364,7 @@ def _want(kept: Any) -> Want:
 
 
 def _locked(folder: Path) -> IO[str] | None:
-    """The folder for this process alone, until the handle is closed or the process ends."""
+    """Lock the folder for this process, until the handle is closed or the process ends."""
     try:
         import fcntl
     except ImportError:  # no advisory locks on this system
@@ -375,7 +376,7 @@ def _locked(folder: Path) -> IO[str] | None:
     except OSError:
         handle.close()
         raise JudgeError(
-            f"another process works with the batches in {folder}; wait for it to end"
+            f"another process uses the batches in {folder}; wait until it ends"
         ) from None
     return handle
 
@@ -394,7 +395,7 @@ def _chunks(lines: Iterator[tuple[BatchCall, bytes]]) -> Iterator[list[tuple[Bat
 
 
 async def _patience(seconds: float, stopped: Callable[[], bool]) -> None:
-    """Wait, but not longer than it takes to notice that one should not."""
+    """Wait, and end the waiting soon after a stop."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0 and not stopped():  # noqa: ASYNC110  (the stop is a flag that signal handlers set)
         await asyncio.sleep(min(left, 0.5))

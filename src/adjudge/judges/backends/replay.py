@@ -1,10 +1,9 @@
-"""`replay:FILE`: a judge that answers from earlier replies and never asks anybody.
+"""`replay:FILE`: a judge that answers from earlier replies and makes no calls.
 
-The file is a table of one of two kinds. *Replies*: id and, where they matter, order ("ab", "ba"),
-slot and repeat, then what was measured: logprobs {"A": .., "B": ..}, or p (the probability of
-letter A in that order), or text, or mean_logprob. *Judgments*: id, p_fwd and p_rev, both about
-response_a. *Grades*: id and p_pass. What the file does not hold is not guessed: that call is an
-`error` row.
+The file is a table of one of three kinds. *Replies*: id and, if needed, order ("ab", "ba"), slot
+and repeat, then the measurement: logprobs {"A": .., "B": ..}, or p (the probability of letter A in
+that order), or text, or mean_logprob. *Judgments*: id, p_fwd and p_rev, both about response_a.
+*Grades*: id and p_pass. A call that the file does not have is an `error` row; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Reas
 from adjudge.judges.weights import file_sha256
 from adjudge.records import MEASURED, STATUSES, Reply, Subject
 
-#: exp of this is exactly 0 in double precision, and JSON can hold it.
+#: exp of this is exactly 0 in double precision, and JSON can store it.
 _LOG_OF_ZERO = -10_000.0
 _Key = tuple[str, str | None, str, int]
 
@@ -45,7 +44,7 @@ class ReplayBackend(Backend):
         self._replies: dict[_Key, dict[str, Any]] = {}
 
     def identity(self) -> Mapping[str, Any]:
-        """The file's content is the judge."""
+        """The judge is identified by the file's content."""
         return {"backend": "replay", "weights_sha256": self._sha256}
 
     async def start(self) -> None:
@@ -68,11 +67,11 @@ class ReplayBackend(Backend):
                 self._replies[key] = reply
 
     async def close(self) -> None:
-        """Forget the file."""
+        """Free the memory of the file."""
         self._replies.clear()
 
     async def ask(self, question: Question) -> Reply:
-        """Impossible: old replies are looked up by id."""
+        """Not possible: old replies are looked up by id."""
         raise JudgeRefusedError(f"{self.name} answers by id; ask it through judge_pairs")
 
     async def ask_about(self, subject: Subject, question: Question) -> Reply:
@@ -84,7 +83,7 @@ class ReplayBackend(Backend):
             slot = f", slot {question.slot}" if question.slot else ""
             return Reply(
                 status="error",
-                error=f"{self.path.name} holds no reply for id {subject.id!r}{order}{slot}"
+                error=f"{self.path.name} has no reply for id {subject.id!r}{order}{slot}"
                 + (f", repeat {question.repeat}" if question.repeat else ""),
             )
         return Reply(**earlier)
@@ -126,7 +125,7 @@ class ReplayBackend(Backend):
         text = record.get("text")
         mean = self._number(record, "mean_logprob", row, probability=False)
         if logprobs is None and text is None and mean is None:
-            return {"status": "error", "error": f"{self.path.name}, row {row}: nothing measured"}
+            return {"status": "error", "error": f"{self.path.name}, row {row}: no measurement"}
         return reply | {
             "logprobs": logprobs,
             "text": text,
@@ -164,7 +163,7 @@ class ReplayBackend(Backend):
             named = json.loads(value) if isinstance(value, str) and value else value
             if named is None or named == "":
                 return None
-            # Tables fill in what only other rows have by null.
+            # Tables have null for columns that only other rows use.
             return {name: float(log) for name, log in named.items() if log is not None}
         except (AttributeError, TypeError, ValueError, RecursionError):
             words = "is not an object of numbers"

@@ -1,9 +1,9 @@
-"""The usual servers by name: where they are and which variable holds their key, over one client.
+"""Common servers by name: their address and the variable of their key, over one client.
 
 `gemini:MODEL` is `openai:MODEL --base-url https://generativelanguage.googleapis.com/v1beta/openai
---api-key-env GEMINI_API_KEY`, and has the same fingerprint. Addresses and variables are
-those the makers give (OpenRouter's and Gemini's checked in their documentation, 2026-11); they were
-tried against stub servers with their habits, not against the services.
+--api-key-env GEMINI_API_KEY`, and has the same fingerprint. Addresses and variables are those of
+the makers (OpenRouter's and Gemini's checked in their documentation, 2026-11). They were tested
+against stub servers that imitate them, not against the services.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class GeminiBackend(OpenAIBackend):
 
 
 class MistralBackend(OpenAIBackend):
-    """Mistral's own API."""
+    """Mistral's API."""
 
     example = "mistral:mistral-small-latest"
     service = "mistral"
@@ -60,7 +60,7 @@ class TogetherBackend(OpenAIBackend):
 
 
 class DeepSeekBackend(OpenAIBackend):
-    """DeepSeek's own API."""
+    """DeepSeek's API."""
 
     example = "deepseek:deepseek-chat"
     service = "deepseek"
@@ -70,7 +70,7 @@ class DeepSeekBackend(OpenAIBackend):
 
 
 class _OwnServer(OpenAIBackend):
-    """A server of one's own: no key unless one was set, recognised by what it answers."""
+    """The user's own server: no key unless one is set, recognised by its answers."""
 
     service = ""
     batches = False
@@ -104,9 +104,9 @@ class SGLangBackend(_OwnServer):
 class OpenRouterBackend(OpenAIBackend):
     """`openrouter:MODEL[?provider=NAME,NAME]`: models of many providers behind one address.
 
-    Providers run one model with different programs and precisions: which one answers changes
-    numbers. Those named are the only ones used, none stands in for them, and they are part of the
-    fingerprint. A provider that would drop log probabilities without a word is never used.
+    Providers run one model with different programs and precisions, so the provider changes numbers.
+    Only the named providers are used, without fallbacks, and they are part of the fingerprint. A
+    provider that would silently drop log probabilities is never used.
     """
 
     example = "openrouter:meta-llama/llama-3.3-70b-instruct"
@@ -180,7 +180,7 @@ class AzureBackend(OpenAIBackend):
 
 
 def _settings(model: str, known: str) -> tuple[str, dict[str, str]]:
-    """The model, and what is set after a question mark.
+    """The model, and the settings after a question mark.
 
     >>> _settings("m?provider=x,y", "provider")
     ('m', {'provider': 'x,y'})

@@ -1,8 +1,8 @@
-"""`simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1`: a judge with known faults.
+"""`simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1`: a judge with known errors.
 
-It answers from the pair's label or the item's column truth (else human), or from a coin of their
-own where there is none, never from the words: for tests, documentation and planning, where the
-truth must be known.
+It answers from the pair's label or the item's column truth (else human), or from a coin if there is
+none, never from the text. It is for tests, documentation and planning, where the truth must be
+known.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SimulatedBackend(Backend):
 
     @classmethod
     def parse(cls, model: str, **options: Any) -> Self:
-        """From what is after "simulated:" on the command line.
+        """From the text after "simulated:" on the command line.
 
         >>> SimulatedBackend.parse("accuracy=0.9,seed=3").name
         'simulated:accuracy=0.9,position_bias=0,noise=0,seed=3'
@@ -69,14 +69,14 @@ class SimulatedBackend(Backend):
         return cls(**given)
 
     def identity(self) -> Mapping[str, Any]:
-        """All that moves an answer."""
+        """All settings that change an answer."""
         return {
             "backend": "simulated",
             **{name: getattr(self.judge, name) for name in _NUMBERS},
         }
 
     async def ask(self, question: Question) -> Reply:
-        """An answer about a pair known only by its words; the coin that is its truth is theirs."""
+        """An answer about a pair known only by its text; its truth is a coin from the text."""
         words = "\x1f".join(
             part.text
             for message in question.messages
@@ -92,7 +92,7 @@ class SimulatedBackend(Backend):
     def _answer(self, name: str, subject: Subject | None, question: Question) -> Reply:
         label = _truth(subject)
         want = question.want
-        # Calls that differ in their slot (persona, criterion) are different calls of one judge.
+        # Calls with different slots (persona, criterion) are different calls of one judge.
         drawn = f"{name}\x1f{question.slot}" if not isinstance(want, Likelihood) else name
         tokens: dict[str, Any] = {
             "prompt_tokens": sum(len(message.text) for message in question.messages) // 4 + 1,
@@ -127,7 +127,7 @@ class SimulatedBackend(Backend):
         base = self.judge.p_a(name, label, order, question.repeat)
         if not question.slot or self.judge.noise == 0:
             return base
-        # The same margin, the noise of this slot's own.
+        # The same margin, with separate noise for this slot.
         odds = math.log(base / (1 - base)) if 0 < base < 1 else math.copysign(14.0, base - 0.5)
         jitter = self.judge.uniform(drawn, "slot", order or "", str(question.repeat)) - 0.5
         return 1 / (1 + math.exp(-(odds + self.judge.noise * jitter)))
@@ -138,7 +138,7 @@ class SimulatedBackend(Backend):
         p_a = min(max(p_a, 1e-12), 1 - 1e-12)
         if options[:2] == ("A", "B") or len(options) == 2:
             first = p_a if question.order != "ba" else 1 - p_a
-            # The less it prefers either, the likelier a tie, where the prompt has a letter for it.
+            # A weaker preference makes a tie more likely, if the prompt has a letter for it.
             tie = 0.6 * (1 - abs(2 * p_a - 1)) if options[2:] else 0.0
             shares = dict(zip(options, ((1 - tie) * first, (1 - tie) * (1 - first)), strict=False))
             return shares | {option: tie / len(options[2:]) for option in options[2:]}
@@ -148,12 +148,12 @@ class SimulatedBackend(Backend):
         return {option: w / total for option, w in zip(options, weights, strict=True)}
 
     def _quality(self, drawn: str, question: Question) -> float:
-        """How good one response is, in (0, 1): drawn for the item, shaken by the noise."""
+        """The quality of one response, in (0, 1): drawn for the item, plus noise."""
         shake = self.judge.uniform(drawn, "shake", str(question.repeat)) - 0.5
         return min(max(self.judge.uniform(drawn, "quality") + 0.1 * self.judge.noise * shake, 0), 1)
 
     def _write(self, want: Text, drawn: str, p_a: float, question: Question) -> str:
-        """A reply in the shape that was asked for: by its schema, by the words of the request."""
+        """A reply in the requested shape, by its schema or by the text of the request."""
         p_first = p_a if question.order != "ba" else 1 - p_a
         letter = "A" if p_first >= 0.5 else "B"
         if want.temperature > 0:
@@ -181,19 +181,19 @@ def _truth(subject: Subject | None) -> LabelValue | None:
         return None if subject is None else subject.label
     try:
         share = human_share(subject.extra.get("truth", subject.extra.get("human")))
-    except ValueError:  # a column of another kind, such as a score: the coin decides
+    except ValueError:  # a column of another kind, such as a score: use the coin
         return None
     return None if share is None else "A" if share > 0.5 else "B" if share < 0.5 else "tie"
 
 
 def _scale(asked: str) -> tuple[int, int]:
-    """The scale that a request names."""
+    """The scale in a request."""
     named = re.search(r"from (\d+)\b.{0,20}? to (\d+)\b", asked)
     return (int(named[1]), int(named[2])) if named else (1, 5)
 
 
 def _fitting(schema: Mapping[str, Any], letter: str, confidence: float, share: float) -> Any:
-    """A value that the schema allows: the letter where it may be, numbers inside their range."""
+    """A value that the schema allows: the letter if possible, numbers inside their range."""
     if "const" in schema:
         return schema["const"]
     choices = schema.get("enum")
@@ -206,7 +206,7 @@ def _fitting(schema: Mapping[str, Any], letter: str, confidence: float, share: f
     if kind == "object":
         inside = schema.get("properties", {})
         if {"A", "B"} <= inside.keys():
-            # Two answers side by side: the preferred one is scored higher, the surer the more.
+            # Two answers: the preferred one gets a higher score; more certainty, more distance.
             better, worse = (confidence, 1 - confidence)
             shares = {"A": better, "B": worse} if letter == "A" else {"A": worse, "B": better}
             return {

@@ -1,8 +1,8 @@
 """`transformers:` a model of the Hugging Face hub or a local folder, its logits read directly.
 
-Questions wait until the model is free. On CUDA those that begin alike go through it as prefix
-trees, with all that they share once (`_tree_model`); elsewhere they are sorted by length and padded
-(`_causal`). Needs torch, transformers and numpy; nothing of adjudge's runner.
+Questions wait until the model is free. On CUDA, questions with the same beginning are computed as
+prefix trees, with the shared part once (`_tree_model`). Elsewhere they are sorted by length and
+padded (`_causal`). Needs torch, transformers and numpy, but nothing of adjudge's runner.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ T = TypeVar("T")
 #: Tokens in one batch, padding counted. A 7B model is busy at 8,192; more only adds padding.
 _CELLS = {"cuda": 8_192, "cpu": 2_048}
 _LOGITS = {"cuda": 1 << 30, "cpu": 1 << 26}  # numbers of logits in one batch
-#: The two ways of putting questions together, which move numbers in bfloat16.
+#: The two ways of batching questions, which change numbers in bfloat16.
 _TREES, _PADDED = "prefix trees", "padded batches"
 _NEED_CUDA = "prefix trees need CUDA"
 
 
 @dataclass(slots=True)
 class _Job:
-    """A question on its way: its tokens, and where its reply is awaited."""
+    """A question in flight: its tokens, and the future of its reply."""
 
     question: Question
     prompt: list[int]
@@ -52,10 +52,11 @@ class TransformersBackend(Backend):
     """A causal model with a chat template: option probabilities, likelihoods, text.
 
     In float32 a question's numbers are the same alone and in any batch or tree, to about 1e-6. In
-    bfloat16, the usual type on CUDA, the batch a question falls into moves its log odds: by up to
-    0.2 on a 7B shape with random weights. `dtype` is part of the identity; give "float32" where
-    that matters. Whether a run uses prefix trees or padded batches is its route: found at the first
-    run on a store, part of the fingerprint, and kept to. Without a route batches are padded.
+    bfloat16, the default type on CUDA, the batch of a question changes its log odds: by up to 0.2
+    on a 7B shape with random weights. `dtype` is part of the identity; give "float32" if this
+    matters. Whether a run uses prefix trees or padded batches is its route. The first run on a
+    store decides it. It is part of the fingerprint and stays the same. Without a route batches are
+    padded.
 
     Text being judged is tokenised with special tokens off, see `backends._chat`.
     """
@@ -119,7 +120,7 @@ class TransformersBackend(Backend):
             self._why_padded = kept if self._on_cuda else _NEED_CUDA
 
     async def find_route(self, question: Question) -> str | None:
-        """Prefix trees, where a trial of them agrees with padded batches and is not slow."""
+        """Prefix trees, if a trial of them agrees with padded batches and is not slow."""
         from adjudge.judges.backends._tree_model import UnusableTreesError
 
         try:
@@ -142,7 +143,7 @@ class TransformersBackend(Backend):
         return model_version(self._source, self._asked_revision, name=self.name)
 
     async def start(self) -> None:
-        """Load the weights, once, and begin to answer."""
+        """Load the weights once, and start to answer."""
         if self._pump is not None:
             return
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="transformers")
@@ -153,7 +154,7 @@ class TransformersBackend(Backend):
         self._pump = asyncio.create_task(self._answer_all())
 
     async def ask(self, question: Question) -> Reply:
-        """One question, one reply; answered together with the others that wait."""
+        """One question, one reply; answered in a batch with other waiting questions."""
         if self._pump is None:
             raise RuntimeError("ask before start: await backend.start() first")
         try:
@@ -202,7 +203,7 @@ class TransformersBackend(Backend):
         )
 
     def _plant(self) -> None:
-        """Make prefix trees usable. Raises UnusableTreesError where they are not."""
+        """Prepare prefix trees. Raises UnusableTreesError if they cannot be used."""
         from adjudge.judges.backends._tree_model import UnusableTreesError, plant_trees
 
         if not self._on_cuda:
@@ -216,8 +217,8 @@ class TransformersBackend(Backend):
             self._plant()
         except UnusableTreesError as error:
             raise JudgeRefusedError(
-                f"{self.name}: its kept replies are by prefix trees, which cannot be used now "
-                f"({error}); give another --store, or run where they can"
+                f"{self.name}: its stored replies are by prefix trees, which cannot be used now "
+                f"({error}); give another --store, or run on a machine where they can"
             ) from error
 
     def _job(self, question: Question) -> _Job:
@@ -249,12 +250,12 @@ class TransformersBackend(Backend):
         while True:
             await self._arrived.wait()
             self._arrived.clear()
-            await asyncio.sleep(0.002)  # those who ask together should be sorted together
+            await asyncio.sleep(0.002)  # questions that come together should be sorted together
             jobs, self._waiting = self._waiting, []
             batches = self._batches(jobs)
             for batch in batches:
                 if self._waiting and len(batches) > 1 and batch is batches[-1]:
-                    # What fills no row or batch goes with those who came meanwhile.
+                    # What does not fill a row or batch waits for questions that came meanwhile.
                     self._waiting = [*batch, *self._waiting]
                     break
                 replies = await self._in_worker(self._answer, batch)
@@ -271,7 +272,7 @@ class TransformersBackend(Backend):
             want = job.question.want
             alike: Any = want.options if isinstance(want, Choice) else type(want)
             if isinstance(want, Text | Reasoned):
-                # Drawn text depends on the generator's state, so each draw is made alone.
+                # Sampled text depends on the generator's state, so each draw is made alone.
                 alone = id(job) if want.temperature > 0 else 0
                 form = getattr(want, "format", None)
                 alike = (type(want), form, want.max_tokens, want.temperature, alone)
@@ -308,7 +309,7 @@ class TransformersBackend(Backend):
             self._budget = max(1, self._budget // 2)
             half = len(batch) // 2
             return self._answer(batch[:half]) + self._answer(batch[half:])
-        except Exception as error:  # one bad batch must not leave the others waiting for ever
+        except Exception as error:  # one bad batch must not leave the others waiting without end
             words = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
             return [Reply(status="error", error=words) for _ in batch]
         now = time.perf_counter()
@@ -351,7 +352,7 @@ class TransformersBackend(Backend):
         return [*self._tokens.options(options), *(t for ids in spelled.values() for t in ids)]
 
     def _decided(self, prompt: list[int], part: dict[str, Any], want: Reasoned) -> dict[str, Any]:
-        """The written reply, with the options' log probabilities where its verdict is written."""
+        """The written reply, with the options' log probabilities at its verdict."""
         place = locate_option(part["text"], want.options, want.format)
         if place is None:
             return part

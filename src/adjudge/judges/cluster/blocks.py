@@ -1,4 +1,4 @@
-"""Blocks of any work, mapped over the workers of a cluster: bootstraps of large leaderboards."""
+"""Map blocks of any work over the workers of a cluster, for large bootstraps."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def map_blocks(
     workers: int | None = None,
     ray_address: str | None = None,
 ) -> list[Outcome]:
-    """`work` of every block, in their order, by as many workers at once.
+    """`work` of every block, in their order, by several workers in parallel.
 
-    A block whose worker dies is done again elsewhere. `work` depends on its block alone, so that
-    the outcomes are the same whatever the number of workers.
+    If a worker dies, its block is done again elsewhere. `work` depends only on its block, so the
+    results do not depend on the number of workers.
     """
     cluster = RayCluster(ray_address, workers=workers)
     try:

@@ -1,16 +1,16 @@
-"""`--max-cost` over all workers: money is handed out before it is spent, a little at a time."""
+"""`--max-cost` over all workers: workers get money before they spend it, in small sums."""
 
 from __future__ import annotations
 
-#: Each worker could be handed its share in so many sums.
+#: The number of sums into which a worker's share is divided.
 _SUMS_EACH = 20
 
 
 class Budget:
-    """What is left to hand out. It is never exceeded: no worker spends more than it was handed.
+    """The money that is left. It is never exceeded: no worker spends more than it was given.
 
-    What a worker had in hand when it died is not handed out again, because nobody knows whether it
-    was spent; small sums keep that small.
+    If a worker dies, its money is not given out again, because it is not known whether it was
+    spent. Small sums keep this loss small.
 
     >>> budget = Budget(4.0, spent=0.0, workers=2)
     >>> [budget.hand_out(in_hand, short=False) for in_hand in (0.0, 0.1, 0.03)]
@@ -24,7 +24,7 @@ class Budget:
         self._sum = self.left / (_SUMS_EACH * workers)
 
     def hand_out(self, in_hand: float, *, short: bool) -> float:
-        """Another sum, to a worker that has not half of one, or too little for its next call."""
+        """Another sum, for a worker with less than half of one, or too little for its next call."""
         if in_hand > self._sum / 2 and not short:
             return 0.0
         money = min(self._sum, self.left)

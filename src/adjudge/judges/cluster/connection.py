@@ -1,4 +1,4 @@
-"""Ray, joined for one run: a cluster that is there, or one of this machine for the run alone."""
+"""Connect to Ray for one run: an existing cluster, or a new Ray on this machine for the run."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ Block = TypeVar("Block")
 #: Two slow cores need half a minute.
 START_S = 120.0
 _LOOK_S = 0.1
-#: How long the end of Ray is waited for.
+#: Seconds to wait for the end of Ray.
 _END_S = 1.0
-#: Workers get their rows as arguments of calls; little else goes through it. Ray's least is 75 MB.
+#: Workers get their rows as arguments of calls; little else is stored. Ray's minimum is 75 MB.
 _OBJECT_STORE_BYTES = 80_000_000
-#: Of the path of a socket, all that Ray adds to its folder: a path may have 107 characters.
+#: What Ray adds to its folder in the path of a socket, which can have 107 characters.
 _LONGEST_FOLDER = 40
 
 
 class RayCluster:
-    """The Ray that a run uses. `join` it first, `leave` it in the end."""
+    """The Ray of a run. Call `join` first and `leave` at the end."""
 
     def __init__(
         self,
@@ -62,11 +62,11 @@ class RayCluster:
         self._ends = ExitStack()
 
     async def join(self) -> None:
-        """Connect, once; start Ray on this machine where no address was given."""
+        """Connect once; start Ray on this machine if no address was given."""
         if self._ray is not None:
             return
         if self._address is None and "ray" not in sys.modules:
-            # Ray listens on all interfaces and runs what it is sent: only this run knows the key.
+            # Ray listens on all interfaces and runs what it gets: only this run has the key.
             os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
         ray = await asyncio.to_thread(_import_ray)
         if not ray.is_initialized():
@@ -77,12 +77,12 @@ class RayCluster:
         self._ray = ray
 
     def leave(self) -> None:
-        """Disconnect, and end the Ray that was started here."""
+        """Disconnect, and end a Ray that was started here."""
         self._ends.close()
         self._ray = None
 
     def check_store(self, place: StorePlace) -> None:
-        """Refuse a file where workers on several machines are to share it."""
+        """Refuse a file if workers on several machines have to share it."""
         if place is None or not isinstance(place, (str, Path)):
             raise ArgumentError("store", place, "workers share it: name a file or a URL")
         hosts = {node["NodeManagerHostname"] for node in self._ray.nodes() if node["Alive"]}
@@ -91,7 +91,7 @@ class RayCluster:
             raise ArgumentError("store", store_name(place), remedy)
 
     def seats(self, *, uses_gpu: bool) -> tuple[int, int]:
-        """How many workers there are, and how many GPUs each of them has: one or none."""
+        """The number of workers, and of GPUs per worker: one or zero."""
         has = self._ray.cluster_resources()
         cpus, gpus = int(has.get("CPU", 0)), int(has.get("GPU", 0))
         each = 1 if uses_gpu and gpus else 0
@@ -103,7 +103,7 @@ class RayCluster:
         return self._wanted or most, each
 
     def place(self, order: WorkOrder, *, gpus: int) -> Any:
-        """A new worker, wherever Ray has room for it: the handle of an actor."""
+        """A new worker, placed by Ray: the handle of an actor."""
         from adjudge.judges.cluster.worker import Worker
 
         actor = self._ray.remote(Worker).options(num_cpus=1, num_gpus=gpus, max_restarts=0)
@@ -128,17 +128,17 @@ class RayCluster:
         return outcomes
 
     def dismiss(self, actor: Any) -> None:
-        """End a worker at once."""
+        """End a worker immediately."""
         self._ray.kill(actor)
 
     @property
     def died(self) -> type[Exception]:
-        """What is raised when a worker is gone."""
+        """The exception that is raised if a worker has died."""
         kind: type[Exception] = self._ray.exceptions.RayActorError
         return kind
 
     async def _start_head(self) -> str:
-        """A Ray on this machine; its address."""
+        """Start a Ray on this machine; returns its address."""
         if self._announce is not None:
             self._announce("starting Ray on this machine, which takes ten seconds or more")
         place = tempfile.gettempdir()
@@ -156,7 +156,7 @@ def _launch_head(folder: str, *, cpus: int) -> tuple[subprocess.Popen[bytes], in
     port, *agents = _free_ports(5)
     arguments = [
         *("--port", port, "--num-cpus", cpus, "--object-store-memory", _OBJECT_STORE_BYTES),
-        # Left to themselves, the agents of a slow machine miss Ray's limit of 15 seconds.
+        # By default the agents of a slow machine exceed Ray's limit of 15 seconds.
         *("--dashboard-agent-listen-port", agents[0], "--dashboard-agent-grpc-port", agents[1]),
         *("--metrics-export-port", agents[2], "--runtime-env-agent-port", agents[3]),
         *("--include-dashboard", "false", "--disable-usage-stats"),
@@ -166,14 +166,14 @@ def _launch_head(folder: str, *, cpus: int) -> tuple[subprocess.Popen[bytes], in
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        # An interrupt at the terminal is for the run, which then ends Ray.
+        # An interrupt at the terminal goes to the run, which then ends Ray.
         start_new_session=True,
     )
     return head, port
 
 
 def _end_head(head: subprocess.Popen[bytes]) -> None:
-    """Let the keeper end Ray: its standard input is closed."""
+    """Close the keeper's standard input, so that it ends Ray."""
     with suppress(subprocess.TimeoutExpired):  # then it ends Ray by itself
         head.communicate(timeout=_END_S)
 
@@ -201,7 +201,7 @@ def _connect(ray: Any, address: str) -> None:
 
 
 def _take_back_sigterm() -> None:
-    """Ray catches it too, to print a stack; whoever handled it before handles it alone."""
+    """Restore the earlier SIGTERM handler: Ray installs its own, which prints a stack."""
     handler = signal.getsignal(signal.SIGTERM)
     if handler is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, handler)
@@ -219,7 +219,7 @@ async def _wait_until_started(head: subprocess.Popen[bytes], folder: Path) -> No
             if ended:
                 shutil.rmtree(folder, ignore_errors=True)
             last = next((line for line in reversed(said.splitlines()) if line.strip()), "no output")
-            why = "ended" if ended else f"was not there after {START_S:g} s"
+            why = "ended" if ended else f"was not ready after {START_S:g} s"
             raise JudgeError(f"Ray did not start on this machine: it {why}; it says: {last}")
         await asyncio.sleep(_LOOK_S)
 
@@ -233,7 +233,7 @@ def _free_ports(count: int) -> Sequence[int]:
 
 
 async def _in_daemon_thread(work: Callable[[], T]) -> T:
-    """Like `asyncio.to_thread`, but an interrupted program does not wait for the thread's end."""
+    """Like `asyncio.to_thread`, but an interrupted program does not wait for the thread."""
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()
 

@@ -1,9 +1,9 @@
-"""A Ray of its own for one run on this machine: it ends when the run does, however that ends.
+"""A Ray for one run on this machine. It ends with the run, also if the run is killed.
 
     python -m adjudge.judges.cluster.head FOLDER ARGUMENTS...
 
-starts `ray start --head --block` with its files in FOLDER, and ends it once standard input is
-closed: also when the process at the other end was killed.
+starts `ray start --head --block` with its files in FOLDER, and ends it when standard input is
+closed, also if the process at the other end was killed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main(folder: str, *arguments: str) -> None:
         except psutil.NoSuchProcess:
             continue
     psutil.wait_procs(started, timeout=10)
-    if closed.is_set():  # otherwise somebody reads why it failed
+    if closed.is_set():  # otherwise the caller reads why it failed
         shutil.rmtree(folder, ignore_errors=True)
 
 

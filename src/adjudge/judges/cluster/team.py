@@ -1,4 +1,4 @@
-"""The workers of a run: blocks of subjects handed out, counts added up, the dead replaced."""
+"""The workers of a run: distribute blocks of subjects, add up counts, replace dead workers."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from adjudge.judges.runner import RunContext
 from adjudge.records import Subject
 
 _POLL_S = 0.1
-#: A worker has so many blocks waiting, so that it is never out of work between two polls.
+#: The number of blocks that wait at a worker, so that it has work between two polls.
 _UNREAD = 2
-#: Each worker gets about so many blocks, so that all end at about the same time.
+#: The approximate number of blocks per worker, so that all end at about the same time.
 _BLOCKS_EACH = 8
 _LARGEST_BLOCK = 256
-#: Of the first subjects, so many are enough to see how a server is asked.
+#: The number of first subjects that is enough to see how a server is asked.
 _FIRST = 3
-#: A worker that dies more often has a reason that will not go away.
+#: If a worker dies more often, the reason is permanent.
 _MOST_DEATHS = 3
-#: What Ray says of a worker that was never there: the next one would not be either.
+#: Ray's message about a worker that was never created: the next one would fail too.
 _NOT_MADE = "error raised in its creation task"
-#: How long workers may take for what is in flight when one of them failed.
+#: Seconds for the calls in flight after one worker has failed.
 _PATIENCE_S = 10.0
 
 
 def cut_blocks(subjects: Iterable[Subject], size: int) -> Iterator[list[Subject]]:
-    """Blocks of `size` subjects or a few more: a cut is not made between two with the same prompt.
+    """Blocks of about `size` subjects. Subjects with the same prompt stay in one block.
 
-    Their questions begin alike, so that one worker asks them one after the other; a prompt with
-    more than two blocks of subjects is cut all the same.
+    Their questions have the same beginning, so one worker asks them one after the other. A prompt
+    with more than two blocks of subjects is split nevertheless.
 
     >>> from adjudge.records import Item
     >>> items = [Item(id=str(n), prompt=p, response="r") for n, p in enumerate("aabbbc")]
@@ -63,7 +63,7 @@ def cut_blocks(subjects: Iterable[Subject], size: int) -> Iterator[list[Subject]
 
 
 def _environment(backend: Backend) -> dict[str, str]:
-    """What workers need of the environment here: the judge's key, the database's password."""
+    """The environment that workers need: the judge's key, the database's password."""
     keys = {key for key in backend.secrets() if key}
     return {
         name: value
@@ -74,20 +74,20 @@ def _environment(backend: Backend) -> dict[str, str]:
 
 @dataclass(slots=True)
 class Seat:
-    """The place of one worker, and of whoever replaces it."""
+    """The place of one worker and of its replacements."""
 
     actor: Any = None
     report: Report | None = None
     blocks: set[int] = field(default_factory=set)
     money: float = 0.0
     deaths: int = 0
-    #: What was counted when all it had been given was done.
+    #: Its counts when all its blocks were done.
     certain: Tally = field(default_factory=lambda: Tally(None))
     out_of_money: bool = False
 
 
 class Team:
-    """Asks in place of this process, judge after judge, by workers that Ray places."""
+    """Asks with Ray workers instead of this process, one judge after the other."""
 
     def __init__(self, options: JudgingOptions) -> None:
         self._options = options
@@ -96,7 +96,7 @@ class Team:
         )
 
     async def ask(self, context: RunContext, judge: OneJudge, subjects: Iterable[Subject]) -> None:
-        """Have all subjects asked about; what `Runner.run` does."""
+        """Ask about all subjects, as `Runner.run` does."""
         cluster = self._cluster
         await cluster.join()
         cluster.check_store(self._options.store)
@@ -113,7 +113,7 @@ class Team:
         )
         each = len(context.judge.protocol.questions(first[0])) * context.judge.repeats
         context.calls.total = context.calls.subjects * each
-        context.tally.began = time.monotonic()  # Ray was not asking while it started
+        context.tally.began = time.monotonic()  # without the time in which Ray started
         await _Work(context, cluster, order, gpus=gpus, workers=workers).run(subjects)
 
     def close(self) -> None:
@@ -135,10 +135,10 @@ class _Work:
         self._seats = [Seat() for _ in range(workers)]
         self._budget = Budget(context.budget, spent=context.spent, workers=workers)
         self._queue: asyncio.Queue[tuple[int, Sequence[Subject]]] = asyncio.Queue(workers)
-        #: Blocks that are not known to be done, and those of them whose worker is gone.
+        #: Blocks that are not known to be done, and those of them whose worker has died.
         self._open: set[int] = set()
         self._lost: set[int] = set()
-        #: Who alone asks until a reply was usable: a judge whose replies are not costs ten of them.
+        #: The only worker that asks until a reply is usable, so that a bad judge costs ten calls.
         self._first_seat: Seat | None = None
         self._trusted = context.options.keep_going
         self._judge_known = False
@@ -175,7 +175,7 @@ class _Work:
         self._context.show(force=True)
 
     async def _hand_out(self, subjects: Iterable[Subject]) -> None:
-        """Every block to somebody; those of workers that died once more, until all are done."""
+        """Give every block to a worker, again if the worker dies, until all are done."""
         total = self._context.calls.subjects
         size = min(-(-total // (_BLOCKS_EACH * len(self._seats))), _LARGEST_BLOCK)
         todo: set[int] | None = None
@@ -202,14 +202,12 @@ class _Work:
         if any(seat.report for seat in self._seats):
             self._ready_at = now
         elif now - self._ready_at > START_S:
-            raise JudgeError(
-                f"no worker was placed within {START_S:g} s; `ray status` says what the cluster has"
-            )
+            raise JudgeError(f"no worker was placed within {START_S:g} s; see `ray status`")
         if all(seat.out_of_money for seat in self._seats):
             self._stop.request("max_cost")
 
     async def _tend(self, seat: Seat) -> None:
-        """Keep one seat at work; a worker that dies is replaced."""
+        """Keep one seat working; a worker that dies is replaced."""
         while not self._over and not self._stop.requested:
             try:
                 await self._keep_busy(seat)
@@ -258,12 +256,12 @@ class _Work:
         if report.parts is None or report.unread >= _UNREAD or self._queue.empty():
             return False
         if not self._trusted:
-            # The one that settled how the server is asked comes first: it has asked already.
+            # The worker that decided the route comes first: it has already asked.
             self._first_seat = self._first_seat or seat
         return self._trusted or self._first_seat is seat
 
     def _take(self, seat: Seat, report: Report) -> None:
-        """Take a report for what it says: counts, what is done, what went wrong."""
+        """Process a report: counts, finished blocks, errors."""
         seat.report = report
         if report.failure is not None:
             raise report.failure
@@ -281,7 +279,7 @@ class _Work:
         self._context.show()
 
     def _check_judge(self, report: Report) -> None:
-        """All workers ask as one judge. It is the one of the rows: workers know their device."""
+        """All workers must be one judge. It is the judge of the rows: workers have the device."""
         context = self._context
         if not self._judge_known:
             self._judge_known = True
@@ -301,7 +299,7 @@ class _Work:
         reports = [seat.report for seat in self._seats if seat.report is not None]
         tally = self._context.tally
         tally.add_up([*self._gone, *(report.tally for report in reports)])
-        # Replies that a worker left behind when it died are not reused: they were counted as made.
+        # Replies of a worker that died are not reused ones: they were counted as made.
         tally.reused -= self._asked_again
         self._context.load = ServerLoad(
             sum(report.load.rate_limited for report in reports),
@@ -311,16 +309,16 @@ class _Work:
         self._context.remarks = tuple(dict.fromkeys((*self._context.remarks, *said)))
 
     def _lose(self, seat: Seat) -> None:
-        """A worker is gone: its blocks go to others, what it asked stays counted."""
+        """A worker has died: its blocks go to others, its calls stay counted."""
         seat.deaths += 1
         self._give_back(seat)
         if seat.report is not None:
             tally = seat.report.tally
             self._asked_again += tally.made - seat.certain.made
             self._gone.append(replace(tally, reused=seat.certain.reused, in_flight=0))
-        # One that Ray only lost sight of must not keep the room of the next.
+        # A worker that Ray has only lost contact with must not block the place of the next.
         self._cluster.dismiss(seat.actor)
-        # Nobody knows whether it spent the money it had: a new worker gets new money.
+        # It is not known whether it spent its money: a new worker gets new money.
         seat.report, seat.actor, seat.money, seat.certain = None, None, 0.0, Tally(None)
 
     def _give_back(self, seat: Seat) -> None:
@@ -330,11 +328,11 @@ class _Work:
             self._first_seat = None
 
     async def _recall(self, tending: Sequence[asyncio.Task[None]]) -> None:
-        """One worker failed: the others let what is in flight arrive."""
+        """One worker failed: the others finish the calls in flight."""
         self._stop.request("failed")
         if ready := self._ready(tending):
             await asyncio.wait(ready, timeout=_PATIENCE_S)
 
     def _ready(self, tending: Sequence[asyncio.Task[None]]) -> list[asyncio.Task[None]]:
-        """Those with a worker: one that was never placed is not waited for."""
+        """The seats with a worker; a worker that was never placed is not waited for."""
         return [task for seat, task in zip(self._seats, tending, strict=True) if seat.report]

@@ -1,4 +1,4 @@
-"""One worker of a cluster: the ordinary runner in a process of its own, given block after block."""
+"""One worker of a cluster: the ordinary runner in a separate process, which gets blocks."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from adjudge.judges.runner import RunContext, Runner
 from adjudge.records import Subject
 from adjudge.store.thread import StoreThread
 
-#: Between two looks for a block or for money.
+#: Seconds between two checks for a block or for money.
 _LOOK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkOrder:
-    """What a worker needs to ask as the process that started the run would.
+    """What a worker needs to ask like the process that started the run.
 
     `first` are the first subjects of the run, for a judge whose server decides how it is asked.
-    `environment` holds the judge's key: it travels with the order, and no page or log of Ray shows
-    it, as they would a `runtime_env`.
+    `environment` has the judge's key. It is sent with the order, because Ray's pages and logs would
+    show a `runtime_env`.
     """
 
     options: JudgingOptions
@@ -44,11 +44,11 @@ class WorkOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """How a worker is getting on.
+    """The progress of a worker.
 
-    `parts` are those of its judge's fingerprint, None until it is ready to ask; `unread` blocks
-    have not been begun; `idle`: all it was given is done; `passed`: it had a usable reply; `short`:
-    it waits for money.
+    `parts` are the parts of its judge's fingerprint, None until it is ready to ask. `unread` is the
+    number of blocks not started. `idle`: all its blocks are done. `passed`: it had a usable reply.
+    `short`: it waits for money.
     """
 
     fingerprint: str = ""
@@ -66,10 +66,10 @@ class Report:
 
 
 class Worker:
-    """Made by Ray, as an actor whose calls run in one event loop, `work` among them."""
+    """Made by Ray as an actor. Its calls, including `work`, run in one event loop."""
 
     def __init__(self, order: WorkOrder) -> None:
-        with suppress(OSError):  # another machine need not have it
+        with suppress(OSError):  # another machine can lack it
             os.chdir(order.folder)
         os.environ.update(order.environment)
         self._order = order
@@ -88,7 +88,7 @@ class Worker:
         self._failure: AdjudgeError | None = None
 
     async def work(self) -> None:
-        """Ask about the blocks that come, until there are no more or it is stopped."""
+        """Ask about incoming blocks, until there are no more or it is stopped."""
         try:
             await self._work()
         except AdjudgeError as error:
@@ -97,13 +97,13 @@ class Worker:
             self._ended = True
 
     async def give(self, block: Sequence[Subject], *, trusted: bool) -> None:
-        """Take a block; `trusted`: this judge is known to give usable replies."""
+        """Add a block; `trusted`: this judge is known to give usable replies."""
         self._blocks.append(block)
         if trusted and self._runner is not None:
             self._runner.first_replies.trust()
 
     async def report(self, money: float, *, last: bool) -> Report:
-        """Take some of the budget, the last of it perhaps, and say how it goes."""
+        """Add some budget (`last`: there will be no more) and return the progress."""
         self._budget += money
         self._no_more_budget = last
         basis = Report(tally=self._tally, ended=self._ended, failure=self._failure)
@@ -127,7 +127,7 @@ class Worker:
         )
 
     async def end(self, reason: Reason | None) -> None:
-        """Finish what there is; with a `reason`, what is in flight alone."""
+        """Finish all blocks; with a `reason`, only the calls in flight."""
         self._no_more_blocks = True
         if reason is not None:
             self._stop.request(reason)
@@ -174,11 +174,11 @@ class Worker:
             elif self._no_more_blocks:
                 return
             else:
-                yield ()  # the runner looks at calls that other processes are making
+                yield ()  # the runner checks calls that other processes are making
                 await asyncio.sleep(_LOOK_S)
 
     async def _more_budget(self) -> bool:
-        """Wait for money; whether some came."""
+        """Wait for money; returns whether some came."""
         before, self._short = self._budget, True
         while self._budget == before and not self._no_more_budget:
             if self._stop.requested:

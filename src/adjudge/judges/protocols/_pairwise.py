@@ -1,7 +1,7 @@
-"""Two answers, two letters, both orders: what the protocols about pairs share.
+"""Two answers, two letters, both orders: shared code of the protocols about pairs.
 
-Each order gives P(response_a preferred) as `answers` reads it; a prompt that declares a letter for
-ties gives half of their probability to each response.
+Each order gives P(response_a preferred) as read by `answers`. If a prompt declares a letter for
+ties, half of their probability goes to each response.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BOTH_ORDERS: tuple[Order, ...] = ("ab", "ba")
 
 
 def seeded_order(pair_id: str, seed: int) -> Order:
-    """One order per pair, as if drawn by a coin, and the same whenever it is asked for.
+    """One order per pair, like a coin flip, and always the same for the same seed.
 
     >>> [seeded_order(str(i), 0) for i in range(6)]
     ['ba', 'ba', 'ba', 'ab', 'ba', 'ba']
@@ -36,7 +36,7 @@ def seeded_order(pair_id: str, seed: int) -> Order:
 
 
 def pair_values(pair: Pair, order: Order, columns: PromptColumns | None = None) -> dict[str, Value]:
-    """The pair's text as the judge sees it: under "ba" response_b is where A is written.
+    """The pair's text as shown to the judge: with "ba" response_b is shown as A.
 
     `columns` adds those that the prompt names.
     """
@@ -59,7 +59,7 @@ def letters_of(prompt: Prompt) -> tuple[str, ...]:
 
 
 def judgment(pair: Pair, protocol: str, status: Status, **fields: Any) -> Judgment:
-    """A row about a pair; the runner fills in which judge it was."""
+    """A row about a pair; the runner fills in the judge."""
     return Judgment(
         id=pair.id, judge="", protocol=protocol, status=status, label=pair.label, **fields
     )
@@ -67,9 +67,9 @@ def judgment(pair: Pair, protocol: str, status: Status, **fields: Any) -> Judgme
 
 @dataclass(frozen=True, slots=True)
 class OrderReading:
-    """P(response_a preferred) and P(tie) in one order, or why there is none.
+    """P(response_a preferred) and P(tie) in one order, or the reason why they are missing.
 
-    Half of a tie is in `p`; `p_tie` is None where the prompt allows none.
+    Half of P(tie) is in `p`. `p_tie` is None if the prompt does not allow ties.
     """
 
     status: Status
@@ -80,12 +80,12 @@ class OrderReading:
     drawn: Mapping[str, int] | None = None
 
 
-#: What was read in each order that was asked.
+#: The reading of each order that was asked.
 Readings = Mapping[Order, OrderReading]
 
 
 class Orders:
-    """In which orders a pair is asked: both, always the same one, or one drawn for each pair.
+    """The orders in which a pair is asked: both, a fixed one, or one drawn for each pair.
 
     >>> Orders("ba").settings(), Orders("random", seed=1).settings()
     ({'orders': ['ba']}, {'orders': 'random', 'seed': 1})
@@ -113,7 +113,7 @@ class Orders:
 class LetterQuestions:
     """How a pairwise letter is asked for in each order, and how the replies are read.
 
-    `filled` are the placeholders that the protocol fills itself; others are columns of the row.
+    `filled` are the placeholders that the protocol fills; others are columns of the row.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class LetterQuestions:
         return asked
 
     def plain_words(self, pair: Pair) -> PlainWords | None:
-        """The words of `questions` where each order has one and the pair's texts fill the prompt."""
+        """The texts of `questions` if each order has one and the pair's texts fill the prompt."""
         if self.per_order > 1 or self.prompt_columns.names:
             return None
         asked = []
@@ -232,10 +232,10 @@ def _share(one: Any, other: Any) -> float | None:
 def judgment_of(
     pair: Pair, protocol: str, readings: Readings, extra: Mapping[str, Any] | None = None
 ) -> Judgment:
-    """The row that the orders give: ok only when each of them is.
+    """The row from the readings of the orders: ok only if each of them is ok.
 
-    p_a is the mean of both orders. Of one order alone it is that order's probability, with whatever
-    the position did to it; `order` then says which it was, and p_fwd and p_rev stay empty.
+    p_a is the mean of both orders. With one order it is that order's probability, including the
+    position bias; `order` then names it, and p_fwd and p_rev stay empty.
     """
     kept = dict(extra or {})
     read = list(readings.values())

@@ -32,14 +32,14 @@ Demonstration = tuple[Pair, Order]
 class Annotators(JudgeProtocol):
     """N personas, each of K labelled demonstrations, vote; the majority's share is the confidence.
 
-    `demonstrations` are labelled pairs of the user, of which a pool of `pool_size` is drawn by
-    `seed`; each persona gets K (`per_persona`) of it, the same for every pair, and each is turned
-    around at random (SCOPE paper, B.3.3: N = 5, K = 5, 50 in the pool). p_a is the share of
-    personas for response_a, uncertainty 1 minus the majority's share. One order per pair, drawn
-    by `seed` and recorded. A persona without a readable vote leaves the row without a number.
+    `demonstrations` are labelled pairs of the user. A pool of `pool_size` is drawn from them by
+    `seed`. Each persona gets K (`per_persona`) of the pool, the same for every pair, and each
+    demonstration is swapped at random (SCOPE paper, B.3.3: N = 5, K = 5, 50 in the pool). p_a is
+    the share of personas for response_a; uncertainty is 1 minus the majority's share. One order per
+    pair is drawn by `seed` and recorded. If a persona has no readable vote, the row has no number.
 
-    A pair that is itself among them is refused: demonstrations from calibration or test labels
-    would show the judge its own exam.
+    A judged pair that is also a demonstration is refused: demonstrations from calibration or test
+    labels would show the judge the answers.
     """
 
     name = "annotators"
@@ -64,7 +64,9 @@ class Annotators(JudgeProtocol):
         self.prompt_columns: PromptColumns = PromptColumns(self.prompt, PLACEHOLDERS)
         self.seed = count(seed, "seed")
         if samples not in (None, 1):
-            raise ArgumentError("samples", samples, "every persona votes once: give 1, or none")
+            raise ArgumentError(
+                "samples", samples, "every persona votes once: give 1, or leave it out"
+            )
         self._asking = Asking(
             LETTERS,
             prompt=self.prompt,
@@ -82,7 +84,7 @@ class Annotators(JudgeProtocol):
             raise ArgumentError(
                 "demonstrations",
                 f"{len(labelled)} labelled pairs",
-                f"annotators need labelled pairs of yours, at least {k} with label A or B: "
+                f"annotators need your own labelled pairs, at least {k} with label A or B: "
                 "--demonstrations FILE",
             )
         for row, pair in enumerate(labelled, start=1):
@@ -170,7 +172,7 @@ class Annotators(JudgeProtocol):
         return self._asking.status_of(reply)
 
     def _opening(self, persona: Sequence[Demonstration]) -> tuple[Message, ...]:
-        """The system message and the persona's comparisons, in the form of the one to come."""
+        """The system message and the persona's comparisons, in the form of the question."""
         messages: list[Message] = []
         for pair, order in persona:
             filled = fill(self.prompt, pair_values(pair, order, self.prompt_columns))
@@ -186,7 +188,7 @@ class Annotators(JudgeProtocol):
         if same:
             raise DataError(
                 "demonstrations",
-                f"pair {pair.id!r} is judged and a demonstration too (same {same})",
+                f"pair {pair.id!r} is both judged and a demonstration (same {same})",
                 remedy="take demonstrations from pairs that are neither calibration nor test",
             )
 
@@ -194,7 +196,7 @@ class Annotators(JudgeProtocol):
 def _vote(answer: Answer) -> str | None:
     """The more likely letter, if there is one.
 
-    A bound on the missing letter lies below the other one: the vote is certain all the same.
+    A bound on the missing letter is below the other one, so the vote is certain nevertheless.
     """
     shares = answer.shares
     if shares is None or shares["A"] == shares["B"]:
@@ -203,5 +205,5 @@ def _vote(answer: Answer) -> str | None:
 
 
 def _content(pair: Pair) -> frozenset[str]:
-    """The same pair turned around is the same pair."""
+    """The texts of a pair; a swapped pair has the same texts."""
     return frozenset((f"p{pair.prompt}", f"r{pair.response_a}", f"r{pair.response_b}"))

@@ -15,11 +15,11 @@ from adjudge.records import Judgment, Reply, Status, Subject
 class ByCriterion(JudgeProtocol):
     """One row per pair and criterion: which response is better in it, asked in both orders.
 
-    With log probabilities p_a is their softmax as in `preference`. With `samples` = k each order
-    is asked k times and p_a is the mean of the smoothed shares; what was drawn is in `extra`.
-    `order` is as in `preference`; the paper asks one order three times: order "ab", repeats 3.
-    Rows carry doc_id, model_a, model_b and criterion, so that the file is a tournament file; their
-    protocol reads "criterion:NAME", since one pair has several.
+    With log probabilities p_a is their softmax as in `preference`. With `samples` = k each order is
+    asked k times and p_a is the mean of the smoothed shares; the samples are in `extra`. `order` is
+    as in `preference`; the paper asks one order three times: order "ab", repeats 3. Rows have
+    doc_id, model_a, model_b and criterion, so that the file is a tournament file. Their protocol is
+    "criterion:NAME", since one pair has several rows.
 
     >>> from adjudge.records import Pair
     >>> [q.slot for q in ByCriterion(criteria=SUMMARY[:2]).questions(

@@ -1,4 +1,4 @@
-"""One answer, pass or fail: against a rubric, with a reference or context where there is one."""
+"""One answer, pass or fail: against a rubric, with a reference or context if there is one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from adjudge.judges.prompting import Value, builtin_prompt, check_prompt, fill
 from adjudge.records import STATUSES, Grade, Item, Reply, Status, Subject
 from adjudge.uncertainty.entropy import entropy_of
 
-#: Letters, because each is one token of every vocabulary and begins no usual first word of a reply,
-#: as A (an article), Y (Yes) and N (No, Not) do.
+#: Letters, because each is one token of every vocabulary and does not begin a usual first word of a
+#: reply, as A (an article), Y (Yes) and N (No, Not) do.
 PASS, FAIL = "P", "F"
-#: Columns of an item that a judge is shown where they are filled, as our prompts name them.
+#: Columns of an item that are shown to a judge if they are filled, with their titles.
 MATERIAL = {"context": "Context", "reference": "Reference answer"}
 _FILLED = ("prompt", "response", "criterion", "definition", "material")
 
@@ -27,10 +27,9 @@ class GradeProtocol(JudgeProtocol):
     """Asks once whether an answer passes; p_pass is P(P) among the two letters P and F.
 
     judge is 1 above one half and 0 below; at exactly one half there is no verdict. Doubt is the
-    entropy of p_pass. Several criteria are one rubric, which an answer meets as a whole or not at
-    all. With `samples` the letter is drawn that often and p_pass is (r + 1/2) / (k + 1); with
-    `reason` the judge writes its reasons first. The item's column human is kept, as 0, 1 or a share
-    of people.
+    entropy of p_pass. Several criteria are one rubric: an answer must meet all of them. With
+    `samples` the letter is drawn that often and p_pass is (r + 1/2) / (k + 1). With `reason` the
+    judge writes its reasons first. The item's column human is kept, as 0, 1 or a share of people.
 
     >>> item = Item(id="1", prompt="2+2?", response="4", extra={"human": "pass"})
     >>> reply = Reply(status="ok", logprobs={"P": -0.1, "F": -2.4})
@@ -64,7 +63,7 @@ class GradeProtocol(JudgeProtocol):
             optional=_FILLED,
         )
         if "tie" in self.prompt.answer:
-            remedy = "take the line out: an answer passes or fails"
+            remedy = "remove the line: an answer passes or fails"
             raise DataError(self.prompt.name, "declares a tie", remedy=remedy)
         self.prompt_columns: PromptColumns = PromptColumns(self.prompt, _FILLED)
         self._asking = Asking(
@@ -154,7 +153,7 @@ def _human(item: Item) -> float | None:
         return human_share(value)
     except ValueError:
         problem = f"{str(value)[:40]!r} is neither pass nor fail"
-        remedy = "give 1 or 0 (pass or fail), a share of people, or nothing"
+        remedy = "give 1 or 0 (pass or fail), a share of people, or leave it empty"
         raise DataError(f"item {item.id!r}", problem, column="human", remedy=remedy) from None
 
 

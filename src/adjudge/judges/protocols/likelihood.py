@@ -1,7 +1,7 @@
-"""`likelihood`: which response would the model itself rather have written?
+"""`likelihood`: which response would the model more likely write?
 
-A small model that cannot answer "which is better, A or B" can still find the right answer more
-probable than the wrong one. Order-free, and each response is read on its own.
+A small model that cannot answer "which is better, A or B" can still give the right answer a higher
+probability than the wrong one. There is no order, and each response is read separately.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from adjudge.uncertainty.entropy import entropy_of, verdict
 class LikelihoodProtocol(JudgeProtocol):
     """p_a = sigma(l_a - l_b), where l = mean over the response's tokens of log P(token | before).
 
-    The mean over the response's own canonical tokens, not their sum: a sum prefers whatever is
-    shorter. The prompt is alone in the user's turn, without a word of ours, and the response
-    is scored as the assistant's turn. Writes p_a only, as there is no order to swap.
+    The mean over the response's canonical tokens, not their sum: a sum prefers shorter responses.
+    The user's turn is the prompt alone, without any text of ours, and the response is scored as the
+    assistant's turn. Writes only p_a, because there is no order to swap.
 
-    What it is not: calibrated. A model's fondness for its own phrasing enters as it is, so p_a is
-    a score to calibrate against people, and fluent wrong answers can win.
+    It is not calibrated. A model prefers its own phrasing, so p_a is a score to calibrate against
+    people, and fluent wrong answers can win.
 
     >>> from adjudge.records import Pair
     >>> pair = Pair(id="1", prompt="2+2?", response_a="4", response_b="5")
@@ -39,11 +39,11 @@ class LikelihoodProtocol(JudgeProtocol):
     wants: frozenset[type] = frozenset({Likelihood})
 
     def settings(self) -> Mapping[str, Any]:
-        """Nothing to choose: the prompt is the pair's own."""
+        """There is nothing to choose: the prompt is the pair's prompt."""
         return {"normalised": "mean over response tokens"}
 
     def questions(self, subject: Subject) -> Sequence[Question]:
-        """One question per response; `slot` says whose."""
+        """One question per response; `slot` names the response."""
         pair = self.pair(subject)
         asked = (Message("user", (Data(pair.prompt),)),)
         return (

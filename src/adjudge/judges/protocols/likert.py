@@ -28,14 +28,13 @@ _FILLED = ("prompt", "response", "criterion", "definition", "low", "high")
 
 
 class Likert(JudgeProtocol):
-    """One row per criterion: a score on `scale`, with the probability of each where there is one.
+    """One row per criterion: a score on `scale`, with the probability of each score if available.
 
-    With log probabilities one question per criterion is asked: score_probs is the softmax over
-    the digits and judge_score the likeliest of them. That needs scores of one token each: from 10
-    on they are written, with `samples`. With `samples` the number is written
-    that often (once: at temperature 0, as in the paper); judge_score is the mean of the readable
-    ones, all of them are kept in `extra`, and score_probs stays empty: a few draws are no
-    distribution.
+    With log probabilities one question per criterion is asked: score_probs is the softmax over the
+    digits and judge_score the most likely of them. That needs scores of one token each; from 10 on
+    scores are written, with `samples`. With `samples` the number is written that often (once: at
+    temperature 0, as in the paper). judge_score is the mean of the readable ones, all of them are
+    kept in `extra`, and score_probs stays empty: a few samples are not a distribution.
 
     >>> from adjudge.records import Item, Reply
     >>> item = Item(id="1", prompt="article", response="summary")
@@ -68,7 +67,9 @@ class Likert(JudgeProtocol):
         self.criteria = _on_scale(check_criteria(criteria), self.scale)
         self.samples = samples
         if samples is None and self.scale[1] > 9:
-            remedy = f"{self.scale[1]} is not one token: add --samples 1 to have scores written"
+            remedy = (
+                f"{self.scale[1]} is not one token: add --samples 1, so that scores are written"
+            )
             raise ArgumentError("scale", write_scale(self.scale), remedy)
         self._scores = tuple(map(str, range(self.scale[0], self.scale[1] + 1)))
         self._words = WORDS if self.scale == USUAL else None
@@ -170,7 +171,7 @@ class Likert(JudgeProtocol):
         }
 
     def _score(self, reply: Reply, criterion: Criterion) -> int | None:
-        """The score that is written, as the prompt declares; not where the reply was cut off."""
+        """The written score, in the declared format; None if the reply was truncated."""
         if reply.status not in MEASURED or reply.cut_off:
             return None
         if self._asking.format != WHOLE:

@@ -16,13 +16,13 @@ class Preference(JudgeProtocol):
 
     p_fwd and p_rev are softmaxes over the two letters alone, both about response_a;
     p_a = (p_fwd + p_rev) / 2, and doubt is its entropy. At exactly p_a = 0.5, which a judge that
-    only looks at the position reaches, there is no verdict. With `samples` the letters are drawn
-    that often per order instead, for judges that give no log probabilities: p is then
-    (r + 1/2) / (k + 1), and the row's `extra` holds what was drawn. With `reason` the judge writes
-    its reasons first, and the letters' probabilities are those where it writes its verdict.
+    only looks at the position reaches, there is no verdict. With `samples` the letters are sampled
+    that often per order instead, for judges without log probabilities. p is then
+    (r + 1/2) / (k + 1), and the row's `extra` has the samples. With `reason` the judge writes its
+    reasons first, and the letters' probabilities are read at its verdict.
 
-    `order` "ab" or "ba" asks in that order alone, "random" in one that `seed` draws for each pair:
-    half the calls, but the position's pull stays in p_a.
+    `order` "ab" or "ba" asks only in that order, "random" in one that `seed` draws for each pair.
+    This halves the calls, but the position bias stays in p_a.
 
     >>> from adjudge.records import Pair, Reply
     >>> pair = Pair(id="1", prompt="2+2?", response_a="4", response_b="5")

@@ -1,4 +1,4 @@
-"""Both answers scored on six criteria from 1 to 10, in both orders (soft-Elo paper, appendix A)."""
+"""Both answers scored on six criteria from 1 to 10, in both orders (Soft-Elo paper, appendix A)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from adjudge.records import MEASURED, Judgment, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
 
 LOW, HIGH = 1, 10
-#: Several times what the object takes; explanations after it are not read. (The paper allows 4096.)
+#: Several times the size of the object; text after it is not read. (The paper allows 4096.)
 _TOKENS = 1024
 _SWAPPED = {"A": "B", "B": "A", "tie": "tie", None: None}
 _OPTIONAL = ("criteria", "format")
@@ -34,25 +34,25 @@ _WINNERS = {"A": "model_a", "B": "model_b", None: "tie"}
 class Rubric(JudgeProtocol):
     """s = mean over criteria and both orders of score(response_a) - score(response_b).
 
-    If s changes sign when the answers change places the row is a tie: no verdict. p_a here is s
-    placed on [0, 1] in a straight line, p_a = 1/2 + s/18, and uncertainty 1 - |s|/9: an order of
-    doubt, not a probability; `rank` turns score differences into calibrated ones. The scores,
-    averaged over the orders, are in `extra` as scores_a and scores_b, so that the file of
-    judgments is a file of battles too; `winner` there is the human label, `judge_winner` ours.
-    The first complete JSON object of a reply counts; one criterion missing and the row has no
-    number.
+    If s changes sign when the answers are swapped, the row is a tie: no verdict. p_a here is s on a
+    linear scale to [0, 1], p_a = 1/2 + s/18, and uncertainty is 1 - |s|/9. It orders rows by doubt
+    and is not a probability; `rank` turns score differences into calibrated probabilities. The
+    scores, averaged over the orders, are in `extra` as scores_a and scores_b, so that the file of
+    judgments is also a file of battles. `winner` there is the human label, `judge_winner` is the
+    judge's. The first complete JSON object of a reply is used. If a criterion is missing, the row
+    has no number.
 
     The verdict follows from the scores, as in the paper. The overall preference that the judge
-    states with them is kept for each order in `preference_ab` and `preference_ba` (A, B or tie,
-    about the responses; None where it states none): `diagnose bias` compares it with the scores.
+    states is kept for each order in `preference_ab` and `preference_ba` (A, B or tie, about the
+    responses; None if it states none). `diagnose bias` compares it with the scores.
     """
 
     name = "rubric"
     prompt: Prompt
     options = ("criteria", "prompt", "max_tokens")
     unfit_options: ClassVar[Mapping[str, str]] = {
-        "samples": "rubric reads scores that a reply states, in no letters that could be counted; "
-        "repeats ask this again"
+        "samples": "rubric reads scores from a reply, not letters that could be counted; "
+        "use repeats to ask again"
     }
     columns = (
         *("judge_winner", "score_diff", "score_diff_ab", "score_diff_ba"),
@@ -77,7 +77,7 @@ class Rubric(JudgeProtocol):
         )
         self.prompt_columns = PromptColumns(self.prompt, (*PLACEHOLDERS, *_OPTIONAL))
         names = [criterion.name for criterion in self.criteria]
-        # Not JSON on purpose: a judge that repeats the prompt has not given a score.
+        # Not valid JSON on purpose: a judge that repeats the prompt has not given a score.
         side = "{" + ", ".join(f'"{name}": <score>' for name in names) + "}"
         self._words = {
             "criteria": "\n\n".join(criterion.describe() for criterion in self.criteria),
@@ -163,7 +163,7 @@ class Rubric(JudgeProtocol):
 
 
 def _votes(pair: Pair) -> dict[str, Any]:
-    """What people said, under the name battles have for it, unless the input has it already."""
+    """The human label under its name in battles, unless the input already has it."""
     if {"winner", "human_pref"} & set(pair.extra):
         return {}
     winner = None if pair.label is None else _WINNERS.get(pair.label, "tie")

@@ -20,16 +20,16 @@ from adjudge.records import MEASURED, Judgment, Reply, Status, Subject
 class Verbalized(JudgeProtocol):
     """One reply with a verdict and a confidence c (SCOPE paper, B.3.3): uncertainty = 1 - c.
 
-    The built-in prompt asks for the probability of being right: 0.5 is a guess, 1 is certain, so
-    that p_a = c when the verdict is for response_a and 1 - c when it is not. A prompt of your own
-    declares its scale as ``confidence: GUESS to CERTAIN`` (see `CONFIDENCE_SCALES`); with g a guess
-    and t certain, c is the number over t, and the probability of being right is
+    The built-in prompt asks for the probability of being right: 0.5 is a guess, 1 is certain. So
+    p_a = c if the verdict is response_a, else 1 - c. Your own prompt declares its scale as
+    ``confidence: GUESS to CERTAIN`` (see `CONFIDENCE_SCALES`). With g a guess and t certain, c is
+    the number over t, and the probability of being right is
     1/2 + (number - g) / (t - g) / 2.
 
-    The letter that the judge states is its verdict, whatever the number: at a guess or below p_a
-    would name no side or the other one, so it stays empty and `detail` says why. As in the paper
-    one order is asked: which one is drawn per pair from `seed` and recorded; `order` fixes it. The
-    number is what the judge claims, not what it earns: judges claim 0.8 to 1.0 almost always.
+    The letter that the judge states is its verdict, whatever the number. At a guess or below, p_a
+    would name no side or the other side, so it stays empty and `detail` has the reason. As in the
+    paper one order is asked; `seed` draws it per pair and it is recorded; `order` fixes it. The
+    number is a claim of the judge: judges almost always claim 0.8 to 1.0.
 
     >>> from adjudge.records import Pair
     >>> pair = Pair(id="1", prompt="2+2?", response_a="4", response_b="5")
@@ -43,8 +43,8 @@ class Verbalized(JudgeProtocol):
     prompt: Prompt
     options = ("prompt", "max_tokens", "order", "seed")
     unfit_options: ClassVar[Mapping[str, str]] = {
-        "samples": "verbalized reads the confidence that one reply states, and a share of drawn "
-        "letters would be another number; preference counts samples, repeats ask this again"
+        "samples": "verbalized reads the confidence in one reply, and a share of sampled letters "
+        "would be another number; use preference for samples, or repeats to ask again"
     }
     columns = ("order", "confidence")
     wants: frozenset[type] = frozenset({Text})
@@ -62,7 +62,7 @@ class Verbalized(JudgeProtocol):
         if declared is None:
             raise DataError(
                 self.prompt.name,
-                "does not say on which scale confidence is stated",
+                "does not declare the scale of the confidence",
                 remedy="end the file with the lines '--- answer ---' and 'confidence: 0.5 to 1' "
                 f"(or {', '.join(list(CONFIDENCE_SCALES)[1:])}; the first number is a guess)",
             )
@@ -100,7 +100,7 @@ class Verbalized(JudgeProtocol):
         if right > 0.5:
             p_a = right if named == "A" else 1 - right
         else:
-            detail = f"the stated confidence, {stated:g}, is no more than a guess: no p_a"
+            detail = f"the stated confidence, {stated:g}, is not more than a guess: no p_a"
         row = judgment(
             pair,
             self.name,
@@ -120,6 +120,6 @@ class Verbalized(JudgeProtocol):
         return unread(reply.text), CUT_OFF if reply.cut_off else words
 
     def _claim(self, reply: Reply) -> Claim | None:
-        """What was claimed; not of a reply that was cut off, whose number may lack its end."""
+        """The claim; None if the reply was truncated, because its number can be incomplete."""
         readable = reply.status in MEASURED and not reply.cut_off
         return parse_claim(reply.text, top=self.certain) if readable else None
