@@ -67,9 +67,10 @@ hosts: $(HOSTS)/.made  ## docs/integrations.md inside the real promptfoo, Inspec
 coverage: $(VENV)/.dev  ## the tests again, with the lines of src they run; fails below the floor
 	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo and not crash and not fuzz and not hosts" --cov --cov-report=term src tests
 
-docs: $(VENV)/.dev  ## docs/cli.md, docs/api.md and the type stub, from the code itself
+docs: $(VENV)/.dev  ## docs/cli.md, docs/api.md, the notebook and the type stub, from the code itself
 	$(BIN)/python docs/make_cli.py
 	$(BIN)/python docs/make_api.py
+	$(BIN)/python docs/make_notebook.py
 	$(BIN)/python docs/make_stub.py
 
 site: docs  ## the documentation as a site, in site/; stops at a link that leads nowhere

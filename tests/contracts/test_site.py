@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -60,12 +61,27 @@ def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     assert not [text for text in styles if re.search(r"(?:@import|url\()\s*[\"']?https?:", text)]
 
 
-def test_the_python_page_is_up_to_date_and_shows_examples(site: Path) -> None:
-    spec = importlib.util.spec_from_file_location("make_api", DOCS / "make_api.py")
+def load_maker(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     maker = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(maker)
+    return maker
+
+
+def test_the_notebook_shows_what_its_cells_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for the drawings, which change with matplotlib: tests/shown looks at what they draw."""
+    maker = load_maker("make_notebook")
+    monkeypatch.setattr("adjudge.present.render.html.inline_svg", lambda *_, **__: "<svg></svg>")
+    for name, content in maker.render().items():
+        kept = (DOCS / name).read_text(encoding="utf-8")
+        assert len(kept) < 300_000
+        assert maker.DRAWING.sub("", kept) == maker.DRAWING.sub("", content), "run: make docs"
+
+
+def test_the_python_page_is_up_to_date_and_shows_examples(site: Path) -> None:
+    maker = load_maker("make_api")
     assert (DOCS / "api.md").read_text(encoding="utf-8") == maker.render(), "run: make docs"
     page = (site / "api.html").read_text(encoding="utf-8")
     assert "language-pycon" in page

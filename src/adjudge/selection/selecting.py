@@ -61,7 +61,7 @@ _LEARNED = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SelectionRun:
     """The summary of a selection, and the decision on every row.
 
@@ -83,6 +83,9 @@ class SelectionRun:
 
     def __str__(self) -> str:
         return str(self.summary)
+
+    def __repr__(self) -> str:
+        return f"SelectionRun({self.summary!r}, rows=<{self.rows.height}>)"
 
     def _repr_html_(self) -> str:
         return self.summary._repr_html_()

@@ -31,12 +31,25 @@ POLICY = (
     "form-action 'none'"
 )
 _SENTENCE = 40
+#: Mixed with the notebook's own text colour, so that they are readable on light and dark.
 _CELL_STYLE = (
-    ".adjudge .finding { font-weight: 600; } .adjudge .bad { color: #b43e0d; } "
-    ".adjudge .good { color: #276749; } .adjudge svg { max-width: 44rem; } "
+    ".adjudge { --ink: currentColor; --muted: color-mix(in srgb, currentColor 72%, transparent); "
+    "--grid: color-mix(in srgb, currentColor 15%, transparent); "
+    "--series-0: color-mix(in srgb, #0b6e99 80%, currentColor); "
+    "--series-2: color-mix(in srgb, #6a3fb5 75%, currentColor); "
+    "--series-6: color-mix(in srgb, #777f8a 75%, currentColor); } "
+    ".adjudge .finding { font-weight: 600; } "
+    ".adjudge .bad { color: color-mix(in srgb, #d9541e 75%, currentColor); } "
+    ".adjudge .good { color: color-mix(in srgb, #2b9a63 65%, currentColor); } "
     ".adjudge .numbers { display: flex; flex-wrap: wrap; gap: .4rem 1.6rem; margin: .6rem 0; } "
-    ".adjudge .numbers dt, .adjudge small { font-weight: 400; opacity: .75; } "
-    ".adjudge .numbers dd { margin: 0; font-weight: 600; } .adjudge .num { text-align: right; }"
+    ".adjudge .numbers dt, .adjudge small, .adjudge figcaption { font-weight: 400; opacity: .75; } "
+    ".adjudge .numbers dd { margin: 0; font-weight: 600; } .adjudge .wide { overflow-x: auto; } "
+    # Notebooks align all cells alike.
+    ".adjudge :is(td, th) { text-align: left !important; } "
+    ".adjudge .num { text-align: right !important; white-space: nowrap; } "
+    ".adjudge .sentence { min-width: 16em; } "
+    ".adjudge figure { width: auto; max-width: none; margin: .8rem 0; } "
+    ".adjudge svg { width: 100%; max-width: 40rem; height: auto; }"
 )
 #: A word longer than this is cut in the middle; what stays of it.
 _LONG_WORD = re.compile(r"([\w:=.,@+-]{41,})")
