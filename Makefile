@@ -54,7 +54,7 @@ fuzz: $(VENV)/.dev  ## 3,000 malformed inputs over all verbs: a result or one li
 # The tools that adjudge works inside, each where it cannot disturb the others.
 $(HOSTS)/.made: pyproject.toml
 	$(PYTHON) -m venv $(HOSTS) && $(PYTHON) -m venv $(HOSTS)/label-studio
-	$(HOSTS)/bin/python -m pip install --quiet -e '.[server]' pytest hypothesis trio inspect-ai==0.3.285 deepeval==4.3.1
+	$(HOSTS)/bin/python -m pip install --quiet -e '.[server,postgres]' pytest hypothesis trio inspect-ai==0.3.285 deepeval==4.3.1
 	$(HOSTS)/label-studio/bin/python -m pip install --quiet label-studio==1.23.2
 	npm install --silent --prefix $(HOSTS)/promptfoo promptfoo@0.121.20
 	@touch $@
