@@ -96,15 +96,11 @@ class RunContext:
         done: dict[str, Status] = await self.store.do(
             lambda store: store.answered(keys, retry=retry, since=self.since, again=again)
         )
-        self.tally.reused.update(done[key] for key in keys if key in done)
+        self.tally.reused.update([done[key] for key in keys if key in done])
         self.show()
-        return [
-            one
-            for subject, own in batch
-            if not done.keys() >= set(own)
-            for one in prepare_calls(self.judge, subject)
-            if one.key not in done
-        ]
+        left = [subject for subject, own in batch if any(key not in done for key in own)]
+        work = [one for subject in left for one in prepare_calls(self.judge, subject)]
+        return [one for one in work if one.key not in done]
 
     async def _worthless(self, keys: list[str]) -> frozenset[str]:
         """Calls whose stored reply is ok, but is read as a status that is asked again."""

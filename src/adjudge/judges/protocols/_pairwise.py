@@ -162,14 +162,11 @@ class LetterQuestions:
         """The texts of `questions` if each order has one and the pair's texts fill the prompt."""
         if self.per_order > 1 or self.prompt_columns.names:
             return None
-        asked = []
-        for order in self.orders.of(pair):
-            first, second = pair.response_a, pair.response_b
-            if order == "ba":
-                first, second = second, first
-            shown = {"prompt": pair.prompt, "response_a": first, "response_b": second}
-            asked.append((order, fill_texts(self.prompt, shown)))
-        return self.want, asked
+        a, b = pair.response_a, pair.response_b
+        ab = {"prompt": pair.prompt, "response_a": a, "response_b": b}
+        shown = {"ab": ab, "ba": {**ab, "response_a": b, "response_b": a}}
+        orders = self.orders.of(pair)
+        return self.want, [(order, fill_texts(self.prompt, shown[order])) for order in orders]
 
     def read(self, pair: Pair, replies: Sequence[Reply]) -> Readings:
         """The replies to `questions`, by the order in which the responses were shown."""
