@@ -37,11 +37,18 @@ import polars as pl
 import adjudge
 from adjudge.simulate.pairs import simulate_pairs
 
-pairs = pl.DataFrame([
-    {"id": pair.id, "prompt": pair.prompt, "response_a": pair.response_a,
-     "response_b": pair.response_b, "label": pair.label if n < 200 else None}
-    for n, pair in enumerate(simulate_pairs(500, seed=1))
-])
+pairs = pl.DataFrame(
+    [
+        {
+            "id": pair.id,
+            "prompt": pair.prompt,
+            "response_a": pair.response_a,
+            "response_b": pair.response_b,
+            "label": pair.label if n < 200 else None,
+        }
+        for n, pair in enumerate(simulate_pairs(500, seed=1))
+    ]
+)
 pairs.write_ndjson("pairs.jsonl")
 print(pairs["label"].value_counts(sort=True, name="pairs").rows())
 #%%
@@ -63,7 +70,7 @@ labelled = judgments.filter(pl.col("label").is_not_null())
 unlabelled = judgments.filter(pl.col("label").is_null())
 print(judged.summary.statuses)
 numbers = pl.col("p_fwd", "p_rev", "p_a").round(3)
-judgments.select("id", numbers, "verdict", "label").row(0, named=True)
+print(judgments.select("id", numbers, "verdict", "label").row(0, named=True))
 #%%
 
 ## Which verdicts can I trust?
@@ -113,8 +120,11 @@ from pathlib import Path
 folder = Path("results")
 folder.mkdir(exist_ok=True)
 results = {
-    "judging": judged.summary, "policy": policy, "selection": selection.summary,
-    "estimate": rate, "bias": bias,
+    "judging": judged.summary,
+    "policy": policy,
+    "selection": selection.summary,
+    "estimate": rate,
+    "bias": bias,
 }
 for name, result in results.items():
     (folder / f"{name}.json").write_text(result.to_json(), encoding="utf-8")

@@ -44,7 +44,8 @@ _CELL_STYLE = (
     ".adjudge .numbers { display: flex; flex-wrap: wrap; gap: .4rem 1.6rem; margin: .6rem 0; } "
     ".adjudge .numbers dt, .adjudge small, .adjudge figcaption { font-weight: 400; opacity: .75; } "
     ".adjudge .numbers dd { margin: 0; font-weight: 600; } .adjudge .wide { overflow-x: auto; } "
-    # Notebooks align all cells alike.
+    # Jupyter floats terms next to their values, and aligns all cells of a table alike.
+    ".adjudge .numbers :is(dt, dd) { float: none; width: auto; } "
     ".adjudge :is(td, th) { text-align: left !important; } "
     ".adjudge .num { text-align: right !important; white-space: nowrap; } "
     ".adjudge .sentence { min-width: 16em; } "
