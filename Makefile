@@ -37,7 +37,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/.dev
-	$(BIN)/mypy
+	$(BIN)/mypy -n 2
 
 test: lint types  ## what CI runs first
 	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo and not crash and not fuzz and not hosts" src tests
@@ -50,6 +50,7 @@ crash: $(VENV)/.dev  ## processes killed, disks full, servers under load: nothin
 
 fuzz: $(VENV)/.dev  ## 3,000 malformed inputs over all verbs: a result or one line, never a traceback
 	$(BIN)/pytest -n 2 --dist worksteal -m fuzz tests/conformance
+	$(BIN)/pytest -n 2 --dist worksteal -m "hypothesis and not crash" --hypothesis-profile thorough tests
 
 # The tools that adjudge works inside, each where it cannot disturb the others.
 $(HOSTS)/.made: pyproject.toml

@@ -18,7 +18,9 @@ from postgres import PostgresServer, programs, running_server
 collect_ignore = ["plugin"]
 
 # An example that takes long on a busy machine is no fault; the rest stays as it is (in CI seeded).
-settings.register_profile("patient", settings(), deadline=None)
+# `make fuzz` gives every property that names no number of examples 400, `make test` 50.
+settings.register_profile("thorough", settings(), deadline=None, max_examples=400)
+settings.register_profile("patient", settings(), deadline=None, max_examples=50)
 settings.load_profile("patient")
 
 

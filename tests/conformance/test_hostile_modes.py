@@ -130,6 +130,7 @@ def test_every_mode_in_one_run(judge_server: Any, slow: bool) -> None:
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\x9b\u202e]", done.stdout + done.stderr)
 
 
+@pytest.mark.crash
 def test_the_same_answers_from_a_batch(judge_server: Any) -> None:
     judge_server.script("ok", rules=rules("mode", EDITS), batch_key=KEY)
     done = judge(judge_server, "openai:m", mixed(EDITS), "--batch", "--batch-folder", "batches")
@@ -138,6 +139,7 @@ def test_the_same_answers_from_a_batch(judge_server: Any) -> None:
     check_key_is_nowhere(done.stdout, done.stderr)
 
 
+@pytest.mark.crash
 def test_odd_messages_of_another_maker(judge_server: Any) -> None:
     judge_server.script("ok", rules=rules("edit", MESSAGE_EDITS))
     done = judge(judge_server, "anthropic:m", mixed(MESSAGE_EDITS), "--samples", "1")

@@ -51,6 +51,7 @@ def test_kill_9_in_the_middle_costs_no_more_than_what_was_in_flight(
     assert kept(store) == 4000
 
 
+@pytest.mark.crash
 def test_a_signal_finishes_what_is_in_flight_and_says_how_to_go_on(
     judge_server: Any, tmp_path: Path
 ) -> None:

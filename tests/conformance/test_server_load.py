@@ -21,6 +21,8 @@ import pytest
 from serving import Service, running, write_policy
 from web_attacks import Answer, request, talk
 
+pytestmark = pytest.mark.crash
+
 PAIR = {"prompt": "2+2?", "response_a": "4", "response_b": "5"}
 JUDGE = "openai:test-model"
 #: Seconds past its limit that an answer can take while both cores of a machine are busy.
@@ -190,7 +192,6 @@ def test_honest_clients_are_served_among_hostile_ones(
         assert crowd.tallies["huge"].outcomes == crowd.tallies["endless"].outcomes == {"413": 1}
 
 
-@pytest.mark.crash
 def test_two_hundred_clients_at_once_among_every_kind_of_hostile_one(
     serve: Callable[..., Any], judge_server: Any
 ) -> None:
@@ -215,7 +216,6 @@ def test_two_hundred_clients_at_once_among_every_kind_of_hostile_one(
         assert ask_once(service).status == 200
 
 
-@pytest.mark.crash
 def test_a_slow_judge_is_given_up_and_costs_nothing_afterwards(
     serve: Callable[..., Any], judge_server: Any
 ) -> None:
@@ -232,7 +232,6 @@ def test_a_slow_judge_is_given_up_and_costs_nothing_afterwards(
         assert ask_once(service).status == 200
 
 
-@pytest.mark.crash
 def test_a_judge_that_is_down_is_an_abstention_or_a_timeout(
     tmp_path: Path, judge_server: Any
 ) -> None:
@@ -273,9 +272,9 @@ async def stopped(service: Service, clients: int, *signals: int) -> tuple[list[s
     ("latency", "options", "signals", "outcome"),
     [
         pytest.param(60, (), [signal.SIGTERM], "503", id="cut off"),
-        pytest.param(0.9, (), [signal.SIGTERM], "200", id="finish", marks=pytest.mark.crash),
+        pytest.param(0.9, (), [signal.SIGTERM], "200", id="finish"),
         *(
-            pytest.param(60, ("--grace", "60"), [number] * 2, "503", marks=pytest.mark.crash)
+            pytest.param(60, ("--grace", "60"), [number] * 2, "503")
             for number in (signal.SIGTERM, signal.SIGINT)
         ),
     ],
@@ -295,7 +294,6 @@ def test_requests_under_way_at_a_stop_finish_or_are_told(
         assert "Traceback" not in written
 
 
-@pytest.mark.crash
 def test_idle_connections_are_closed_and_do_not_lock_others_out_for_long(
     serve: Callable[..., Any],
 ) -> None:

@@ -86,6 +86,7 @@ def reproduce_papers(
     Each item is reproduced, simulated, or listed with the reason why it is not possible. Writes
     OUT/index.html, which works without network, every result as JSON and every picture.
     """
+    from adjudge.cli._progress import watch_run
     from adjudge.io.opening import name_columns
     from adjudge.present.blocks import Headline
     from adjudge.present.views._items import count_items, describe_items
@@ -98,19 +99,21 @@ def reproduce_papers(
             "tournaments": named(tournaments),
             "scores": named(scores),
         }
-    items = reproduce_all(
-        out,
-        data=files,
-        **tables,
-        summeval=summeval,
-        annotations=annotations,
-        judge=judge,
-        store=parse_place(store),
-        papers=paper or (),
-        size=size,
-        seed=seed,
-        progress=remark,
-    )
+    with watch_run("asked") as watch:
+        items = reproduce_all(
+            out,
+            data=files,
+            **tables,
+            summeval=summeval,
+            annotations=annotations,
+            judge=judge,
+            store=parse_place(store),
+            papers=paper or (),
+            size=size,
+            seed=seed,
+            progress=remark,
+            watch=watch.show,
+        )
     remark(f"wrote {out / PAGE}")
     if as_json:
         echo(safe_json(items.to_json()))

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from scipy.special import stdtr
-from scipy.stats import rankdata
 
 from adjudge._stats import student_quantile
 from adjudge._validation import FloatArray, IntArray
@@ -21,6 +20,8 @@ def spearman(x: FloatArray | IntArray, y: FloatArray | IntArray) -> float | None
     """
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return None
+    from scipy.stats import rankdata
+
     a, b = rankdata(x), rankdata(y)
     a, b = a - a.mean(), b - b.mean()
     value = float((a @ b) / np.sqrt((a @ a) * (b @ b)))

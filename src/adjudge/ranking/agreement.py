@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from adjudge._bradley_terry import DEFAULT_L2, fit_strengths
 from adjudge._validation import (
@@ -37,6 +36,8 @@ def rank_correlations(one: ArrayLike, other: ArrayLike) -> tuple[float | None, f
     same_length(one=x, other=y)
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return None, None
+    from scipy import stats
+
     return float(stats.kendalltau(x, y).statistic), float(stats.spearmanr(x, y).statistic)
 
 

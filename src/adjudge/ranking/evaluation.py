@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
+from scipy.special import chdtrc
 
 from adjudge._bradley_terry import DEFAULT_L2
 from adjudge._validation import Seed, exact_level, generator, positive
@@ -258,7 +258,7 @@ def group_temperatures(battles: Battles) -> tuple[tuple[GroupRow, ...], str | No
         return tuple(rows), "one pooled beta: fewer than two groups have a beta of their own"
     beta, se = np.array(known, dtype=np.float64).T
     mean = np.average(beta, weights=se**-2)
-    p = float(stats.chi2.sf((((beta - mean) / se) ** 2).sum(), len(known) - 1))
+    p = float(chdtrc(len(known) - 1, (((beta - mean) / se) ** 2).sum()))
     if p >= 0.05:
         return tuple(rows), f"one pooled beta is enough: groups do not clearly differ (p = {p:.2f})"
     large = [row.group for row in rows if row.n_votes >= _FEWEST_VOTES_OWN_BETA]

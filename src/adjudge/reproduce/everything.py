@@ -10,6 +10,7 @@ from adjudge._text import count
 from adjudge._validation import one_of, positive
 from adjudge.io import write_result
 from adjudge.io.tables import TableLike
+from adjudge.judges.progress import ProgressCallback
 from adjudge.present.report.papers import PaperRun, save_pictures, write_papers
 from adjudge.present.views._items import describe_items
 from adjudge.reproduce.papers import PAPERS, Given
@@ -34,6 +35,7 @@ def reproduce_all(
     size: float = 1.0,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
+    watch: ProgressCallback | None = None,
 ) -> ReproductionItems:
     """Every table, figure and claim of the papers, written below the folder `out`.
 
@@ -56,6 +58,7 @@ def reproduce_all(
         size: a share of each paper's splits, repeats and simulated rows, for a first look.
         seed: of everything random.
         progress: called with a line when a paper is done.
+        watch: called with a `Progress` now and then while the judge is asked.
 
     What is not given is simulated.
     """
@@ -69,6 +72,7 @@ def reproduce_all(
         annotations=annotations,
         judge=judge,
         store=store,
+        watch=watch,
         size=positive(size, "size"),
         seed=seed,
     )

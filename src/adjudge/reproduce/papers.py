@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from adjudge.io.tables import TableLike
+from adjudge.judges.progress import ProgressCallback
 from adjudge.present.report.papers import PaperRun
 from adjudge.reproduce.diagnosis import reproduce_diagnosis
 from adjudge.reproduce.reporting import reproduce_reporting
@@ -32,6 +33,7 @@ class Given:
     annotations: str | Path | None = None
     judge: str | None = None
     store: StorePlace = DEFAULT_STORE
+    watch: ProgressCallback | None = None
     size: float = 1.0
     seed: int = 0
 
@@ -54,6 +56,7 @@ def run_scope(given: Given) -> PaperRun:
         splits=given.scaled(1000, 5),
         seed=given.seed,
         store=given.store,
+        progress=given.watch,
     )
     return PaperRun(
         name="scope",
@@ -74,6 +77,7 @@ def run_reporting(given: Given) -> PaperRun:
         sample=given.scaled(SIMULATED_BATTLES, 300) if given.grades is None else None,
         seed=given.seed,
         store=given.store,
+        progress=given.watch,
     )
     return PaperRun(
         name="reporting",
@@ -95,6 +99,7 @@ def run_diagnosis(given: Given) -> PaperRun:
         splits=given.scaled(20, 1),
         seed=given.seed,
         store=given.store,
+        progress=given.watch,
     )
     files = {
         "SummEval": given.summeval,

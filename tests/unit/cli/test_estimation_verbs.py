@@ -229,7 +229,8 @@ def test_reproduce_on_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]
             "judge": ["A" if w else "B" for w in np.where(right, a_wins, ~a_wins)],
         }
     ).write_csv("battles.csv")
-    assert run(["reproduce", "reporting", "battles.csv", "--json", "--figures", "f"]) == 0
+    words = ["reproduce", "reporting", "battles.csv", "--repeats", "1000"]
+    assert run([*words, "--json", "--figures", "f"]) == 0
     got = printed(capsys)
     assert {row["model"] for row in got["protocol"]} == {"x", "y"}
     assert got["dropped"] == {"tie, or no winner named": 60}

@@ -14,6 +14,7 @@ from shown_estimation import PAPER
 from adjudge.cli import run
 from adjudge.errors import ArgumentError
 from adjudge.io import read_result
+from adjudge.judges.progress import Progress
 from adjudge.present.render.markdown import render_markdown
 from adjudge.present.report.papers import HOW_TO_READ, PaperRun, papers_document, write_papers
 from adjudge.reproduce.everything import reproduce_all
@@ -73,6 +74,17 @@ def test_own_rows_reach_the_paper_they_are_for(tmp_path: Path) -> None:
     assert states["Table 2"] == states["Figure 7"] == "reproduced"
     table = next(item for item in run_of.items if item.name == "Table 2")
     assert table.reason == "other models"
+
+
+def test_a_judge_that_is_asked_is_watched() -> None:
+    texts = {"prompt": "Why?", "response_a": "Since.", "response_b": "No.", "label": "A"}
+    pairs = pl.DataFrame(
+        [{"id": str(n), "model_a": "x", "model_b": "y", **texts} for n in range(40)]
+    )
+    seen: list[Progress] = []
+    asked = Given(grades=pairs, judge="simulated:seed=1", store=":memory:", watch=seen.append)
+    PAPERS["reporting"](replace(asked, size=0.001))
+    assert seen[-1].done == seen[-1].total == 80
 
 
 def test_what_cannot_be_asked_for_is_refused(
