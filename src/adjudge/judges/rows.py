@@ -246,7 +246,7 @@ class RowMaker:
         replies: Sequence[Reply | PlainReply],
         counted: Sequence[Reply | PlainReply] | None = None,
     ) -> None:
-        """Who answered, and what the replies that are `counted` took: all, unless they are given."""
+        """Who answered, and what the replies that are `counted` took: all, unless given."""
         if not row["server"]:
             named = {reply.server for reply in replies if reply.server}
             row["server"] = ", ".join(sorted(named)) or None

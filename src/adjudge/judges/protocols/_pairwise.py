@@ -159,7 +159,7 @@ class LetterQuestions:
         return asked
 
     def plain_words(self, pair: Pair) -> PlainWords | None:
-        """The words of `questions` where each order has one and the pair's texts fill the prompt."""
+        """The words of `questions`, if each order has one and the pair's texts fill the prompt."""
         if self.per_order > 1 or self.prompt_columns.names:
             return None
         a, b = pair.response_a, pair.response_b
