@@ -95,7 +95,9 @@ def test_a_store_that_finds_no_room_keeps_what_it_has_and_the_run_resumes(
     size: int, judged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copy(judged / "pairs.jsonl", tmp_path)
-    command = [*JUDGE, "--store", "s.db", "-o", "o.jsonl", "--json"]
+    # Small commits, of which the larger sizes have room for some.
+    few = ["--concurrency", "8"]
+    command = [*JUDGE, *few, "--store", "s.db", "-o", "o.jsonl", "--json"]
     with room_for(size):
         assert run(command) == 1
     said = capsys.readouterr()

@@ -221,7 +221,7 @@ def judge(
     from dataclasses import replace
 
     from adjudge.judges.options import JudgingOptions
-    from adjudge.judges.run import make_plans
+    from adjudge.judges.planning import make_plans
 
     if engine == "ray":
         # Ray prints events of its workers to standard output, which is only for the result.

@@ -9,10 +9,11 @@ from typing import Any
 from adjudge.judges.flow import Stop
 from adjudge.judges.interface import Backend, JudgeProtocol
 from adjudge.judges.options import JudgingOptions, OneJudge
+from adjudge.judges.planning import make_plan
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import ProgressCallback
 from adjudge.judges.progress_line import choose_progress
-from adjudge.judges.run import JudgingRun, make_plan, run_judging, run_to_end
+from adjudge.judges.run import JudgingRun, run_judging, run_to_end
 from adjudge.judges.stages import StopRule
 from adjudge.judges.subjects import SubjectSource
 from adjudge.records import Status

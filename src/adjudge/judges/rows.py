@@ -248,8 +248,8 @@ class RowMaker:
     ) -> None:
         """Add the server and the tokens of the `counted` replies (default: all of them)."""
         if not row["server"]:
-            named = {reply.server for reply in replies if reply.server}
-            row["server"] = ", ".join(sorted(named)) or None
+            named = sorted({reply.server for reply in replies if reply.server})
+            row["server"] = ", ".join(named) if named else None
         if row["tokens"] is None:
             row["tokens"], row["cost"] = _spent(
                 replies if counted is None else counted, self._price

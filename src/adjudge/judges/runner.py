@@ -289,9 +289,11 @@ class Runner:
             if self._looks:
                 batch = await asyncio.to_thread(calls.look, subjects, _CALLS_AHEAD)
                 ahead = by_beginning(await self._context.open_calls(batch))
+                ended = not batch
             else:
-                batch = ahead = await asyncio.to_thread(_next_calls, calls, subjects)
-            if not batch:
+                ahead = await asyncio.to_thread(_next_calls, calls, subjects)
+                ended = not ahead
+            if ended:
                 return
             while ahead and not self._stop.requested:
                 self._waiting += await self._offer(ahead[: self._batch])

@@ -70,6 +70,16 @@ def test_rulings_are_those_of_select_and_the_strong_judge_rests(policy: Policy) 
     served, asked = backends(LOST), backends(LOST)
     rulings = rule_all(JudgeService(in_protocol(served), policy), NEW)
     run = judge_cascade(NEW, policy, judges=asked, store=None)
+    left = pl.DataFrame(
+        [{"id": p.id, "prompt": p.prompt, "left": p.response_a, "right": p.response_b,
+          "better": {"A": "l", "B": "r"}.get(p.label or "")} for p in NEW]
+    )  # fmt: skip
+    named = {"response_a": "left", "response_b": "right", "label": "better"}
+    words = {"l": "A", "r": "B"}
+    same = judge_cascade(
+        left, policy, judges=backends(LOST), store=None, columns=named, labels_as=words
+    )
+    assert same.judgments.equals(run.judgments)
     rows = {row["id"]: row for row in select(run.judgments, policy).rows.to_dicts()}
     assert [one.asked for one in served] == [one.asked for one in asked]
     assert 0 < served[1].asked < served[0].asked == 120

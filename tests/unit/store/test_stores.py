@@ -23,6 +23,7 @@ from adjudge.store import (
     read_judge_parts,
     use_store,
 )
+from adjudge.store.columns import READ_COLUMNS
 from adjudge.store.interface import KnownPrompt
 from adjudge.store.labels import LabelBook
 
@@ -66,13 +67,19 @@ def test_the_latest_row_speaks_and_history_stays(store: Store) -> None:
     store.save([make_call("k", "error", error="timed out")])
     store.save([make_call("k", "ok", text="A")])
     assert store.lookup(["k"])["k"].reply.status == "ok"
-    assert [row.reply.status for row in store.histories(["k"])["k"]] == ["error", "ok"]
+    row = dict(zip(READ_COLUMNS, store.lookup_rows(["k", "other"])["k"], strict=True))
+    assert (row["call_key"], row["status"], row["reply_text"]) == ("k", "ok", "A")
+    assert [one.reply.status for one in store.histories(["k"])["k"]] == ["error", "ok"]
 
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_only_errors_are_asked_again(store: Store, status: str) -> None:
     store.save([make_call("k", status)])
-    claimed = store.claim(["k"], retry=RETRY, since=store.latest_call_id())
+    began = store.latest_call_id()
+    answered = store.answered(["k", "other"], retry=RETRY, since=began)
+    assert answered == ({} if status == "error" else {"k": status})
+    assert store.answered(["k"], retry=RETRY, since=began, again={"k"}) == {}
+    claimed = store.claim(["k"], retry=RETRY, since=began)
     assert bool(claimed.ours) == (status == "error")
     assert bool(claimed.done) == (status != "error")
 
