@@ -48,10 +48,14 @@ def mean_or_none(values: FloatArray) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
+def count_clusters(codes: IntArray) -> int:
+    """How many different codes there are."""
+    return int(np.count_nonzero(np.bincount(codes)))
+
+
 def recode(codes: IntArray) -> tuple[IntArray, int]:
     """Codes 0..G-1 of the clusters that are left after rows were taken out."""
-    here = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.bool_)
-    here[codes] = True
+    here = np.bincount(codes) > 0
     return (np.cumsum(here) - 1)[codes], int(np.count_nonzero(here))
 
 

@@ -30,7 +30,7 @@ from adjudge._validation import (
     optional_numbers,
     same_length,
 )
-from adjudge.diagnosis._intervals import FLOOR, Interval, codes_of, recode, shows
+from adjudge.diagnosis._intervals import FLOOR, Interval, codes_of, count_clusters, recode, shows
 from adjudge.diagnosis.position import optional_probabilities
 from adjudge.results.length import LengthBias, LengthWinner
 from adjudge.rows.dropped import merge_dropped
@@ -100,7 +100,7 @@ def length_bias(
     here = _Fit.of(pairs.only(voted), won[voted])
     theirs = _Fit.of(pairs.only(voted), people[voted])
     apart: Interval = None, None
-    if len(np.unique(pairs.codes[voted & unequal])) >= _FEWEST_CLUSTERS:
+    if count_clusters(pairs.codes[voted & unequal]) >= _FEWEST_CLUSTERS:
         apart = here.interval(here.of_effect.minus(theirs.of_effect), confidence_level)
     compared = bool((voted & unequal).any())
     excess = here.of_effect.value - theirs.of_effect.value if compared else None
@@ -109,7 +109,7 @@ def length_bias(
     shown = shows(effect, ends, 0.0, floor)
     return LengthBias(
         n=int(unequal.sum()),
-        clusters=len(np.unique(pairs.codes[unequal])),
+        clusters=count_clusters(pairs.codes[unequal]),
         models=len(names),
         effect=effect,
         effect_low=ends[0],

@@ -21,6 +21,7 @@ from adjudge.diagnosis._intervals import (
     FLOOR,
     Interval,
     codes_of,
+    count_clusters,
     mean_interval,
     share_interval,
     shows,
@@ -82,7 +83,7 @@ def position_bias(
     advantage, advantage_range = _advantage(gap_fwd, gap_rev, codes, confidence_level)
     return PositionBias(
         n=int(both.sum()),
-        clusters=len(np.unique(own)),
+        clusters=count_clusters(own),
         first_share=first_share,
         low=low,
         high=high,

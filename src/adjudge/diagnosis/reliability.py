@@ -28,6 +28,7 @@ from adjudge._validation import (
 from adjudge.diagnosis._intervals import (
     FLOOR,
     codes_of,
+    count_clusters,
     mean_interval,
     mean_or_none,
     share_interval,
@@ -238,7 +239,7 @@ def contradictions(
     return Contradictions(
         unit=unit,
         n=len(opposite),
-        clusters=len(np.unique(codes[kept])),
+        clusters=count_clusters(codes[kept]),
         share=mean_or_none(opposite),
         low=low,
         high=high,

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge._validation import open_unit, same_length
-from adjudge.diagnosis._intervals import codes_of, share_interval
+from adjudge.diagnosis._intervals import codes_of, count_clusters, share_interval
 from adjudge.errors import ArgumentError
 from adjudge.results.bias import Retest
 from adjudge.rows.dropped import merge_dropped
@@ -66,7 +66,7 @@ def retest(
     changed_low, changed_high = share_interval(changed, codes, confidence_level)
     return Retest(
         n=again.height,
-        clusters=len(np.unique(codes)),
+        clusters=count_clusters(codes),
         most_repeats=int(k.max()),
         flip_share=float(flips.mean()),
         low=low,

@@ -28,6 +28,7 @@ from adjudge.diagnosis._intervals import (
     FLOOR,
     Interval,
     codes_of,
+    count_clusters,
     mean_interval,
     mean_or_none,
     share_interval,
@@ -82,7 +83,7 @@ def verbosity_bias(
     )
     return VerbosityBias(
         n=int(close.sum()),
-        clusters=len(np.unique(codes[close])),
+        clusters=count_clusters(codes[close]),
         near_tie=near_tie,
         longer_share=share,
         low=low,

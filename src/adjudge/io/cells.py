@@ -81,11 +81,12 @@ def check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
 def _any_unknown(values: pl.Series, column: Column) -> bool:
     """Whether a value is not among the choices."""
     # Most columns have only the first two choices: this is faster than a lookup per value.
+    left = len(values) - values.null_count()
     for choice in column.choices or ():
-        values = values.filter(values != choice)
-        if values.is_empty():
-            return False
-    return True
+        if left == 0:
+            break
+        left -= int((values == choice).sum())
+    return left > 0
 
 
 def check_words(
@@ -147,7 +148,8 @@ def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
         wrong = trimmed.is_not_null() & numbers.is_null()
         refuse_values(values, wrong, "{} is not a number", source=source, remedy="give numbers")
     else:
-        numbers = values.cast(pl.Float64).fill_nan(None)
+        numbers = values.cast(pl.Float64)
+        numbers = numbers.fill_nan(None) if numbers.is_nan().any() else numbers
     refuse = partial(refuse_values, numbers, source=source)
     wrong = ~numbers.is_finite().fill_null(True)
     refuse(wrong, "{} is not a finite number", remedy="leave it empty if nothing was measured")

@@ -18,7 +18,8 @@ from adjudge.uncertainty import preference_entropy
 
 #: p_a can be rounded in a file; a larger distance from the mean of both orders is an error.
 _ROUNDING = 0.005
-_NUMBERS = ("p_fwd", "p_rev", "p_a", "uncertainty")
+_ORDERS = ("p_fwd", "p_rev")
+_NUMBERS = (*_ORDERS, "p_a", "uncertainty")
 LAYOUT = Layout(
     "judgments",
     Column(name="id", required=True, filled=True),
@@ -83,7 +84,7 @@ def read_judgments(
         raise LAYOUT.missing(frame, "p_a", name, remedy)
     frame = LAYOUT.check(frame, name, labels_as=labels_as_of(source))
     frame = _with_names(frame, {"judge": judge, "protocol": protocol}, name)
-    absent = [column for column in _NUMBERS if column not in frame.columns]
+    absent = [column for column in _ORDERS if column not in frame.columns]
     frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)
     for derive in (_with_p_a, _with_p_tie, _with_status, _with_uncertainty, _with_verdict):
         frame = derive(frame, name)
@@ -128,7 +129,9 @@ def verdict_by(columns: Collection[str], words: tuple[str, str] = ("A", "B")) ->
     """The verdict by p_a and, if that column is there, p_tie; as `uncertainty.verdict`."""
     above, below = words
     p_a, p_tie = pl.col("p_a"), pl.col("p_tie")
-    side = pl.when(p_a > 0.5).then(pl.lit(above)).when(p_a < 0.5).then(pl.lit(below))
+    # By position: it makes one column of text, where a text for every case makes three.
+    at = pl.when(p_a != 0.5).then((p_a < 0.5).cast(pl.UInt32))
+    side = pl.lit(pl.Series([above, below])).gather(at)
     if "p_tie" not in columns:
         return side
     tie = p_tie > pl.max_horizontal(p_a, 1 - p_a) - p_tie / 2
@@ -150,6 +153,8 @@ def _with_names(frame: pl.DataFrame, given: Mapping[str, str | None], source: st
 
 def _with_p_a(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     mean = (pl.col("p_fwd") + pl.col("p_rev")) / 2
+    if "p_a" not in frame.columns:
+        return frame.with_columns(p_a=mean)
     refuse_where(
         frame,
         (pl.col("p_a") - mean).abs() > _ROUNDING,
@@ -181,7 +186,7 @@ def _with_status(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     values = [column for column in (*_NUMBERS, "p_tie", "verdict") if column in frame.columns]
     # If only one order was measured, the row has no number.
     stated = None
-    if "verdict" in frame.columns:
+    if {"verdict", "uncertainty"} <= {*frame.columns}:
         stated = pl.col("verdict").is_in(["A", "B"]) & pl.col("uncertainty").is_not_null()
     return fill_status(frame, source, number="p_a", values=values, remedy=remedy, unless=stated)
 
@@ -220,6 +225,11 @@ def _with_uncertainty(frame: pl.DataFrame, source: str) -> pl.DataFrame:
 def fill_uncertainty(frame: pl.DataFrame, source: str, *, probability: str) -> pl.DataFrame:
     """The entropy of the probability as uncertainty, if a judge and protocol gives none."""
     measured = pl.col(probability).is_not_null()
+    p = frame.get_column(probability)
+    entropy = pl.Series("uncertainty", preference_entropy(p.fill_null(0.5).to_numpy()))
+    if "uncertainty" not in frame.columns:
+        own = entropy if p.null_count() == 0 else pl.when(measured).then(entropy)
+        return frame.with_columns(own.alias("uncertainty"))
     given = pl.col("uncertainty").is_not_null()
     if 0 < frame["uncertainty"].null_count() < frame.height:
         refuse_where(
@@ -231,8 +241,6 @@ def fill_uncertainty(frame: pl.DataFrame, source: str, *, probability: str) -> p
             remedy="fill it in every measured row, or drop the column to use the entropy of "
             f"{probability}",
         )
-    p = frame.get_column(probability).fill_null(0.5).to_numpy()
-    entropy = pl.Series("entropy", preference_entropy(p))
     derived = pl.when(measured).then(pl.coalesce("uncertainty", entropy))
     return frame.with_columns(uncertainty=derived.otherwise(pl.col("uncertainty")))
 

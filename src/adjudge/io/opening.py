@@ -58,6 +58,7 @@ class Stream(Generic[T]):
         seed: int,
         read: Callable[[TableLike, Mapping[str, str] | None], Iterator[T]],
         columns: Mapping[str, str] | None = None,
+        labels_as: Mapping[str, str] | None = None,
     ) -> None:
         self.name = source_name(source)
         self._columns = columns
@@ -69,6 +70,9 @@ class Stream(Generic[T]):
         self._context = Context(source=self.name, seed=seed)
         self._read: Callable[[TableLike, Mapping[str, str] | None], Iterator[T]] = read
         if self._format is not None:
+            if labels_as:
+                problem = f"is read as {self._format.title}, whose labels get our words"
+                raise DataError(self.name, problem, remedy="leave out --labels-as (labels_as=)")
             _remark(self._format, kind, self.name)
 
     @property
@@ -276,7 +280,7 @@ def open_pairs(
     def read(rows: TableLike, named: Mapping[str, str] | None) -> Iterator[Pair]:
         return iter_pairs(rows, columns=named, labels_as=labels_as)
 
-    return Stream(source, "pairs", format, seed, read, columns)
+    return Stream(source, "pairs", format, seed, read, columns, labels_as)
 
 
 def open_items(
@@ -291,7 +295,7 @@ def open_items(
     def read(rows: TableLike, named: Mapping[str, str] | None) -> Iterator[Item]:
         return iter_items(rows, columns=named, labels_as=labels_as)
 
-    return Stream(source, "items", format, 0, read, columns)
+    return Stream(source, "items", format, 0, read, columns, labels_as)
 
 
 def open_battles(

@@ -1,4 +1,4 @@
-"""What a run would do, before anybody is asked: its calls, its tokens, what it would cost."""
+"""What a run would do: its calls, tokens and cost. Nothing is asked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from adjudge.store import use_store
 
 
 def calls_in_words(judge: Judge, subjects: int, each: int, *, judges: int = 1) -> str:
-    """How many calls a run needs, and why; `each` for one subject and repeat of one judge."""
+    """The number of calls of a run as a product; `each` is per subject, repeat and judge."""
     protocol = judge.protocol
     factors = dict(protocol.factors())
     if math.prod(factors.values()) != each:
@@ -35,7 +35,7 @@ def make_plans(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan | J
 
 
 def make_plan(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan:
-    """What a run would do, without asking anybody. It leaves no trace: no store is made."""
+    """What a run would do, without any call. It creates no store."""
     return _plan(pairs, options, options.make_judge())
 
 

@@ -23,7 +23,13 @@ from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SignalQuality
 from adjudge.rows.choices import describe_choices, prepare_choices, refuse_with_best
 from adjudge.rows.columns import partition
-from adjudge.rows.judgments import Judgments, LabelledRows, only_ids, read_labelled
+from adjudge.rows.judgments import (
+    Judgments,
+    LabelledRows,
+    only_ids,
+    prepare_judgments,
+    read_labelled,
+)
 from adjudge.selection.comparing import MOST_SPLITS, compare_doubts
 from adjudge.selection.learning import advise_learning, refuse_learning
 from adjudge.selection.signals import Signal, signals_of
@@ -96,18 +102,14 @@ def evaluate(
         choose_on = name(choose_on)
     if best:
         refuse_with_best(jury=jury, doubt=doubt, pairs=pairs)
-        judgments = prepare_choices(judgments, labels=labels, judge=judge, protocol=protocol)
-        labels = judge = protocol = None
-    table = read_labelled(
-        judgments,
-        labels,
-        pairs=pairs,
-        judge=judge,
-        protocol=protocol,
-        ties=ties,
-        cluster=cluster,
-        model_labels=model_labels,
-    )
+        given = prepare_choices(judgments, labels=labels, judge=judge, protocol=protocol)
+    else:
+        given = prepare_judgments(
+            judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol
+        )
+    del judgments  # a large file is in memory once: its rows are in `given`, then in `table`
+    table = read_labelled(given, ties=ties, cluster=cluster, model_labels=model_labels)
+    del given
     refuse_learning(jury=jury, doubt=doubt, category=category)
     if choose_on is not None:
         table = only_ids(table, choose_on)

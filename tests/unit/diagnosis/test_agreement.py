@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 from adjudge.diagnosis import agreement
@@ -97,3 +98,13 @@ def test_any_number_of_scores_agrees_as_its_table_does() -> None:
     assert agreement(fine.tolist(), fine.tolist(), level="interval").kappa == 1.0
     with pytest.raises(ArgumentError, match="level='interval'"):
         agreement(fine.tolist(), fine.tolist(), level="ordinal")
+
+
+def test_columns_of_text_are_counted_as_lists_are() -> None:
+    judge = ["A", None, "B", "B", "A", "A"]
+    human = ["A", "B", "B", "A", None, "A"]
+    clusters = np.array([3, 0, 3, 1, 1, 2])
+    as_lists = agreement(judge, human, clusters=clusters)
+    assert agreement(pl.Series(judge), pl.Series(human), clusters=clusters) == as_lists
+    assert as_lists.n == 4
+    assert as_lists.clusters == 3

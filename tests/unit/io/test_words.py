@@ -70,6 +70,15 @@ def test_other_words_by_a_mapping() -> None:
     assert both(given, labels_as={"up": "a", "down": "right", "skip": ""}) == ["A", "B", None]
 
 
+def test_words_for_the_labels_of_a_public_set_are_refused() -> None:
+    """They would do nothing: its labels are A and B before anybody could say what they mean."""
+    given = [{"input": "Say hi.", "output_1": "hi", "output_2": "no", "label": 2}]
+    text = r"LLMBar, whose labels get our words; leave out --labels-as \(labels_as=\)$"
+    with pytest.raises(DataError, match=text):
+        open_pairs(given, labels_as={"2": "A"})
+    assert [pair.label for pair in open_pairs(given)] == ["B"]
+
+
 @pytest.mark.parametrize(
     ("text", "mapping"),
     [

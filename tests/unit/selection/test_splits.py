@@ -21,9 +21,9 @@ from adjudge.selection import (
 )
 from adjudge.selection.guarantees.base import Labels
 from adjudge.selection.guarantees.pac import PAC
-from adjudge.selection.split_counts import SplitCounts, SplitTable
-from adjudge.selection.splits import choose_methods, random_halves
-from adjudge.selection.thresholds import order_by_lot
+from adjudge.selection.split_counts import SplitCounts, SplitTable, last_passing
+from adjudge.selection.splits import _middle_key, choose_methods, random_halves
+from adjudge.selection.thresholds import at_most, order_by_lot
 
 RULES = {"scope": scope_threshold, "naive": naive_threshold}
 
@@ -197,3 +197,24 @@ def test_many_rows_do_not_wrap_around():
         else:
             accepted = RULES[method](s[own], e[own], alpha=alpha).accept(s[~own])
         assert result.accepted.tolist() == [accepted.sum()]
+
+
+def test_many_cuts_are_settled_by_buckets() -> None:
+    rng = np.random.default_rng(3)
+    scores = rng.random(20_000).round(5)
+    errors = (rng.random(20_000) < 0.2 + 0.5 * scores).astype(np.int64)
+    table = SplitTable.build(scores, errors, None, None)
+    halves = next(random_halves(20_000, 2, 0))
+    counts = SplitCounts.build(table, halves)
+    assert counts.errors.shape[1] > 4 * 1024
+    for level in (Fraction(1, 100), Fraction(3, 10), Fraction(45, 100), Fraction(9, 10)):
+        for whole, extra in ((counts.k, 0), (counts.tested_at, 1)):
+            everywhere = last_passing(at_most(counts.errors + extra, whole, level))
+            assert counts.last_cut(whole, level, extra=extra).tolist() == everywhere.tolist()
+
+
+@pytest.mark.parametrize("power", [1, 3])
+def test_the_middle_of_many_keys(power: int) -> None:
+    """Also of keys that are not where random ones are."""
+    keys = (np.random.default_rng(0).random(100_001) ** power * 2**32).astype(np.uint32)
+    assert _middle_key(keys, 50_000) == np.sort(keys)[50_000]
