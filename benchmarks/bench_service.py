@@ -1,11 +1,11 @@
 """Load on `adjudge serve` with a simulated judge, on loopback: requests a second and p99.
 
-The service runs in a process of its own; the peer is a bare FastAPI endpoint in another, which
-validates the same body and returns a constant. Every request is a new pair under an id of its own,
-and nothing is remembered between them: the service builds two questions, asks the simulated judge
-both, decides, counts, and adds its headers. No audits are drawn, so that nothing is kept. Both are
-loaded in turn, bounded in count and time; nothing leaves loopback. The ratio by processor time
-is the steadier one on a busy machine.
+The service runs in a process of its own; the peer is a bare FastAPI endpoint in another, with the
+same event loop and HTTP parser, which validates the same fields and returns the same ones, all
+constant. Every request is a new pair under an id of its own, and nothing is remembered between
+them: the service builds two questions, asks the simulated judge both, decides, counts, and adds its
+headers. No audits are drawn, so that nothing is kept. Both are loaded in turn, bounded in count and
+time; nothing leaves loopback. The ratio by processor time is the steadier one on a busy machine.
 """
 
 from __future__ import annotations
@@ -37,9 +37,28 @@ class Pair(BaseModel):
     prompt: str
     response_a: str
     response_b: str
+class Ruling(BaseModel):
+    id: str
+    accepted: bool
+    uncertainty: float | None
+    learned_doubt: float | None
+    status: str
+    reason: str | None
+    group: str | None
+    stage: str | None
+    judges_asked: int
+    guarantee: str
+    policy_id: str
+    verdict: str | None
+    learned_verdict: str | None
+    p_a: float | None
 @app.post("/v1/judge")
-async def judge(pair: Pair) -> dict[str, str]:
-    return {"verdict": "A"}
+async def judge(pair: Pair) -> Ruling:
+    return Ruling(
+        id=pair.id, accepted=True, uncertainty=0.2, learned_doubt=None, status="ok", reason=None,
+        group=None, stage=None, judges_asked=1, guarantee="scope", policy_id="0123456789abcdef",
+        verdict="A", learned_verdict=None, p_a=0.95,
+    )
 uvicorn.run(app, port=%d, log_level="error", access_log=False)
 """
 
@@ -144,7 +163,7 @@ async def load(port: int, *, requests: int, concurrency: int) -> tuple[float, np
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=500, help="per round")
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--concurrency", type=int, default=32)
     options = parser.parse_args()
     rates: dict[str, list[float]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
 import signal
 import threading
@@ -123,6 +124,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
     stop = options.stop
     with (
         _signals(stop, options.handle_signals),
+        _frozen_heap(),
         closing(options.subjects(pairs, judges[0])) as subjects,
         ExitStack() as lists,
     ):
@@ -347,6 +349,23 @@ def _signals(stop: Stop, wanted: bool) -> Iterator[None]:
     finally:
         for name in caught:
             loop.remove_signal_handler(name)
+
+
+@contextmanager
+def _frozen_heap() -> Iterator[None]:
+    """Take what is loaded by now out of the garbage collector's rounds until the run ends.
+
+    A run makes many short-lived objects, and every full collection would walk through all modules
+    and the caller's data: a sixth of the time of a run. Whoever froze them before keeps them so.
+    """
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def run_to_end(work: Coroutine[Any, Any, T], stop: Stop) -> T:

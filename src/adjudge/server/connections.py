@@ -27,6 +27,35 @@ def limited_connection(limits: Limits) -> type[asyncio.Protocol]:
     return cast(type[asyncio.Protocol], made)  # uvicorn only ever calls it
 
 
+class _OneSend:
+    """A transport that sends what is written in one round of the event loop together.
+
+    uvicorn writes the head of an answer and its body apart: two calls of the system, two packets.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._written: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self._written:
+            self._loop.call_soon(self._send)
+        self._written.append(data)
+
+    def close(self) -> None:
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        if self._written:
+            written, self._written = b"".join(self._written), []
+            self._transport.write(written)
+
+
 class _Connection(H11Protocol):
     def __init__(self, *args: Any, limits: Limits, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -37,7 +66,7 @@ class _Connection(H11Protocol):
         self._hung_up = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(cast(asyncio.Transport, _OneSend(transport, self.loop)))
         many = len(self.connections)
         self._too_many = many > self._limits.connections
         if many > 1.25 * self._limits.connections:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import threading
 import time
@@ -406,7 +407,15 @@ def test_two_runs_in_two_threads_share_a_store_without_asking_twice() -> None:
 
 def test_progress_counts_to_the_end() -> None:
     seen: list[Progress] = []
-    judge_pairs(PAIRS, judge=Scripted(pause=0.02), store=None, progress=seen.append)
+    frozen: list[int] = []
+
+    def watch(now: Progress) -> None:
+        seen.append(now)
+        frozen.append(gc.get_freeze_count())
+
+    judge_pairs(PAIRS, judge=Scripted(pause=0.02), store=None, progress=watch)
+    assert min(frozen) > 0  # what is loaded is not collected during a run
+    assert gc.get_freeze_count() == 0
     last = seen[-1]
     assert (last.done, last.total, last.made, last.reused) == (120, 120, 120, 0)
     assert last.statuses == {"ok": 120}

@@ -7,9 +7,9 @@ import http.client
 import json
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,17 @@ import pytest
 from serving import JUDGE, served, write_policy
 
 from adjudge.cli import run
-from adjudge.errors import ArgumentError, InputError
+from adjudge.errors import ArgumentError, InputError, JudgeRefusedError
 from adjudge.io import write_result
+from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.fingerprint import make_judge
+from adjudge.judges.interface import Question
 from adjudge.judges.judging import judge_pairs
 from adjudge.judges.spec import parse_judge, parse_protocol
+from adjudge.records import Reply, Subject
 from adjudge.selection import calibrate, read_policy, select
-from adjudge.server.service import JudgeService
+from adjudge.server.judge_app import judge_app
+from adjudge.server.service import JudgeService, PolicyFile
 from adjudge.simulate.pairs import simulate_pairs
 
 FIELDS = ("id", "prompt", "response_a", "response_b")
@@ -272,6 +276,56 @@ def test_the_short_way_answers_as_the_route_does(port: int, raw: bytes) -> None:
     """With a parameter in its type, the same body is read by the framework's route."""
     short = ask(port, "/v1/judge", raw=raw)
     assert short == ask(port, "/v1/judge", raw=raw, kind="application/json; charset=utf-8")
+
+
+class Broken(SimulatedBackend):
+    """Fails on the second question, after the first was asked."""
+
+    trouble: Exception
+
+    async def ask_about(self, subject: Subject, question: Question) -> Reply:
+        await asyncio.sleep(0)
+        if question.order == "ba":
+            raise self.trouble
+        return await super().ask_about(subject, question)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "status", "detail"),
+    [(JudgeRefusedError("no key"), 502, "the judge cannot be asked; see the server's log"),
+     (ArgumentError("group", None, "name it"), 422, "group = None: name it"),
+     (RuntimeError("a bug"), 500, "unexpected trouble; see the server's log")],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8"])
+def test_a_judge_that_fails_is_told_in_one_line(
+    policy: Path, trouble: Exception, status: int, detail: str, kind: str
+) -> None:
+    backend = Broken.parse(JUDGE.partition(":")[2])
+    backend.trouble = trouble
+    service = JudgeService(make_judge(backend, parse_protocol("preference")), read_policy(policy))
+    app = judge_app(service, PolicyFile(policy), host="127.0.0.1", port=80)
+    body = json.dumps(PAIR).encode()
+    headers = {"host": "127.0.0.1", "content-type": kind, "content-length": str(len(body))}
+    scope = {
+        "type": "http", "method": "POST", "path": "/v1/judge", "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }  # fmt: skip
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    async def post() -> None:
+        with suppress(RuntimeError):  # which the framework raises again, for the server's log
+            await app(scope, receive, send)
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(post())
+    assert sent[0]["status"] == status
+    assert json.loads(sent[1]["body"]) == {"detail": detail}
 
 
 def test_slow_and_concurrent_clients_leave_it_serving(port: int) -> None:
