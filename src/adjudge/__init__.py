@@ -6,8 +6,8 @@ from importlib import import_module
 from importlib.metadata import version as _version
 from typing import Any
 
-#: The public names of each room or module. Loaded on first use, so that `import adjudge` and the
-#: command line start at once; tests/contracts holds this table to what the rooms really export.
+#: The public names of each room or module. They are loaded on first use, so that `import adjudge`
+#: and the command line start fast; tests/contracts compares this table with the rooms' exports.
 _ROOMS: dict[str, str] = {
     "adjudge.auditing": "check_audits",
     "adjudge.diagnosis": (

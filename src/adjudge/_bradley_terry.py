@@ -1,8 +1,8 @@
 """Bradley-Terry by Newton on a table of wins: the bare solver, for every room that needs one.
 
 `wins[i, j]` is the weight with which i beat j: a count, halves for ties, or sums of soft targets.
-The table is all the likelihood needs, so a million battles cost as much as a thousand. Leading
-axes are separate fits done at once (bootstrap replicates, left-out models).
+The likelihood needs only the table, so a million battles cost as much as a thousand. Leading axes
+are separate fits computed together (bootstrap replicates, left-out models).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def fit_strengths(
     """Strengths theta that maximise  sum_ij wins_ij log sigma(theta_i - theta_j) - l2 |theta|^2.
 
     Eq. 1 of the Soft-Elo paper, on totals per pair. The mean of theta is 0. A model without
-    battles stays at 0. With `l2 = 0` each group of connected models must allow a maximum (nobody
+    battles stays at 0. With `l2 = 0` each group of connected models must have a maximum (no model
     wins or loses everything, see `has_maximum`); with a penalty there always is one.
 
     Newton's step v is shortened to ln(1 + d)/d of its length, d = max_ij |v_i - v_j|. The logistic
     loss has |third derivative| <= second derivative along any difference, and for such functions
     this step never increases the loss, so no line search is needed and convergence is certain.
-    It ends after a step below `tolerance`; what is then left is of the order of that step squared.
+    It ends after a step below `tolerance`; the remaining error is of the order of its square.
 
     >>> fit_strengths(np.array([[0.0, 3.0], [1.0, 0.0]]), l2=0.0).round(4)
     array([ 0.5493, -0.5493])
@@ -87,8 +87,8 @@ def _newton(wins: FloatArray, l2: float, theta: FloatArray, tolerance: float) ->
         information = -expected
         own = expected.sum(axis=-1)
         information[:, diagonal, diagonal] += own + 2 * l2
-        # Only differences are identified, and the gradient has no part along the mean: pinning the
-        # mean changes no step, but keeps the system well conditioned however small l2 is.
+        # Only differences are identified, and the gradient has no component along the mean: fixing
+        # the mean changes no step, but keeps the system well conditioned for any l2.
         scale = own.mean(axis=-1)
         pin = np.where(scale > 0, scale, 1.0)[:, None, None] / n
         information += pin * (pinned[todo] if l2 == 0 else 1.0)
@@ -117,10 +117,10 @@ def connected_groups(totals: FloatArray | BoolArray) -> tuple[int, IntArray]:
 
 
 def dominance_groups(wins: FloatArray) -> tuple[int, IntArray]:
-    """Groups inside which every model is beaten, at some remove, by every other.
+    """Groups in which every model is beaten, directly or through others, by every other.
 
     Two connected models in different groups: one side never lost to the other's, so the distance
-    between them has no finite maximum (Ford 1957) and is set by the penalty alone.
+    between them has no finite maximum (Ford 1957) and is determined by the penalty alone.
     """
     count, group = connected_components(
         csr_array((wins > 0).astype(np.int8)), directed=True, connection="strong"
@@ -137,11 +137,11 @@ def has_maximum(wins: FloatArray) -> bool:
 def fit_against_anchors(
     opponents: FloatArray, won: FloatArray, anchors: FloatArray, *, l2: float = DEFAULT_L2
 ) -> FloatArray:
-    """One model's strength with everybody else's held fixed (Algorithm 1, line 8).
+    """One model's strength with all other strengths fixed (Algorithm 1, line 8).
 
     `opponents[..., j]` battles against anchor j of strength `anchors[..., j]`, `won` the total
-    target. The penalty keeps a model that won everything finite; on hundreds of battles it moves
-    the estimate by a small fraction of an Elo point.
+    target. The penalty keeps a model that won everything finite; with hundreds of battles it
+    changes the estimate by a small fraction of an Elo point.
 
     >>> fit_against_anchors(np.array([4.0]), np.array(3.0), np.array([0.0]), l2=0.0)
     array(1.09861229)
@@ -168,7 +168,7 @@ def fit_against_anchors(
 
 
 def to_elo(theta: FloatArray) -> FloatArray:
-    """Elo = 1500 + (400 / ln 10) theta; only differences mean something.
+    """Elo = 1500 + (400 / ln 10) theta; only differences have a meaning.
 
     >>> to_elo(np.array([0.0, np.log(10)]))
     array([1500., 1900.])

@@ -3,7 +3,7 @@
 Finite-sample quantiles, exact binomial bounds, cluster resampling and the metrics of a
 confidence. Everything here works on checked arrays; the rooms do the checking.
 
-`scipy.stats` is imported where it is called: it takes as long as all else that a command imports.
+`scipy.stats` is imported inside functions: it takes as long as all other imports of a command.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def conformal_rank(n: int, alpha: Fraction) -> int:
 
 
 def conformal_quantile(scores: FloatArray, alpha: Fraction) -> float | None:
-    """The conformal_rank-th smallest score, or None when the rank exceeds the sample."""
+    """The conformal_rank-th smallest score, or None if the rank exceeds the sample."""
     rank = conformal_rank(len(scores), alpha)
     if rank > len(scores):
         return None
@@ -43,7 +43,7 @@ def conformal_quantile(scores: FloatArray, alpha: Fraction) -> float | None:
 
 
 def binomial_interval(successes: float, n: int, confidence_level: float) -> tuple[float, float]:
-    """Clopper-Pearson interval; [0, 1] when n = 0.
+    """Clopper-Pearson interval; [0, 1] if n = 0.
 
     >>> low, high = binomial_interval(0, 10, 0.95)
     >>> low, round(high, 4)
@@ -73,7 +73,7 @@ def student_quantile(confidence_level: float, freedom: float) -> float:
 
 
 def mean_known(values: Iterable[float | None]) -> float | None:
-    """The mean of the values that are there; None where none is.
+    """The mean of the values that are not missing; None if all are.
 
     >>> mean_known([1.0, None, 2.0]), mean_known([None])
     (1.5, None)
@@ -84,7 +84,7 @@ def mean_known(values: Iterable[float | None]) -> float | None:
 
 # --- clusters --------------------------------------------------------------------------------
 
-#: Marks the key of a row that has no cluster; no cluster of a file can be called so.
+#: Marks the key of a row without a cluster; no cluster of a file can have this name.
 _ALONE = object()
 
 
@@ -93,9 +93,8 @@ def cluster_codes(
 ) -> tuple[IntArray, int]:
     """Codes 0..G-1 in order of first appearance, and G.
 
-    A row without a cluster (None or NaN) is a cluster of its own: nobody said that it is like
-    another. `rows` names the rows, where one is listed more than once (a pair that several judges
-    saw); without it every row is another.
+    A row without a cluster (None or NaN) is a cluster of one. `rows` names the rows, if one is
+    listed more than once (a pair that several judges saw); without it every row is different.
 
     >>> cluster_codes(["p", None, "p", None])
     (array([0, 1, 0, 2]), 3)
@@ -198,7 +197,7 @@ def expected_calibration_error(
 
 
 def auroc(confidence: FloatArray, correct: IntArray) -> float | None:
-    """P(confidence of a correct row > of a wrong row), ties half; None when one class is empty."""
+    """P(confidence of a correct row > of a wrong row), ties half; None if one class is empty."""
     positive = int(correct.sum())
     negative = len(correct) - positive
     if positive == 0 or negative == 0:

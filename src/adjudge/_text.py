@@ -1,6 +1,6 @@
-"""Numbers and names in words: one way to write a percentage, an interval, a count, for every view.
+"""Numbers and names as text: one format for percentages, intervals and counts in every view.
 
-Text that comes from data is made harmless here: control and direction codes are shown, not obeyed.
+Text from data is made safe here: control and direction codes are escaped.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ import re
 from collections.abc import Iterable, Mapping
 
 DASH = "–"
-#: A path made of a URL has lost a slash; a password can hold any character but a blank.
+#: A path made from a URL has lost a slash; a password can have any character but a blank.
 _CREDENTIALS = re.compile(r"(\bpostgres(?:ql)?:/{1,2})\S*@")
 _PASSWORD = re.compile(r"(\bpostgres(?:ql)?://\S*[?&](?:ssl)?password=)[^&\s]*")
 _SECRET = re.compile(r"\bpostgres(?:ql)?://(?:[^@\s]*:[^@\s]+@|\S*[?&](?:ssl)?password=)")
-#: What a terminal obeys, marks that turn the direction of text, odd line ends, half characters.
+#: Terminal control codes, marks that change the direction of text, odd line ends, half characters.
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
 def safe(text: object) -> str:
-    r"""Text from data, with control and direction codes shown instead of obeyed.
+    r"""Text from data, with control and direction codes escaped.
 
     >>> safe("\x1b[31mred")
     '\\x1b[31mred'
@@ -29,7 +29,7 @@ def safe(text: object) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """Text in which every URL of a database is without user and password, however it came there.
+    """Text with user and password removed from every database URL.
 
     >>> without_passwords("postgresql://me:hunter2@db/x?password=y no such file")
     'postgresql://db/x?password=*** no such file'
@@ -38,7 +38,7 @@ def without_passwords(text: str) -> str:
 
 
 def has_password(text: str) -> bool:
-    """Whether the URL of a database in this text holds a password.
+    """Whether a database URL in this text has a password.
 
     >>> has_password("--store=postgresql://me:secret@db/x"), has_password("postgresql://me@db/x")
     (True, False)
@@ -47,7 +47,7 @@ def has_password(text: str) -> bool:
 
 
 def safe_json(text: str) -> str:
-    r"""JSON whose control and direction codes are escapes: the same values, harmless to print.
+    r"""JSON with control and direction codes as escapes: the same values, safe to print.
 
     >>> safe_json('{"name": "\u202eevil"}')
     '{"name": "\\u202eevil"}'
@@ -56,7 +56,7 @@ def safe_json(text: str) -> str:
 
 
 def clip(text: object, most: int = 28) -> str:
-    """A name as an axis shows it: harmless, and shortened in the middle if it is too long.
+    """A name for an axis: escaped, and shortened in the middle if it is too long.
 
     >>> clip("openai:gpt-4.1-mini-2026-04-14")
     'openai:gpt-4.1…ni-2026-04-14'
@@ -69,7 +69,7 @@ def clip(text: object, most: int = 28) -> str:
 
 
 def clip_names(names: Iterable[object], most: int = 28) -> list[str]:
-    """Names next to each other: where two would look alike, the start that they share goes.
+    """Names next to each other: if two would look the same, their common start is removed.
 
     >>> clip_names([f"openrouter:an-organisation/{size}b-instruct-preview" for size in (8, 70)])
     ['…8b-instruct-preview', '…70b-instruct-preview']
@@ -82,7 +82,7 @@ def clip_names(names: Iterable[object], most: int = 28) -> list[str]:
     for alike in places.values():
         group = [full[at] for at in alike]
         letters = enumerate(zip(*group, strict=False))
-        latest = min(map(len, group)) - most // 2  # something is left of the shortest
+        latest = min(map(len, group)) - most // 2  # some characters of the shortest are left
         start = min((at for at, here in letters if len({*here}) > 1), default=latest)
         start = min(start, latest)
         if len({*group}) > 1 and start > 1:
@@ -93,7 +93,7 @@ def clip_names(names: Iterable[object], most: int = 28) -> list[str]:
 
 
 def number(value: float | int | None, digits: int = 3) -> str:
-    """A number; a dash where there is none.
+    """A number, or a dash if there is none.
 
     >>> number(0.12345), number(12000), number(None)
     ('0.123', '12,000', '–')
@@ -106,7 +106,7 @@ def number(value: float | int | None, digits: int = 3) -> str:
 
 
 def signed(value: float | None, digits: int = 3) -> str:
-    """A difference with its sign; a dash where there is none.
+    """A difference with its sign, or a dash if there is none.
 
     >>> signed(0.0312), signed(-0.2), signed(None)
     ('+0.031', '-0.200', '–')
@@ -115,7 +115,7 @@ def signed(value: float | None, digits: int = 3) -> str:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """A share as a percentage, without needless zeros; a dash where there is none.
+    """A share as a percentage, without unneeded zeros, or a dash if there is none.
 
     >>> percent(0.1), percent(0.1234), percent(0.1234, 0), percent(None)
     ('10 %', '12.3 %', '12 %', '–')
@@ -138,7 +138,7 @@ def count(n: int, one: str, many: str | None = None) -> str:
 def interval(
     low: float | None, high: float | None, digits: int = 3, *, unbounded: bool = False
 ) -> str:
-    """An interval; an open end is infinite, and a dash says that there is no interval.
+    """An interval; an open end is infinite, and a dash means no interval.
 
     >>> interval(0.1, 0.25), interval(None, None, unbounded=True), interval(None, None)
     ('[0.100, 0.250]', 'unbounded', '–')
@@ -155,7 +155,7 @@ def interval(
 
 
 def percent_interval(low: float | None, high: float | None, *, sign: bool = False) -> str:
-    """An interval of shares, or of their differences, in points of 100; a dash for none.
+    """An interval of shares, or of their differences, in percentage points, or a dash.
 
     >>> percent_interval(0.1, 0.255), percent_interval(-0.1, 0.255, sign=True)
     ('[10.0, 25.5]', '[-10.0, +25.5]')
@@ -167,7 +167,7 @@ def percent_interval(low: float | None, high: float | None, *, sign: bool = Fals
 
 
 def span(low: str, high: str) -> str:
-    """From the least to the most, said once where they are written alike.
+    """From the smallest to the largest, or one value if both have the same text.
 
     >>> span("1.9", "3.4"), span("2 %", "2 %"), span("2 %", "10 %")
     ('1.9 to 3.4', '2 %', '2 to 10 %')
@@ -176,7 +176,7 @@ def span(low: str, high: str) -> str:
 
 
 def group_name(*names: str | None, none: str = "all rows") -> str:
-    """The names of a group of rows in one: its judge, its criterion; `none` where it has no name.
+    """The name of a group of rows: its judge and its criterion; `none` if it has no name.
 
     >>> group_name("gpt-4o", "fluency"), group_name(None, "unnamed")
     ('gpt-4o, fluency', 'all rows')
@@ -185,7 +185,7 @@ def group_name(*names: str | None, none: str = "all rows") -> str:
 
 
 def level(confidence_level: float) -> str:
-    """A confidence level in words.
+    """A confidence level as a percentage.
 
     >>> level(0.95)
     '95 %'
@@ -194,7 +194,7 @@ def level(confidence_level: float) -> str:
 
 
 def plain_level(value: float) -> str:
-    """An error level as a decimal, with two places at least.
+    """An error level as a decimal, with at least two places.
 
     >>> plain_level(0.1), plain_level(0.15), plain_level(0.075)
     ('0.10', '0.15', '0.075')
@@ -203,7 +203,7 @@ def plain_level(value: float) -> str:
 
 
 def power_of_ten(exponent: float) -> str:
-    """Ten to this power, as a number where it is short, else as a power.
+    """Ten to this power, as a number if it is short, else as a power.
 
     >>> power_of_ten(1.3), power_of_ten(0), power_of_ten(-2), power_of_ten(400.3)
     ('20', '1', '0.01', '10^400')

@@ -1,7 +1,7 @@
-"""Checks at the door, and the wording of what they say.
+"""Argument checks and their messages.
 
-Every public function passes its arguments through here, so that an error always names the
-argument, the value and the remedy. Arrays may be lists, numpy, pandas or polars.
+Every public function checks its arguments here, so that an error always names the argument, the
+value and the remedy. Arrays can be lists, numpy, pandas or polars.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Seed = int | np.random.Generator | None
 
 
 def exact_level(value: float | str | Fraction, name: str = "alpha") -> Fraction:
-    """The level as the decimal the user typed, so that boundaries compare exactly.
+    """The level as the decimal that the user typed, so that boundaries compare exactly.
 
     >>> exact_level(0.1)
     Fraction(1, 10)
@@ -66,7 +66,7 @@ def positive(value: float, name: str) -> float:
 
 
 def count(value: int, name: str, *, least: int = 0) -> int:
-    """A whole number, `least` or more."""
+    """An integer, `least` or more."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < least:
         raise ArgumentError(name, value, f"give a whole number, {least} or more")
@@ -81,7 +81,7 @@ def one_of(value: str, choices: Sequence[str], name: str) -> str:
 
 
 def generator(seed: Seed) -> np.random.Generator:
-    """A numpy Generator from a seed, a Generator (used as it is) or None (fresh entropy)."""
+    """A numpy Generator from a seed, a Generator (used unchanged) or None (fresh entropy)."""
     if isinstance(seed, np.random.Generator):
         return seed
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer))):
@@ -95,7 +95,7 @@ def finite(values: ArrayLike, name: str, *, allow_empty: bool = False) -> FloatA
     """A one-dimensional array of finite floats."""
     array = _as_1d(values, name)
     try:
-        # Object arrays hold None for a missing value (polars, pandas); float() makes it NaN.
+        # Object arrays have None for a missing value (polars, pandas); float() makes it NaN.
         floats = array.astype(np.float64)
     except (TypeError, ValueError):
         raise ArgumentError(name, _first(array), "give numbers only") from None
@@ -109,11 +109,11 @@ def finite(values: ArrayLike, name: str, *, allow_empty: bool = False) -> FloatA
 
 
 def optional_numbers(values: ArrayLike, name: str) -> FloatArray:
-    """A one-dimensional array of floats, NaN (or None) where one is missing."""
+    """A one-dimensional array of floats, NaN (or None) if one is missing."""
     try:
         return _as_1d(values, name).astype(np.float64)
     except (TypeError, ValueError):
-        raise ArgumentError(name, "text", "give numbers; NaN where one is missing") from None
+        raise ArgumentError(name, "text", "give numbers; NaN if one is missing") from None
 
 
 def probabilities(values: ArrayLike, name: str, *, allow_empty: bool = False) -> FloatArray:
@@ -150,8 +150,8 @@ def same_length(**arrays: Any) -> int:
 def paired(scores: ArrayLike, errors: ArrayLike) -> tuple[FloatArray, IntArray]:
     """Uncertainty scores and 0/1 errors of one length.
 
-    Ten million rows should cost a sort and little more, so arrays that are already right are
-    handed back as they are: read them, do not write into them.
+    Ten million rows should cost little more than a sort, so valid arrays are returned unchanged and
+    not copied: read them, do not write into them.
     """
     s, e = np.asarray(scores), np.asarray(errors)
     s = s if _already(s, "f8", -np.inf, np.inf) else finite(scores, "scores")

@@ -1,7 +1,7 @@
-"""A policy under audit: what selection promised, held against what monitoring counts.
+"""A policy under audit: compare what selection promised with what monitoring counts.
 
-The analyses know nothing of one another; a check needs the policy's guarantee, to know above which
-rate to raise an alarm, and the process of audits. They meet here.
+The analyses do not import each other. A check needs the policy's guarantee, for the rate above
+which to raise an alarm, and the process of audits. It combines them here.
 """
 
 from __future__ import annotations
@@ -44,17 +44,18 @@ def check_audits(
 ) -> Monitor:
     """Whether the policy still keeps its error rate, from audits of what it accepted.
 
-    `audits` is the whole list that `draw_audits` made, with labels in its column `label` or in
-    `labels` by id; or a store that `serve --audit-rate` and `label` kept them in. Audits count in
-    the order of drawing; one without a label is waited for `wait` days and is then missing.
+    `audits` is the complete list from `draw_audits`, with labels in its column `label` or in
+    `labels` by id; or a store that `serve --audit-rate` and `label` used. Audits count in the order
+    of drawing. The check waits `wait` days for a missing label; then the audit counts as missing.
 
-    `state` is a file, or a store, that the next check counts on from: safe to run twice on the same
-    audits. Without it every check counts from the first audit. An alarm is raised when the evidence
-    that the error rate is above `limit` reaches 1 / `delta`, at any time. The limit is
-    the guarantee's own (`alarm_limit`): alpha where it promises a single threshold, else 1.5 alpha.
-    `horizon` is the number of audits in which a change is looked for most. `by` names a column: a
-    process for each of its groups, which share delta. Limit, delta, horizon and by are chosen
-    once: a state refuses others. `now` is the time of the check (Unix).
+    `state` is a file, or a store, from which the next check continues; repeating a check on the
+    same audits is safe. Without it every check counts from the first audit. An alarm is raised when
+    the evidence that the error rate is above `limit` reaches 1 / `delta`, at any time. The default
+    limit is the guarantee's own (`alarm_limit`): alpha if it promises a single threshold, else
+    1.5 alpha. `horizon` is the number of audits within which a change is most easily detected. `by`
+    names a column: each of its groups has its own process, and they share delta. Limit, delta,
+    horizon and by are chosen once: a state refuses other values. `now` is the time of the check
+    (Unix).
 
     >>> from adjudge import calibrate, select, draw_audits
     >>> old = {"id": range(60), "p_a": [0.95] * 60, "label": ["A"] * 60}

@@ -3,21 +3,21 @@
 ::
 
     AdjudgeError
-    ├── InputError (ValueError)        what the user gave; the text says where and the remedy
+    ├── InputError (ValueError)        user input; the message names the place and the remedy
     │   ├── ArgumentError              an argument of a call or an option of a command
     │   ├── DataError                  a file: path, row and column
-    │   │   └── NotAResultError        JSON, but of no kind that this adjudge knows
+    │   │   └── NotAResultError        JSON, but of a kind that this adjudge does not know
     │   └── PolicyMismatchError        a policy or anchors made for another judge or prompt
     ├── JudgeError                     a judge that cannot be asked
     │   ├── BackendMissingError        an extra or weights are not installed
-    │   └── JudgeRefusedError          the server said no for good (key, model, request)
+    │   └── JudgeRefusedError          the server refused permanently (key, model, request)
     └── StoreError                     the store cannot be opened or written
-        ├── StoreMissingError          opened to be read, and there is none
-        ├── StoreLostError             the connection to its server broke off
+        ├── StoreMissingError          opened for reading, but it does not exist
+        ├── StoreLostError             the connection to its server broke
         └── StoreVersionError          written by a newer adjudge
 
 A judge's bad answer is not an exception: it is a row with a status. Infeasible is a result. Every
-error survives pickling, so that one raised in a process pool arrives as itself.
+error can be pickled, so that one raised in a process pool arrives unchanged.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from typing import Any
 
 
 class AdjudgeError(Exception):
-    """Base of all errors raised on purpose; `str(error)` is one line fit for a person."""
+    """Base of all errors raised on purpose; `str(error)` is one readable line."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By default an exception is made again from its message alone, which no constructor with
-        # arguments of its own can take.
+        # By default an exception is rebuilt from its message alone, which a constructor with other
+        # arguments cannot take.
         fields = {name: _portable(value) for name, value in vars(self).items()}
         return _rebuild, (type(self), self.args, fields)
 
@@ -44,7 +44,7 @@ def _rebuild(kind: type[AdjudgeError], args: tuple[Any, ...], fields: dict[str, 
 
 
 def _portable(value: object) -> object:
-    """The value itself, or its repr where it cannot travel (a lambda, a connection)."""
+    """The value itself, or its repr if it cannot be pickled (a lambda, a connection)."""
     try:
         pickle.dumps(value)
     except (pickle.PicklingError, AttributeError, TypeError):
@@ -53,11 +53,11 @@ def _portable(value: object) -> object:
 
 
 class InputError(AdjudgeError, ValueError):
-    """Something the user gave cannot be used."""
+    """Something in the user's input cannot be used."""
 
 
 class ArgumentError(InputError):
-    """An argument is out of its range or of the wrong shape.
+    """An argument is out of range or has the wrong shape.
 
     >>> str(ArgumentError("alpha", 1.2, "give a number strictly between 0 and 1"))
     'alpha = 1.2: give a number strictly between 0 and 1'
@@ -74,7 +74,7 @@ class ArgumentError(InputError):
 
 
 class DataError(InputError):
-    """A file cannot be used as it is; rows count from 1, the header not counted.
+    """A file cannot be used; rows count from 1, without the header.
 
     >>> str(DataError("labels.csv", "label 'C' is not known", row=3, column="label",
     ...               remedy="use A, B or tie"))
@@ -104,7 +104,7 @@ class DataError(InputError):
 
 
 class NotAResultError(DataError):
-    """A file holds JSON, but no result of this adjudge."""
+    """A file is JSON, but not a result of this adjudge."""
 
 
 class PolicyMismatchError(InputError):
@@ -120,7 +120,7 @@ class JudgeError(AdjudgeError):
 
 
 def how_to_install(extra: str) -> str:
-    """The remedy if the packages of an extra are missing. No index has adjudge before its release.
+    """The remedy if the packages of an extra are missing. Unreleased, adjudge is on no index.
 
     >>> how_to_install("ray")
     "run: pip install '.[ray]' in a checkout of adjudge"
@@ -129,11 +129,11 @@ def how_to_install(extra: str) -> str:
 
 
 class BackendMissingError(JudgeError):
-    """A package, program or weights file that the backend needs is not there."""
+    """A package, program or weights file that the backend needs is missing."""
 
 
 class JudgeRefusedError(JudgeError):
-    """The server refused for a reason that asking again will not change."""
+    """The server refused for a reason that a retry will not change."""
 
     def __init__(self, message: str, *, http_status: int | None = None) -> None:
         self.http_status = http_status
@@ -141,7 +141,7 @@ class JudgeRefusedError(JudgeError):
 
 
 class UnusableRepliesError(JudgeError):
-    """The first replies of a run have no usable number, all for one reason."""
+    """The first replies of a run have no usable score, all for the same reason."""
 
 
 class StoreError(AdjudgeError):
@@ -149,11 +149,11 @@ class StoreError(AdjudgeError):
 
 
 class StoreMissingError(StoreError):
-    """There is no store at this place, and one opened only to be read is not made."""
+    """There is no store at this place; one opened only for reading is not created."""
 
 
 class StoreLostError(StoreError):
-    """The connection to the store's server broke off; what was committed is kept."""
+    """The connection to the store's server broke; what was committed is kept."""
 
 
 class StoreVersionError(StoreError):

@@ -1,12 +1,12 @@
-"""Open doors: objects found by name, our own and those that installed packages bring.
+"""Registries: objects by name, the built-in ones and those of installed packages.
 
 A package adds a backend, protocol, format or store by an entry point in the group of that name::
 
     [project.entry-points."adjudge.backends"]
     echo = "my_package:EchoBackend"
 
-Our own are listed in a `Registry` as one line each and imported when they are asked for. Ours win:
-a package cannot replace `openai` by its own object of that name.
+Built-in objects are listed in a `Registry`, one line each, and imported when they are used. They
+take precedence: a package cannot replace `openai` by its own object of that name.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """Where one of our own objects lives ("module:attribute"), and the extra it needs."""
+    """The location of a built-in object ("module:attribute"), and the extra it needs."""
 
     target: str
     extra: str | None = None
 
 
 class Registry(Generic[T]):
-    """Objects of one sort by name.
+    """Objects of one kind by name.
 
     `noun` is the argument that users type ("protocol"); `group` the entry point group.
 
@@ -64,19 +64,19 @@ class Registry(Generic[T]):
         yield from self._added
 
     def add(self, name: str, thing: T) -> None:
-        """Make an object known in this process; a name that is taken is refused."""
+        """Register an object in this process; a name that is in use is refused."""
         if name in self:
-            raise ArgumentError(self.noun, name, "is taken; choose another name")
+            raise ArgumentError(self.noun, name, "is in use; choose another name")
         self._added[name] = thing
 
     def remove(self, name: str) -> None:
-        """Forget an object that `add` made known."""
+        """Remove an object that `add` registered."""
         if name not in self._added:
             raise ArgumentError(self.noun, name, "was not added here")
         del self._added[name]
 
     def load(self, name: str) -> T:
-        """The object of that name; an unknown name is refused with all that are known."""
+        """The object of that name; the error for an unknown name lists all known names."""
         if name in self._added:
             return self._added[name]
         if name not in self._loaded:

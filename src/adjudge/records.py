@@ -1,4 +1,4 @@
-"""What flows through adjudge: frozen, typed, without behaviour.
+"""The records of adjudge: frozen, typed, without behaviour.
 
 `p_fwd` and `p_rev` are both about response_a: the probability that the judge prefers it when it
 is shown first (`p_fwd`) and when it is shown second (`p_rev`).
@@ -12,31 +12,31 @@ from typing import Any, Literal
 
 Order = Literal["ab", "ba"]
 Verdict = Literal["A", "B", "tie"]
-#: What verdicts are about: two answers, one that passes or fails, or which of several is best.
+#: What verdicts are about: two answers, one that passes or fails, or the best of several.
 About = Literal["pairs", "grades", "choices"]
-#: What people label then.
+#: What people label in each case.
 LABELLED: Mapping[About, str] = {"pairs": "pairs", "grades": "answers", "choices": "prompts"}
-#: What the judge gives then, one of them.
+#: What the judge gives in each case, as a singular noun.
 GIVEN: Mapping[About, str] = {"pairs": "verdict", "grades": "verdict", "choices": "choice"}
 LabelValue = Literal["A", "B", "tie"]
 SampledBy = Literal["random", "plan", "doubt", "surest", "audit"]
 LabelledBy = Literal["person", "model"]
-#: What a labeller began from: an empty answer, or the judge's, which they could leave as it was.
+#: What a label started from: an empty answer, or the judge's, which the person could keep.
 StartedFrom = Literal["nothing", "judge"]
 Status = Literal["ok", "censored", "off_answer", "unparsed", "refused", "no_logprobs", "error"]
 
 STATUSES: tuple[Status, ...] = (
     *("ok", "censored", "off_answer", "unparsed", "refused", "no_logprobs", "error"),
 )
-#: Below this probability the letters asked for are not what the judge was about to write.
+#: Below this probability of the requested letters, the judge was about to write something else.
 MIN_ANSWER_MASS = 0.1
-#: The only statuses whose rows carry a number.
+#: The only statuses whose rows have a score.
 MEASURED: frozenset[Status] = frozenset({"ok", "censored"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two responses to one prompt. `extra` keeps the columns adjudge does not know."""
+    """Two responses to one prompt. `extra` keeps columns that adjudge does not use."""
 
     id: str
     prompt: str
@@ -51,7 +51,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One response to be scored on its own."""
+    """One response that is scored alone."""
 
     id: str
     prompt: str
@@ -67,14 +67,14 @@ Subject = Pair | Item
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came back for one question to a judge: only what was measured.
+    """The reply to one question to a judge: only measured values.
 
     `logprobs` maps options to log probabilities not yet normalised over the options. An option in
-    `censored` was not among those the server returned; its entry is an upper bound. `counts` holds
-    how often each option was drawn by a judge without log probabilities. `answer_mass` is the
-    probability of all spellings of all options together: of those among the server's likeliest
-    tokens, so a lower bound, unless `exact_mass`. `cut_off`: the text ends where the tokens allowed
-    did. `server` is the program that answered and its version, where it says so.
+    `censored` was not among those the server returned; its entry is an upper bound. `counts` is how
+    often each option was sampled from a judge without log probabilities. `answer_mass` is the
+    probability of all spellings of all options together. It is computed from the server's most
+    likely tokens, so it is a lower bound, unless `exact_mass`. `cut_off`: the text ends at the
+    token limit. `server` is the program that answered and its version, if it states them.
     """
 
     status: Status
@@ -97,11 +97,11 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgment:
-    """What one judge, asked by one protocol, said of one pair.
+    """The judgment of one judge, asked by one protocol, on one pair.
 
-    A number stands here only when `status` is ok or censored; there is no default verdict. Where a
-    prompt allows ties, `p_tie` is their probability, half of which is in `p_a`. `answer_mass` is
-    the smaller of the two orders'.
+    There is a number only if `status` is ok or censored; there is no default verdict. If a prompt
+    allows ties, `p_tie` is their probability, half of which is in `p_a`. `answer_mass` is the
+    smaller of the two orders'.
     """
 
     id: str
@@ -126,7 +126,7 @@ class Judgment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """What one judge, asked by one protocol, scored one item on one criterion."""
+    """The score of one judge, asked by one protocol, for one item on one criterion."""
 
     id: str
     doc_id: str
@@ -150,8 +150,8 @@ class Score:
 class Grade:
     """Whether one judge, asked by one protocol, passed one item.
 
-    In a table of grades the column `judge` is the verdict, 0 or 1; so the judge's name is in
-    `judge_name`.
+    In a table of grades, the column `judge` is the verdict, 0 or 1; therefore the judge's name is
+    in `judge_name`.
     """
 
     id: str
@@ -173,9 +173,9 @@ class Grade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """What one person (or a model) said of one pair or answer, and how it came to be shown.
+    """The label of one person (or a model) for one pair or answer, and how it was shown.
 
-    `label` is A, B or tie of a pair, pass or fail of an answer, or its score.
+    `label` is A, B or tie for a pair, pass or fail for an answer, or its score.
     """
 
     id: str

@@ -1,14 +1,14 @@
-"""Assertions for pytest, or any test runner: a corrected bound gates the build, not a raw score.
+"""Assertions for pytest, or any test runner, on a corrected bound instead of a raw score.
 
 ::
 
     def test_answers_are_good_enough():
         assert_rate("grades.jsonl", at_least=0.8)
 
-Each returns the result it was about, and the message of a failure has the numbers. The lower end of
-a 95 % interval is above the truth in about 2.5 % of samples, so that is how often a rate below
-`at_least` passes; the level is an option of `estimate`. Where there is no estimate, nothing was
-shown, and the assertion fails. Warnings of the result become Python warnings, which pytest lists.
+Each returns its result, and the message of a failure has the numbers. The lower end of a 95 %
+interval is above the truth in about 2.5 % of samples, so a rate below `at_least` passes that often;
+the level is an option of `estimate`. If there is no estimate, the assertion fails. Warnings of the
+result become Python warnings, which pytest lists.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _RATES = (Estimate, GroupedEstimate, ClassEstimate, PanelEstimate)
 def assert_rate(
     data: AnyEstimate | TableLike, *, at_least: float | None = None, at_most: float | None = None
 ) -> AnyEstimate:
-    """The corrected rate, of every group, is shown to lie above or below a limit.
+    """Assert that the corrected rate, of every group, lies above or below a limit.
 
-    `data` is what `estimate` returned, or rows that it is given with its defaults. `at_least` holds
-    if the lower end of each interval is no smaller, `at_most` if the upper end is no larger.
+    `data` is the result of `estimate`, or rows for `estimate` with its defaults. `at_least` holds
+    if the lower end of each interval is at least that, `at_most` if the upper end is at most that.
 
     >>> assert_rate({"judge": [1] * 90 + [0] * 10, "human": [None] * 100}, at_least=0.8)
     Traceback (most recent call last):
@@ -64,10 +64,10 @@ def assert_rate(
 
 
 def assert_difference(difference: RateDifference, *, at_least: float) -> RateDifference:
-    """The first group is shown to be ahead of the second by `at_least`, or behind by no more.
+    """Assert that the first group is ahead of the second by `at_least`, or behind by no more.
 
     `difference` is `estimate(..., by="model", compare=("new", "old"))`. With `at_least=-0.02` the
-    test passes if the whole interval is above -0.02: the new model is at most 2 points worse.
+    test passes if the entire interval is above -0.02: the new model is at most 2 points worse.
     """
     __tracebackhide__ = True
     if not -1 <= at_least <= 1:
@@ -80,10 +80,10 @@ def assert_difference(difference: RateDifference, *, at_least: float) -> RateDif
 
 
 def assert_accepted(selection: Selection | SelectionRun, *, at_least: float) -> Selection:
-    """A policy accepts this share of the new rows, and their scores do not look shifted.
+    """Assert that a policy accepts this share of the new rows, and their scores show no drift.
 
-    `selection` is what `select` returned. What a policy promises holds for rows like those it was
-    calibrated on; a test that only asks for the share would pass after a shift towards easy rows.
+    `selection` is the result of `select`. A policy's promise holds for rows like those it was
+    calibrated on; a test of the share alone would pass after a shift towards easy rows.
     """
     __tracebackhide__ = True
     result = selection.summary if isinstance(selection, SelectionRun) else selection
@@ -106,7 +106,7 @@ def assert_accepted(selection: Selection | SelectionRun, *, at_least: float) -> 
 
 
 def _failure(claim: str, wrong: list[RateInterval], result: AnyEstimate) -> list[str]:
-    """The claim that failed and, on a line each, the rates it failed for."""
+    """The failed claim and the rates for which it failed, one per line."""
     if not wrong:
         return []
     at_level = level(result.confidence_level)

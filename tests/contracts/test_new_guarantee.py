@@ -191,7 +191,7 @@ def test_the_report_shows_its_promise(judgments, policy, tmp_path):
 
 
 def test_a_name_is_taken_once_and_an_unknown_one_is_refused_everywhere(judgments):
-    with pytest.raises(ArgumentError, match="is taken"):
+    with pytest.raises(ArgumentError, match="is in use"):
         register_guarantee(Hoeffding())
     known = "choose one of scope, fdr, pac, hoeffding"
     for call in (

@@ -49,7 +49,7 @@ LENGTH = LengthBias(
 )  # fmt: skip
 FAMILY = FamilyBias(
     family="OpenAI", reference="people", n=88, clusters=44, judge_share=0.72, reference_share=0.55,
-    excess=0.17, low=0.049, high=0.293, biased=True, dropped={"not one own answer": 122},
+    excess=0.17, low=0.049, high=0.293, biased=True, dropped={"not exactly one own answer": 122},
     confidence_level=0.95,
 )  # fmt: skip
 POINTS = FamilyScores(
@@ -342,7 +342,7 @@ def test_family_in_verdicts_and_in_points() -> None:
             "bad: " + capital(SENTENCES["family"]),
             COLUMNS,
             FAMILY_ROW,
-            "left out 122 rows: not one own answer",
+            "left out 122 rows: not exactly one own answer",
         ],
     )
     assert_shown(

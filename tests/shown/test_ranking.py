@@ -323,7 +323,7 @@ PLAN = BattlePlan(
     most=31,
     seed=0,
     dropped={"judged already": 6},
-    warnings=("the pool holds only 41 battles",),
+    warnings=("the pool has only 41 battles",),
 )
 
 
@@ -336,7 +336,7 @@ def test_a_plan_of_battles() -> None:
             "cedar | 23",
             "birch | 28",
             "ash | 31",
-            "warning: the pool holds only 41 battles",
+            "warning: the pool has only 41 battles",
             "left out 6 battles: judged already",
         ],
     )

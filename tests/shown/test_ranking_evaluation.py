@@ -171,12 +171,12 @@ def test_a_jury_and_quantiles_by_group() -> None:
             ),
             GroupQuantile(
                 method="soft-elo", by="family", group="Meta", n_models=4,
-                reason="4 models, it takes 10",
+                reason="4 models, 10 needed",
             ),
             *(
                 GroupQuantile(
                     method="soft-elo", by="language", group=name, n_models=3,
-                    reason="3 models, it takes 10",
+                    reason="3 models, 10 needed",
                 )
                 for name in "abcdefgh"
             ),
@@ -193,10 +193,10 @@ def test_a_jury_and_quantiles_by_group() -> None:
     assert lines[at + 1 : at + 5] == [
         "family | models | quantile | median width | coverage",
         "OpenAI | 13 | 4.38 | 87 | 92.3 %",
-        "no intervals by family for Meta (4 models, it takes 10)",
-        "no intervals by language for a (3 models, it takes 10), b (3 models, it takes 10), "
-        "c (3 models, it takes 10), d (3 models, it takes 10), e (3 models, it takes 10), "
-        "f (3 models, it takes 10) and 2 more",
+        "no intervals by family for Meta (4 models, 10 needed)",
+        "no intervals by language for a (3 models, 10 needed), b (3 models, 10 needed), "
+        "c (3 models, 10 needed), d (3 models, 10 needed), e (3 models, 10 needed), "
+        "f (3 models, 10 needed) and 2 more",
     ]
     slow = replace(AGREEMENT, kendall_low=None, kendall_high=None)
     assert "Kendall's tau with the other ranking | 0.667 | 4 models" in terminal_lines(slow)

@@ -75,7 +75,7 @@ BOARD = Leaderboard(
     models=MODELS,
     components=(("ash", "birch", "cedar", "dogwood"),),
     warnings=("dogwood (lost all): the interval is open on that side",),
-    dropped={"no outcome": 17, "model met itself": 1},
+    dropped={"no outcome": 17, "battle of a model with itself": 1},
     n_battles=2345,
     outcome="sigma(beta s), s = score_a - score_b",
     interval="bootstrap",
@@ -101,7 +101,7 @@ BOARD_NOTES = [
     "detail: assumes: battles of different prompts are independent draws",
     "warning: dogwood (lost all): the interval is open on that side",
     "left out 17 battles: no outcome",
-    "left out 1 battle: model met itself",
+    "left out 1 battle: battle of a model with itself",
 ]
 
 PLACED = replace(

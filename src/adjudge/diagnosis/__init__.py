@@ -1,4 +1,4 @@
-"""QUESTION: where the judge breaks. Cycles, score sets, biases, agreement with people."""
+"""QUESTION: where the judge fails. Cycles, score sets, biases, agreement with people."""
 
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.bias import diagnose_bias

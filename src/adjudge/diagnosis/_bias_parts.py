@@ -1,4 +1,4 @@
-"""Each bias of one judge's rows: a result where its columns are there, else why there is none."""
+"""Each bias of one judge's rows: a result if its columns are there, else the reason why not."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from adjudge.rows.verdicts import CLUSTER, label_values
 
 #: Score differences, response_a minus response_b, with response_a shown first and second.
 _BOTH_SCORES = ("score_diff_ab", "score_diff_ba")
-#: What the judge stated beside its scores, in the same two orders.
+#: The preference that the judge stated in addition to its scores, in the same two orders.
 _BOTH_PREFERENCES = ("preference_ab", "preference_ba")
 _NO_LENGTH = "no response text or length: give --pairs, or length_a and length_b"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BiasRows:
-    """Rows of one judge, or of all where `judge` is None, and how to diagnose them.
+    """Rows of one judge, or of all if `judge` is None, and how to diagnose them.
 
     `everyone` has all judges' rows, `repeats` every answer to the same rows. A diagnosis of the
     rows is a result, or the reason why there is none.
@@ -73,7 +73,7 @@ class BiasRows:
 
 
 def diagnose_rows(rows: BiasRows) -> JudgeBias:
-    """Every bias that these rows allow to measure, and why not the others."""
+    """Every bias that can be measured on these rows, and the reasons for the others."""
     diagnoses: dict[str, Any] = {
         "position": _position(rows),
         "length": _length(rows),
@@ -112,8 +112,8 @@ def _position(rows: BiasRows) -> PositionBias | str:
     forward, reverse = (_numbers(rows.frame, column) for column in ("p_fwd", "p_rev"))
     ahead = behind = None
     if rows.has(*_BOTH_SCORES):
-        # The rubric protocol scores both answers in both orders; each order's higher score is its
-        # verdict.
+        # The rubric protocol scores both answers in both orders; the higher score of an order is
+        # its verdict.
         ahead, behind = (_numbers(rows.frame, column) for column in _BOTH_SCORES)
         forward = np.where(np.isnan(forward), (np.sign(ahead) + 1) / 2, forward)
         reverse = np.where(np.isnan(reverse), (np.sign(behind) + 1) / 2, reverse)
@@ -136,7 +136,7 @@ def _length(rows: BiasRows) -> LengthBias | str:
         return _NO_LENGTH
     models, labels = rows.has("model_a", "model_b"), rows.has("label")
     if not models and not labels:
-        return "longer answers may be better ones: name model_a and model_b, or give labels"
+        return "longer answers can be better ones: name model_a and model_b, or give labels"
     frame = rows.frame
     return length_bias(
         wins_of(frame),
@@ -154,10 +154,10 @@ def _length(rows: BiasRows) -> LengthBias | str:
 def _verbosity(rows: BiasRows) -> VerbosityBias | str:
     if not rows.has("length_a", "length_b"):
         return _NO_LENGTH
-    # A rubric's p_a is its score difference on another scale: near-tied is said in points.
+    # A rubric's p_a is its score difference on another scale: near-tied is defined in points.
     by_score = rows.has("score_a", "score_b") and (not rows.graded or rows.has(*_BOTH_SCORES))
     if not rows.graded and not by_score:
-        return "verdicts alone do not say where the judge is near-tied"
+        return "verdicts alone do not show where the judge is near-tied"
     missing = pl.col("length_a").is_null() | pl.col("length_b").is_null()
     measured = Rows(rows.frame).without(missing, "no length")
     kept = measured.frame
@@ -179,12 +179,12 @@ def _verbosity(rows: BiasRows) -> VerbosityBias | str:
 def _family(rows: BiasRows) -> FamilyBias | str:
     judge, families = rows.judge, rows.families
     if judge is None:
-        return "several judges: see each of them"
+        return "several judges: see the result of each"
     if not rows.has("model_a", "model_b"):
         return "model_a and model_b are not named"
     own = family_of(judge, families)
     if own is None:
-        return f"the family of {judge} is not known: give --judge or --families"
+        return f"the family of {judge} is unknown: give --judge or --families"
     if rows.has("label"):
         reference = label_values(rows.frame["label"])
         name = "people"
@@ -198,7 +198,7 @@ def _family(rows: BiasRows) -> FamilyBias | str:
         joined = rows.frame.select("id").join(picks, on="id", how="left", maintain_order="left")
         reference, name = _numbers(joined, "pick"), "the other judges"
         if np.isnan(reference).all():
-            return "neither labels nor another judge to compare this one with"
+            return "neither labels nor another judge to compare with"
     return family_bias(
         _numbers(rows.frame, "p_a"),
         reference,
@@ -212,7 +212,7 @@ def _family(rows: BiasRows) -> FamilyBias | str:
 
 
 def _family_scores(rows: BiasRows) -> FamilyScores | str | None:
-    """Scores of single answers against the other judges' median; None where nobody scored."""
+    """Scores of single answers against the other judges' median; None if there are no scores."""
     judge, families = rows.judge, rows.families
     if judge is None or not rows.has("score_a", "score_b", "model_a", "model_b"):
         return None
@@ -251,7 +251,7 @@ def _agreement(rows: BiasRows) -> Agreement | str:
         return "no labelled verdict: add label, or give --labels"
     tied, human = _preferences(rows.frame)
     kept = rows.frame.filter(~tied)
-    # As people's ties are left out, a judge's tie is no answer.
+    # People's ties are left out, so a judge's tie is not an answer either.
     verdicts = kept["verdict"].replace("tie", None)
     several = human.dtype == pl.List
     labelled = human.list.drop_nulls().list.len() > 0 if several else human.is_not_null()
@@ -267,7 +267,7 @@ def _agreement(rows: BiasRows) -> Agreement | str:
 
 
 def _preferences(frame: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """Which rows people call a tie, and what they say of the others: a label, or one per rater."""
+    """Which rows people call a tie, and the labels of the others: one, or one per rater."""
     if LABELS not in frame.columns:
         is_tie = (frame["label"] == "tie").fill_null(False)
         return is_tie, frame["label"].filter(~is_tie)
@@ -286,7 +286,7 @@ def _reliability(rows: BiasRows) -> Reliability | str:
     if not rows.graded:
         return "verdicts without probabilities have no confidence"
     if rows.has(*_BOTH_SCORES):
-        return "a rubric's p_a is a score difference, no probability: see rank"
+        return "a rubric's p_a is a score difference, not a probability: see rank"
     if not rows.has("label"):
         return "no label: add label, or give --labels"
     known = (
@@ -322,9 +322,9 @@ def _contradictions(rows: BiasRows) -> Contradictions | str:
             unit="reply",
         )
     if rows.by_score or rows.has(*_BOTH_SCORES):
-        return "the verdicts are made from the scores, and cannot contradict them"
+        return "the verdicts are computed from the scores, so they cannot contradict them"
     if not rows.has("score_a", "score_b", "verdict"):
-        return "needs verdicts and, with them, score_a and score_b"
+        return "needs verdicts together with score_a and score_b"
     return contradictions(
         rows.frame["verdict"].to_list(),
         _numbers(rows.frame, "score_a"),
@@ -335,7 +335,7 @@ def _contradictions(rows: BiasRows) -> Contradictions | str:
 
 
 def _retest(rows: BiasRows) -> Retest | None:
-    """None where nothing was asked again: most files are not about that."""
+    """None if nothing was asked again: most files have no repeats."""
     asked = rows.repeats
     key = pl.concat_str("judge", "id", separator="\x1f")
     if "repeat" not in asked.columns or asked.select(key.is_duplicated().any()).item() is not True:

@@ -1,4 +1,4 @@
-"""Intervals for means whose rows come in clusters (the rows of one prompt are alike)."""
+"""Intervals for means of clustered rows (rows of one prompt are alike)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from adjudge._validation import FloatArray, IntArray, same_length
 from adjudge.errors import ArgumentError
 
 Interval = tuple[float | None, float | None]
-#: A difference of fewer points than this is called no bias, however sure it is: three points are
-#: about 20 Elo between equals.
+#: A smaller difference than this is not called a bias, however significant: three points are
+#: about 20 Elo between equal models.
 FLOOR = 0.03
 
 
 def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> IntArray:
-    """Cluster codes of n rows; each row its own where none is given."""
+    """Cluster codes of n rows; each row is its own cluster if none are given."""
     if clusters is None:
         return np.arange(n, dtype=np.int64)
     whole = isinstance(clusters, np.ndarray) and np.issubdtype(clusters.dtype, np.integer)
@@ -33,13 +33,13 @@ def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> IntArray:
 
 
 def excludes(interval: Interval, value: float) -> bool:
-    """Whether there is an interval, and the value is outside it."""
+    """Whether there is an interval and it excludes the value."""
     low, high = interval
     return low is not None and high is not None and not low <= value <= high
 
 
 def shows(value: float | None, interval: Interval, unbiased: float, floor: float) -> bool:
-    """Whether a bias is shown: it is not chance, and not too small to matter."""
+    """Whether there is a bias: significant, and not too small to matter."""
     return value is not None and abs(value - unbiased) >= floor and excludes(interval, unbiased)
 
 
@@ -54,7 +54,7 @@ def count_clusters(codes: IntArray) -> int:
 
 
 def recode(codes: IntArray) -> tuple[IntArray, int]:
-    """Codes 0..G-1 of the clusters that are left after rows were taken out."""
+    """Codes 0..G-1 of the clusters that remain after rows were removed."""
     here = np.bincount(codes) > 0
     return (np.cumsum(here) - 1)[codes], int(np.count_nonzero(here))
 
@@ -64,9 +64,9 @@ def mean_interval(
 ) -> Interval:
     """t interval on groups - 1 degrees of freedom with the cluster-robust standard error.
 
-    Clipped to the `bounds` the mean can have. When every row is the same there is no spread to
-    measure: then the share of clusters that could differ unseen is at most 1 - tail^(1/groups),
-    and the interval allows them the far bound. No interval from fewer than two clusters.
+    Clipped to the `bounds` of the mean. If all rows are equal, there is no variance to measure.
+    Then the share of clusters that could differ unobserved is at most 1 - tail^(1/groups), and the
+    interval assumes the far bound for them. There is no interval from fewer than two clusters.
     """
     own, groups = recode(codes)
     if groups < 2:
@@ -84,8 +84,8 @@ def share_interval(values: FloatArray, codes: IntArray, confidence_level: float)
     """Exact binomial interval at the effective sample size (Korn and Graubard 1998).
 
     n_eff = p (1 - p) / SE^2, SE cluster-robust, corrected for the degrees of freedom and never
-    above the number of rows; Clopper-Pearson at (p n_eff, n_eff). One row per cluster gives
-    Clopper-Pearson itself, or a little wider. Values are in [0, 1].
+    above the number of rows; Clopper-Pearson at (p n_eff, n_eff). One row per cluster gives exactly
+    Clopper-Pearson, or a little wider. Values are in [0, 1].
     """
     own, groups = recode(codes)
     if groups < 2:
@@ -113,9 +113,9 @@ def jackknife_interval(
 ) -> Interval:
     """t interval from leaving out one cluster at a time.
 
-    `tables` holds one additive table per cluster, shape (groups, ...); `statistic` takes a stack
-    of summed tables and returns one number each. Deterministic, and for smooth statistics as good
-    as a bootstrap. No interval where the statistic is undefined without some cluster.
+    `tables` has one additive table per cluster, shape (groups, ...); `statistic` takes a stack of
+    summed tables and returns one number each. It is deterministic, and for smooth statistics as
+    good as a bootstrap. There is no interval if the statistic is undefined without some cluster.
     """
     groups = len(tables)
     if groups < 2:

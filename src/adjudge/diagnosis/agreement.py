@@ -1,8 +1,8 @@
 """Agreement of a judge with people: raw, Cohen's kappa, Krippendorff's alpha, human ceiling.
 
-All of them are functions of a table of (judge, human) pairs that adds up over rows, so that
-leaving out a prompt at a time gives an interval at the price of a subtraction. Of numbers on an
-interval scale six sums say as much as the table, however many different values there are.
+All of them are functions of a table of (judge, human) pairs that adds up over rows, so that leaving
+out one prompt at a time is only a subtraction. For numbers on an interval scale, six sums are
+enough, for any number of distinct values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from adjudge.rows.agreement import kappa_of_tables
 from adjudge.rows.dropped import merge_dropped
 
 Statistic = Callable[[FloatArray], FloatArray]
-#: From two values per pair, its weight, its cluster and how many there are: one sum per cluster.
+#: From two values per pair, its weight, its cluster and the number of clusters: sums per cluster.
 AddUp = Callable[[IntArray, IntArray, FloatArray, IntArray, int], FloatArray]
 LEVELS = ("nominal", "ordinal", "interval")
 _MOST_VALUES = 200
@@ -45,20 +45,20 @@ def agreement(
     clusters: ArrayLike | Sequence[Any] | None = None,
     confidence_level: float = 0.95,
 ) -> Agreement:
-    """How often the judge says what a person says, beyond what chance would give.
+    """How often the judge agrees with a person, and how much that exceeds chance.
 
-    `human` is one value per row or a table (rows, raters) with None where a rater said nothing;
-    with several raters the judge is held against one of them drawn at random, each weighing 1/r.
+    `human` is one value per row, or a table (rows, raters) with None if a rater gave no label. With
+    several raters, the judge is compared with one of them drawn at random, each with weight 1/r.
     kappa = (p_o - p_e)/(1 - p_e), with quadratic weights unless `level` is "nominal"; alpha is
-    Krippendorff's, 1 - D_o/D_e, with the distance of the level. Where two people saw the same
-    rows, `ceiling` says how well they agree with each other: no judge can be asked for more.
+    Krippendorff's, 1 - D_o/D_e, with the distance of the level. If two people labelled the same
+    rows, `ceiling` is their agreement with each other: a judge cannot be expected to exceed it.
 
     >>> both = agreement(["A", "A", "B", "B"], ["A", "A", "B", "A"])
     >>> both.raw, both.kappa
     (0.75, 0.5)
 
-    kappa and alpha are None where only one value occurs on both sides: chance agreement is then
-    certain, and nothing can exceed it.
+    kappa and alpha are None if only one value occurs on both sides: chance agreement is then
+    certain, and agreement cannot exceed it.
     """
     one_of(level, LEVELS, "level")
     open_unit(confidence_level, "confidence_level")
@@ -76,7 +76,7 @@ def agreement(
     said_by = theirs[row, rater]
     weight = 1 / (theirs >= 0).sum(axis=1)[row]
     agree = np.bincount(row, weights=weight * (mine[row] == said_by))
-    # Thirds do not add up to one exactly; agreement with all raters is agreement.
+    # Thirds do not sum to exactly one; agreement with all raters is agreement.
     raw_rows = np.clip(agree.astype(np.float64), 0.0, 1.0).round(12)
     pairs = add_up(mine[row], said_by, weight, own[row], groups)
     both_ways = pairs + add_up(said_by, mine[row], weight, own[row], groups)
@@ -134,7 +134,7 @@ def _code_values(judge: Any, human: Any, level: str) -> tuple[list[Any], IntArra
 
 
 def _columns(judge: Any, human: Any) -> tuple[list[Any], list[Any], int]:
-    """The judge's answers, the raters' row after row, and how many raters a row has."""
+    """The judge's answers, the raters' labels row by row, and the number of raters of a row."""
     several = (list, tuple, np.ndarray)
     widths = {len(row) if isinstance(row, several) else 1 for row in human}
     if len(widths) > 1 or 0 in widths:
@@ -161,10 +161,10 @@ def _values(values: set[Any], level: str) -> list[Any]:
 
 
 def _statistics(values: Sequence[Any], level: str) -> tuple[AddUp, Statistic, Statistic]:
-    """How pairs of values add up per cluster, and kappa and alpha of what they add up to."""
+    """How pairs of values are summed per cluster, and kappa and alpha of these sums."""
     size = len(values)
     if level == "interval":
-        # Differences alone count; around their mean, equal values cancel exactly.
+        # Only differences matter; centred on their mean, equal values cancel exactly.
         points = np.array(values, dtype=np.float64)
         return (
             partial(_moments, points=points - points.mean()),
@@ -205,7 +205,7 @@ def _moments(
 
 
 def _kappa_of_moments(moments: FloatArray) -> FloatArray:
-    """Cohen's kappa with quadratic weights: 1 - mean (x - y)^2 / what independence would give."""
+    """Cohen's kappa with quadratic weights: 1 - mean (x - y)^2 / its value under independence."""
     total, x, y, xx, yy, apart = moments.T
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = (xx + yy - 2 * x * y / total) / total
@@ -213,7 +213,7 @@ def _kappa_of_moments(moments: FloatArray) -> FloatArray:
 
 
 def _alpha_of_moments(moments: FloatArray) -> FloatArray:
-    """Krippendorff's alpha from pairs counted both ways, x and y alike."""
+    """Krippendorff's alpha from pairs counted in both directions."""
     total, x, _, xx, _, apart = moments.T
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = 2 * (xx - x * x / total) / (total - 1)
@@ -245,14 +245,14 @@ def _estimate(
     chance: float,
     confidence_level: float,
 ) -> tuple[float | None, Interval]:
-    """`chance` is how often two who always agree would do so by chance."""
+    """`chance` is how often two raters who always agree would do so by chance."""
     whole = float(statistic(tables.sum(axis=0)[None])[0])
     if not np.isfinite(whole):
         return None, (None, None)
     low, high = jackknife_interval(statistic, tables, confidence_level, bounds=(-1.0, 1.0))
     if raw == 1.0 and raw_range[0] is not None:
         # Perfect agreement leaves nothing to resample: as many rows as the raw interval allows
-        # may disagree, at the chance level seen.
+        # can disagree, at the observed chance level.
         low = max(-1.0, 1 - (1 - raw_range[0]) / (1 - chance))
     return whole, (low, high)
 
@@ -294,7 +294,7 @@ def _ceiling(
 
 
 def _rater_pairs(theirs: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Every ordered pair of two raters of one row: the row, what one said, what the other said."""
+    """Every ordered pair of two raters of one row: the row, and both labels."""
     parts = []
     for first, second in permutations(range(theirs.shape[1]), 2):
         rows = np.flatnonzero((theirs[:, first] >= 0) & (theirs[:, second] >= 0))

@@ -1,4 +1,4 @@
-"""All biases of a judge from one file of judgments, each where its columns are there."""
+"""All biases of a judge from one file of judgments, each if its columns are there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from adjudge.rows.columns import partition, text_column
 from adjudge.rows.verdicts import CLUSTER, prepare_verdicts
 
 _ASSUMPTIONS = (
-    "intervals are clustered: rows of one cluster may be alike, clusters are independent",
+    "intervals are clustered: rows of one cluster can be alike, clusters are independent",
 )
 
 
@@ -42,23 +42,23 @@ def diagnose_bias(
     """Position, length, family, agreement, reliability, contradictions and retest, per judge.
 
     `source` is a frame or a path of judgments: id, judge, p_fwd and p_rev or p_a (all about
-    response_a), or verdicts in both orders as verdict_fwd and verdict_rev; or of battles, as `rank`
-    takes them, where people's winner is the label. What else is there decides what can be measured:
+    response_a), or verdicts in both orders as verdict_fwd and verdict_rev. It can also be battles,
+    as in `rank`; then people's winner is the label. The other columns decide what can be measured:
     label (agreement, reliability), response_a and response_b or length_a and length_b (near-tied
     pairs; with models or labels, the effect of length), model_a and model_b (family), score_a and
     score_b (contradictions; with several judges, family in points), score_diff_ab and score_diff_ba
-    (position, in points too), preference_ab and preference_ba (contradictions of each reply),
-    repeat (retest; all else is about repeat 0). `pairs` and `labels` add such columns by id,
-    `judge` names the judge of a file that does not, `columns` maps our names of columns to the
-    source's and `labels_as` words in columns of labels and verdicts to ours. What could not be
-    measured is named in `not_measured`, with the reason.
+    (position, also in points), preference_ab and preference_ba (contradictions of each reply),
+    repeat (retest; everything else uses repeat 0). `pairs` and `labels` add such columns by id.
+    `judge` names the judge if the file does not. `columns` maps our column names to those of the
+    source, `labels_as` words in columns of labels and verdicts to ours. `not_measured` lists what
+    could not be measured, with the reason.
 
-    `cluster` names the column whose rows are alike (default prompt_id where it repeats, else
-    each pair by itself; a row without a cluster is one of its own). `by` groups the position bias.
-    `near_tie` is how close to a tie the judge must be for verbosity: 0.1 in probability, or 0.3 in
-    score where the judge gave scores alone (a rubric's p_a is its score). A difference from an
-    unbiased judge of less than `floor` (0.03: three points of a hundred) is called no bias, however
-    sure it is; scores in points have no floor. `model_labels` as in `calibrate`.
+    `cluster` names the column whose rows are alike (default: prompt_id if it repeats, else each
+    pair is a cluster; a row without a cluster value is a cluster of one). `by` groups the position
+    bias. `near_tie` is how close to a tie the judge must be for verbosity: 0.1 in probability, or
+    0.3 in score if the judge gave only scores (a rubric's p_a is its score). A difference from an
+    unbiased judge of less than `floor` (0.03: three percentage points) is not called a bias,
+    however significant; scores in points have no floor. `model_labels` as in `calibrate`.
 
     >>> always_first = {"id": list("abcdefgh"), "p_fwd": [1.0] * 8, "p_rev": [0.0] * 8}
     >>> report = diagnose_bias(always_first)

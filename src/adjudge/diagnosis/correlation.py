@@ -13,7 +13,7 @@ from adjudge.diagnosis._intervals import Interval, recode
 
 
 def spearman(x: FloatArray | IntArray, y: FloatArray | IntArray) -> float | None:
-    """Spearman's rank correlation, ties at their mean rank; None when one side is constant.
+    """Spearman's rank correlation, with mean ranks for ties; None if one side is constant.
 
     >>> spearman(np.array([1, 2, 3]), np.array([10, 20, 30])), spearman(np.ones(3), np.arange(3))
     (1.0, None)
@@ -36,7 +36,7 @@ def spearman_interval(
 ) -> Interval:
     """t interval from leaving out one cluster at a time.
 
-    None where the correlation is not known without some cluster, or there are fewer than three.
+    None if the correlation is undefined without some cluster, or if there are fewer than three.
     """
     codes, groups = recode(clusters)
     whole = spearman(x, y)

@@ -18,11 +18,11 @@ from adjudge.results.diagnosis import CycleCount
 
 
 def count_cycles(wins: ArrayLike) -> CycleCount:
-    """How many decisive triples of a tournament go round in a circle.
+    """How many decisive triples of a tournament are cycles.
 
-    `wins[i, j]` is true where i beats j. Neither true: a tie or a missing edge, which is in no
-    decisive triple. rate = cycles / triples, which is Eq. 1 of the paper when every edge is
-    decisive; without a decisive triple there is no rate.
+    `wins[i, j]` is true if i beats j. If neither is true, the edge is a tie or missing, and in no
+    decisive triple. rate = cycles / triples, which is Eq. 1 of the paper if every edge is decisive.
+    Without a decisive triple there is no rate.
 
     >>> rock_paper_scissors = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
     >>> count_cycles(rock_paper_scissors)
@@ -53,8 +53,8 @@ def complete_cycles(wins: IntArray) -> IntArray:
 def batch_cycles(beats: BoolArray) -> tuple[IntArray, IntArray]:
     """Cycles and decisive triples of a stack of tournaments, shape (batch, n, n), by matrices.
 
-    Entries of W @ W count two-step paths, at most n of them, so float32 holds them exactly; the
-    sums over them are taken in float64.
+    Entries of W @ W count two-step paths, at most n of them, so float32 is exact; the sums over
+    them use float64.
     """
     w = beats.astype(np.float32)
     either = w + w.transpose(0, 2, 1)
@@ -68,8 +68,8 @@ def cyclic_triples(
 ) -> list[tuple[int, int, int]]:
     """The triples (i, j, k) with i over j, j over k, k over i; i is the smallest index.
 
-    With `margins[i, j]`, how sure the judge was of each edge, the cycles whose weakest edge is
-    strongest come first: those are the ones no coin flip explains.
+    With `margins[i, j]`, how sure the judge was of each edge, the cycles with the strongest weakest
+    edge come first: chance does not explain those.
 
     >>> cyclic_triples([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
     [(0, 1, 2)]
@@ -92,7 +92,7 @@ def cyclic_triples(
 
 
 def win_matrix(wins: ArrayLike) -> BoolArray:
-    """A checked win matrix: square, 0 or 1, nobody beats themselves, no edge runs both ways."""
+    """A checked win matrix: square, 0 or 1, no system beats itself, no edge in both directions."""
     given = np.asarray(wins)
     if given.ndim != 2 or given.shape[0] != given.shape[1]:
         raise ArgumentError("wins", f"shape {given.shape}", "give a square matrix")

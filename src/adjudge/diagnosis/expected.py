@@ -1,8 +1,8 @@
 """How many cycles a transitive but noisy judge would show on the same comparisons.
 
-Such a judge has one strength per model and flips coins: P(i over j) = sigma(theta_i - theta_j)
-(Bradley-Terry). It holds no circular opinion at all, yet its verdicts contain cycles, and more
-documents show one the more triples there are. A rate means something only compared with that.
+Such a judge has one strength per model and random verdicts: P(i over j) = sigma(theta_i - theta_j)
+(Bradley-Terry). It has no circular preferences, but its verdicts contain cycles, and the more
+triples there are, the more documents have one. A rate has a meaning only in comparison with that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, count, ge
 from adjudge.diagnosis.cycles import batch_cycles, complete_cycles
 from adjudge.rows.tournaments import Tournaments
 
-#: Bytes held at once while redrawing.
+#: Bytes in memory while redrawing.
 _CHUNK = 128 * 2**20
 _Redraw = Callable[[float, int, np.random.Generator], tuple[FloatArray, FloatArray]]
 
@@ -29,9 +29,9 @@ class ExpectedCycles:
     """Mean rate and share over the redraws, their middle 95 %, and how the judge compares.
 
     `p_value` is (1 + redraws with a mean rate at least the judge's) / (1 + redraws).
-    `same_rate_share` is the share of documents with a cycle when the judge's own rate is spread
-    over the documents by chance; None where no judge of this family has that rate. All None when
-    no document has a decisive triple.
+    `same_rate_share` is the share of documents with a cycle if the judge's own rate is spread at
+    random over the documents; None if no judge of this family has that rate. All are None if no
+    document has a decisive triple.
     """
 
     expected_rate: float | None = None
@@ -51,13 +51,13 @@ def expected_cycles(
 ) -> ExpectedCycles:
     """Fit Bradley-Terry to the decisive edges, redraw each of them, count again.
 
-    Ties and missing edges stay where they are, so the design is the same. Document-to-document
-    differences in quality count as noise here: a judge that sees them stays below this line, and a
-    judge above it is inconsistent beyond noise.
+    Ties and missing edges stay unchanged, so the design is the same. Differences in quality between
+    documents count as noise here: a judge that detects them is below this rate, and a judge above
+    it is more inconsistent than noise explains.
 
     A second redraw makes the same judge surer or less sure, theta -> c theta, until its mean rate
-    is the observed one: its share of documents with a cycle says whether the cycles crowd in a
-    few documents (observed share below it) or are spread as chance would spread them.
+    is the observed one. Its share of documents with a cycle shows whether the cycles are
+    concentrated in a few documents (observed share below it) or spread at random.
     """
     count(replicates, "replicates", least=1)
     random = generator(seed)
@@ -93,7 +93,7 @@ def expected_cycles(
     rates, shares = redraw(1.0, replicates, random)
     rate, rate_low, rate_high = _middle(rates)
     share, share_low, share_high = _middle(shares)
-    # Means of equal rates may differ in the last bit; equal counts against the judge.
+    # Means of equal rates can differ in the last bit; equal values count against the judge.
     reached = int((rates >= own - 1e-12).sum())
     same, same_low, same_high = _same_rate(own, redraw, replicates, int(random.integers(2**32)))
     return ExpectedCycles(
@@ -119,7 +119,7 @@ def _same_rate(
     few = min(replicates, 40)
 
     def rate_at(log_scale: float) -> float:
-        # The same draws at every scale, so that the search sees a curve and not noise.
+        # The same draws at every scale, so that the search follows a curve and not noise.
         rates, _ = redraw(np.exp(log_scale), few, np.random.default_rng(seed))
         return float(rates.mean())
 

@@ -1,7 +1,7 @@
 """Same-family bias: does the judge favour its own maker's models? (Soft-Elo paper, F.1.)
 
-In verdicts: how often it picks them, compared with people or the other judges. In scores: by how
-many points it lifts them.
+In verdicts: how often it prefers them, compared with people or the other judges. In scores: how
+many points higher it scores them.
 """
 
 from __future__ import annotations
@@ -48,18 +48,19 @@ def family_bias(
     floor: float = FLOOR,
     confidence_level: float = 0.95,
 ) -> FamilyBias:
-    """How much more often the judge picks its own family than the reference does on the same pairs.
+    """How much more often the judge prefers its own family than the reference does, same pairs.
 
-    Pairs with exactly one answer of the judge's family (`own_a`, `own_b`) count. The judge's pick
-    is 1, 0 or, at exactly one half, 1/2; so is the reference's: the human label, or the mean pick
-    of the other judges. excess = mean(judge - reference); 0 without same-family bias. The pairing
-    takes the quality of the family's models out, as the cross-judge consensus does in the paper.
+    Only pairs with exactly one answer of the judge's family (`own_a`, `own_b`) count. The judge's
+    preference is 1, 0 or, at exactly one half, 1/2. The reference is the human label, or the mean
+    preference of the other judges. excess = mean(judge - reference); 0 without same-family bias.
+    The pairing removes the quality of the family's models, as the cross-judge consensus does in the
+    paper.
 
     >>> bias = family_bias([0.9, 0.2, 0.8], [1.0, 1.0, 0.0], [1, 0, 1], [0, 1, 0])
     >>> bias.judge_share, round(bias.reference_share, 3), round(bias.excess, 3)
     (1.0, 0.333, 0.667)
 
-    Against other judges the excess is relative: two judges of one family hide each other's.
+    Against other judges the excess is relative: two judges of one family hide each other's bias.
     """
     non_negative(floor, "floor")
     open_unit(confidence_level, "confidence_level")
@@ -90,7 +91,7 @@ def family_bias(
         floor=floor,
         dropped=merge_dropped(
             {
-                "not one own answer": int((~one).sum()),
+                "not exactly one own answer": int((~one).sum()),
                 "no answer": int((one & ~answered).sum()),
                 "no reference": int((one & answered & ~known).sum()),
             }
@@ -114,15 +115,16 @@ def family_scores(
     Every score is compared with a reference for the same answer: the median of the other judges,
     or people.
 
-    `deviation` is judge minus reference for one answer of `model` (NaN where either is missing),
-    `own` whether that model is of the judge's family. Every model weighs the same, and the interval
-    is over models, not rows: a judge may like one model for reasons that are not its maker, and
-    rows without number cannot tell that from a liking for the family. With fewer than two models on
-    either side there is no interval.
+    `deviation` is judge minus reference for one answer of `model` (NaN if either is missing), `own`
+    whether that model is of the judge's family. Every model has the same weight, and the interval
+    is over models, not rows. A judge can prefer one model for reasons other than its maker, and
+    even unlimited rows of it cannot separate that from a preference for the family. With fewer than
+    two models on either side there is no interval.
 
     The interval is the wider of Welch's and Student's with one pooled variance. Welch's alone calls
-    12 % of fair judges biased at 95 % with two models against twenty, whose spread is then small by
-    chance too often; the pooled one fails where the judge's own models spread more than others do.
+    12 % of unbiased judges biased at 95 % with two models against twenty, because the variance of
+    two models is too often small by chance. The pooled one fails if the judge's own models vary
+    more than others do.
 
     >>> bias = family_scores([1.0, 0.8, 0.1, -0.1], ["gpt-4", "gpt-3.5", "llama", "qwen"],
     ...                      [True, True, False, False], family="OpenAI")

@@ -1,8 +1,8 @@
-"""How people use the scale where the judge gives a score: P(human score | judge score).
+"""The distribution of human scores given the judge's score: P(human score | judge score).
 
-Smoothed counts. Judge scores are places among the judge's own (weighted mid-ranks in [0, 1]), so
-that decimals, long scales and scales of the judge's own need no choice of bins, and a score that
-was never seen lies between its neighbours.
+Smoothed counts. Judge scores are replaced by their places among the judge's own scores (weighted
+mid-ranks in [0, 1]), so that decimals, long scales and a separate scale of the judge need no
+choice of bins. A new score lies between its neighbours.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import numpy as np
 from adjudge._validation import FloatArray, IntArray
 from adjudge.diagnosis.targets import Target
 
-#: Places are kept to a hundredth.
+#: Places are rounded to a hundredth.
 _CELLS = 100
-#: Standard deviation of the kernel over places: a tenth of the rows lies within one of it.
+#: Standard deviation of the kernel over places: one tenth of the rows.
 _NEAR = 0.05
-#: Human scores this share of the scale apart are neighbours; on short scales there are none.
+#: Human scores within this share of the scale are neighbours; on short scales there are none.
 _NEAR_SCORES = 0.05
-#: How many documents' worth of the overall distribution each place starts with.
+#: The prior weight of the overall distribution at each place, in documents.
 _PRIOR = 0.3
-#: How many documents' worth of the uniform distribution the overall one starts with.
+#: The prior weight of the uniform distribution in the overall one, in documents.
 _UNIFORM = 0.1
 
 
 @dataclass(frozen=True)
 class JudgeScale:
-    """P(human score) by the place of the judge's score, and which judge scores were seen.
+    """P(human score) by the place of the judge's score, and which judge scores occurred.
 
     `reached[k]` is the share of the weight below `scores[k]`; `table` has a row for each place.
     """
@@ -46,7 +46,7 @@ class JudgeScale:
 def learn_scale(
     judge: FloatArray, entries: Target, documents: IntArray, *, scale: tuple[int, int]
 ) -> JudgeScale:
-    """Learn the scale from entries, each document weighing one, shared by its rows and raters.
+    """Learn the scale from entries; each document has weight one, shared by its rows and raters.
 
     >>> entries = Target(np.arange(4), np.array([2, 2, 5, 5]), np.ones(4, dtype=int))
     >>> learned = learn_scale(np.array([1.0, 1, 9, 9]), entries, np.arange(4), scale=(1, 5))
@@ -69,7 +69,7 @@ def learn_scale(
 
 
 def _cells(scores: FloatArray, reached: FloatArray, judge: FloatArray) -> IntArray:
-    """A score's place is the middle of the ranks it covers, one never seen between two others."""
+    """A score's place is the middle of its ranks; a new score lies between its two neighbours."""
     below, up_to = np.searchsorted(scores, judge, "left"), np.searchsorted(scores, judge, "right")
     return np.rint(_CELLS * (reached[below] + reached[up_to]) / 2).astype(np.int64)
 
@@ -83,6 +83,6 @@ def _weights(entries: Target, documents: IntArray) -> FloatArray:
 
 @cache
 def _kernel(size: int, near: float) -> FloatArray:
-    """Weights of `size` places on [0, 1] for one another."""
+    """Kernel weights between `size` places on [0, 1]."""
     places = np.linspace(0, 1, size)
     return np.asarray(np.exp(-0.5 * ((places[:, None] - places[None, :]) / near) ** 2))

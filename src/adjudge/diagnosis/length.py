@@ -1,10 +1,11 @@
-"""Length bias: how much its length adds to an answer's chance to win, the models held fixed.
+"""Length bias: how much length adds to an answer's probability to win, at fixed model strengths.
 
     logit P(a wins) = theta_model(a) - theta_model(b) + gamma * log2(length_a / length_b)
 
-The strengths take out that some models both write more and write better. What a prompt adds is the
-same for both answers and cancels, so prompts are the clusters of the interval. Where people voted
-on the same pairs, their own liking for length is fitted alike, and the bias is the difference.
+The strengths account for models that both write more and write better. The effect of a prompt is
+the same for both answers and cancels, so prompts are the clusters of the interval. If people voted
+on the same pairs, their own preference for length is fitted in the same way, and the bias is the
+difference.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ from adjudge.results.length import LengthBias, LengthWinner
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.verdicts import label_values
 
-#: An answer more than eight times as long counts as eight times: one empty answer would otherwise
+#: An answer more than eight times as long counts as eight times: otherwise one empty answer would
 #: outweigh the rest.
 _MOST_DOUBLINGS = 3.0
-#: A prior on gamma of standard deviation 1: it keeps the fit finite where the longer answer always
-#: wins, and gives way to a few dozen pairs.
+#: A prior on gamma with standard deviation 1: it keeps the fit finite if the longer answer always
+#: wins, and is negligible with a few dozen pairs.
 _PENALTY = 0.5
 _MAX_STEPS = 200
-#: A model with fewer pairs is not named.
+#: A model with fewer pairs is not listed.
 _FEWEST_BATTLES = 20
 #: With fewer, judge and people can differ by chance in every pair in which they differ.
 _FEWEST_CLUSTERS = 10
@@ -61,17 +62,17 @@ def length_bias(
     floor: float = FLOOR,
     confidence_level: float = 0.95,
 ) -> LengthBias:
-    """By how much its length raises the longer answer's chance with the judge.
+    """How much length raises the longer answer's probability to win with this judge.
 
-    `wins` is the judge's verdict for response_a: 1, 0, a half for a tie, NaN without an answer.
-    `effect` is the mean over pairs of unequal length of P(longer wins) minus what the models'
-    strengths alone give; `odds_doubling` what an answer twice as long does to the odds. With human
-    `labels` ("A", "B", "tie", None) on the same pairs `excess` is the judge's effect minus
-    people's on those pairs, and decides where it goes the way of `effect`. Without models and
-    without labels an effect can be quality: then the longer answers may simply be better.
+    `wins` is the judge's verdict for response_a: 1, 0, one half for a tie, NaN without an answer.
+    `effect` is the mean over pairs of unequal length of P(longer wins) minus the probability from
+    the models' strengths alone. `odds_doubling` is the factor on the odds for an answer twice as
+    long. With human `labels` ("A", "B", "tie", None) on the same pairs, `excess` is the judge's
+    effect minus people's on those pairs, and it decides if it has the same sign as `effect`.
+    Without models and without labels an effect can be quality: longer answers can simply be better.
 
-    Intervals are clustered (sandwich, t), and that of `effect` is never narrower than independent
-    pairs would have it. That of `excess` takes ten clusters.
+    Intervals are clustered (sandwich, t). That of `effect` is never narrower than for independent
+    pairs. That of `excess` needs ten clusters.
 
     >>> longer = length_bias([1, 0] * 40, [90, 30] * 40, [30, 90] * 40)
     >>> longer.biased, round(longer.effect, 1)
@@ -122,7 +123,7 @@ def length_bias(
         excess=excess,
         low=tested[0],
         high=tested[1],
-        # Without a liking of its own a judge that follows people less only likes length less.
+        # A judge without its own preference that agrees less with people only prefers length less.
         biased=shows(excess if compared else effect, tested, 0.0, floor)
         and (excess is None or effect is None or excess * effect > 0),
         floor=floor,
@@ -142,7 +143,7 @@ def length_bias(
 def _code_models(
     models_a: Sequence[Any] | pl.Series | None, models_b: Sequence[Any] | pl.Series | None, n: int
 ) -> tuple[list[Any], IntArray, IntArray]:
-    """Names, and both columns as their positions; -1 without a name, all alike without columns."""
+    """Names, and both columns as their positions; -1 without a name, all equal without columns."""
     if models_a is None or models_b is None:
         return [], np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     both = pl.concat([pl.Series("", models_a), pl.Series("", models_b)])
@@ -168,12 +169,12 @@ class _Pairs:
         )
 
     def along(self, direction: FloatArray) -> FloatArray:
-        """What a change of strengths and gamma changes in each pair's log odds."""
+        """The change of each pair's log odds by a change of strengths and gamma."""
         strengths = direction[self.first] - direction[self.second]
         return np.asarray(strengths + direction[-1] * self.doublings)
 
     def gather(self, values: FloatArray) -> FloatArray:
-        """The transpose: what each pair's value says about strengths and gamma."""
+        """The transpose: from a value per pair to strengths and gamma."""
         sums = np.bincount(self.first, values, self.models) - np.bincount(
             self.second, values, self.models
         )
@@ -182,7 +183,7 @@ class _Pairs:
 
 @dataclass(frozen=True)
 class _Estimate:
-    """A number, what each pair moves it by, and its variance if pairs were independent."""
+    """A number, the influence of each pair on it, and its variance for independent pairs."""
 
     value: float
     influence: FloatArray
@@ -190,7 +191,7 @@ class _Estimate:
     limit: float
 
     def minus(self, other: _Estimate) -> _Estimate:
-        """The difference on the same pairs, on which the two go together: only pairs say how."""
+        """The difference on the same pairs; only the pairs show how the two are correlated."""
         gap = self.value - other.value
         return _Estimate(gap, self.influence - other.influence, 0.0, self.limit + other.limit)
 
@@ -221,7 +222,7 @@ class _Fit:
 
     @property
     def by_strength(self) -> FloatArray:
-        """P(response_a wins) by the strengths alone, as if both were of one length."""
+        """P(response_a wins) by the strengths alone, as if both had the same length."""
         return np.asarray(expit(self.beta[self.pairs.first] - self.beta[self.pairs.second]))
 
     @property
@@ -243,15 +244,15 @@ class _Fit:
         variance = float(gradient @ direction)
         lean = self.pairs.along(direction)
         p = expit(self.pairs.along(self.beta))
-        # A cluster pulls the fit towards itself by its share of the information: without it, it
-        # would lie that much further off (the jackknife to first order).
+        # A cluster attracts the fit by its share of the information. Without the cluster, the fit
+        # would be that much further away (the jackknife to first order).
         own, groups = recode(self.pairs.codes)
         pull = np.bincount(own, weights=p * (1 - p) * lean**2, minlength=groups)
         influence = self.residual * lean / (1 - pull / max(variance, 1e-300))[own]
         return _Estimate(value, influence, variance, limit)
 
     def interval(self, estimate: _Estimate, confidence_level: float) -> Interval:
-        """Value plus or minus t standard errors; none from too few clusters or pairs."""
+        """Value plus or minus t standard errors; none with too few clusters or pairs."""
         own, groups = recode(self.pairs.codes)
         n, parameters = len(own), len(self.beta)
         if groups < 2 or n <= parameters or not self.pairs.doublings.any():
@@ -282,7 +283,7 @@ def _information(pairs: _Pairs, weight: FloatArray) -> FloatArray:
 def _winners(
     fit: _Fit, won: FloatArray, names: Sequence[Any], floor: float
 ) -> tuple[LengthWinner, ...]:
-    """Models that win more than half of their battles, and by strength alone less than half."""
+    """Models that win more than half of their battles, but less than half by strength alone."""
     pairs, alone = fit.pairs, fit.by_strength
     sides = np.concatenate([pairs.first, pairs.second])
     n = np.bincount(sides, minlength=len(names))

@@ -1,4 +1,4 @@
-"""How little each score of the scale conforms to what the judge gave a row."""
+"""The nonconformity of each score of the scale with the judge's answer on a row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from adjudge._validation import FloatArray, finite
 from adjudge.errors import ArgumentError
 
-#: Written probabilities are rounded; more than this off one is another quantity.
+#: Written probabilities are rounded; a larger distance from one is not a rounding error.
 _SUM_SLACK = 0.02
 
 
@@ -27,12 +27,12 @@ def residuals(judge: ArrayLike, scale: tuple[int, int]) -> FloatArray:
 
 
 def ordinal_nonconformity(score_probs: ArrayLike) -> FloatArray:
-    """For each row and score, the mass the growing set has gathered before it takes that score.
+    """For each row and score, the mass of the growing set before it includes that score.
 
-    The likeliest score has 0, so no set is empty. {y : value <= q} is an interval for every q.
-    The set grows outward from the likeliest score, always taking the more likely neighbour (of
-    equal ones the lower), so that it is wide exactly where the judge is torn (Lu, Angelopoulos and
-    Pomerantz 2022). Conformal calibration then needs no trust in the probabilities themselves.
+    The most likely score has 0, so no set is empty. {y : value <= q} is an interval for every q.
+    The set grows outward from the most likely score, always to the more likely neighbour (the lower
+    one if equal), so that it is wide exactly where the judge is unsure (Lu, Angelopoulos and
+    Pomerantz 2022). After conformal calibration the probabilities themselves need not be right.
 
     >>> ordinal_nonconformity([[0.1, 0.5, 0.3, 0.1, 0.0]]).round(2)
     array([[0.8, 0. , 0.5, 0.9, 1. ]])
@@ -55,7 +55,7 @@ def ordinal_nonconformity(score_probs: ArrayLike) -> FloatArray:
 
 
 def probability_rows(score_probs: ArrayLike) -> FloatArray:
-    """Rows of probabilities over the scale, each summing to one (rescaled if slightly off)."""
+    """Rows of probabilities over the scale, each with sum one (rescaled if slightly off)."""
     try:
         probs: NDArray[Any] = np.array(score_probs, dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Position bias: does the judge prefer a slot whatever stands in it?"""
+"""Position bias: does the judge prefer a slot, whatever answer is in it?"""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ def position_bias(
 ) -> PositionBias:
     """How often the first slot wins over both orders of the same pairs, and how often they differ.
 
-    `p_fwd` and `p_rev` are both about response_a, shown first and shown second; verdicts may be
-    given as 1, 0 and 0.5. Every pair is seen in both orders, so an answer's quality cancels and a
-    judge without position bias has first_share = 1/2. A probability of exactly one half is half a
-    pick for either slot. Pairs with one order only are left out and counted.
+    `p_fwd` and `p_rev` are both about response_a, shown first and shown second; verdicts can be
+    given as 1, 0 and 0.5. Every pair is shown in both orders, so an answer's quality cancels and a
+    judge without position bias has first_share = 1/2. A probability of exactly one half counts half
+    for each slot. Pairs with only one order are left out and counted.
 
     >>> bias = position_bias([0.9, 0.8, 0.7, 0.9], [0.2, 0.1, 0.3, 0.8])
     >>> bias.first_share, bias.flip_share
     (0.875, 0.75)
 
     `gap_fwd` and `gap_rev` are score differences, response_a minus response_b, in the same two
-    orders. Their mean half difference is what the first slot is worth in points (Soft-Elo paper,
-    F.1), with a clustered t interval within the largest difference seen.
+    orders. Their mean half difference is the advantage of the first slot in points (Soft-Elo paper,
+    F.1), with a clustered t interval, clipped to the largest observed difference.
 
     The interval is the wider of two: a t interval with the cluster-robust error, and an exact one
-    on the direction of the pairs whose verdict flips, which hold all the evidence. Slots
-    can differ in ways that cancel (first on one topic, second on another): see `groups`. A share
-    nearer to one half than `floor` is called no bias, however sure it is.
+    on the direction of the pairs whose verdict flips, which have all the evidence. Effects of the
+    slots can cancel (first on one topic, second on another): see `groups`. A share closer to one
+    half than `floor` is not called a bias, however significant.
     """
     non_negative(floor, "floor")
     open_unit(confidence_level, "confidence_level")
@@ -123,7 +123,7 @@ def _advantage(
 
 
 def optional_probabilities(values: ArrayLike, name: str) -> FloatArray:
-    """Probabilities in [0, 1], NaN or None where there is none."""
+    """Probabilities in [0, 1], NaN or None if missing."""
     numbers = optional_numbers(values, name)
     wrong = ~np.isnan(numbers) & ~((numbers >= 0) & (numbers <= 1))
     if wrong.any():
@@ -149,9 +149,9 @@ def _interval(lean: FloatArray, codes: IntArray, confidence_level: float) -> Int
     to_first = (lean[moved] > 0).astype(np.float64)
     least, most = share_interval(to_first, codes[moved], confidence_level)
     if least is None or most is None:
-        # One cluster holds all the flips: they could point either way.
+        # One cluster has all the flips: they could point either way.
         least, most = 0.0, 1.0
-    # A tie in one order is half a flip: the exact reach, around the estimate with its weights.
+    # A tie in one order is half a flip: the exact half-length, around the weighted estimate.
     size, mean = float(np.abs(lean).mean()), 0.5 + float(lean.mean())
     toward_first = float(to_first.mean())
     return (

@@ -1,4 +1,4 @@
-"""Prompt sensitivity: how often a judge's answers change when it is asked in other words.
+"""Prompt sensitivity: how often a judge's answers change with another wording of the prompt.
 
 The diagnosis paper leaves it to future work (section 7). Two files, the same rows, two prompts.
 """
@@ -30,8 +30,8 @@ from adjudge.results.prompts import PromptChange, PromptSensitivity
 from adjudge.rows.prompts import PromptRows, prepare_prompts
 
 _ASSUMPTIONS = (
-    "intervals are clustered: rows of one cluster may be alike, clusters are independent",
-    "the two prompts were asked of one judge with the same settings",
+    "intervals are clustered: rows of one cluster can be alike, clusters are independent",
+    "one judge answered both prompts with the same settings",
 )
 
 
@@ -47,11 +47,11 @@ def diagnose_prompts(
 ) -> PromptSensitivity:
     """How often verdicts or scores change between two prompts, per judge and criterion.
 
-    Both are frames or paths of scores, judgments or tournaments, of the same rows. `cluster` names
-    the column whose rows are alike (default doc_id, else prompt_id, else each row by itself). With
-    repeats in both (`judge --repeats`) it is also measured how often the judge changes when it is
-    asked again in the same words, and what the prompt adds to that; less than `floor` is called no
-    effect, however sure it is.
+    Both are frames or paths of scores, judgments or tournaments of the same rows. `cluster` names
+    the column whose rows are alike (default doc_id, else prompt_id, else each row is a cluster).
+    With repeats in both (`judge --repeats`), the result also has how often the judge changes when
+    it is asked again with the same prompt, and what the prompt adds to that. Less than `floor` is
+    not called an effect, however significant.
 
     >>> rows = {"id": list("abcd"), "judge": ["j"] * 4, "verdict": ["A", "B", "A", "B"]}
     >>> done = diagnose_prompts(rows, {**rows, "verdict": ["A", "B", "B", "B"]})
@@ -114,12 +114,12 @@ def prompt_change(
     floor: float = FLOOR,
     confidence_level: float = 0.95,
 ) -> PromptChange:
-    """The answers of each row to one prompt and to the other, as often as each was asked.
+    """The answers of each row to both prompts, with all repeats.
 
     With shares p_v and q_v of the answers v, a row changes with probability 1 - sum p_v q_v. Asked
-    again in the same words it changes with 1 - sum p_v^2 (and q), estimated without bias from two
-    answers on; half of the sum of the two, taken from the former, leaves sum (p_v - q_v)^2 / 2: 0
-    where the prompt does nothing. `values` are the numbers behind the answers; `ordered` says that
+    again with the same prompt it changes with 1 - sum p_v^2 (and q), estimated without bias from
+    two or more answers. The former minus the mean of the latter is sum (p_v - q_v)^2 / 2, which is
+    0 if the prompt has no effect. `values` are the numbers behind the answers; `ordered` is true if
     their mean has a direction, as scores have.
 
     >>> again = prompt_change([["A", "A"], ["A", "B"]], [["B", "B"], ["A", "B"]])
@@ -179,13 +179,13 @@ def prompt_change(
 
 
 def _meeting(one: Counter[Any], other: Counter[Any]) -> float:
-    """The chance that an answer of each is the same."""
+    """The probability that an answer of each is the same."""
     same = sum(times * other[answer] for answer, times in one.items())
     return same / (one.total() * other.total())
 
 
 def _flips(answers: Counter[Any]) -> float:
-    """The chance that two different answers of one row differ."""
+    """The probability that two different answers of one row differ."""
     k = answers.total()
     return 1 - sum(times * (times - 1) for times in answers.values()) / (k * (k - 1))
 

@@ -1,4 +1,4 @@
-"""Conformal quantiles of documents: rows of one document share its weight."""
+"""Conformal quantiles over documents: rows of one document share its weight."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def quantiles(
     *,
     scale: tuple[int, int],
 ) -> tuple[float | None, ...]:
-    """The calibrated quantile at each alpha; None where the labelled documents are too few.
+    """The calibrated quantile at each alpha; None if there are too few labelled documents.
 
-    `values` (rows, scores) is how little each score conforms, `documents` each row's document.
+    `values` (rows, scores) is the nonconformity of each score, `documents` each row's document.
     """
     if len(entries.row) == 0:
         return (None,) * len(alphas)
@@ -51,11 +51,11 @@ def document_quantiles(
     """Smallest q at which documents, each of weight 1/(D + 1), reach 1 - alpha; None if none does.
 
     A document's weight is shared equally by its rows, a row's by its raters: with a random rater
-    as target a row has one entry per rater, and `raters` says how many. The remaining 1/(D + 1)
-    is at infinity, for the document still to come. A random row of a new exchangeable document
-    is then covered with probability at least 1 - alpha, however alike a document's rows are.
+    as target, a row has one entry per rater, and `raters` is their number. The remaining 1/(D + 1)
+    is at infinity, for the new document. A random row of a new exchangeable document is then
+    covered with probability at least 1 - alpha, however similar the rows of a document are.
 
-    Weights are whole numbers over one common denominator, so that a boundary is met exactly.
+    Weights are integers over one common denominator, so that a boundary is met exactly.
 
     >>> like_rows = np.array([0., 0., 0., 2., 2., 2.])
     >>> document_quantiles(like_rows, np.array([0, 0, 0, 1, 1, 1]), [Fraction(1, 2)])
@@ -64,14 +64,14 @@ def document_quantiles(
     (None,)
     """
     spread = np.ones(len(scores), dtype=np.int64) if raters is None else raters
-    # A row of r raters fills r entries, so counting 1/r for each entry counts rows.
+    # A row of r raters has r entries, so counting 1/r for each entry counts rows.
     names, index = np.unique(documents, return_inverse=True)
     rows = np.rint(np.bincount(index, weights=1 / spread)).astype(np.int64)
     shares = rows[index] * spread
     sizes, size = np.unique(shares, return_inverse=True)
     whole = math.lcm(*sizes.tolist())
     total = len(names) * whole
-    # Beyond 64 bits numpy adds Python's own whole numbers, slowly and exactly.
+    # Above 64 bits numpy adds Python integers, slowly and exactly.
     kind = np.dtype(np.int64) if total < 2**62 else np.dtype(object)
     weights: NDArray[Any] = np.array([whole // share for share in sizes.tolist()], dtype=kind)
     order = np.argsort(scores, kind="stable")

@@ -1,4 +1,4 @@
-"""Is the judge's confidence the rate at which it is right, and does it follow its own scores?
+"""Does the judge's confidence match its accuracy, and does the judge follow its own scores?
 
 Both in the Soft-Elo paper, appendix G.
 """
@@ -37,7 +37,7 @@ from adjudge.diagnosis._intervals import (
 from adjudge.results.bias import Contradictions, Reliability, ReliabilityBin
 from adjudge.rows.dropped import merge_dropped
 
-#: Clusters beyond which sums over them are drawn as normal.
+#: With more clusters, sums over them are drawn as normal.
 _MANY = 1000
 
 
@@ -55,13 +55,13 @@ def reliability(
     """Reliability curve, expected calibration error and over-confidence.
 
     ECE = sum over bins of n_b/n |share right - mean confidence|, with bins of equal width and of
-    equal mass. It is above zero even for a calibrated judge, the more so the fewer the rows, so
-    `ece_if_calibrated` is what such a judge would show: the residuals (right - confidence) of each
-    cluster get a random sign, which keeps their spread and their likeness within a cluster and
-    takes their mean away. `p_value` is how often that reaches the ECE seen (equal mass, at most
-    one bin per eight clusters). The interval of the ECE is cautious: it never leaves out the truth
-    more often than it says, and may be wide. `over_confidence` = mean confidence - share right,
-    with a clustered t interval.
+    equal mass. It is above zero even for a calibrated judge, and larger with fewer rows.
+    `ece_if_calibrated` is therefore the ECE of such a judge: the residuals (right - confidence) of
+    each cluster get a random sign, which keeps their variance and their correlation within a
+    cluster and removes their mean. `p_value` is how often that reaches the observed ECE (equal
+    mass, at most one bin per eight clusters). The interval of the ECE is conservative: it misses
+    the truth at most as often as stated, and can be wide. `over_confidence` = mean confidence -
+    share right, with a clustered t interval.
 
     >>> judge = reliability([0.9] * 50, [1, 0] * 25)
     >>> round(judge.over_confidence, 3), round(judge.ece_uniform, 3), judge.biased
@@ -119,7 +119,7 @@ def _residual_sums(gap: FloatArray, table: Bins, codes: IntArray, groups: int) -
 
 
 def _null_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
-    """Bin sums when each cluster's residuals get a random sign, (replicates, bins)."""
+    """Bin sums if each cluster's residuals get a random sign, (replicates, bins)."""
     if len(sums) > _MANY:
         return _normal_sums(sums, replicates, random)
     signs = 2.0 * random.integers(0, 2, size=(replicates, len(sums))) - 1.0
@@ -127,7 +127,7 @@ def _null_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -
 
 
 def _resampled_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
-    """How far bin sums move when clusters are drawn again, (replicates, bins)."""
+    """The change of bin sums if clusters are resampled, (replicates, bins)."""
     if len(sums) > _MANY:
         return _normal_sums(sums - sums.mean(axis=0), replicates, random)
     weights = bootstrap_weights(len(sums), replicates, random)
@@ -135,7 +135,7 @@ def _resampled_sums(sums: FloatArray, replicates: int, random: np.random.Generat
 
 
 def _normal_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
-    """Sums over many clusters are normal with covariance S'S, which costs the same for any rows."""
+    """Sums over many clusters are normal with covariance S'S; the cost does not depend on rows."""
     covariance = sums.T @ sums
     drawn = random.multivariate_normal(
         np.zeros(len(covariance)), covariance, replicates, method="eigh"
@@ -152,10 +152,10 @@ def _p_value(
     replicates: int,
     random: np.random.Generator,
 ) -> float | None:
-    """How often random signs give the ECE seen, on at most one bin per eight clusters.
+    """How often random signs give the observed ECE, with at most one bin per eight clusters.
 
-    Residuals that are fitted to their own bin are too small by sqrt(1 - bins/groups); without that
-    factor, or with a bin per two clusters, the test alarms at 7 to 14 % instead of 5 %.
+    Residuals that are fitted to their own bin are too small by sqrt(1 - bins/groups). Without that
+    factor, or with a bin per two clusters, the false-alarm rate is 7 to 14 % instead of 5 %.
     """
     coarse = max(2, min(bins, groups // 8))
     if groups <= coarse:
@@ -219,8 +219,8 @@ def contradictions(
 ) -> Contradictions:
     """Share of decisive pairs (or replies) whose verdict and scores point in opposite directions.
 
-    Decisive: a verdict "A" or "B" and two different scores; the others are counted by reason. A
-    judge that follows its own scores has 0.
+    Decisive: a verdict "A" or "B" and two different scores; the others are counted by reason. The
+    share is 0 for a judge that follows its own scores.
 
     >>> contradictions(["A", "B", "A", None], [5, 5, 3, 4], [3, 3, 3, 1]).share
     0.5

@@ -1,4 +1,4 @@
-"""Test and retest: does the judge say the same when it is asked the same again?"""
+"""Test and retest: does the judge give the same answer when it is asked again?"""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def retest(
 ) -> Retest:
     """Share of pairs of answers to one question that differ, over questions asked again.
 
-    `ids` name the question of each answer; an answer is "A", "B", "tie", or None where the judge
-    was asked and gave no verdict (p_a = 1/2), which is an answer like any other. With n_v of the k
-    answers to a question being v, its flips are 1 - sum n_v (n_v - 1) / (k (k - 1)): an unbiased
-    estimate of the chance that two more answers differ. Intervals are exact binomial ones at the
-    effective number of questions, by cluster. Questions answered once are left out and counted.
+    `ids` name the question of each answer. An answer is "A", "B", "tie", or None if the judge was
+    asked and gave no verdict (p_a = 1/2), which counts as an answer. If n_v of the k answers to a
+    question are v, its flips are 1 - sum n_v (n_v - 1) / (k (k - 1)): an unbiased estimate of the
+    probability that two more answers differ. Intervals are exact binomial ones at the effective
+    number of questions, by cluster. Questions with one answer are left out and counted.
 
-    A judge at temperature 0 can differ too: servers add in another order. Answers from a store are
-    not asked again; ask with repeats.
+    A judge at temperature 0 can also differ, because servers sum in another order. Answers from a
+    store are not asked again; use repeats.
 
     >>> again = retest(["x", "x", "x", "y", "y"], ["A", "A", "B", "B", "B"])
     >>> again.n, round(again.flip_share, 3), again.changed_share

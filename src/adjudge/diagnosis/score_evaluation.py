@@ -1,6 +1,6 @@
-"""Coverage and size of score sets over random halves of the documents, and what widths say.
+"""Coverage and size of score sets over random halves of the documents, and what widths indicate.
 
-Each judge's scores are arrays here, with what every method that can be tried is calibrated on.
+Each judge's scores are arrays here, with the calibration data of every available method.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from adjudge.rows.scores import ratings_table
 
 @dataclass(frozen=True)
 class Plan:
-    """A method: its rule, what the rule is calibrated on, and which rows are so together."""
+    """A method: its rule, its calibration data, and which rows are calibrated together."""
 
     rule: str
     given: FloatArray
@@ -37,7 +37,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class ScoreRows:
-    """The labelled rows of one judge. Documents are numbered over the whole file."""
+    """The labelled rows of one judge. Documents are numbered over the entire file."""
 
     judge: str
     key: NDArray[np.object_]
@@ -60,7 +60,7 @@ class ScoreRows:
 def split_by_judge(
     frame: pl.DataFrame, *, scale: tuple[int, int], target: str, by: str | None, sets: str
 ) -> list[ScoreRows]:
-    """One `ScoreRows` per judge in alphabetical order, with `sets` and what compares with them."""
+    """One `ScoreRows` per judge in alphabetical order, with `sets` and the methods to compare."""
     documents, _ = cluster_codes(frame["doc_id"].to_list())
     ratings = ratings_table(frame)
     several = frame["criterion"].n_unique() > 1
@@ -129,8 +129,8 @@ class Evaluation:
     """One method on one judge's rows: a group per criterion and level, and set sizes per level.
 
     `widths` are the sizes at the quantile of all documents: one number for many rows, which a
-    row's own label cannot move by more than its document's weight. Two halves would have two
-    quantiles, and judges would seem to agree on nothing but the half a document fell into.
+    row's own label cannot change by more than its document's weight. Two halves would have two
+    quantiles, and the agreement of judges would depend on the half of a document.
     """
 
     rows: ScoreRows
@@ -150,7 +150,7 @@ def evaluate_method(
     confidence_level: float,
     random: np.random.Generator,
 ) -> Evaluation:
-    """Calibrate on each half, test on the other, and size the sets of all documents."""
+    """Calibrate on each half, test on the other, and compute set sizes for all documents."""
     among = rows.by_criterion
     shape = (len(among), len(levels), len(halves))
     coverage, size, rank = (np.full(shape, np.nan) for _ in range(3))
@@ -271,8 +271,8 @@ def width_agreement(
 ) -> tuple[float | None, Interval]:
     """Spearman of two judges' widths on the same rows, with an interval over documents.
 
-    Widths take a handful of values, so the correlation is a function of a small table that adds
-    up over documents, and leaving one out is a subtraction.
+    Widths have few distinct values, so the correlation is a function of a small table that adds up
+    over documents, and leaving one out is a subtraction.
     """
     value = spearman(first, second)
     if value is None:

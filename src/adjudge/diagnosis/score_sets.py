@@ -1,4 +1,4 @@
-"""Conformal sets of scores on a Likert scale (diagnosis paper, Eq. 2-3, and beyond)."""
+"""Conformal sets of scores on a Likert scale (diagnosis paper, Eq. 2-3, and extensions)."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from adjudge.diagnosis.targets import human_target
 from adjudge.errors import ArgumentError
 
 WEIGHS = ("documents", "rows")
-#: What can be asked for; "auto" leaves it to the number of documents.
+#: The choices; "auto" decides by the number of documents.
 SETS = ("auto", *RULES)
 
 
 @dataclass(frozen=True)
 class PredictedSets:
-    """Sets of scores: `members[i, k]` says whether score `scale[0] + k` is in the set of row i.
+    """Sets of scores: `members[i, k]` is true if score `scale[0] + k` is in the set of row i.
 
-    A set can be empty (residual: the judge's score is between two whole ones and near neither):
-    size 0, without `low` and `high` of its own (they are then the ends of the scale).
+    A set can be empty (residual: the judge's score is between two integers and close to neither).
+    Its size is 0, and its `low` and `high` are the ends of the scale.
     """
 
     members: BoolArray
@@ -63,19 +63,20 @@ class ScoreSets:
     `method`, all of them intervals:
 
     - "learned": P(human score | judge score) is learned on a random half of the documents, and the
-      probability that a set gathers is calibrated on the other half. The judge's scores may be
-      decimals, and on a scale of their own.
+      cumulative probability of a set is calibrated on the other half. The judge's scores can be
+      decimals, and on a different scale.
     - "cross-fitted": the same in ten folds. Smaller sets, a weaker promise: at least about
       1 - 2 alpha - sqrt(2/D) from D documents, usually near 1 - alpha.
     - "residual": C(x) = {y : |judge - y| <= q}, q the quantile of |judge - human| (Eq. 3).
     - "adaptive": from `score_probs`, the judge's own probability of each score.
-    - "auto": learned from 4 * (1 - alpha)/alpha documents in every group on, else residual.
+    - "auto": learned if every group has 4 * (1 - alpha)/alpha documents, else residual.
 
-    Documents are exchangeable, rows are not: each document weighs 1/(D + 1) and the rest is at
-    infinity, so that rows that repeat one another do not count as evidence. The promise is about a
-    random row of a new document like these; it is an average over documents, not a promise for
-    each. `weigh="rows"` is the paper's Eq. 2, right only when every row is its own document.
-    `groups` calibrates each group by itself. Too few documents: the set is the whole scale.
+    Documents are exchangeable, rows are not: each document has weight 1/(D + 1) and the rest is at
+    infinity, so that similar rows of a document do not count as more evidence. The promise is about
+    a random row of a new document like these. It is an average over documents, not a promise for
+    each. `weigh="rows"` is the paper's Eq. 2, which is correct only if every row is its own
+    document. `groups` calibrates each group separately. With too few documents the set is the
+    entire scale.
 
     >>> sets = ScoreSets(alpha=0.2).calibrate([3, 4, 2, 5], [3, 4, 3, 4], documents=list("abcd"))
     >>> sets.rule, sets.quantile(), sets.predict([4, 1]).members.sum(axis=1)
@@ -111,7 +112,7 @@ class ScoreSets:
     ) -> ScoreSets:
         """Learn the sets. `judge` is scores, or rows of probabilities for "adaptive".
 
-        Afterwards `rule` says which method was used.
+        Afterwards `rule` is the method that was used.
         """
         n = same_length(judge=judge, human=human, documents=documents)
         entries = human_target(human, target=self.target, scale=self.scale)
@@ -137,14 +138,14 @@ class ScoreSets:
         return self
 
     def quantile(self, group: object = None) -> float | None:
-        """The calibrated quantile of a group; None: the whole scale, or cross-fitted sets."""
+        """The calibrated quantile of a group; None: the entire scale, or cross-fitted sets."""
         rule = self._rules.get(group)
         return None if rule is None else rule.quantiles[0]
 
     def predict(
         self, judge: ArrayLike, *, groups: ArrayLike | Sequence[Any] | None = None
     ) -> PredictedSets:
-        """The set of each row. A group never calibrated gets the whole scale."""
+        """The set of each row. A group that was not calibrated gets the entire scale."""
         if not self._rules:
             raise ArgumentError("sets", "not calibrated", "call calibrate with labelled rows first")
         given = given_by_judge(judge, self._used(), self.scale)
@@ -173,8 +174,8 @@ class ScoreSets:
 def advise(sizes: ArrayLike, *, scale: tuple[int, int] = (1, 5)) -> NDArray[np.str_]:
     """What to do with a row, by the size of its set (diagnosis paper, section 6).
 
-    One or two scores: "trust". The whole scale or an empty set, which say nothing: "human", hand
-    it to a person. Between: "look".
+    One or two scores: "trust". The entire scale or an empty set, which have no information:
+    "human", give it to a person. Between: "look".
 
     >>> advise([0, 1, 2, 3, 5]).tolist()
     ['human', 'trust', 'trust', 'look', 'human']
@@ -186,7 +187,7 @@ def advise(sizes: ArrayLike, *, scale: tuple[int, int] = (1, 5)) -> NDArray[np.s
 
 
 def checked_scale(scale: tuple[int, int]) -> tuple[int, int]:
-    """A scale of whole scores, lowest and highest."""
+    """A scale of integer scores, lowest and highest."""
     low, high = scale
     if int(low) != low or int(high) != high or not low < high or high - low > 100:
         raise ArgumentError("scale", scale, "give the lowest and highest whole score, like (1, 5)")

@@ -1,4 +1,4 @@
-"""How far people's scores lie from the judge's, and whether the width of the set says so."""
+"""The distance of human scores from the judge's, and whether the width of a set predicts it."""
 
 from __future__ import annotations
 
@@ -39,18 +39,19 @@ _MAIN = Fraction(1, 10)
 _OTHER_SETS = "choose other sets"
 #: The coverage that cross-fitted sets promise.
 _WEAKER = "about 1 - 2 alpha - sqrt(2/D) from D documents, usually near 1 - alpha,"
-#: What kind of set the numbers are about, and what it cannot say.
+#: What kind of set the numbers are about, and its limits.
 _ABOUT = {
-    "learned": "learned sets: how people score where the judge gives a score is learned on half of "
-    "the calibration documents, and calibrated on the other half",
+    "learned": "learned sets: the distribution of human scores given the judge's score is learned "
+    "on half of the calibration documents, and calibrated on the other half",
     "cross-fitted": "cross-fitted sets use every document to learn and to calibrate, and have a "
     "weaker promise than learned sets",
-    "residual": "residual sets have one quantile, so that their width depends on the judge's score "
-    "alone and changes only where an end of the scale cuts the set: it says nothing about a row",
+    "residual": "residual sets have one quantile, so their width depends only on the judge's score "
+    "and changes only where an end of the scale truncates the set: it has no information about a "
+    "row",
     "adaptive": "adaptive sets are as wide as the judge's own probabilities are spread, calibrated "
-    "on people's scores",
+    "on human scores",
 }
-#: What `score_set_rows` adds to a row.
+#: The columns that `score_set_rows` adds to a row.
 _SET_COLUMNS = ("set_low", "set_high", "set_size", "advice", "calibrated", "sets")
 
 
@@ -72,19 +73,19 @@ def diagnose_scores(
     model_labels: bool = False,
     seed: Seed = 0,
 ) -> ScoreDiagnosis:
-    """Coverage and size of conformal sets per judge and criterion, and what their width tells.
+    """Coverage and size of conformal sets per judge and criterion, and what their width indicates.
 
-    `source` is a frame or a path with doc_id, judge_score and people's scores (human_score, or one
-    column per rater); model, criterion, judge, score_probs if there are. `sets` as `method` of
+    `source` is a frame or a path with doc_id, judge_score and human scores (human_score, or one
+    column per rater); optionally model, criterion, judge, score_probs. `sets` as `method` of
     `ScoreSets`, calibrated per criterion; "auto" decides by the fewest labelled documents that a
-    judge has for a criterion, at the main level. To compare with, always: "constant", one quantile
-    of |judge - human| per judge; "per-criterion" and, with `by`, "per-group", one per criterion
-    (and group); "adaptive", per criterion, where there are score_probs. Each is calibrated on a
-    random half of the documents and tested on the other half, `splits` times; coverage and size
-    are means over documents of the means over their rows. Widths, advice and the error at each
-    width are those of sets calibrated on all labelled documents. Where models of the judge's own
-    family are among those scored (known by name, or by `families`), `family` says whether it
-    favours them. `columns` maps our names of columns to the source's; `model_labels` as in
+    judge has for a criterion, at the main level. These are always added for comparison: "constant",
+    one quantile of |judge - human| per judge; "per-criterion" and, with `by`, "per-group", one per
+    criterion (and group); "adaptive", per criterion, if there are score_probs. Each is calibrated
+    on a random half of the documents and tested on the other half, `splits` times. Coverage and
+    size are means over documents of the means over their rows. Widths, advice and the error at each
+    width are those of sets calibrated on all labelled documents. If models of the judge's own
+    family are among those scored (known by name, or by `families`), `family` measures whether it
+    favours them. `columns` maps our column names to those of the source; `model_labels` as in
     `calibrate`.
 
     >>> rows = {"doc_id": [str(d) for d in range(40)], "judge_score": [3, 4] * 20,
@@ -93,8 +94,8 @@ def diagnose_scores(
     >>> group.coverage, group.mean_size
     (1.0, 1.0)
 
-    The coverage promise is the average over documents (see `ScoreSets`); one criterion inside a
-    quantile shared by all ("constant") has none of its own.
+    The coverage promise is the average over documents (see `ScoreSets`). With a quantile shared by
+    all criteria ("constant"), a single criterion has no promise.
     """
     levels = [exact_level(alpha, "alphas") for alpha in alphas]
     if not levels:
@@ -109,7 +110,7 @@ def diagnose_scores(
         source, raters=raters, columns=columns, labels_as=labels_as, model_labels=model_labels
     )
     if by is not None and by not in given.frame.columns:
-        raise DataError(given.name, "is not there", column=by, remedy="name a column to group by")
+        raise DataError(given.name, "is missing", column=by, remedy="name a column to group by")
     labelled = scored_by_both(given)
     frame = labelled.frame
     documents = frame["doc_id"].n_unique()
@@ -120,7 +121,7 @@ def diagnose_scores(
     used = default_rule(fewest, main, weigh=weigh) if sets == "auto" else sets
     judges = split_by_judge(frame, scale=limits, target=target, by=by, sets=used)
     if used == "adaptive" and not any("adaptive" in rows.plans for rows in judges):
-        raise DataError(given.name, "is not there", column="score_probs", remedy=_OTHER_SETS)
+        raise DataError(given.name, "is missing", column="score_probs", remedy=_OTHER_SETS)
     random = generator(seed)
     halves = [random_half(np.arange(documents), random) for _ in range(splits)]
     evaluations = [
@@ -168,36 +169,40 @@ def _fewest_documents(frame: pl.DataFrame) -> int:
 
 
 def _reason(asked: str, used: str, fewest: int, weigh: str, level: Fraction) -> list[str]:
-    """Why sets that learn the judge's scale were not the default."""
+    """Why sets that learn the judge's scale are not the default here."""
     if asked != "auto" or used == "learned" or weigh == "rows":
         return []
     needed = 4 * fewest_documents(level)
     return [
-        f"sets that learn the judge's scale take {needed} labelled documents for each judge and "
+        f"sets that learn the judge's scale need {needed} labelled documents for each judge and "
         f"criterion at alpha {float(level):g}; the fewest here is {fewest}"
     ]
 
 
 def _assumptions(sets: str, weigh: str, target: str) -> tuple[str, ...]:
     """The promise and its conditions, one sentence each."""
-    whom = "the rounded mean of the raters (halves up)" if target == "mean" else "a rater at random"
+    whom = (
+        "the rounded mean of the raters (halves up)"
+        if target == "mean"
+        else "a random rater's score"
+    )
     if weigh == "documents":
         chance = "1 - alpha" if sets != "cross-fitted" else _WEAKER
         promise = (
-            f"a set contains {whom} with probability at least {chance} for a random row of a new "
-            "document like these, on average over documents; not for each document, and not for "
-            "one criterion inside a quantile shared by several"
+            f"a set contains {whom} with probability at least {chance} for a random "
+            "row of a new document like these, on average over documents; not for each document, "
+            "and not for one criterion if several share a quantile"
         )
     else:
         promise = (
-            "row-wise calibration as in the paper: its promise needs rows that are exchangeable, "
-            "which rows of one document are not"
+            "row-wise calibration as in the paper: its promise needs exchangeable rows, and rows "
+            "of one document are not exchangeable"
         )
     return promise, _ABOUT[sets]
 
 
 def _without_adaptive(frame: pl.DataFrame) -> list[str]:
-    """Adaptive sets need the probabilities of every row of a judge: say where some are missing."""
+    """Adaptive sets need the probabilities of all rows of a judge: name judges without them."""
     if "score_probs" not in frame.columns:
         return []
     known = pl.col("score_probs").is_not_null()
@@ -211,7 +216,7 @@ def _without_adaptive(frame: pl.DataFrame) -> list[str]:
 def _family(
     judges: Sequence[ScoreRows], families: Mapping[str, str] | None, confidence_level: float
 ) -> tuple[FamilyScores, ...]:
-    """Each judge's scores of its own family compared with people's, where it scored any."""
+    """Each judge's scores of its own family compared with people's, if it scored any."""
     parts = []
     for rows in judges:
         maker = family_of(rows.judge, families)
@@ -290,7 +295,7 @@ def _between_judges(
 def _pooled(
     evaluations: Sequence[Evaluation], levels: Sequence[Fraction]
 ) -> tuple[PooledWidth, ...]:
-    """Width against error over everything, and the mean of what is left within one criterion."""
+    """Width against error over all rows, and the mean of the same within one criterion."""
     parts = []
     for method in dict.fromkeys(one.method for one in evaluations):
         own = [one for one in evaluations if one.method == method]
@@ -330,10 +335,10 @@ def score_set_rows(
     """The rows with set_low, set_high, set_size, advice, and whether they calibrated the set.
 
     Each judge is calibrated on its labelled rows, per criterion, by `sets` (`method` of
-    `ScoreSets`, and the column `sets` says which was used); rows without a human score are what
-    the sets are for. A row without a judge score gets no set; an empty set has no set_low and
-    set_high. Advice as the paper gives it: one or two scores "trust", the whole scale (or an empty
-    set) "human", between "look".
+    `ScoreSets`; the column `sets` has the one that was used). The sets are for rows without a human
+    score. A row without a judge score gets no set; an empty set has no set_low and set_high. The
+    advice is the paper's: one or two scores "trust", the entire scale (or an empty set) "human",
+    between "look".
 
     >>> rows = {"doc_id": [str(d) for d in range(21)], "judge_score": [3] * 21,
     ...         "human_score": [3] * 20 + [None]}
@@ -345,7 +350,7 @@ def score_set_rows(
     given = prepare_scores(source, raters=raters, columns=columns, labels_as=labels_as)
     name, frame = given.name, make_room(given.frame, _SET_COLUMNS).with_row_index("__row")
     if sets == "adaptive" and "score_probs" not in frame.columns:
-        raise DataError(name, "is not there", column="score_probs", remedy=_OTHER_SETS)
+        raise DataError(name, "is missing", column="score_probs", remedy=_OTHER_SETS)
     column = "score_probs" if sets == "adaptive" else "judge_score"
     spoken = frame.filter(pl.col("judge_score").is_not_null(), pl.col(column).is_not_null())
     if sets == "auto":

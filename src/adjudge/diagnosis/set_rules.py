@@ -1,8 +1,8 @@
-"""Rules that turn what a judge gave a row into a set of scores, each calibrated on documents.
+"""Rules that turn a judge's answer on a row into a set of scores, each calibrated on documents.
 
-A rule is calibrated on the labelled rows of one group at several levels at once. Residuals and the
-judge's own probabilities say without any label how little a score conforms; `learned` and
-`cross-fitted` learn it from labels, in such a way that no document calibrates what it taught.
+A rule is calibrated on the labelled rows of one group at several levels together. Residuals and the
+judge's own probabilities give the nonconformity of a score without labels; `learned` and
+`cross-fitted` learn it from labels, and no document calibrates what was learned from it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from adjudge.diagnosis.quantiles import fewest_documents, quantiles
 from adjudge.diagnosis.targets import Target
 from adjudge.errors import ArgumentError
 
-#: Documents are dealt to so many folds, or one each where there are fewer.
+#: The number of folds of documents; one per document if there are fewer.
 _FOLDS = 10
 
 
 class SetRule(Protocol):
     """Sets of one group of rows at several levels.
 
-    `quantiles` has None where a rule has none; `whole` says that every set is the whole scale,
+    `quantiles` has None if a rule has none; `whole` is true if every set is the entire scale,
     because too few documents are labelled.
     """
 
@@ -62,7 +62,7 @@ class Calibration(Protocol):
 
 @dataclass(frozen=True)
 class QuantileRule:
-    """C(x) = {y : nonconformity(x, y) <= q}; a quantile of None is the whole scale."""
+    """C(x) = {y : nonconformity(x, y) <= q}; a quantile of None is the entire scale."""
 
     quantiles: tuple[float | None, ...]
     nonconformity: Callable[[FloatArray], FloatArray]
@@ -78,9 +78,9 @@ class QuantileRule:
 
 @dataclass(frozen=True)
 class CrossFittedRule:
-    """C(x) = {y : #{documents i : E_i < V_i(x, y)} < (1 - alpha)(D + 1)}, and what lies between.
+    """C(x) = {y : #{documents i : E_i < V_i(x, y)} < (1 - alpha)(D + 1)}, with gaps filled.
 
-    V_i is learned without the fold of document i, E_i its value at the document's own row and
+    V_i is learned without the fold of document i, E_i is its value at the document's own row and
     human score. The union of such a set with the scores between its ends is an interval.
     """
 
@@ -116,7 +116,7 @@ def calibrate_known(
     scale: tuple[int, int],
     random: np.random.Generator,
 ) -> SetRule:
-    """`given` says itself how little each score conforms, (rows, scores)."""
+    """`given` is itself the nonconformity of each score, (rows, scores)."""
     return QuantileRule(
         quantiles(given, entries, documents, alphas, scale=scale), nonconformity=np.asarray
     )
@@ -131,10 +131,10 @@ def calibrate_learned(
     scale: tuple[int, int],
     random: np.random.Generator,
 ) -> SetRule:
-    """A random half of the documents teaches the judge's scale, the other half calibrates it.
+    """Learn the judge's scale on a random half of the documents, calibrate it on the other half.
 
-    Given the first half the nonconformity is a fixed function of a row, so the second half and a
-    new document are exchangeable, and each document weighs 1/(D + 1) as it does everywhere.
+    Given the first half, the nonconformity is a fixed function of a row. So the second half and a
+    new document are exchangeable, and each document has weight 1/(D + 1) as everywhere.
     """
     teaches = random_half(documents[entries.row], random)
     learned = learn_scale(given, entries.only(teaches), documents, scale=scale)
@@ -158,7 +158,7 @@ def calibrate_cross_fitted(
     scale: tuple[int, int],
     random: np.random.Generator,
 ) -> SetRule:
-    """CV+ (Barber et al. 2021; Romano, Sesia and Candes 2020) with one random entry a document.
+    """CV+ (Barber et al. 2021; Romano, Sesia and Candes 2020) with one random entry per document.
 
     Coverage is at least about 1 - 2 alpha - sqrt(2/D), usually near 1 - alpha.
     """
@@ -182,7 +182,7 @@ def calibrate_cross_fitted(
 def _one_entry_per_document(
     entries: Target, documents: IntArray, random: np.random.Generator
 ) -> IntArray:
-    """A random row of each document, and of it a random rater."""
+    """A random row of each document, with a random rater."""
     names = documents[entries.row]
     lot = random.random(int(entries.row.max()) + 1)[entries.row]
     order = np.lexsort((random.random(len(names)), lot, names))
@@ -207,7 +207,7 @@ RULES: dict[str, Calibration] = {
 
 
 def given_by_judge(judge: ArrayLike, rule: str, scale: tuple[int, int]) -> FloatArray:
-    """What a rule is calibrated on: scores, or how little each score of the scale conforms."""
+    """The input of a rule's calibration: scores, or the nonconformity of each score."""
     if rule == "residual":
         return residuals(judge, scale)
     if rule != "adaptive":
@@ -221,12 +221,12 @@ def given_by_judge(judge: ArrayLike, rule: str, scale: tuple[int, int]) -> Float
 
 
 def default_rule(documents: int, alpha: Fraction, *, weigh: str = "documents") -> str:
-    """ "learned" where a quarter of the documents has a finite quantile, else "residual".
+    """ "learned" if a quarter of the documents has a finite quantile, else "residual".
 
-    Half of the documents calibrates in a test on the other half, and half of that half teaches:
-    below, learned sets could not be tested before they are used. Only the number of documents
-    decides, no score, so that the choice costs nothing of the promise. Row by row it is the
-    paper's.
+    Half of the documents calibrate in a test on the other half, and half of that half is used for
+    learning. With fewer documents, learned sets could not be tested before use. The choice depends
+    only on the number of documents and on no score, so it does not weaken the promise. Row by row,
+    it is the paper's.
 
     >>> default_rule(36, Fraction(1, 10)), default_rule(35, Fraction(1, 10))
     ('learned', 'residual')

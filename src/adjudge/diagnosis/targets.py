@@ -1,4 +1,4 @@
-"""What the judge's score is held against: the rounded mean of the raters, or one of them."""
+"""The target of the judge's score: the rounded mean of the raters, or one of them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ TARGETS = ("mean", "rater")
 
 @dataclass(frozen=True)
 class Target:
-    """Human scores of n rows as entries: row `row[e]` was given `score[e]`, one of `raters[e]`.
+    """Human scores of n rows as entries: row `row[e]` has `score[e]`, one of `raters[e]` scores.
 
-    With the mean there is one entry per row; with a random rater one per rater, and each weighs
+    With the mean there is one entry per row; with a random rater one per rater, each with weight
     1/r of its row. Rows without a human score have no entry.
     """
 
@@ -31,9 +31,9 @@ class Target:
 
 
 def round_half_up(values: FloatArray) -> FloatArray:
-    """The nearest whole number, halves up.
+    """The nearest integer, halves up.
 
-    numpy rounds halves to even, which would send 2.5 and 3.5 both away from what people expect.
+    numpy rounds halves to even: 2.5 would become 2.
 
     >>> round_half_up(np.array([2.5, 3.5, 1.6667]))
     array([3., 4., 2.])
@@ -44,7 +44,7 @@ def round_half_up(values: FloatArray) -> FloatArray:
 def human_target(
     ratings: ArrayLike, *, target: str = "mean", scale: tuple[int, int] = (1, 5)
 ) -> Target:
-    """Entries to calibrate on from one column of scores per rater, NaN where one is missing.
+    """Entries to calibrate on from one column of scores per rater, NaN if one is missing.
 
     `ratings` is one-dimensional (a score or a mean per row) or of shape (rows, raters). "mean" is
     the rounded mean of the raters, halves up; "rater" a rater drawn at random.
@@ -63,7 +63,7 @@ def human_target(
     try:
         table = given.astype(np.float64)
     except (TypeError, ValueError):
-        raise ArgumentError("ratings", given.dtype, "give numbers, NaN where missing") from None
+        raise ArgumentError("ratings", given.dtype, "give numbers, NaN if missing") from None
     seen = np.isfinite(table)
     raters = seen.sum(axis=1)
     if target == "mean":
@@ -80,7 +80,7 @@ def human_target(
             raise ArgumentError(
                 f"ratings[{int(row[at])}]",
                 float(score[at]),
-                "a random rater gives whole scores; use target='mean' for averaged ones",
+                "a random rater gives integer scores; use target='mean' for averaged ones",
             )
     outside = (score < scale[0]) | (score > scale[1])
     if outside.any():

@@ -1,4 +1,4 @@
-"""Where a judge contradicts itself: cycles per document (diagnosis paper, section 3.1)."""
+"""Contradictions of a judge: cycles per document (diagnosis paper, section 3.1)."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def diagnose_transitivity(
     confidence_level: float = 0.95,
     seed: Seed = 0,
 ) -> Transitivity:
-    """Cycles per document for each judge and criterion, and what noise alone would show.
+    """Cycles per document for each judge and criterion, and the rate that noise alone gives.
 
-    rho(x) = 3-cycles / decisive triples (Eq. 1 when the tournament is complete). `source` is a
-    frame or a path with doc_id, model_a, model_b and verdict or p_a (about model_a, whichever was
-    shown first), or both orders side by side as verdict_fwd and verdict_rev; judge, criterion,
-    order and repeat if there are. `columns` maps our names to the source's.
+    rho(x) = 3-cycles / decisive triples (Eq. 1 if the tournament is complete). `source` is a frame
+    or a path with doc_id, model_a, model_b and verdict or p_a (about model_a, whichever was shown
+    first), or both orders as verdict_fwd and verdict_rev; optionally judge, criterion, order and
+    repeat. `columns` maps our names to those of the source.
 
     >>> circle = [("x", "y", "A"), ("y", "z", "A"), ("x", "z", "B")]
     >>> names = ("doc_id", "model_a", "model_b", "verdict")
@@ -59,10 +59,10 @@ def diagnose_transitivity(
     >>> cycles.groups[0].cycles, cycles.worst[0].doc_id, cycles.worst[0].rate
     (1, 'd1', 1.0)
 
-    The expected rate treats document-to-document differences in quality as noise. A judge below
-    it sees such differences; a judge above it is less consistent than coin flips between the
+    The expected rate treats differences in quality between documents as noise. A judge below it
+    detects such differences. A judge above it is less consistent than coin flips between the
     fitted strengths. With fewer than about ten documents the fit follows the data too closely for
-    that comparison to say much.
+    a useful comparison.
     """
     count(replicates, "replicates", least=1)
     count(worst, "worst")
@@ -155,7 +155,7 @@ def _suspects(
     suspects, models = [], tournaments.models
     for number in cyclic[:worst]:
         beats, sure = tournaments.matrix(number)
-        # Sorting by sureness needs every cycle; a huge tournament gets the first few.
+        # Sorting by confidence needs every cycle; a very large tournament gets the first few.
         weigh = sure if counts[number].cycles <= 100_000 else None
         triples = cyclic_triples(beats, weigh, limit=3)
         suspects.append(

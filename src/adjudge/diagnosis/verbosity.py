@@ -1,7 +1,7 @@
-"""Verbosity bias: does the longer answer win where the judge itself sees a near-tie?
+"""Verbosity bias: does the longer answer win if the judge itself is near a tie?
 
-Soft-Elo paper, appendix F.1: conditioning on the judge's own near-ties takes most of the quality
-difference out, so that what is left is a preference for length itself.
+Soft-Elo paper, appendix F.1: conditioning on the judge's own near-ties removes most of the quality
+difference; what is left is a preference for length.
 """
 
 from __future__ import annotations
@@ -52,13 +52,14 @@ def verbosity_bias(
 ) -> VerbosityBias:
     """Share of near-tied pairs in which the judge prefers the longer answer; 1/2 without bias.
 
-    `margin` is the judge's lean to response_a: p_a - 1/2, or score_a - score_b (the paper calls
-    |score difference| <= 0.3 of ten points near-tied). NaN where there is no answer. Pairs of equal
-    length and margins of exactly zero say nothing about length and are counted apart.
+    `margin` is the judge's preference for response_a: p_a - 1/2, or score_a - score_b (in the
+    paper, |score difference| <= 0.3 of ten points is near-tied). NaN if there is no answer. Pairs
+    of equal length and margins of exactly zero have no information about length and are counted
+    separately.
 
-    With human `labels` on the same pairs ("A", "B", "tie", None) the share of people who prefer the
-    longer answer is given too, and `excess` is the difference: near-tied for the judge need not
-    be near-tied for people, and only the excess is free of that.
+    With human `labels` on the same pairs ("A", "B", "tie", None), the result also has the share of
+    people who prefer the longer answer, and `excess` is the difference. A pair that is near-tied
+    for the judge need not be near-tied for people; only the excess is free of that.
 
     >>> bias = verbosity_bias([0.05, -0.02, 0.04, 0.4], [9, 2, 9, 9], [3, 8, 3, 3])
     >>> bias.n, bias.longer_share

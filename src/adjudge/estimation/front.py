@@ -130,7 +130,9 @@ def estimate(
         }
         for option, given in one_judge_only.items():
             if given:
-                raise ArgumentError(option, "given", "is for one judge: leave out it or judges")
+                raise ArgumentError(
+                    option, "given", "is for one judge: leave out either it or judges"
+                )
         for option, column in (("by", by), ("cluster", cluster)):
             if column is not None and not isinstance(column, str):
                 raise ArgumentError(option, "an array", "name a column of the table")

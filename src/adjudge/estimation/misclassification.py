@@ -142,7 +142,7 @@ def adjust(
     m1: ArrayLike,
     z: float,
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Centre and standard error of Eq. 6 before clipping (Eq. 7, 8), and where they are defined."""
+    """Centre and standard error of Eq. 6 before clipping (Eq. 7, 8), and a mask of valid ones."""
     p, q0, q1, n, m0, m1 = _floats(p, q0, q1, n, m0, m1)
     # One over n~, m~0, m~1: dividing a million shares by one number is slower than multiplying.
     w, w0, w1 = 1 / (n + z**2), 1 / (m0 + 2), 1 / (m1 + 2)

@@ -1,4 +1,4 @@
-"""ORDER: leaderboards from battles, on people's scale, with intervals that hold."""
+"""ORDER: leaderboards from battles, on people's scale, with valid intervals."""
 
 from adjudge.ranking.agreement import rank_correlations, ranking_agreement
 from adjudge.ranking.anchors import make_anchors, read_anchors

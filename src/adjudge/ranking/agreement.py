@@ -1,4 +1,4 @@
-"""How alike two rankings are: Kendall's tau and Spearman's rho, with bootstrap intervals."""
+"""The similarity of two rankings: Kendall's tau and Spearman's rho, with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def ranking_agreement(
 ) -> RankAgreement:
     """Agreement of `one`, ranked by `method`, with the Bradley-Terry ranking of `other`.
 
-    The reference is the same whatever the method, so that methods can be compared. The exact order
+    The reference is the same for every method, so that methods can be compared. The exact order
     (`mfas`) and `online-elo` are too slow to repeat, and get no interval.
 
-    Battles (prompts, where there are prompt codes) are resampled once for both rankings, so that
-    what they share is kept. Noise in either ranking pulls the correlation down, and resampling
-    pulls it down once more, so percentiles sit too low and their reflection (on Fisher's scale) too
-    high; the interval is the hull of both. It is rough: for the correlation that unlimited battles
-    would show, 95 % intervals held in 80 to 93 % of simulated worlds (15 to 40 models, 50 to 400
-    battles each), percentiles alone in as few as 25 %.
+    Battles (or prompts, if there are prompt codes) are resampled once for both rankings, so that
+    their correlation is kept. Noise in either ranking lowers the correlation, and resampling lowers
+    it again. So percentiles are too low and their reflection (on Fisher's scale) too high; the
+    interval is the hull of both. It is rough: for the correlation with unlimited battles, 95 %
+    intervals covered in 80 to 93 % of simulated worlds (15 to 40 models, 50 to 400 battles each),
+    percentiles alone in as few as 25 %.
     """
     level = open_unit(confidence_level, "confidence_level")
     rng = generator(seed)
@@ -114,7 +114,7 @@ def _hull(estimate: FloatArray, drawn: FloatArray, level: float) -> FloatArray:
     return np.stack([np.minimum(direct[0], reflected[0]), np.maximum(direct[1], reflected[1])])
 
 
-#: Orders from one table of wins; every other method's is Bradley-Terry.
+#: Orders from one table of wins; every other method uses Bradley-Terry.
 _BY_TABLE: dict[str, Callable[[FloatArray], FloatArray]] = {
     "win-rate": win_rate,
     "copeland": copeland,

@@ -1,8 +1,8 @@
-"""Anchors: what calibration leaves behind for placing models that nobody has voted on.
+"""Anchors: the result of calibration for placing models without votes.
 
 `make_anchors` needs battles with judge scores and votes. It keeps the temperature, the anchors'
-strengths on the judge's scale, people's own Elo of them, and every anchor's left-out residual and
-standard error. `adjudge.ranking.placing` uses them.
+strengths on the judge's scale, their Elo by people's votes, and every anchor's held-out residual
+and standard error. `adjudge.ranking.placing` uses them.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def make_anchors(
     labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> Anchors:
-    """Calibrate on models with votes, for placing models without. See the module.
+    """Calibrate on models with votes, for placing models without votes. See the module.
 
-    `battles` as in `rank`, or what `prepare_battles` made of them. Standard errors resample the
-    values of `cluster`, as in `rank`; `place` does the same. Anchors that were never
-    compared, even through other models, are refused: there is no one scale.
+    `battles` as in `rank`, or the result of `prepare_battles`. Standard errors resample the values
+    of `cluster`, as in `rank`; `place` does the same. Anchors that were never compared, even
+    through other models, are refused: there is no common scale.
     """
     from adjudge import __version__
 
@@ -111,7 +111,7 @@ def make_anchors(
         warnings += target.temperature.warnings
     for reason, times in held.left_out.items():
         warnings.append(f"{times} anchors have no residual: {reason}")
-    # Verdicts may be there where scores are not.
+    # Verdicts can exist without scores.
     scores = np.abs(np.asarray(used.score))
     scores = scores[np.isfinite(scores)]
     percents = np.linspace(0, 1, 101)
@@ -146,7 +146,7 @@ def make_anchors(
 
 
 def _human_elo(battles: Battles, l2: float) -> FloatArray:
-    """People's own leaderboard of the anchors; NaN for models outside its largest component."""
+    """People's leaderboard of the anchors; NaN for models outside its largest component."""
     voted, y = target_battles(battles, np.asarray(battles.human))
     wins = wins_table(voted.a, voted.b, y, voted.n_models)
     _, group = connected_groups(wins + wins.T)
@@ -177,7 +177,7 @@ def _rule(battles: Battles, method: str, smoothing: float | None) -> Rule:
 
 
 def read_anchors(source: str | Path | Anchors | Mapping[str, Any]) -> Anchors:
-    """Anchors from a file that `rank --save-anchors` wrote."""
+    """Read anchors from a file that `rank --save-anchors` wrote."""
     name = "anchors"
     if isinstance(source, Anchors):
         anchors = source
@@ -187,7 +187,7 @@ def read_anchors(source: str | Path | Anchors | Mapping[str, Any]) -> Anchors:
         name, anchors = str(source), read_result(source, Anchors)
     constant = {"soft-elo": anchors.beta, "hard-elo": 1.0, "smoothed": anchors.smoothing}
     if constant.get(anchors.method) is None or not anchors.models:
-        raise DataError(name, "is not a complete anchors file", remedy="make it anew")
+        raise DataError(name, "is not a complete anchors file", remedy="make it again")
     return anchors
 
 

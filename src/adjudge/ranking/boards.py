@@ -1,4 +1,4 @@
-"""What each kind of method makes of the battles: Elo scales, bare orders, votes with a judge."""
+"""The leaderboard of each kind of method: Elo scales, bare orders, votes with a judge."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from adjudge.rows.battles import Battles
 from adjudge.rows.dropped import merge_dropped
 
 ELO_METHODS = ("soft-elo", "hard-elo", "smoothed", "bt")
-#: Fewer prompts than this make intervals by prompt rough.
+#: With fewer prompts, intervals by prompt are rough.
 _FEW_PROMPTS = 20
 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked of `rank`, checked."""
+    """The checked options of `rank`."""
 
     method: str
     l2: float
@@ -50,7 +50,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """The part of a leaderboard that a method makes; its fields are the leaderboard's own."""
+    """The part of a leaderboard that depends on the method; same fields as the leaderboard."""
 
     models: tuple[ModelRow, ...] = ()
     components: tuple[tuple[str, ...], ...] = ()
@@ -69,7 +69,7 @@ class Order:
 def order_by_target(
     battles: Battles, target: Target, request: Request, rng: np.random.Generator
 ) -> Order:
-    """Elo, or a bare order, from the battles that have a target."""
+    """Elo, or a bare order, from the battles with a target."""
     if target.values is None:
         return Order(l2=request.l2 if request.method in ELO_METHODS else None)
     used, y = target_battles(battles, target.values)
@@ -114,9 +114,9 @@ def _elo_order(
         independent = "battles of different prompts" if used.prompts is not None else "battles"
         assumptions.append(f"{independent} are independent draws")
         if target.beta:
-            assumptions.append("the temperature is held fixed in the interval")
+            assumptions.append("the interval treats the temperature as fixed")
     if target.of_people:
-        assumptions.append("the voters are those the board is for")
+        assumptions.append("the voters are the people whom the leaderboard is for")
     return Order(
         models=model_rows(
             used.names, fit.theta, n_battles, fit.structure.component, elo=fit.elo, spread=spread
@@ -166,7 +166,7 @@ def _plain_order(
         warnings.append("online Elo depends on the order of the battles; bt does not")
         if online.order_sd is not None:
             warnings.append(
-                f"shuffling the battles moves a rating by {float(np.median(online.order_sd)):.0f} "
+                f"shuffling battles changes a rating by {float(np.median(online.order_sd)):.0f} "
                 "Elo (median standard deviation, given as se)"
             )
     return Order(
@@ -235,18 +235,18 @@ def order_with_judge(
     votes = battles_per_model(voted.a, voted.b, voted.n_models)
     shape = structure(wins_table(voted.a, voted.b, y, voted.n_models), battles.names)
     warnings = [*_few_prompts(judged, "sandwich"), *shape.warnings]
-    # With ten votes expected, none happens by chance less than once in 20,000 models.
+    # With ten expected votes, zero votes happen by chance less than once in 20,000 models.
     expected = n_battles * (len(voted) / len(judged))
     without = [battles.names[k] for k in np.flatnonzero((votes == 0) & (expected >= 10))]
     if without:
         warnings.append(
-            f"votes are not a random sample of the battles: {len(without)} models have none where "
-            f"ten or more are expected ({', '.join(without[:3])}); the intervals need a random "
-            "sample"
+            f"votes are not a random sample of the battles: {len(without)} models have none "
+            f"although ten or more are expected ({', '.join(without[:3])}); the intervals need a "
+            "random sample"
         )
     unseen = (votes == 0) & (n_battles > 0)
     if unseen.any():
-        # Without one vote nothing ties a model to people's scale, and its variance looks like none.
+        # Without a vote a model has no link to people's scale, and its variance would be 0.
         n_battles = np.where(unseen, 0, n_battles)
         warnings.append(f"{int(unseen.sum())} models have no vote and are not ranked")
     best = worst = None

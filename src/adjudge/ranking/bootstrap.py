@@ -1,7 +1,7 @@
-"""Resampling battles without touching them again: tables of wins of bootstrap replicates.
+"""Resample battles as tables of wins, without reading the battles again.
 
-Without prompt ids, drawing N battles with replacement is a multinomial draw over the cells
-(pair x outcome), exactly. With them, prompts are drawn, and every battle of a prompt comes along.
+Without prompt ids, drawing N battles with replacement is exactly a multinomial draw over the cells
+(pair x outcome). With them, prompts are drawn, each with all its battles.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from adjudge._bradley_terry import fit_strengths
 from adjudge._validation import FloatArray, IntArray, Seed, count, generator
 from adjudge.ranking.bradley_terry import Fit
 
-#: Above this many distinct targets per pair, cells are as many as battles and save nothing.
+#: Above this many distinct targets per pair, there are as many cells as battles: nothing is saved.
 _FEW = 16
 _BATCH_BYTES = 1 << 27
-#: Replicates that share one stream of random numbers; whoever draws a block, its numbers are these.
+#: Replicates that share one stream of random numbers; the numbers do not depend on the process.
 _BLOCK = 500
-#: A block of replicates: how many, and the stream they are drawn from.
+#: A block of replicates: how many, and the random stream.
 Block = tuple[int, np.random.Generator]
-#: Applies a function to blocks, in their order: here, or by the workers of a cluster.
+#: Applies a function to blocks, in their order: in this process, or by the workers of a cluster.
 Mapper = Callable[[Callable[[Block], FloatArray], Sequence[Block]], list[FloatArray]]
 
 
@@ -45,7 +45,7 @@ def resampled_wins(
     array([2., 2., 2.])
     """
     rng = generator(seed)
-    # One orientation per pair: the loser's share is then the rest of the pair's total.
+    # One orientation per pair: the loser's share is the rest of the pair's total.
     flip = a > b
     first, second = np.where(flip, b, a), np.where(flip, a, b)
     y = np.where(flip, 1 - target, target)
@@ -126,10 +126,10 @@ def bootstrap_strengths(
 ) -> FloatArray:
     """(replicates, n) strengths refitted on resampled battles, started at the fit.
 
-    A resample may leave a model without losses, or without a path to the others; the penalty keeps
+    A resample can leave a model without losses, or without a path to the others. The penalty keeps
     it finite, so with `l2 = 0` the replicates are fitted with a penalty of 1e-4. They are drawn in
-    blocks of 500, the first from the seed and every other from a stream of its own: `mapper` may
-    give blocks to other processes, and the numbers stay the same.
+    blocks of 500, the first from the seed and every other from its own stream. `mapper` can give
+    blocks to other processes; the numbers stay the same.
     """
     replicates = count(replicates, "replicates", least=2)
     rng = generator(seed)

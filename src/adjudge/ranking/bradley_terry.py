@@ -24,12 +24,13 @@ from adjudge.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Structure:
-    """`component` of each model, who `won_all` and `lost_all`, and warnings in words.
+    """`component` of each model, which `won_all` and `lost_all`, and warnings.
 
-    `apart` warns of groups that never met, `unbounded` of distances without a finite maximum.
+    `apart` warns about groups that were never compared, `unbounded` about distances without a
+    finite maximum.
 
     Components are numbered by size, the largest first. Elo of different components is not on one
-    scale. Models without a battle are components of their own.
+    scale. A model without a battle is its own component.
     """
 
     component: IntArray
@@ -40,12 +41,12 @@ class Structure:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to know of the graph before reading an Elo."""
+        """Warnings about the graph for readers of an Elo."""
         return self.apart + self.unbounded
 
 
 def structure(wins: FloatArray, names: tuple[str, ...]) -> Structure:
-    """Read the shape of the comparison graph.
+    """Analyse the comparison graph.
 
     >>> apart = np.kron(np.eye(2), [[0, 2], [1, 0]])
     >>> shape = structure(apart, ("x", "y", "p", "q"))
@@ -55,7 +56,7 @@ def structure(wins: FloatArray, names: tuple[str, ...]) -> Structure:
     count, group = connected_groups(wins + wins.T)
     size = np.bincount(group, minlength=count)
     won, lost = wins.sum(axis=1), wins.sum(axis=0)
-    # A model without a battle is not a group that the others failed to meet.
+    # A model without a battle is not a group that was never compared.
     unseen = int(((won == 0) & (lost == 0)).sum())
     rank_of = np.empty(count, dtype=np.int64)
     rank_of[np.argsort(-size, kind="stable")] = np.arange(count)
@@ -73,20 +74,20 @@ def structure(wins: FloatArray, names: tuple[str, ...]) -> Structure:
         some = ", ".join(f"{name} ({what} all)" for name, what in perfect[:5])
         more = f" and {len(perfect) - 5} more" if len(perfect) > 5 else ""
         unbounded.append(
-            f"{some}{more}: no finite maximum, the estimate is set by the penalty and the "
+            f"{some}{more}: no finite maximum, the penalty determines the estimate and the "
             "interval is open on that side"
         )
     if strong - count > len(perfect):
         unbounded.append(
-            "some group of models never lost to another: the distance between them is set by the "
-            "penalty alone"
+            "some group of models never lost to another: the penalty alone determines the distance "
+            "between them"
         )
     return Structure(component, won_all, lost_all, (apart,) if met > 1 else (), tuple(unbounded))
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Strengths `theta` (mean 0 in every component), their `elo`, and what they came from."""
+    """Strengths `theta` (mean 0 in every component), their `elo`, and their inputs."""
 
     names: tuple[str, ...]
     wins: FloatArray
@@ -100,10 +101,10 @@ class Fit:
         return to_elo(self.theta)
 
     def inverse_information(self) -> FloatArray:
-        """The information's inverse within components, where strengths are held to mean 0."""
+        """The information's inverse within components, with strengths constrained to mean 0."""
         component = self.structure.component
         size = np.bincount(component)
-        # Added along each component's mean, taken away again after inverting.
+        # Added along each component's mean, and subtracted again after inversion.
         pin = (component[:, None] == component[None, :]) / size[component][:, None]
         known = information(self.wins + self.wins.T, self.theta, self.l2)
         inverse: FloatArray = np.linalg.inv(known - 2 * self.l2 * pin + pin) - pin
@@ -123,10 +124,10 @@ def bradley_terry(
 ) -> Fit:
     """Fit  argmax sum_ij wins_ij log sigma(theta_i - theta_j) - l2 |theta|^2   (Eq. 1).
 
-    `wins[i, j]` counts how often i beat j, ties as one half to each; soft targets sum. Models that
-    were never compared, even through other models, are fitted apart and are not on one scale. A
-    model that won or lost everything has no finite maximum; the penalty gives it a finite one, and
-    `structure.warnings` says so.
+    `wins[i, j]` counts how often i beat j, ties as one half to each; soft targets are summed.
+    Models that were never compared, even through other models, are fitted separately and are not on
+    one scale. A model that won or lost everything has no finite maximum. The penalty gives it a
+    finite one, with a warning in `structure.warnings`.
 
     >>> bradley_terry([[0, 3], [1, 0]], l2=0).elo.round(1).tolist()
     [1595.4, 1404.6]
@@ -148,9 +149,10 @@ def bradley_terry(
 def perfect_record_bounds(fit: Fit, confidence_level: float) -> tuple[FloatArray, FloatArray]:
     """Elo bounds for models that won or lost everything; NaN for the others.
 
-    First a lower bound for those that won all: the strength at which winning all that often against
-    those opponents, taken as known, has probability (1 - confidence_level) / 2. Then the mirror
-    image for those that lost all. Resampling cannot see this: every resample is a clean sweep too.
+    First a lower bound for models that won all battles: the strength at which so many wins against
+    these opponents, with known strengths, have probability (1 - confidence_level) / 2. Then the
+    mirror image for models that lost all. Resampling cannot give this: every resample has only wins
+    too.
     """
     n = len(fit.names)
     low, high = np.full(n, np.nan), np.full(n, np.nan)
@@ -181,7 +183,7 @@ def score_matrix(
     clusters: IntArray | None = None,
     groups: int | None = None,
 ) -> csr_array:
-    """Each cluster's gradient of the log-likelihood: residuals put at +a and -b, then summed."""
+    """Each cluster's gradient of the log-likelihood: residuals at +a and -b, then summed."""
     rows = np.arange(len(a)) if clusters is None else clusters
     height = groups if groups is not None else int(rows.max()) + 1 if len(rows) else 0
     return csr_array(
@@ -198,9 +200,10 @@ def sandwich(
 ) -> FloatArray:
     """Covariance of theta:  I^-1 (sum_g u_g u_g') I^-1 * G / (G - 1).
 
-    u_g is the gradient of the battles of cluster g (of one battle, without clusters). Holds for
-    soft targets too, where the inverse information alone would be wrong: a target of 0.6 varies
-    less than a coin of 0.6. Needs many clusters; with few, take the bootstrap and doubt both.
+    u_g is the gradient of the battles of cluster g (of one battle, without clusters). It is also
+    valid for soft targets, where the inverse information alone would be wrong: a target of 0.6
+    varies less than a random outcome with probability 0.6. It needs many clusters. With few, use
+    the bootstrap, and trust neither fully.
     """
     n = len(fit.names)
     residual = target - expit(fit.theta[a] - fit.theta[b])

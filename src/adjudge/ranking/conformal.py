@@ -1,12 +1,12 @@
-"""Intervals for a new model's Elo on people's scale, from how wrong the judge was on others.
+"""Intervals for a new model's Elo on people's scale, from the judge's errors on other models.
 
     S_i = |Elo_judge,i - Elo_human,i| / SE_i                                  (Eq. 3)
     q = the ceil((1 - alpha)(n + 1))-th smallest S_i
     Elo_new -+ q SE_new                                                       (Eq. 4)
 
-Holds with probability at least 1 - alpha over models that are exchangeable with the calibration
-models: marginally, not for each model, not for a family, release date or prompt mix that the
-calibration models do not represent.
+Covers with probability at least 1 - alpha over models that are exchangeable with the calibration
+models. This is marginal: not for each model, and not for a family, release date or prompt mix that
+the calibration models do not represent.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from adjudge.rows.families import family_of
 
 @dataclass(frozen=True)
 class EloQuantile:
-    """q of Eq. 4; None when `n` models are too few, then `models_needed` says how many it takes."""
+    """q of Eq. 4; None if `n` models are too few; `models_needed` is the required number."""
 
     quantile: float | None
     n: int
     models_needed: int
 
     def interval(self, elo: float, se: float) -> tuple[float | None, float | None]:
-        """[elo - q se, elo + q se]; both ends None when unbounded or without a scale."""
+        """[elo - q se, elo + q se]; both ends None if unbounded or without a scale."""
         if self.quantile is None or not se > 0:
             return None, None
         return elo - self.quantile * se, elo + self.quantile * se
@@ -58,8 +58,8 @@ def elo_quantile(
 ) -> EloQuantile:
     """The conformal quantile of |residual| / SE.
 
-    A model whose SE is 0 (a handful of equal battles) gives no scale and counts as infinitely far
-    off, which can only widen the interval.
+    A model whose SE is 0 (a few equal battles) has no scale and counts as infinitely far off, which
+    can only widen the interval.
 
     >>> elo_quantile(range(1, 10), [1.0] * 9, alpha=0.1).quantile
     9.0
@@ -75,7 +75,7 @@ def elo_quantile(
 
 
 def normalised_scores(residual: FloatArray, se: FloatArray) -> FloatArray:
-    """|residual| / se; infinite where there is no scale."""
+    """|residual| / se; infinite if there is no scale."""
     scores = np.full(len(residual), np.inf)
     np.divide(np.abs(residual), se, out=scores, where=se > 0)
     return scores
@@ -91,9 +91,9 @@ def split_conformal(
 ) -> ConformalRow:
     """Coverage and width over random halves of the models: one calibrates, the other tests.
 
-    The left-out residuals of all models are made the same way, so they are exchangeable when the
-    models are, and the expected coverage is ceil((1 - alpha)(n + 1))/(n + 1) with n calibration
-    models. Few splits of few models say little: read the range, not the mean alone.
+    The held-out residuals of all models are made in the same way, so they are exchangeable if the
+    models are. The expected coverage is ceil((1 - alpha)(n + 1))/(n + 1) with n calibration models.
+    With few splits of few models, read the range, not only the mean.
     """
     level = exact_level(alpha)
     splits = count(splits, "splits", least=1)
@@ -147,7 +147,7 @@ def split_conformal(
 def held_out_intervals(
     held: Residuals, *, alpha: float | str | Fraction = 0.1
 ) -> tuple[HeldOutRow, ...]:
-    """Each model's interval with the quantile of all the others, as deployment would give it."""
+    """Each model's interval with the quantile of all the others, as for a new model."""
     level = exact_level(alpha)
     scores = normalised_scores(held.values, held.se)
     rows = []
@@ -194,9 +194,9 @@ def quantile_of_group(
 def too_few_models(
     method: str, by: str, group: str, n: int, alpha: float | str | Fraction
 ) -> GroupQuantile:
-    """A group that gets no quantile of its own."""
+    """A group without its own quantile."""
     needed = models_needed(alpha) + 1
-    reason = f"{n} models, it takes {needed}"
+    reason = f"{n} models, {needed} needed"
     if n >= needed:
         reason = "the battles of too many models leave no standard error"
     return GroupQuantile(method=method, by=by, group=group, n_models=n, reason=reason)
@@ -208,7 +208,7 @@ def family_quantiles(
     alpha: float | str | Fraction = 0.1,
     families: Mapping[str, str] | None = None,
 ) -> tuple[GroupQuantile, ...]:
-    """A quantile for each maker of several models here, the largest family first."""
+    """A quantile for each maker of several models, the largest family first."""
     makers = np.array([family_of(name, families) or "" for name in held.names])
     known = Counter(makers[makers != ""].tolist())
     return tuple(

@@ -1,4 +1,4 @@
-"""Battles as totals per pair: all that Bradley-Terry needs to know, in one pass of `bincount`.
+"""Battles as totals per pair, which is all that Bradley-Terry needs, in one pass of `bincount`.
 
 Targets are about model_a: 1 it won, 0 it lost, one half a tie.
 """
@@ -22,8 +22,8 @@ def count_wins(
 ) -> tuple[tuple[str, ...], FloatArray]:
     """Sorted names and the table of wins of battles given as columns.
 
-    `target` is outcome words ("A", "model_a", "tie", ...) or probabilities that model_a won. A
-    tie is half a win for both. Battles of a model with itself and those without an outcome do not
+    `target` is outcome words ("A", "model_a", "tie", ...) or probabilities that model_a won. A tie
+    is half a win for both. Battles of a model with itself and battles without an outcome do not
     count.
 
     >>> names, wins = count_wins(["x", "y", "x"], ["y", "x", "z"], ["A", "tie", "B"])
@@ -60,7 +60,7 @@ def wins_table(
     w = target if weight is None else target * weight
     lost: FloatArray = 1.0 - target if weight is None else weight - w
     cell = a * n + b
-    # The loser's share is counted in the same orientation, then turned: one key array serves both.
+    # The loser's share is counted in the same orientation, then transposed: one key array for both.
     won = np.bincount(cell, weights=w, minlength=n * n).reshape(n, n)
     gave = np.bincount(cell, weights=lost, minlength=n * n).reshape(n, n)
     return np.asarray(won + gave.T, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""How far each method's leaderboard is from people's: left-out error, coverage, budgets, groups."""
+"""The distance of each method's leaderboard from people's: held-out error, coverage, budgets."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from adjudge.rows.battles import Battles
 
 #: The constants of Table 8.
 SMOOTHING_GRID = (0.55, 0.65, 0.75, 0.85, 0.95)
-#: Judged battles per model at which the error is measured, as far as there are battles.
+#: Judged battles per model at which the error is measured, if there are enough battles.
 BUDGETS = (5, 10, 20, 50, 100, 200)
 _BUDGET_DRAWS = 5
 _FEWEST_VOTES_OWN_BETA = 500
@@ -59,7 +59,7 @@ _FEWEST_VOTES_OWN_BETA = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """How far each method is from people; the fields are the leaderboard's own."""
+    """The distance of each method from people; same fields as the leaderboard."""
 
     loo: tuple[LooRow, ...] = ()
     conformal: tuple[ConformalRow, ...] = ()
@@ -79,7 +79,7 @@ def evaluate_methods(
 ) -> Evaluation:
     """Hard-Elo, Soft-Elo and label smoothing, fixed and chosen, on the same folds.
 
-    `families` names the makers of models whose names do not tell.
+    `families` names the makers of models whose names do not show it.
     """
     positive(l2, "l2")
     exact_level(alpha)
@@ -99,7 +99,7 @@ def evaluate_methods(
         if rule.name in ("hard-elo", "soft-elo", "smoothed"):
             details.extend(held_out_intervals(held, alpha=alpha))
         if rule.name in ("hard-elo", "soft-elo"):
-            # Soft-Elo comes second, and is the one to keep where scores allow it.
+            # Soft-Elo comes second, and is the one to keep if scores allow it.
             quantiles = family_quantiles(held, alpha=alpha, families=families)
     return Evaluation(
         loo=tuple(rows),
@@ -111,7 +111,7 @@ def evaluate_methods(
 
 
 def evaluation_rules(battles: Battles) -> list[Rule]:
-    """hard-elo, soft-elo (where scores say more than verdicts), smoothed: chosen, then fixed."""
+    """hard-elo, soft-elo (if scores say more than verdicts), smoothed: chosen, then fixed."""
     rules = judge_rules(battles)
     rules.append(smoothed_rule(battles))
     verdict = verdicts_of(battles)
@@ -122,7 +122,7 @@ def evaluation_rules(battles: Battles) -> list[Rule]:
 
 
 def judge_rules(battles: Battles) -> list[Rule]:
-    """hard-elo, and soft-elo where scores say more than verdicts."""
+    """hard-elo, and soft-elo if scores have more information than verdicts."""
     rules = [fixed_rule("hard-elo", battles, verdicts_of(battles))]
     if battles.score is not None:
         sizes = np.unique(np.abs(battles.score[np.isfinite(battles.score)]))
@@ -134,7 +134,7 @@ def judge_rules(battles: Battles) -> list[Rule]:
 
 
 def juror_rules(battles: Battles) -> list[Rule]:
-    """soft-elo by each judge of a jury alone, to see whether the jury is better than its best."""
+    """soft-elo by each judge of a jury alone, to show whether the jury beats its best judge."""
     if battles.panel is None:
         return []
     return [
@@ -176,8 +176,8 @@ def sample_efficiency(
 ) -> tuple[BudgetRow, ...]:
     """Held-out error on random parts of the battles, against people's Elo from all of them.
 
-    Budgets are judged battles per model (appendix A). The temperature is fitted on the part's own
-    votes. A budget that leaves no model to compare is left out.
+    Budgets are judged battles per model (appendix A). The temperature is fitted on the votes of
+    that part. A budget without any model to compare is left out.
     """
     rng = generator(seed)
     n = battles.n_models
@@ -213,7 +213,7 @@ def group_quantiles(
 ) -> tuple[GroupQuantile, ...]:
     """Conformal quantiles from the battles of each group alone: a model's Elo in one language.
 
-    Everything is refitted there, people's Elo too. A group with too few models is refused.
+    Everything is refitted there, including people's Elo. A group with too few models is refused.
     """
     if battles.groups is None or battles.group_codes is None or battles.by is None:
         return ()
@@ -224,7 +224,7 @@ def group_quantiles(
         rule = judge_rules(part)[-1]
         met = battles_per_model(part.a, part.b, part.n_models) >= 2
         if int(met.sum()) <= models_needed(alpha):
-            # Languages are many and most are small: refused before anything is fitted.
+            # There are many languages, mostly small: they are refused before anything is fitted.
             rows.append(too_few_models(rule.name, battles.by, name, int(met.sum()), alpha))
             continue
         human = human_reference(part, l2=l2)
@@ -237,13 +237,13 @@ def group_temperatures(battles: Battles) -> tuple[tuple[GroupRow, ...], str | No
     """Each group's own beta, and whether one pooled beta is enough.
 
     Cochran's test of equal betas, sum (beta_g - mean)^2 / se_g^2 against chi-square, with standard
-    errors by prompt where there are prompts. Sparse groups overfit (appendix E): a group of its own
-    is advised only with 500 votes or more.
+    errors by prompt if there are prompts. Small groups overfit (appendix E): a separate beta is
+    advised only with 500 votes or more.
     """
     if battles.groups is None:
         return (), None
     if battles.score is None or battles.human is None:
-        return (), "no beta by group: it takes judge scores and votes"
+        return (), "no beta by group: it needs judge scores and votes"
     rows = []
     for k, name in enumerate(battles.groups):
         inside = battles.group_codes == k
@@ -255,7 +255,7 @@ def group_temperatures(battles: Battles) -> tuple[tuple[GroupRow, ...], str | No
         rows.append(GroupRow(group=name, n_votes=fit.n_battles, beta=fit.beta, beta_se=fit.beta_se))
     known = [(row.beta, row.beta_se) for row in rows if row.beta is not None and row.beta_se]
     if len(known) < 2:
-        return tuple(rows), "one pooled beta: fewer than two groups have a beta of their own"
+        return tuple(rows), "one pooled beta: fewer than two groups have their own beta"
     beta, se = np.array(known, dtype=np.float64).T
     mean = np.average(beta, weights=se**-2)
     p = float(chdtrc(len(known) - 1, (((beta - mean) / se) ** 2).sum()))
@@ -265,9 +265,9 @@ def group_temperatures(battles: Battles) -> tuple[tuple[GroupRow, ...], str | No
     if not large:
         return tuple(rows), (
             f"groups differ (p = {p:.3f}), but none has {_FEWEST_VOTES_OWN_BETA} votes: keep the "
-            "pooled beta, for a beta of their own would overfit"
+            "pooled beta, because a separate beta would overfit"
         )
     return tuple(rows), (
-        f"groups differ (p = {p:.3f}): consider a beta of its own for {', '.join(large[:6])}; keep "
+        f"groups differ (p = {p:.3f}): consider a separate beta for {', '.join(large[:6])}; keep "
         "the pooled one for smaller groups"
     )

@@ -2,10 +2,10 @@
 
     s = mean over judges of beta_j s_j,    P(A preferred) = sigma(beta s)
 
-beta_j is each judge's own temperature (Eq. 6), so that beta_j s_j are log-odds on one scale,
-whatever points a judge gives. Judges that err together make their mean too sure, judges that err
-apart not sure enough; the jury's own beta corrects that. Both are refitted in every fold without
-the left-out model.
+beta_j is each judge's own temperature (Eq. 6), so that beta_j s_j are log-odds on one scale, for
+any points that a judge gives. If judges make the same errors, their mean is overconfident; if their
+errors are independent, it is underconfident. The jury's own beta corrects that. Both are refitted
+in every fold without the left-out model.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def jury_rule(battles: Battles) -> Rule:
 
 
 def _without(battles: Battles, human: FloatArray, m: int, score: FloatArray) -> float:
-    """beta of these scores without model m's battles; NaN where there is none."""
+    """beta of these scores without model m's battles; NaN if there is none."""
     others = (battles.a != m) & (battles.b != m) & ((human == 0) | (human == 1))
     t = signed_differences(score[others], human[others])
     if not np.isfinite(t).all() or no_maximum(t) is not None:
@@ -79,7 +79,7 @@ def _without(battles: Battles, human: FloatArray, m: int, score: FloatArray) -> 
 
 
 def juror_battles(battles: Battles) -> dict[str, Battles]:
-    """The same battles as each judge of the jury alone scored them."""
+    """The same battles as scored by each judge of the jury alone."""
     panel, _ = _panel(battles)
     return {
         name: replace(battles, score=panel[:, j], panel=None)

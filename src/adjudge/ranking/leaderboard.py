@@ -18,9 +18,9 @@ INTERVALS = ("bootstrap", "sandwich", "none")
 
 @dataclass(frozen=True)
 class Spread:
-    """How sure each number is: standard error, interval (NaN: no such end), rank range.
+    """The uncertainty of each number: standard error, interval (NaN: no such end), rank range.
 
-    An end is open where `open_end`; the ends are on the scale of the number they belong to.
+    An end is open if `open_end`; the ends are on the scale of their number.
     """
 
     se: FloatArray | None = None
@@ -46,11 +46,11 @@ def elo_spread(
 ) -> Spread:
     """elo -+ z SE with the bootstrap's or the sandwich's SE; exact bounds for clean sweeps.
 
-    Not percentiles: sparse battles push estimates away from the mean, resamples push them further,
-    and percentiles count that twice (30 models of 40 battles each, 95 %: 0.94 against 0.97). Rank
-    ranges come from the bootstrap, or from normal draws with the sandwich's covariance: that one
-    is singular with fewer clusters than models and would call some differences certain, so it
-    takes twice as many. With few prompts neither holds its level.
+    These are not percentiles: sparse battles push estimates away from the mean, resamples push them
+    further, and percentiles count that twice (30 models of 40 battles each, 95 %: 0.94 against
+    0.97). Rank ranges come from the bootstrap, or from normal draws with the sandwich covariance.
+    That one is singular with fewer clusters than models and would call some differences certain, so
+    it needs twice as many clusters as models. With few prompts neither keeps its level.
     """
     one_of(interval, INTERVALS, "interval")
     if interval == "none":
@@ -85,7 +85,7 @@ def elo_spread(
     reach = normal_quantile(confidence_level) * se
     lowest, highest = perfect_record_bounds(fit, confidence_level)
     return Spread(
-        # A clean sweep looks certain to resampling and to the sandwich alike.
+        # A model that won or lost everything looks certain to resampling and to the sandwich.
         se=np.where(swept, np.maximum(se, elo_standard_errors(inverse)), se),
         low=np.where(won_all, lowest, np.where(lost_all, np.nan, fit.elo - reach)),
         high=np.where(lost_all, highest, np.where(won_all, np.nan, fit.elo + reach)),
@@ -96,14 +96,14 @@ def elo_spread(
 
 
 def enough_clusters(clusters: int, models: int) -> bool:
-    """Whether a sandwich covariance can tell every difference from nothing."""
+    """Whether a sandwich covariance gives every difference a positive variance."""
     return clusters >= 2 * models
 
 
 def normal_draws(
     theta: FloatArray, covariance: FloatArray, replicates: int, seed: Seed
 ) -> FloatArray:
-    """(replicates, n) strengths as far from the estimate as their covariance says."""
+    """(replicates, n) strengths drawn around the estimate with their covariance."""
     drawn = generator(seed).multivariate_normal(theta, covariance, replicates, method="eigh")
     return np.asarray(drawn, dtype=np.float64)
 
@@ -120,8 +120,8 @@ def model_rows(
 ) -> tuple[ModelRow, ...]:
     """Rows in order: the largest component first, the strongest first within it.
 
-    A row shows `elo`, or a `score` of the method's own, or neither where a method gives an order
-    alone; `spread` is on the same scale. A model without a battle has no place on a leaderboard.
+    A row shows `elo`, or the method's own `score`, or neither if a method gives only an order;
+    `spread` is on the same scale. A model without a battle is not on the leaderboard.
     """
     spread = spread or Spread()
     rank = component_ranks(strength, component)
@@ -157,7 +157,7 @@ def component_names(
 
 
 def float_at(values: FloatArray | None, k: int | None) -> float | None:
-    """The number at k; None where there is none."""
+    """The number at k; None if there is none."""
     return None if values is None or k is None or not np.isfinite(values[k]) else float(values[k])
 
 
@@ -168,15 +168,15 @@ def rank_ranges(
     confidence_level: float = 0.95,
     least_se: FloatArray | None = None,
 ) -> tuple[IntArray, IntArray]:
-    """Best and worst rank of each model, simultaneously right with `confidence_level`.
+    """Best and worst rank of each model, simultaneously valid with `confidence_level`.
 
-    i is surely better than j when theta_i - theta_j > c SE_ij, where c is the quantile of
-    max_ij |difference in the replicate - difference| / SE_ij. Best rank = 1 + how many are surely
-    better, worst = n - how many are surely worse. Valid as the number of battles grows; ranks of
-    models that met only through weak links are wide, as they should be.
+    i is significantly better than j if theta_i - theta_j > c SE_ij, where c is the quantile of
+    max_ij |difference in the replicate - difference| / SE_ij. Best rank = 1 + how many are
+    significantly better, worst = n - how many are significantly worse. Valid as the number of
+    battles grows; ranks of models that met only through weak links are wide, as they should be.
 
-    `least_se` bounds SE_ij from below where resampling cannot see the uncertainty (a clean sweep is
-    a clean sweep in every resample).
+    `least_se` bounds SE_ij from below if resampling underestimates the uncertainty (a model that
+    won everything does so in every resample).
 
     >>> drawn = np.array([3.0, 0.0, 0.0]) + np.random.default_rng(0).normal(0, 0.1, (400, 3))
     >>> [r.tolist() for r in rank_ranges(np.array([3.0, 0.05, 0.0]), drawn)]
@@ -202,7 +202,7 @@ def rank_ranges(
         away = np.abs(drawn - gap[part])
         t = np.divide(away, se, out=np.zeros_like(away), where=se > 0)
         np.maximum(largest, t.max(axis=1), out=largest)
-    # Never below one pair's own normal quantile, which raised standard errors would allow.
+    # Never below the normal quantile of one pair, which larger standard errors would allow.
     critical = max(float(np.quantile(largest, level, method="higher")), normal_quantile(level))
     surely = np.abs(gap) > critical * spread
     better = np.zeros(n, dtype=np.int64)
@@ -228,7 +228,7 @@ def component_ranks(strength: FloatArray, component: IntArray) -> IntArray:
     rank = np.zeros(len(strength), dtype=np.int64)
     for number in np.unique(component):
         inside = component == number
-        # Strengths equal by symmetry differ in the last bits.
+        # Strengths that are equal by symmetry differ in the last bits.
         rank[inside] = ranks(np.round(strength[inside], 9))
     return rank
 

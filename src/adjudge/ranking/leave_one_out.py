@@ -1,8 +1,8 @@
-"""Leave one model out: what its Elo would have been had nobody voted on it (Algorithm 1).
+"""Leave one model out: its Elo if it had no votes (Algorithm 1).
 
-For each model m: the temperature and the anchors' strengths from battles without m, then theta_m
-from m's battles with the anchors held fixed. People's Elo of m is made by the same two steps from
-people's votes. All folds are fitted at once on tables of wins.
+For each model m: the temperature and the anchors' strengths come from battles without m, then
+theta_m from m's battles with the anchors fixed. People's Elo of m is made by the same two steps
+from people's votes. All folds are fitted together on tables of wins.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from adjudge.ranking.bootstrap import cluster_weights
 from adjudge.ranking.targets import Rule, fixed_rule
 from adjudge.rows.battles import Battles
 
-#: The paper resamples 20 times (section 5.3); more cost little here and steady the scale.
+#: The paper resamples 20 times (section 5.3); more cost little here and make the scale more stable.
 DEFAULT_REPLICATES = 100
 _CHUNK_BYTES = 1 << 25
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Every model's Elo as if it were new; NaN where it cannot be had.
+    """Every model's Elo as if it were new; NaN if it has none.
 
-    `reasons[k]` says why model k has none. `se` is the standard error of `elo` from resampling that
-    model's battles only, anchors and temperature fixed.
+    `reasons[k]` explains why model k has none. `se` is the standard error of `elo` from resampling
+    only that model's battles, with fixed anchors and temperature.
     """
 
     method: str
@@ -58,9 +58,9 @@ def hold_out_each(
 ) -> HeldOut:
     """Algorithm 1, lines 2 to 8, for every model under one rule of targets.
 
-    The penalty also enters line 8, as in the authors' release, which keeps clean sweeps finite.
-    Standard errors resample a model's battles by prompt where the battles have prompt codes;
-    `replicates = 0` skips them.
+    The penalty is also in line 8, as in the authors' release, which keeps models that won or lost
+    everything finite. Standard errors resample a model's battles by prompt if the battles have
+    prompt codes; `replicates = 0` skips them.
     """
     l2 = positive(l2, "l2")
     if count(replicates, "replicates") == 1:
@@ -129,7 +129,7 @@ def _all_folds(rule: Rule, n: int, l2: float) -> tuple[FloatArray, FloatArray, F
 
 
 def _reasons(rule: Rule, opponents: FloatArray, n: int) -> list[str | None]:
-    """Why a model has no held-out Elo; None where it has one."""
+    """Why a model has no held-out Elo; None if it has one."""
     reasons: list[str | None] = []
     linked = (opponents > 0) | (opponents.T > 0)
     neighbours = [_bits(row) for row in linked]
@@ -140,12 +140,12 @@ def _reasons(rule: Rule, opponents: FloatArray, n: int) -> list[str | None]:
             reasons.append("fewer than two battles")
         else:
             together = _together(neighbours, _bits(opponents[m] > 0), m)
-            reasons.append(None if together else "its opponents never met without it")
+            reasons.append(None if together else "its opponents are not connected without it")
     return reasons
 
 
 def _bits(models: BoolArray) -> int:
-    """A set of models as the bits of one number: a search over them is then a few operations."""
+    """A set of models as the bits of one integer: a search over them is then a few operations."""
     return int.from_bytes(np.packbits(models, bitorder="little").tobytes(), "little")
 
 
@@ -175,8 +175,8 @@ def anchored_standard_error(
 ) -> float:
     """Standard error in Elo of one model's anchored fit, its battles drawn with replacement.
 
-    With `prompts`, prompts are drawn and all the model's battles on one come along (appendix J):
-    answers to one prompt win or lose together. One prompt alone leaves no error to measure: 0.
+    With `prompts`, prompts are drawn, each with all the model's battles (appendix J): answers to
+    one prompt are correlated. With a single prompt no error can be measured: 0.
     """
     code = np.arange(len(target))
     if prompts is not None:
@@ -251,7 +251,7 @@ def residuals(judge: HeldOut, human: HeldOut) -> Residuals:
 
 
 def strongest_quarters(human: FloatArray) -> IntArray:
-    """Quarter of each model by people's Elo, 0 the weakest, sizes as equal as can be."""
+    """Quarter of each model by people's Elo, 0 the weakest, with sizes as equal as possible."""
     order = np.argsort(human, kind="stable")
     quarter = np.empty(len(human), dtype=np.int64)
     quarter[order] = np.arange(len(human)) * 4 // max(1, len(human))

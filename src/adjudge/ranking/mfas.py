@@ -1,10 +1,10 @@
 """The order that contradicts the fewest wins, exactly: minimum feedback arc set.
 
-A linear program over the pairs (x_ij = 1 when i is above j) with the triangle inequalities
-0 <= x_ij + x_jk - x_ik <= 1, of which only violated ones are ever added. Its optimum bounds the
-cost of every order from below; an order that meets the bound is proven optimal. Where the program
-stays fractional, HiGHS branches on it. Groups of models that a majority cycle does not join are
-solved apart.
+A linear program over the pairs (x_ij = 1 if i is above j) with the triangle inequalities
+0 <= x_ij + x_jk - x_ik <= 1; only violated ones are added. Its optimum is a lower bound for the
+cost of every order; an order that meets the bound is proven optimal. If the solution stays
+fractional, HiGHS branches on it. Groups of models that no majority cycle joins are solved
+separately.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from adjudge.ranking.orders import square
 from adjudge.results.ranking import LeastReversals
 
 _TOLERANCE = 1e-6
-#: How many violated triangles to add at a time, the most violated first.
+#: How many violated triangles are added per step, the most violated first.
 _CUTS_PER_ROUND = 4000
 
 
 def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastReversals:
     """The order of models with the least weight of wins against it.
 
-    Pairs count by their net wins; a tied pair costs nothing either way. With `time_limit` seconds
-    spent the best order so far is returned, with `proven` False and the gap to the bound.
+    Pairs count by their net wins; a tied pair costs nothing in either order. After `time_limit`
+    seconds the best order so far is returned, with `proven` False and the gap to the bound.
 
     >>> best = least_reversals([[0, 2, 1], [0, 0, 2], [2, 0, 0]])
     >>> best.order, best.cost, best.proven
@@ -41,7 +41,7 @@ def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastRevers
     seconds = positive(time_limit, "time_limit")
     began = time.monotonic()
     net = np.maximum(table - table.T, 0.0)
-    # What both sides of a pair won against each other is against any order.
+    # The smaller number of wins of a pair contradicts any order.
     unavoidable = float(np.minimum(table, table.T).sum() / 2)
     _, group = dominance_groups(net)
     order: list[int] = []
@@ -66,21 +66,21 @@ def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastRevers
 
 
 def order_strengths(best: LeastReversals) -> FloatArray:
-    """A number per model that falls down the order."""
+    """A number per model that decreases along the order."""
     strength = np.empty(len(best.order))
     strength[list(best.order)] = -np.arange(1, len(best.order) + 1, dtype=np.float64)
     return strength
 
 
 def _from_top(net: FloatArray, group: IntArray) -> list[IntArray]:
-    """Groups joined by majority cycles, each before those it beats."""
+    """Groups joined by majority cycles, each before the groups it beats."""
     count = int(group.max()) + 1 if len(group) else 0
     beats = np.zeros((count, count), dtype=bool)
     i, j = np.nonzero(net)
     beats[group[i], group[j]] = True
     np.fill_diagonal(beats, False)
     waiting = beats.sum(axis=0)
-    # Among groups free to come next, the one with more net wins per model is higher.
+    # Among groups that can come next, the one with more net wins per model is higher.
     won = np.bincount(group, weights=(net - net.T).sum(axis=1), minlength=count)
     strength = won / np.maximum(np.bincount(group, minlength=count), 1)
     left = set(range(count))
@@ -111,11 +111,11 @@ def _solve(net: FloatArray, seconds: float) -> _Part:
     program = _Program(net)
     grain = _grain(net)
     bound = 0.0
-    # First the linear program; where it stays fractional, the branching one.
+    # First the linear program; if it stays fractional, the branching one.
     for whole in (False, True):
         while time.monotonic() < deadline:
             x, value, finished = program.solve(deadline - time.monotonic(), whole=whole)
-            # A linear program cut short bounds nothing; a branching one does.
+            # A truncated linear program gives no bound; a truncated branching one does.
             if not whole and not finished:
                 break
             bound = max(bound, value)
@@ -141,10 +141,10 @@ class _Program:
         self.i, self.j = np.triu_indices(self.n, 1)
         self.at = np.zeros((self.n, self.n), dtype=np.int64)
         self.at[self.i, self.j] = np.arange(len(self.i))
-        # Putting i above j reverses j's net wins; below, its own.
+        # If i is above j, j's net wins are reversed; otherwise i's.
         self.weight = net[self.j, self.i] - net[self.i, self.j]
         self.constant = float(net[self.i, self.j].sum())
-        #: (i, j, k, whether the upper side is cut), in the order they were added.
+        #: (i, j, k, whether the upper side is cut), in the order of adding.
         self.cuts: dict[tuple[int, int, int, bool], None] = {}
 
     def above(self, x: FloatArray) -> FloatArray:
@@ -183,7 +183,7 @@ class _Program:
         return x, bound, solution.status == 0
 
     def cut(self, x: FloatArray) -> bool:
-        """Add violated triangles; False when there are none."""
+        """Add violated triangles; False if there are none."""
         full = self.above(x)
         violated: list[tuple[float, tuple[int, int, int, bool]]] = []
         for middle in range(1, self.n - 1):
@@ -206,7 +206,7 @@ class _Program:
 
 
 def _closed(cost: float, bound: float, grain: float) -> bool:
-    """Whether no order can be cheaper: costs come in steps of `grain`, if they do."""
+    """Whether no order can be cheaper; costs are multiples of `grain`, if it is not 0."""
     slack = _TOLERANCE * max(1.0, cost)
     return cost - bound < (grain - slack if grain else slack)
 
@@ -217,7 +217,7 @@ def _reversed_weight(net: FloatArray, order: IntArray) -> float:
 
 
 def _local_search(net: FloatArray, order: IntArray) -> IntArray:
-    """Move one model at a time to where it reverses least, until no move helps."""
+    """Move one model at a time to the place with the fewest reversed wins, until no move helps."""
     order = order.copy()
     improved = True
     while improved:
@@ -237,7 +237,7 @@ def _local_search(net: FloatArray, order: IntArray) -> IntArray:
 
 
 def _grain(net: FloatArray) -> float:
-    """The step in which costs can differ: 1 for whole weights, 1/2 with ties, else 0."""
+    """The smallest difference between costs: 1 for integer weights, 1/2 with ties, else 0."""
     for step in (1.0, 0.5):
         if np.allclose(net / step, np.round(net / step), atol=1e-9):
             return step

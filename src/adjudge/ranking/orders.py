@@ -1,13 +1,13 @@
 """Orders that need no fitted strengths: win rate, Copeland, Schulze, and online Elo.
 
-The first three take a table of wins, `wins[i, j]` = how often i beat j, ties as one half to each
-(diagnosis paper, section 3.1); the higher the score the better. Online Elo updates after each
-battle, in the order they came, for those who ask for it:
+The first three use a table of wins, `wins[i, j]` = how often i beat j, ties as one half to each
+(diagnosis paper, section 3.1); a higher score is better. Online Elo updates after each battle, in
+the order of the file:
 
     R_a += K (y - 1 / (1 + 10^((R_b - R_a) / 400)))
 
-Its result depends on the order of the battles, which says nothing about the models, so the spread
-over shuffled orders is measured with it. Bradley-Terry uses the same battles without an order.
+Its result depends on the order of the battles, which has no information about the models, so the
+standard deviation over shuffled orders is reported too. Bradley-Terry does not depend on the order.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from adjudge._bradley_terry import ELO_BASE
 from adjudge._validation import FloatArray, IntArray, Seed, count, generator, positive
 from adjudge.errors import ArgumentError
 
-#: Shuffled orders are run side by side; beyond this many battles they take longer than they tell.
+#: Shuffled orders run in parallel; above this many battles they are too slow for their value.
 _MOST_SHUFFLED = 200_000
 
 
 def win_rate(wins: ArrayLike) -> FloatArray:
-    """Share of its battles that each model won; one half without a battle would be a guess: NaN.
+    """Share of its battles that each model won; NaN without a battle.
 
-    Depends on whom a model met. Compare it across models only when opponents were drawn alike.
+    It depends on the opponents. Compare models only if their opponents were drawn in the same way.
 
     >>> win_rate([[0, 3], [1, 0]]).tolist()
     [0.75, 0.25]
@@ -41,7 +41,7 @@ def win_rate(wins: ArrayLike) -> FloatArray:
 
 
 def copeland(wins: ArrayLike) -> FloatArray:
-    """Rivals beaten more often than not, minus rivals lost to. A pair that never met counts 0.
+    """Rivals beaten more often than not, minus rivals lost to. A pair without a battle counts 0.
 
     >>> copeland([[0, 3, 1], [1, 0, 2], [0, 0, 0]]).tolist()
     [2.0, 0.0, -2.0]
@@ -68,7 +68,7 @@ def schulze(wins: ArrayLike) -> FloatArray:
 
 
 def square(wins: ArrayLike) -> FloatArray:
-    """A checked table of wins, its diagonal emptied."""
+    """A checked table of wins with an empty diagonal."""
     table = np.array(wins, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] != table.shape[1]:
         raise ArgumentError("wins", f"shape {table.shape}", "give a square table, wins[i, j]")

@@ -1,8 +1,8 @@
-"""Placing: a new model's Elo on people's scale from judged battles against anchors alone.
+"""Placing: a new model's Elo on people's scale, only from judged battles against anchors.
 
-The same steps as calibration took: the target with the kept temperature, theta with the anchors
-held fixed, a standard error from that model's battles, and the conformal quantile of the anchors'
-left-out residuals.
+The steps are those of calibration: the target with the kept temperature, theta with fixed anchors,
+a standard error from that model's battles, and the conformal quantile of the anchors' held-out
+residuals.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.families import family_of
 from adjudge.rows.identity import Identity, match_judge
 
-#: Whose residuals make the quantile.
+#: The anchors whose residuals give the quantile.
 QUANTILES = ("pooled", "family")
-#: Battles below which the resampled standard error is itself a guess.
+#: With fewer battles the resampled standard error is itself uncertain.
 _FEW_BATTLES = 30
 
 
@@ -54,21 +54,21 @@ def place(
     labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> Leaderboard:
-    """Put new models on people's scale, with conformal intervals (Eq. 4).
+    """Place new models on people's scale, with conformal intervals (Eq. 4).
 
-    Each new model is placed by itself, by its battles against anchors; battles between new models
+    Each new model is placed separately, by its battles against anchors; battles between new models
     or between anchors are dropped and counted. The interval covers the new model's Elo on the human
     leaderboard with probability at least 1 - `alpha` if the new model is exchangeable with the
-    anchors. Refuses battles judged by another judge than the anchors'.
+    anchors. Battles of another judge than the anchors' are refused.
 
-    `quantile` "family" takes the quantile from the anchors of the new model's maker alone: the
-    promise is then about models of that maker, and with too few of them there is no interval.
+    `quantile` "family" uses only the anchors of the new model's maker. The promise is then about
+    models of that maker, and with too few of them there is no interval.
 
     The scale SE comes from the new model's battles, but counts no more of them than the median
-    anchor had: residuals hold the judge's own liking, which more battles do not average away, and
-    Eq. 4 as published would let them shrink the interval all the same (anchors of 200 battles, new
-    models of 1,000: 90 % intervals held 57 % of the time). A model that won or lost everything
-    gets no interval: every resample is a clean sweep too.
+    anchor had. Residuals include the judge's own preferences, which do not average out with more
+    battles; Eq. 4 as published would still shrink the interval (anchors of 200 battles, new
+    models of 1,000: 90 % intervals covered 57 %). A model that won or lost everything gets no
+    interval: every resample has only wins, or only losses, too.
     """
     kept = read_anchors(anchors)
     level = exact_level(alpha)
@@ -90,7 +90,7 @@ def place(
         warnings.append(f"errors of the anchors are by {kept.cluster}, which does not repeat here")
     if ready.source != kept.score_source:
         raise PolicyMismatchError(
-            f"scores here are {ready.source or 'missing'}, the anchors were made from "
+            f"scores here are {ready.source or 'missing'}, but the anchors were made from "
             f"{kept.score_source}; give the same columns",
             differs=("score_source",),
         )
@@ -179,15 +179,15 @@ def place(
         judge_fingerprint=kept.judge_fingerprint,
         assumptions=(
             "new models, their battles and prompts are like the anchors': of such models "
-            f"{100 * (1 - float(level)):g} % have people's Elo inside, which is no promise about "
-            "one of them or about a new kind of model",
-            "people's Elo is what their votes on these same battles would give",
+            f"{100 * (1 - float(level)):g} % have people's Elo inside, which is not a promise "
+            "about one of them or about a new kind of model",
+            "people's Elo is the one that their votes on these same battles would give",
         ),
     )
 
 
 def _placed(rows: list[ModelRow], kept: Anchors) -> tuple[ModelRow, ...]:
-    """New models among the anchors' own Elo of people, each ranked with its rank range."""
+    """New models among the anchors' Elo by people, each ranked with its rank range."""
     known = [row for row in kept.models if row.human_elo is not None]
     listed = [
         ModelRow(
@@ -231,16 +231,16 @@ def _target(battles: Battles, kept: Anchors) -> FloatArray:
 def _family_quantile(
     model: str, kept: Anchors, level: Fraction, families: Mapping[str, str] | None
 ) -> tuple[EloQuantile, list[str]]:
-    """The quantile of the anchors of this model's maker; unbounded, and why, where they are few."""
+    """The quantile of the anchors of this model's maker; unbounded, with a note, if too few."""
     maker = family_of(model, families)
     own = [row for row in kept.models if maker and family_of(row.model, families) == maker]
     quantile = _quantile(replace(kept, models=tuple(own)), level)
     if quantile.quantile is not None:
         return quantile, []
     if maker is None:
-        return quantile, [f"{model}: its family is not known, no interval; name it in --families"]
+        return quantile, [f"{model}: its family is unknown, no interval; name it in --families"]
     return quantile, [
-        f"{model}: {quantile.n} anchors of {maker}, a quantile of its own takes "
+        f"{model}: {quantile.n} anchors of {maker}, but a separate quantile needs "
         f"{quantile.models_needed}: no interval; use --quantile pooled"
     ]
 
@@ -255,7 +255,7 @@ def _quantile(kept: Anchors, level: Fraction) -> EloQuantile:
 
 
 def _same_judge(battles: Battles, kept: Anchors) -> list[str]:
-    """Refuse another judge; say where only names, or nothing, could be compared."""
+    """Refuse another judge; note if only names, or nothing, could be compared."""
     known = [Identity(judge=kept.judge, fingerprint=kept.judge_fingerprint)]
     matches = [
         match_judge(known, given, made="the anchors file", remedy="make anchors for this judge")
@@ -271,7 +271,7 @@ def _drift(battles: Battles, kept: Anchors) -> list[str]:
     if not drift_from_quantiles(kept.score_quantiles, here).flagged:
         return []
     return [
-        f"score differences here are unlike the anchors' (median |s| {np.median(here):.2f}, was "
+        f"score differences here differ from the anchors' (median |s| {np.median(here):.2f}, was "
         f"{kept.score_quantiles[len(kept.score_quantiles) // 2]:.2f}): check judge and prompts"
     ]
 
@@ -279,27 +279,27 @@ def _drift(battles: Battles, kept: Anchors) -> list[str]:
 def _remarks(
     name: str, elo: float, target: FloatArray, anchors: FloatArray, typical: float
 ) -> list[str]:
-    """What to know about one placed model before acting on its interval."""
+    """Warnings about the interval of one placed model."""
     remarks = []
     n = len(target)
     if np.all(target == 1) or np.all(target == 0):
         what = "won" if target[0] else "lost"
         remarks.append(
-            f"{name} {what} all {n:,} battles: its Elo is set by the penalty and has no interval; "
+            f"{name} {what} all {n:,} battles: the penalty determines its Elo, no interval; "
             f"judge it against {'stronger' if target[0] else 'weaker'} models"
         )
     elif not anchors.min() <= elo <= anchors.max():
         side = "above" if elo > anchors.max() else "below"
         remarks.append(
             f"{name} is {side} every anchor ({anchors.min():.0f} to {anchors.max():.0f}): no "
-            "residual was measured there, the interval is extrapolated"
+            "residual was measured there, so the interval is extrapolated"
         )
     if n < _FEW_BATTLES:
-        remarks.append(f"{name}: only {n} battles, the width of its interval is rough")
+        remarks.append(f"{name}: only {n} battles, so the width of its interval is rough")
     if n > 2 * typical:
         remarks.append(
-            f"{name}: {n:,} battles where the anchors had {typical:,.0f}: its interval is kept as "
-            f"wide as {typical:,.0f} would make it, because the anchors do not show how close the "
-            "judge comes to people with more"
+            f"{name}: {n:,} battles, but the anchors had {typical:,.0f}: its interval is as wide "
+            f"as with {typical:,.0f}, because the anchors do not show how close the judge comes "
+            "to people with more"
         )
     return remarks

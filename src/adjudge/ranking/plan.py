@@ -1,4 +1,4 @@
-"""Which battles to judge next: to cover every model alike, or to learn the most about strengths."""
+"""Which battles to judge next: equal coverage of all models, or most information on strengths."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PRIOR = 0.5
 
 
 def read_pool(pool: TableLike) -> pl.DataFrame:
-    """Pairs or battles that could be judged, with model_a and model_b under our names."""
+    """Pairs or battles that could be judged, with our column names model_a and model_b."""
     return _POOL.load(pool)
 
 
@@ -53,8 +53,8 @@ def plan_battles(
 ) -> BattlePlan:
     """Choose up to `budget` rows of `pool` (pairs or battles with model_a and model_b).
 
-    `judged` are battles that exist already; rows of the pool whose id is among them are left out.
-    See `next_battles` for the rules. `rows` of the result are positions in the pool. `columns` and
+    `judged` are existing battles; rows of the pool whose id is among them are left out. See
+    `next_battles` for the rules. `rows` of the result are positions in the pool. `columns` and
     `labels_as` as in `rank`.
 
     >>> plan_battles({"model_a": ["x", "x", "y"], "model_b": ["y", "y", "z"]}, budget=2).appearances
@@ -90,7 +90,7 @@ def plan_battles(
         seen = seen + np.round((wins + wins.T).sum(axis=1)).astype(np.int64)
     warnings = []
     if len(chosen) < budget:
-        warnings.append(f"the pool holds only {len(chosen):,} battles")
+        warnings.append(f"the pool has only {len(chosen):,} battles")
     never = [names[k] for k in np.flatnonzero(seen == 0)]
     if never:
         some = ", ".join(never[:5])
@@ -112,11 +112,11 @@ def plan_battles(
 
 
 def _judged_wins(done: pl.DataFrame, names: tuple[str, ...], verdict: str | None) -> FloatArray:
-    """Wins of the judged battles, by the best target they offer, in the pool's numbering."""
+    """Wins of the judged battles, by their best target, in the pool's numbering."""
     battles = code_battles(done, verdict=verdict)
     values = make_target(battles, choose_method(battles)).values
     if values is None:
-        # Who met whom still counts, even where the votes speak against the judge.
+        # Which models met still counts, even if the votes contradict the judge.
         values = np.full(len(battles), 0.5)
     used, y = target_battles(battles, values)
     position = {name: k for k, name in enumerate(names)}
@@ -136,15 +136,15 @@ def next_battles(
 ) -> IntArray:
     """Positions in the pool (battle k would be a[k] against b[k]) of up to `budget` battles.
 
-    `coverage` (appendix A): the model with the fewest battles so far meets, of the opponents the
-    pool still holds for it, the one with the fewest. `information`: the pair whose battle is
+    `coverage` (appendix A): the model with the fewest battles so far meets the opponent with the
+    fewest among those that the pool still has for it. `information`: the pair whose battle is
     expected to lower the total variance of the strengths most, updated after each choice (greedy
     A-optimal design under a normal prior of standard deviation 1.4, 250 Elo). In simulations
-    (12 models, 100 battles judged, 300 to choose) its squared error is 0.131 where chance leaves
-    0.197; the largest gain of log det, the other usual rule, leaves 0.251: it neglects models it
-    believes far from all others. `wins` are the battles judged already. Battles of one pair are
-    taken in random order. Choosing by pair leaves estimates of strength valid; choosing by prompt
-    content would not.
+    (12 models, 100 battles judged, 300 to choose) its squared error is 0.131, against 0.197 for a
+    random choice. The largest gain of log det, the other usual rule, gives 0.251, because it
+    neglects models that seem far from all others. `wins` are the battles already judged. Battles of
+    one pair are used in random order. A choice by pair leaves estimates of strength valid; a choice
+    by prompt content would not.
 
     >>> a, b = np.array([0, 0, 0, 1]), np.array([1, 1, 1, 2])
     >>> sorted(next_battles(a, b, 3, budget=2, seed=0).tolist())[-1]
@@ -181,7 +181,7 @@ class _Coverage:
 
     def best(self, available: BoolArray) -> int:
         x, y = self.seen[self.i], self.seen[self.j]
-        # Scarcest side first, then the other side, then pairs that have met least.
+        # Side with the fewest battles first, then the other side, then pairs that met least.
         key = np.minimum(x, y) * 1e12 + np.maximum(x, y) * 1e6 + self.met
         return int(np.argmin(np.where(available, key, np.inf)))
 
@@ -192,10 +192,10 @@ class _Coverage:
 
 
 class _Information:
-    """Greatest expected fall of the strengths' total variance, covariance kept up to date.
+    """Greatest expected decrease of the strengths' total variance, with covariance updates.
 
-    A battle of i and j with expected information w takes w |c|^2 / (1 + w c'd) off the trace of the
-    covariance C, where d = e_i - e_j and c = C d.
+    A battle of i and j with expected information w lowers the trace of the covariance C
+    by w |c|^2 / (1 + w c'd), where d = e_i - e_j and c = C d.
     """
 
     def __init__(self, pair: IntArray, n: int, judged: FloatArray, wins: FloatArray | None) -> None:
@@ -204,8 +204,8 @@ class _Information:
         precision = information(judged, theta, _PRIOR / 2)
         self.covariance: FloatArray = np.asarray(np.linalg.inv(precision), dtype=np.float64)
         self.squared: FloatArray = self.covariance @ self.covariance
-        # What a battle tells is p(1 - p) averaged over what the strengths may be: at the estimate
-        # alone, a model that won its first battles would look settled.
+        # The information of a battle is p(1 - p) averaged over the uncertainty of the strengths: at
+        # the estimate alone, a model that won its first battles would look certain.
         node, mass = np.polynomial.hermite_e.hermegauss(9)
         apart = theta[self.i] - theta[self.j]
         q = expit(apart[:, None] + np.sqrt(self._between(self.covariance))[:, None] * node)

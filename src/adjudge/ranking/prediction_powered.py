@@ -1,10 +1,10 @@
-"""Bradley-Terry from a few human votes and many judge verdicts, unbiased whatever the judge.
+"""Bradley-Terry from a few human votes and many judge verdicts, unbiased for any judge.
 
     minimise  mean_labelled l(theta; human)
               + lambda (mean_unlabelled l(theta; judge) - mean_labelled l(theta; judge))
 
 (Angelopoulos et al. 2023; Boyeau et al. 2025 for Bradley-Terry.) The judge's part has mean zero at
-any theta when the voted battles are a random part of all, so a bad judge costs width, not truth.
+any theta if the voted battles are a random sample of all, so a bad judge adds width, not bias.
 lambda is chosen to minimise the variance (power tuning); 0 ignores the judge.
 """
 
@@ -26,7 +26,7 @@ from adjudge.rows.battles import Battles
 
 @dataclass(frozen=True)
 class PredictionPowered:
-    """Strengths on people's scale, their covariance, and how much the judge was used."""
+    """Strengths on people's scale, their covariance, and the weight of the judge."""
 
     theta: FloatArray
     covariance: FloatArray
@@ -42,12 +42,12 @@ class PredictionPowered:
 def prediction_powered(
     battles: Battles, human: FloatArray, judge: FloatArray, *, l2: float = DEFAULT_L2
 ) -> PredictionPowered:
-    """Fit with human targets where there are any (NaN elsewhere) and judge targets everywhere.
+    """Fit with human targets on some battles (NaN elsewhere) and judge targets on all.
 
     lambda is tuned for the smallest total variance of theta, within [0, 1].
     Covariance: H^-1 (Cov(g_human - lambda g_judge)/n + lambda^2 Cov(g_judge)/N) H^-1, summed by
-    prompt where `battles.prompts` is given. Right for many labelled battles that were drawn at
-    random from all: not for votes that people chose to give on battles that interested them.
+    prompt if `battles.prompts` is given. Valid for many labelled battles that were drawn at random
+    from all: not for votes that people chose to give on battles that interested them.
     """
     l2 = positive(l2, "l2")
     same_length(battles=battles.a, human=human, judge=judge)
@@ -65,7 +65,7 @@ def prediction_powered(
         table_rest = wins_table(battles.a[rest], battles.b[rest], judge[rest], k) / m
 
     def fit(use: float) -> FloatArray:
-        # As counts of n battles, so that the penalty weighs what it weighs on the votes alone.
+        # As counts of n battles, so that the penalty has the same weight as on the votes alone.
         return fit_strengths(n * (table_human + use * (table_rest - table_judge)), l2=l2)
 
     def inverse_information(theta: FloatArray, use: float) -> FloatArray:
@@ -100,8 +100,8 @@ def _scatters(
     """Covariance of the gradient at lambda = 0, lambda and lambda squared: its three parts.
 
     The gradient is u + lambda v with u = sum_labelled g_human / n and v = sum_rest g_judge / m -
-    sum_labelled g_judge / n, each summed by prompt: a prompt with battles in both halves ties them
-    together. Both halves are centred on their own means, which cancel only in sum.
+    sum_labelled g_judge / n, each summed by prompt, because a prompt with battles in both halves
+    correlates them. Both halves are centred on their own means, which cancel only in the sum.
     """
     judged = np.flatnonzero(labelled | rest)
     prompts = judged if battles.prompts is None else battles.prompts[judged]
@@ -127,7 +127,7 @@ def _scatters(
     inflate = groups / (groups - 1) if groups > 1 else 1.0
 
     def product(x: csr_array, mean_x: FloatArray, y: csr_array, mean_y: FloatArray) -> FloatArray:
-        """(x - count mean_x')' (y - count mean_y'), without ever being dense in prompts."""
+        """(x - count mean_x')' (y - count mean_y'), without a dense table over prompts."""
         raw = (x.T @ y).toarray() - (x.T @ count) @ mean_y.T - mean_x @ (y.T @ count).T
         return np.asarray(inflate * (raw + mean_x @ (count.T @ count) @ mean_y.T))
 

@@ -1,4 +1,4 @@
-"""The front door: battles in, leaderboard out."""
+"""The entry point: battles in, leaderboard out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ METHODS = (
     *("soft-elo", "hard-elo", "smoothed", "bt", "prediction-powered"),
     *("win-rate", "copeland", "schulze", "mfas", "online-elo"),
 )
-#: Resamples of a rank correlation: its interval is rough anyway.
+#: Resamples of a rank correlation, whose interval is rough anyway.
 _MOST_CORRELATIONS = 200
 
 
@@ -64,30 +64,30 @@ def rank(
 ) -> Leaderboard:
     """Rank models by their battles.
 
-    `battles` is a path or a frame (polars, pandas) in the battles format, a public data set that io
-    knows (`format`, `baseline`: as `adjudge.io.open_battles`), or what `prepare_battles` made of
-    one, with its columns chosen there. `method`:
+    `battles` is a path or a frame (polars, pandas) in the battles format, a public data set that
+    `adjudge.io.open_battles` reads (`format`, `baseline`), or the result of `prepare_battles`, with
+    its columns chosen there. `method`:
 
     * `soft-elo` Bradley-Terry on sigma(beta s), beta fitted to people's votes (or given);
-    * `hard-elo` on the judge's verdicts; `smoothed` on verdicts pulled to `smoothing` (chosen by
-      maximum likelihood when left out);
+    * `hard-elo` on the judge's verdicts; `smoothed` on verdicts moved to `smoothing` (by default
+      chosen by maximum likelihood);
     * `bt` and the orders `win-rate`, `copeland`, `schulze`, `mfas`, `online-elo`: on the column
       `verdict` if named, else on people's votes, else on the judge's verdicts;
     * `prediction-powered`: judge verdicts everywhere, votes on a random sample;
     * `auto`: soft-elo with scores and votes, else hard-elo with verdicts, else bt.
 
     `human`, `verdict`, `score` name columns. `cluster` names the column whose rows are resampled
-    together ("auto": prompt_id where it repeats; None: battles alone). Intervals cover the noise
-    of these battles; how far a judge's leaderboard is from people's is what `evaluate` measures.
-    `by` names a column whose groups get a temperature each. `against` ("votes" or a column) adds
-    the rank correlation with that opinion's Bradley-Terry leaderboard. Votes that a model made
-    (`labelled_by`) are refused unless `model_labels`; a warning then says so. `jury` makes one
-    judge of all judges in the file: battles that each of them scored (rows of the same `id`),
+    together ("auto": prompt_id if it repeats; None: single battles). Intervals cover the noise of
+    these battles; `evaluate` measures how far a judge's leaderboard is from people's. `by` names a
+    column whose groups get a temperature each. `against` ("votes" or a column) adds the rank
+    correlation with the Bradley-Terry leaderboard of that column. Votes that a model made
+    (`labelled_by`) are refused unless `model_labels` is set; a warning then states it. `jury`
+    combines all judges in the file: battles that each of them scored (rows of the same `id`),
     soft-elo on the mean of their calibrated scores, verdicts by majority. `families` names the
-    makers of models whose names do not tell, for the quantiles by family that `evaluate` gives.
-    `columns` maps our names of columns to the file's, `labels_as` words in columns of winners and
-    verdicts to ours. `engine="ray"` has thousands of bootstrap `replicates` made by `workers`, as
-    `judge_pairs` explains; the numbers are the same.
+    makers of models whose names do not show it, for the quantiles by family in `evaluate`.
+    `columns` maps our column names to those of the file, `labels_as` words in columns of winners
+    and verdicts to ours. `engine="ray"` computes thousands of bootstrap `replicates` on `workers`,
+    as explained in `judge_pairs`; the numbers are the same.
 
     >>> rank({"model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
     ...       "winner": ["model_a", "tie", "tie"]}, interval="none").models[0].model
@@ -124,7 +124,7 @@ def rank(
     request = Request(method, penalty, interval, level, replicates, time_limit, mapper)
     if method == "prediction-powered":
         if ready.other is not None:
-            remedy = "leave it out: prediction-powered has no outcomes of its own to compare"
+            remedy = "leave it out: prediction-powered has no separate outcomes to compare"
             raise ArgumentError("against", against or "another opinion", remedy)
         target, order = order_with_judge(ready, request, rng)
     else:
@@ -184,7 +184,7 @@ def rank(
 
 
 def _mapper(engine: str, workers: int | None, ray_address: str | None) -> Mapper:
-    """Who makes the blocks of a bootstrap."""
+    """What computes the blocks of a bootstrap."""
     if (engine, workers, ray_address) == ("local", None, None):
         return map_here
     from adjudge.judges.cluster.blocks import map_blocks
@@ -197,7 +197,7 @@ def _mapper(engine: str, workers: int | None, ray_address: str | None) -> Mapper
 def _agreement(
     battles: Battles, target: Target, request: Request, rng: np.random.Generator
 ) -> RankAgreement | None:
-    """The board's own order and another opinion's Bradley-Terry, on the same battles."""
+    """The board's own order and another column's Bradley-Terry, on the same battles."""
     if battles.other is None or target.values is None:
         return None
     return ranking_agreement(

@@ -1,8 +1,8 @@
-"""What each battle counts for: votes, hard verdicts, calibrated probabilities, smoothed verdicts.
+"""The target of each battle: votes, hard verdicts, calibrated probabilities, smoothed verdicts.
 
-`make_target` gives the targets of a whole board. A `Rule` says what every battle's target is when
-model m is left out: hard verdicts are the same in every fold; the temperature of soft targets and
-the constant of chosen smoothing are refitted.
+`make_target` gives the targets of a complete board. A `Rule` gives every battle's target if model m
+is left out: hard verdicts are the same in every fold; the temperature of soft targets and the
+constant of chosen smoothing are refitted.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from adjudge.ranking.temperature import fit_temperature, fold_temperatures
 from adjudge.results.ranking import Temperature
 from adjudge.rows.battles import Battles
 
-#: Methods that rank by what the judge said, never by votes.
+#: Methods that rank by the judge's answers, never by votes.
 OF_JUDGE = ("soft-elo", "hard-elo", "smoothed", "prediction-powered")
 
 
 @dataclass(frozen=True)
 class Target:
-    """A target per battle (None: infeasible, `reason` says why) and how it was made.
+    """A target per battle (None: infeasible, with a `reason`) and how it was made.
 
-    `of_people` where it rests on votes, so that the judge's own error is inside the intervals.
+    `of_people` is true if it uses votes, so that the intervals include the judge's own error.
     """
 
     values: FloatArray | None
@@ -56,8 +56,8 @@ def make_target(
 ) -> Target:
     """The targets of `method`.
 
-    Temperature and smoothing constant are fitted to votes unless given. When the votes speak
-    against the judge there is no target, and `reason` says why: that is a finding, not an error.
+    Temperature and smoothing constant are fitted to votes unless given. If the votes contradict the
+    judge there is no target, and `reason` explains why: that is a result, not an error.
     """
     judged, scored, votes = battles.verdict, battles.score, battles.human
     if method in OF_JUDGE and (judged is None or scored is None):
@@ -106,7 +106,7 @@ def _smoothed(battles: Battles, judged: FloatArray, constant: float | None) -> T
 
 
 def verdicts_of(battles: Battles) -> FloatArray:
-    """The judge's verdicts, which must be there."""
+    """The judge's verdicts; an error if there are none."""
     if battles.verdict is None:
         raise ArgumentError("battles", "no verdicts", "give judge scores or verdicts")
     return battles.verdict
@@ -123,7 +123,7 @@ def soft_targets(score: ArrayLike, beta: float) -> FloatArray:
 
 
 def smoothed_targets(verdict: ArrayLike, constant: float) -> FloatArray:
-    """Verdicts pulled to `constant` and 1 - `constant`, ties left at one half (appendix H).
+    """Verdicts moved to `constant` and 1 - `constant`, ties left at one half (appendix H).
 
     >>> smoothed_targets([1, 0, 0.5], 0.75).tolist()
     [0.75, 0.25, 0.5]
@@ -135,7 +135,7 @@ def smoothed_targets(verdict: ArrayLike, constant: float) -> FloatArray:
 
 
 def agreement_share(verdict: FloatArray, human: FloatArray) -> tuple[float | None, int]:
-    """Share of votes that go the judge's way where both chose a side, and how many there are.
+    """Share of votes for the judge's side if both chose a side, and how many there are.
 
     This is the maximum likelihood constant of label smoothing: the temperature of sign(s).
     """
@@ -154,9 +154,9 @@ def decided_by_both(verdict: FloatArray, human: FloatArray) -> BoolArray:
 class Rule:
     """Targets per fold. `rows` are the battles that have one.
 
-    `targets(m)` gives those rows' targets when model m is left out, `tables(folds)` their totals as
-    (folds, n, n) tables of wins, model m's own battles included. `parameter` is what was refitted
-    in each fold (NaN where it could not be), `usable` the folds that have targets at all.
+    `targets(m)` gives those rows' targets if model m is left out, `tables(folds)` their totals as
+    (folds, n, n) tables of wins, including model m's own battles. `parameter` was refitted in each
+    fold (NaN if it could not be), `usable` are the folds that have targets.
     """
 
     name: str
@@ -207,7 +207,7 @@ def soft_tables(
 ) -> Callable[[FloatArray], FloatArray]:
     """A function from temperatures to tables of wins, without a pass over the battles each time.
 
-    Battles are counted by (pair, distinct |s|) once. sigma(-x) = 1 - sigma(x), so one orientation
+    Battles are counted once by (pair, distinct |s|). sigma(-x) = 1 - sigma(x), so one orientation
     per pair is enough, and all temperatures are one sparse product.
     """
     flip = a > b

@@ -28,11 +28,11 @@ _MAX_STEPS = 200
 _AGREEMENT_BINS = 6
 #: Steps of four: 4^20 is about 1e12.
 _DOUBLINGS = 20
-#: Score differences below this are nothing; above its inverse, no scores.
+#: Smaller score differences count as 0; larger ones than its inverse are not scores.
 _SMALLEST = 1e-100
-#: Mean of beta |s| below this: the calibrated target of a typical battle is under 0.575, and the
-#: leaderboard is compressed. The judges of appendix D.2 that lost their ranking lie near 0.2,
-#: those that kept it near 0.5 and above.
+#: If the mean of beta |s| is below this, the calibrated target of a typical battle is under 0.575,
+#: and the leaderboard is compressed. The judges of appendix D.2 that lost their ranking are near
+#: 0.2, those that kept it near 0.5 and above.
 LOW_SIGNAL = 0.3
 
 
@@ -43,15 +43,15 @@ def fit_temperature(
     verdict: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
 ) -> Temperature:
-    """Maximum likelihood for beta, with a standard error and what speaks against using it.
+    """Maximum likelihood for beta, with a standard error and warnings against using it.
 
     `score` is s (positive favours A), `human` 1, 0 or one half; ties and missing votes (NaN) are
-    left out. The standard error is the sandwich, by `clusters` (prompts) where given. `beta` is
-    None when the likelihood has no maximum: no votes, or scores that never (or always) disagree
-    with people.
+    left out. The standard error is the sandwich, by `clusters` (prompts) if given. `beta` is None
+    if the likelihood has no maximum: no votes, or scores that never (or always) disagree with
+    people.
 
-    `warnings` holds the check of appendix D.2: a beta near zero, or agreement with people that does
-    not grow with |s|, means that soft targets flatten the leaderboard instead of repairing it.
+    `warnings` has the check of appendix D.2: a beta near zero, or agreement with people that does
+    not grow with |s|, means that soft targets compress the leaderboard instead of correcting it.
 
     >>> fit = fit_temperature([2.0, 1.0, -1.0, 0.5, -2.0, 1.0], [1, 1, 0, 0, 0, 0.5])
     >>> round(fit.beta, 3), fit.n_battles
@@ -82,7 +82,7 @@ def fit_temperature(
         )
     se = _standard_error(t, beta, groups)
 
-    # The judge's side: its own verdict where it gave one, the sign of its scores otherwise.
+    # The judge's side: its own verdict if it gave one, otherwise the sign of its scores.
     side = np.where(np.isfinite(v), v, by_score)[decided]
     chose = side != 0.5
     strength = np.abs(t[chose])
@@ -106,14 +106,14 @@ def fit_temperature(
         agreement=_agreement_table(strength, agree, beta),
         reliability=_reliability(confidence, agree) if beta > 0 else (),
         warnings=_warnings(beta, se, signal, slope, slope_se, len(agree)),
-        reason=None if beta > 0 else "people mostly prefer the side the judge scored lower",
+        reason=None if beta > 0 else "people mostly prefer the side with the judge's lower score",
     )
 
 
 def temperature_with_ties(score: FloatArray, human: FloatArray) -> float | None:
-    """beta when people's ties count as one half (appendix C); None where there is no maximum.
+    """beta if people's ties count as one half (appendix C); None if there is no maximum.
 
-    A tie is half a vote for either side: it pulls beta to 0, the more the larger |s| is.
+    A tie is half a vote for either side: it moves beta towards 0, more for a larger |s|.
 
     >>> s, y = np.array([2.0, 1.0, -1.0, 0.5, -2.0]), np.array([1, 1, 0, 0, 0.5])
     >>> round(temperature_with_ties(s, y), 3)
@@ -130,7 +130,7 @@ def temperature_with_ties(score: FloatArray, human: FloatArray) -> float | None:
 
 
 def signed_differences(score: FloatArray, vote: FloatArray) -> FloatArray:
-    """s where people chose A, -s where B; a billionth of the largest |s| and less counts as 0."""
+    """s if people chose A, -s if B; at most a billionth of the largest |s| counts as 0."""
     t = score * (2 * vote - 1)
     if not len(t):
         return t
@@ -142,7 +142,7 @@ def no_maximum(t: FloatArray) -> str | None:
     if not len(t):
         return "no battle has both a score and a vote that is not a tie"
     if float(np.abs(t).max()) < _SMALLEST:
-        return "every score difference is 0: the judge's scores say nothing"
+        return "every score difference is 0: the judge's scores have no information"
     if not np.any(t < 0):
         return "the judge's scores agree with every vote: beta is unbounded, use hard-elo"
     if not np.any(t > 0):
@@ -151,11 +151,11 @@ def no_maximum(t: FloatArray) -> str | None:
 
 
 def newton_temperature(t: FloatArray, counts: FloatArray, start: float = 0.0) -> FloatArray:
-    """One beta per row of `counts`, the weights of the signed differences `t`; NaN beyond reach.
+    """One beta per row of `counts`, the weights of the signed differences `t`; NaN if unbounded.
 
-    Newton kept inside a bracket: the gradient falls in beta, so its sign says on which side of the
-    root beta is, and a step that leaves the bracket is replaced by halving it. Rows must have
-    weight on both signs. Beyond 1e12 / max|t| the root counts as unbounded.
+    Newton's method within a bracket: the gradient decreases in beta, so its sign shows on which
+    side of the root beta is. A step that leaves the bracket is replaced by bisection. Rows must
+    have weight on both signs. Above 1e12 / max|t| the root counts as unbounded.
     """
     reach = float(np.abs(t).max())
     x = t / reach
@@ -195,10 +195,10 @@ def newton_temperature(t: FloatArray, counts: FloatArray, start: float = 0.0) ->
 def fold_temperatures(
     score: FloatArray, human: FloatArray, a: IntArray, b: IntArray, n: int
 ) -> FloatArray:
-    """beta without each model's battles in turn (Algorithm 1, line 5); NaN where none exists.
+    """beta without each model's battles in turn (Algorithm 1, line 5); NaN if none exists.
 
-    Equal signed differences are counted once, so that rubric scores, which take few values, cost
-    next to nothing.
+    Equal signed differences are counted once, so that rubric scores, which have few values, cost
+    almost nothing.
     """
     decided = np.isfinite(score) & ((human == 0) | (human == 1)) & (score != 0)
     signed = signed_differences(score[decided], human[decided])
@@ -229,7 +229,7 @@ def fold_temperatures(
 def _floats(values: ArrayLike, name: str) -> FloatArray:
     floats = optional_numbers(values, name)
     if np.any(np.abs(floats[~np.isnan(floats)]) > 1 / _SMALLEST):
-        raise ArgumentError(name, "beyond 1e100", "give finite numbers; NaN where one is missing")
+        raise ArgumentError(name, "above 1e100", "give finite numbers; NaN if one is missing")
     return floats
 
 
@@ -251,7 +251,7 @@ def _correlation(strength: FloatArray, agree: IntArray) -> float | None:
 
 
 def _agreement_slope(strength: FloatArray, agree: IntArray) -> tuple[float | None, float | None]:
-    """Slope of P(agree) = sigma(c + d |s|) and its standard error; None where it has none."""
+    """Slope of P(agree) = sigma(c + d |s|) and its standard error; None if it has none."""
     if _correlation(strength, agree) is None:
         return None, None
     centred = strength - strength.mean()
@@ -259,7 +259,7 @@ def _agreement_slope(strength: FloatArray, agree: IntArray) -> tuple[float | Non
     x = np.column_stack([np.ones(len(centred)), centred / scale])
     w = np.zeros(2)
     information = np.eye(2)
-    # A ridge far below one battle's worth keeps separable data finite.
+    # A ridge much smaller than one battle keeps separable data finite.
     for _ in range(_MAX_STEPS):
         p = expit(x @ w)
         gradient = x.T @ (agree - p) - 1e-6 * w
@@ -313,15 +313,15 @@ def _warnings(
     messages = []
     if beta <= 0:
         messages.append(
-            f"beta = {beta:.3f}: people mostly prefer the side the judge scored lower; check which "
-            "side is A before anything else"
+            f"beta = {beta:.3f}: people mostly prefer the side with the judge's lower score; first "
+            "check which side is A"
         )
     elif beta - normal_quantile(0.95) * se <= 0:
         messages.append(f"beta = {beta:.3f} is not clearly above 0 (standard error {se:.3f})")
     if 0 < signal < LOW_SIGNAL:
         messages.append(
-            f"low beta: a typical battle's target is only {expit(signal):.2f}; the scores say "
-            "little about people's preference and soft targets compress the leaderboard"
+            f"low beta: a typical battle's target is only {expit(signal):.2f}; the scores predict "
+            "people's preference only weakly, and soft targets compress the leaderboard"
         )
     flat = slope is None or slope_se is None or slope < normal_quantile(0.9) * slope_se
     if n and flat and beta > 0:

@@ -182,8 +182,8 @@ class Monitor(ResultWithDigest):
     def alarm_at(self) -> int | None:
         """The number, in the order of drawing, of the first alarm of any group.
 
-        No rule used the audits drawn after it to choose them. After a later alarm of another group,
-        this would hold only for groups without an alarm.
+        The audits drawn after it had no influence on it, so they are a random sample. After a later
+        alarm of another group this would not hold.
         """
         return min((g.alarm_at for g in self.groups if g.alarm_at is not None), default=None)
 

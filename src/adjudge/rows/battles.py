@@ -173,7 +173,7 @@ def code_battles(
     >>> columns = {"model_a": ["x", "y"], "model_b": ["y", "y"], "winner": ["tie", "tie"]}
     >>> battles = code_battles(pl.DataFrame(columns))
     >>> len(battles), battles.dropped, battles.source
-    (1, {'model met itself': 1}, None)
+    (1, {'battle of a model with itself': 1}, None)
     """
     for side in ("model_a", "model_b"):
         if side not in frame.columns:
@@ -222,7 +222,7 @@ def code_battles(
             unread or {},
             {
                 "a model's name is missing": int(nameless.sum()),
-                "model met itself": int(itself.sum()),
+                "battle of a model with itself": int(itself.sum()),
             },
         ),
         warnings=(*said.warnings, *_same_answers(frame, said.verdict, y)),

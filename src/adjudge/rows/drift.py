@@ -79,7 +79,7 @@ def drift_of(
 def drift_from_quantiles(quantiles: ArrayLike, new: ArrayLike) -> Drift:
     """The same distance D, if only quantiles of the old scores were kept.
 
-    The number of old scores is unknown, so there is no p-value: drift is a distance above
+    How many scores they summarise is unknown, so there is no p-value: drift is a distance above
     0.2 + 1.36 / sqrt(n), which is large and more than chance explains in n rows.
 
     >>> import numpy as np

@@ -171,10 +171,10 @@ def _numbers(frame: pl.DataFrame, column: str) -> FloatArray:
         floats = values.cast(pl.Float64).fill_null(np.nan).to_numpy()
     except pl.exceptions.PolarsError:
         raise ArgumentError(
-            column, str(values.dtype), "give numbers; empty where missing"
+            column, str(values.dtype), "give numbers; leave missing ones empty"
         ) from None
     if np.isinf(floats).any():
-        raise ArgumentError(column, "infinity", "give finite numbers; empty where missing")
+        raise ArgumentError(column, "infinity", "give finite numbers; leave missing ones empty")
     return np.asarray(floats, dtype=np.float64)
 
 

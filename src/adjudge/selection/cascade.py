@@ -29,7 +29,7 @@ from adjudge.uncertainty.learned import ORDER_GAP
 CASCADE = "cascade"
 #: The column with the judge at which a row ended.
 STAGE = "stage"
-NOT_ASKED = "continues to a judge that was not asked"
+NOT_ASKED = "needs a judge that was not asked"
 OTHER_JUDGE = "of a judge that is not a stage of the cascade"
 #: A judge and its protocol.
 Member = tuple[str, str | None]

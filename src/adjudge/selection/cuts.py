@@ -46,7 +46,7 @@ def promise_below(promise: str, cuts: Sequence[Cut]) -> str:
 
 
 def beyond_cuts(group: PolicyGroup, cuts: Sequence[Cut]) -> Contradiction | None:
-    """The field of a group that is above a cut of its own score; None if all are below."""
+    """The field of a group that is above a cut of that score; None if all are below."""
     if cuts and group.accepts == "all":
         return Contradiction(field="accepts", stated="'all'", expected="'below', up to the cut")
     for cut in own_cuts(group, cuts):

@@ -144,7 +144,7 @@ def test_family_bias_is_the_excess_over_the_reference() -> None:
 def test_family_pairs_that_do_not_count_are_counted() -> None:
     result = family_bias([0.9, 0.9, None, 0.9], [1, 1, 1, None], [1, 1, 1, 1], [1, 0, 0, 0])
     assert result.n == 1
-    assert result.dropped == {"not one own answer": 1, "no answer": 1, "no reference": 1}
+    assert result.dropped == {"not exactly one own answer": 1, "no answer": 1, "no reference": 1}
 
 
 def test_contradictions_count_decisive_pairs_only() -> None:

@@ -66,7 +66,7 @@ def test_nothing_is_said_of_a_width_that_cannot_tell() -> None:
     assert report.telling_methods == ()
     assert "Spearman" not in str(report)
     assert "width against error" not in str(report)
-    assert "it says nothing about a row" in render_text(blocks_of(report), explain=True)
+    assert "it has no information about a row" in render_text(blocks_of(report), explain=True)
     with pytest.raises(ArgumentError, match="choose one of sizes, coverage"):
         report.plot(figure="width")
     learned = diagnose_scores(rows, alphas=[0.1], splits=3)

@@ -176,13 +176,13 @@ def test_a_state_is_of_one_policy_and_of_terms_that_were_chosen_once(
     check_audits(rows, policy, state=state, limit=0.2)
     other = calibrate({**PARTS, "label": ["A"] * 300}, alpha=0.2)
     for options, message in (
-        ({"policy": other}, "it is of another policy: give each policy its own --state"),
+        ({"policy": other}, "is of another policy: give each policy its own --state"),
         ({"limit": 0.3}, "limit = 0.3: the state has 0.2; give another --state"),
         ({"delta": 0.1}, "delta = 0.1: the state has 0.05"),
         ({"horizon": 50}, "horizon = 50: the state has 1000.0"),
         ({"by": "judge"}, "by = 'judge': the state has None"),
         ({"audits": audits(["A", "B"]).with_columns(id=pl.Series(["x", "y"]))},
-         "column drawn: audit 1 is 'x', and 'a0' in the state"),
+         "column drawn: audit 1 is 'x', but 'a0' in the state"),
     ):  # fmt: skip
         given = {"audits": rows, "policy": policy, "state": state, **options}
         with pytest.raises(AdjudgeError) as caught:

@@ -60,7 +60,7 @@ def test_a_later_draw_continues_the_numbers_and_changes_nothing_drawn_before() -
 def test_earlier_audits_of_another_shape_are_refused_by_column() -> None:
     first = draw_audits(served(40), audit_rate=0.5, secret=SECRET).rows
     odd = first.with_columns(p_a=pl.concat_list("p_a", "p_a"))
-    with pytest.raises(DataError, match="column p_a: holds List.Float64. here, and Float64 in"):
+    with pytest.raises(DataError, match="column p_a: has List.Float64. here, but Float64 in"):
         draw_audits(served(80), audit_rate=0.5, secret=SECRET, earlier=odd)
     text = draw_audits(served(80), audit_rate=0.5, secret=SECRET,
                        earlier=first.with_columns(p_a=pl.lit("high")))  # fmt: skip

@@ -86,7 +86,7 @@ def test_quantiles_by_family(frame: pl.DataFrame, families: dict[str, str]) -> N
     assert large.coverage is not None
     assert 0.8 <= large.coverage <= 1
     # A family with too few models is refused, not given the pooled quantile.
-    assert {row.reason for row in others} == {"3 models, it takes 10", "2 models, it takes 10"}
+    assert {row.reason for row in others} == {"3 models, 10 needed", "2 models, 10 needed"}
     assert all(row.quantile is None for row in others)
 
 
@@ -108,7 +108,7 @@ def test_evaluate_gives_quantiles_by_family_and_group(
     assert german.n_models == len(soft)
     assert german.quantile is not None
     assert by["language", "eo"].reason is not None
-    assert "it takes 10" in by["language", "eo"].reason
+    assert "10 needed" in by["language", "eo"].reason
     assert "no intervals by language for eo" in str(board)
 
 
@@ -129,9 +129,9 @@ def test_a_new_model_with_its_familys_quantile(
     assert odd.low == pytest.approx(odd.elo - own.quantile * odd.se)
     # The other one's maker has too few anchors: no interval, and the reason.
     assert placed["model-22"].unbounded
-    refusal = "model-22: 2 anchors of small-6, a quantile of its own takes 9"
+    refusal = "model-22: 2 anchors of small-6, but a separate quantile needs 9"
     assert any(refusal in text for text in board.warnings)
     with pytest.raises(ArgumentError, match="quantile"):
         place(new, anchors, quantile="maker")
     unknown = place(new, anchors, quantile="family", seed=1)
-    assert any("its family is not known" in text for text in unknown.warnings)
+    assert any("its family is unknown" in text for text in unknown.warnings)

@@ -165,7 +165,7 @@ def test_reasons_are_given_and_counted() -> None:
     human = human_reference(battles)
     judge = hold_out_each(battles, soft_rule(battles), replicates=5)
     reasons = dict(zip(battles.names, human.reasons, strict=True))
-    assert reasons["c"] == "its opponents never met without it"
+    assert reasons["c"] == "its opponents are not connected without it"
     assert reasons["f"] == "fewer than two battles"
     found = residuals(judge, human)
     assert "c" not in found.names

@@ -215,7 +215,7 @@ def test_scores_against_people_are_a_finding(frame: pl.DataFrame) -> None:
     assert board.beta is not None
     assert board.beta < 0
     assert board.reason is not None
-    assert "prefer the side the judge scored lower" in board.reason
+    assert "prefer the side with the judge's lower score" in board.reason
     smoothed = rank(turned, method="smoothed")
     assert not smoothed.feasible
     assert smoothed.reason is not None
@@ -258,7 +258,7 @@ def test_a_model_without_an_outcome_is_not_ranked_and_said_so(method: str) -> No
 def test_groups_without_scores_are_answered(frame: pl.DataFrame) -> None:
     board = rank(frame.drop("score_a", "score_b"), by="language", interval="none")
     assert board.groups == ()
-    assert board.pooling == "no beta by group: it takes judge scores and votes"
+    assert board.pooling == "no beta by group: it needs judge scores and votes"
 
 
 def test_wrong_options_are_named(frame: pl.DataFrame) -> None:

@@ -66,4 +66,4 @@ def test_a_tree_may_not_be_nested_without_end() -> None:
         deep = [copy.copy(deep)]
     assert problem_in_tree({"x": deep}) == "is nested more than 32 deep"
     assert problem_in_tree({"x": [[[1, "y", None, True]]]}) is None
-    assert problem_in_tree({"x": [float("nan")]}) == "holds NaN or infinity"
+    assert problem_in_tree({"x": [float("nan")]}) == "has NaN or infinity"

@@ -385,8 +385,8 @@ def test_select_decides_once_per_id(old, policy):
 
 def test_select_leaves_rows_open_that_go_on_to_a_judge_that_was_not_asked(old, policy):
     run = select(old.filter(pl.col("judge") != policy.judges[-1]), policy)
-    lost = run.rows.filter(pl.col("reason") == "continues to a judge that was not asked")
-    assert lost.height == run.summary.dropped["continues to a judge that was not asked"] > 0
+    lost = run.rows.filter(pl.col("reason") == "needs a judge that was not asked")
+    assert lost.height == run.summary.dropped["needs a judge that was not asked"] > 0
     assert run.summary.n == 500
 
 
