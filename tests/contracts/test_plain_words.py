@@ -52,6 +52,14 @@ BANNED_PHRASES = {
     r"dearer": "more expensive, costs more",
     r"likelier|commonest": "more likely, most common",
     r"rightly": "correctly",
+    r"in vain": "without success",
+    r"made-up": "invented, simulated",
+    r"befalls?": "happens to",
+    r"not a single": "no",
+    r"make room on": "free space on",
+    r"comes? twice": "is repeated",
+    r"outlives?": "continues after",
+    r"one's own": "the user's",
 }
 
 #: Ordinary words that took the place of a precise one; not on pages and not in messages.
@@ -73,6 +81,8 @@ OVERUSED_WORDS = {
     r"(?:judge|person)'s word": "verdict, label",
     r"held against": "compared with",
     r"lives? on": "continues",
+    r"turned away": "refused",
+    r"gives? back": "releases, returns",
 }
 PLAIN_ENGLISH = re.compile(
     r"\b(?:(?:be|not) found|stands? for|stands? out|standing)\b", re.IGNORECASE
