@@ -1,11 +1,11 @@
-# Every target makes the virtual environment it needs and never touches the system's Python.
+# Every target makes the virtual environment it needs and never changes the system's Python.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 HOSTS := .venv-hosts
-# The processes that tests start would compile the whole package anew, every one of them.
+# Without bytecode files, every process that a test starts would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
-# Two BLAS threads stall at random on small matrices; the demo's language model wants both cores.
+# Two BLAS threads sometimes stall on small matrices; the demo's language model needs both cores.
 test montecarlo crash fuzz coverage bench: export OPENBLAS_NUM_THREADS := 1
 test montecarlo crash fuzz coverage bench: export OMP_NUM_THREADS := 1
 
@@ -42,7 +42,7 @@ types: $(VENV)/.dev
 test: lint types  ## what CI runs first
 	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo and not crash and not fuzz and not hosts" src tests
 
-montecarlo: $(VENV)/.dev  ## the full Monte Carlo behind every guarantee
+montecarlo: $(VENV)/.dev  ## the full Monte Carlo tests of every guarantee
 	$(BIN)/pytest -n 2 --dist worksteal -m montecarlo tests/montecarlo
 
 crash: $(VENV)/.dev  ## processes killed, disks full, servers under load: nothing is lost
@@ -52,7 +52,7 @@ fuzz: $(VENV)/.dev  ## 3,000 malformed inputs over all verbs: a result or one li
 	$(BIN)/pytest -n 2 --dist worksteal -m fuzz tests/conformance
 	$(BIN)/pytest -n 2 --dist worksteal -m "hypothesis and not crash" --hypothesis-profile thorough tests
 
-# The tools that adjudge works inside, each where it cannot disturb the others.
+# The tools that load adjudge, each in its own environment.
 $(HOSTS)/.made: pyproject.toml
 	$(PYTHON) -m venv $(HOSTS) && $(PYTHON) -m venv $(HOSTS)/label-studio
 	$(HOSTS)/bin/python -m pip install --quiet -e '.[server,postgres]' pytest hypothesis trio inspect-ai==0.3.285 deepeval==4.3.1
@@ -65,16 +65,16 @@ hosts: $(HOSTS)/.made  ## docs/integrations.md inside the real promptfoo, Inspec
 	  LABEL_STUDIO=$(CURDIR)/$(HOSTS)/label-studio/bin/label-studio \
 	  $(HOSTS)/bin/python -m pytest -W default -m hosts tests/hosts
 
-coverage: $(VENV)/.dev  ## the tests again, with the lines of src they run; fails below the floor
+coverage: $(VENV)/.dev  ## the tests with line coverage of src; fails below the floor
 	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo and not crash and not fuzz and not hosts" --cov --cov-report=term src tests
 
-docs: $(VENV)/.dev  ## docs/cli.md, docs/api.md, the notebook and the type stub, from the code itself
+docs: $(VENV)/.dev  ## docs/cli.md, docs/api.md, the notebook and the type stub, from the code
 	$(BIN)/python docs/make_cli.py
 	$(BIN)/python docs/make_api.py
 	$(BIN)/python docs/make_notebook.py
 	$(BIN)/python docs/make_stub.py
 
-site: docs  ## the documentation as a site, in site/; stops at a link that leads nowhere
+site: docs  ## the documentation as a site, in site/; stops at a broken link
 	$(BIN)/zensical build --clean --strict
 
 bench: $(VENV)/.bench

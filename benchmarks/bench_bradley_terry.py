@@ -2,10 +2,9 @@
 
     python benchmarks/bench_bradley_terry.py [--battles 1000000] [--models 130] [--replicates 100]
 
-Every row starts from the same polars frame of names. Seconds are CPU seconds, which a busy machine
-does not inflate; the best of three runs is kept, except where
-one run takes long. Ratios above 1 mean that adjudge is that many times faster. choix takes a table
-of counts, so it is given ours.
+Every method starts from the same polars frame of names. Seconds are CPU seconds, which do not grow
+on a busy machine. The best of three runs is kept, except if one run takes long. Ratios above 1 mean
+that adjudge is that many times faster. choix needs a table of counts, so it gets ours.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from adjudge.rows.outcomes import code_names, outcome_targets  # noqa: E402
 
 
 def best_of(run: Callable[[], Any], times: int = 3) -> tuple[float, Any]:
-    """Seconds of the quickest run, and what it returned."""
+    """Seconds of the fastest run, and its return value."""
     seconds, result = float("inf"), None
     for _ in range(times):
         began = time.process_time()

@@ -1,8 +1,8 @@
 """3-cycles of one large tournament: closed form and matrix form against networkx.
 
 networkx has no closed form; its triadic census visits neighbourhoods in Python. It is timed on a
-tournament small enough to finish and scaled by n^3, the growth of its work; the counts are
-compared where both ran.
+tournament small enough to finish and scaled by n^3, the growth of its work. The counts are compared
+on the tournament that both ran.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Corrected intervals: one array call against a scalar loop over the same published formula.
 
-Run: python benchmarks/bench_interval.py. Prints the ratio to the loop as published and to two loops
-that are helped along; loops are timed on a part and scaled.
+Run: python benchmarks/bench_interval.py. Prints the ratio to the loop as published and to two
+faster versions of it; loops are timed on a part and scaled.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ N, M = 1000, 100
 def scalar_interval(
     p: float, q0: float, q1: float, n: float, m0: float, m1: float, z: float | None = None
 ) -> tuple[float, float]:
-    """Eq. 6 to 8 for one data set; without `z` it is looked up each time, as published."""
+    """Eq. 6 to 8 for one data set; without `z` it is computed each time, as published."""
     z = norm.ppf(0.975) if z is None else z
     n_, m0_, m1_ = n + z * z, m0 + 2, m1 + 2
     p_, q0_, q1_ = (n * p + z * z / 2) / n_, (m0 * q0 + 1) / m0_, (m1 * q1 + 1) / m1_
@@ -50,10 +50,10 @@ def main() -> None:
     z = float(norm.ppf(0.975))
     entries = list(zip(*(part.ravel()[:PART] for part in (p, q0, q1)), strict=True))
     plain = list(zip(*(part.ravel()[:PART].tolist() for part in (p, q0, q1)), strict=True))
-    # The first is how the formula is published and would be called; the others help the loop.
+    # The first is the formula as published; the others are faster versions of the loop.
     loops = (
         ("scalar loop, as published", lambda: [scalar_interval(*row, N, M, M) for row in entries]),
-        ("quantile looked up once", lambda: [scalar_interval(*row, N, M, M, z) for row in entries]),
+        ("quantile computed once", lambda: [scalar_interval(*row, N, M, M, z) for row in entries]),
         ("and plain floats", lambda: [scalar_interval(*row, N, M, M, z) for row in plain]),
     )
     for name, loop in loops:

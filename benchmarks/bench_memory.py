@@ -1,7 +1,7 @@
-"""Memory of a long run: 100,000 pairs from a file, asked of an instant server, kept and written.
+"""Memory of a long run: 100,000 pairs from a file, judged by an instant server, stored and written.
 
-Prints the process's resident memory along the way. Flat means: what it needs does not depend on
-how many pairs there are.
+Prints the resident memory of the process during the run. Flat means that the memory does not depend
+on the number of pairs.
 
     python benchmarks/bench_memory.py [--pairs 100000]
 """

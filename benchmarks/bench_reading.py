@@ -1,10 +1,10 @@
-"""Reading a million judgments: adjudge's checked readers beside a plain read of the same file.
+"""Reading a million judgments: adjudge's checked readers and a plain read of the same file.
 
 The plain reads check nothing and derive nothing: no duplicate keys, no ranges, no ragged rows, no
-entropy. The ratio is what those checks cost. Seconds are processor time, the best of five readings
-in turn, which a busy machine inflates least. Goals: within 2x of polars for CSV and Parquet, 3x for
-JSON lines. Below them a public data set in the shape of LMArena's
-140k, a tenth as many rows, beside turning the file into Python rows and doing nothing with them.
+entropy. The ratio is the cost of these checks. Seconds are processor time, the best of five
+alternating readings, which a busy machine affects least. Goals: within 2x of polars for CSV and
+Parquet, 3x for JSON lines. Then a public data set in the shape of LMArena's 140k, with a tenth as
+many rows, compared with reading the file into Python rows without using them.
 
     python benchmarks/bench_reading.py [ROWS]
 """

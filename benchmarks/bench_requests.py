@@ -1,4 +1,4 @@
-"""Judge requests a second on loopback against an instant server: ours against the openai SDK.
+"""Judge requests per second on loopback with an instant server: adjudge and the openai SDK.
 
 Same questions, same server, same concurrency, one client process each, in turn; the first round of
 each warms up. Two rows are ours: the backend alone, which is what the SDK does, and the whole of
@@ -39,9 +39,9 @@ KEY = "sk-proj-" + "Qe7vX2mN9rTgB4kLw8ZcYh3PdUa6Jf1sVxR0oEiM5tKn" * 3
 
 
 class Measured(NamedTuple):
-    """Requests a second by the clock on the wall, and by the processor time of this process.
+    """Requests per second of wall time, and of processor time of this process.
 
-    The second does not suffer when other programs use the machine.
+    The second does not change when other programs use the machine.
     """
 
     wall: float
@@ -49,7 +49,7 @@ class Measured(NamedTuple):
 
 
 class Clock:
-    """Started when it is made."""
+    """Starts when it is made."""
 
     def __init__(self) -> None:
         self._wall, self._processor = time.perf_counter(), time.process_time()
@@ -62,7 +62,7 @@ class Clock:
 async def at_once(
     questions: list[Question], ask: Callable[[Question], Awaitable[object]], concurrency: int
 ) -> Measured:
-    """Requests with so many under way."""
+    """Requests with this many in flight."""
     pending: Iterator[Question] = iter(questions)
 
     async def worker() -> None:
@@ -117,7 +117,7 @@ async def with_backend(questions: list[Question], url: str, concurrency: int) ->
 
 
 def with_store(pairs: list[Pair], url: str, concurrency: int) -> Measured:
-    """The whole run: read, ask, keep, write."""
+    """The complete run: read, ask, store, write."""
     with tempfile.TemporaryDirectory() as folder:
         began = Clock()
         done = judge_pairs(

@@ -64,7 +64,7 @@ uvicorn.run(app, port=%d, log_level="error", access_log=False)
 
 
 def make_policy(folder: Path) -> Path:
-    """A policy for the simulated judge, by the same commands a user would type."""
+    """A policy for the simulated judge, made by the commands that a user types."""
     run = [sys.executable, "-m", "adjudge"]
     sys.path.insert(0, str(Path(__file__).parents[1]))
     import polars as pl
@@ -173,7 +173,7 @@ def main() -> None:
         policy = make_policy(Path(folder))
         with service(policy) as own, peer(18477) as other:
             targets = {"adjudge serve": own, "bare FastAPI": other}
-            # In turn, so that whatever else the machine does meets both; the first round warms up.
+            # Alternating, so that other load affects both; the first round is a warm-up.
             for round_ in range(options.rounds + 1):
                 for name, target in targets.items():
                     before = target.processor_s()

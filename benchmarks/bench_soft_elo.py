@@ -2,11 +2,11 @@
 
     python benchmarks/bench_soft_elo.py [--models 55] [--battles 25000] [--folds 3]
 
-Both do Algorithm 1 for people's votes, hard verdicts and soft targets, with 20 resamples per model
-for the standard error. The plain version walks a pandas frame row by row for every fit, averages
-the criteria of each row's score dicts, builds a dense design and calls scipy: how the authors'
-release goes about it. It is timed on a few folds and scaled up to all of them. Seconds are CPU
-seconds, which a busy machine does not inflate. Agreement of the estimates is printed.
+Both run Algorithm 1 for people's votes, hard verdicts and soft targets, with 20 resamples per model
+for the standard error. The plain version reads a pandas frame row by row for every fit, averages
+the criteria of each row's score dicts, builds a dense design and calls scipy, like the authors'
+release. It is timed on a few folds and scaled up to all of them. Seconds are CPU seconds, which do
+not grow on a busy machine. The difference of the estimates is printed.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def plain_anchors(kept: pd.DataFrame, anchors: list[str], kind: str, beta: float
 
 
 def plain_fold(frame: pd.DataFrame, models: list[str], left_out: str) -> dict[str, float]:
-    """One model left out, the way one writes it down first."""
+    """One model left out, in the most direct way."""
     anchors = [name for name in models if name != left_out]
     mine = (frame["model_a"] == left_out) | (frame["model_b"] == left_out)
     kept, own = frame[~mine], frame[mine]

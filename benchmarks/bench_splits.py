@@ -22,7 +22,7 @@ ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)
 
 
 def python_loop(rows: list[tuple[float, int]], splits: int) -> dict[float, tuple[float, float]]:
-    """What a user writes: per split one sort, per alpha one pass over each half."""
+    """What a user would write: one sort per split, one pass over each half per alpha."""
     rng = random.Random(0)
     totals = {alpha: [0.0, 0.0] for alpha in ALPHAS}
     half = len(rows) // 2
@@ -43,7 +43,7 @@ def python_loop(rows: list[tuple[float, int]], splits: int) -> dict[float, tuple
 
 
 def pac_loop(rows: list[tuple[float, int]], splits: int) -> dict[float, float]:
-    """The same for pac, its boundaries given: per level one pass, until no level is looser."""
+    """The same for pac with given boundaries: one pass per level, until no level is looser."""
     rng, half, totals = random.Random(0), len(rows) // 2, dict.fromkeys(ALPHAS, 0.0)
     bands = {alpha: allowed_errors(half, alpha) for alpha in ALPHAS}
     for _ in range(splits):
@@ -69,7 +69,7 @@ def pac_loop(rows: list[tuple[float, int]], splits: int) -> dict[float, float]:
 
 
 def allowed_errors(n: int, alpha: float) -> tuple[list[int], list[list[int]]]:
-    """For each boundary of the band, since when it holds and what it allows at every rank."""
+    """For each boundary of the band, from where it holds and what it allows at every rank."""
     band = exact_band(n, Fraction(str(alpha)), Fraction(1, 10))
     tables = [[-1] * (n + 1) for _ in band.boundaries]
     for table, boundary in zip(tables, band.boundaries, strict=True):
@@ -79,7 +79,7 @@ def allowed_errors(n: int, alpha: float) -> tuple[list[int], list[list[int]]]:
 
 
 def time_pac(scores: np.ndarray, errors: np.ndarray, rows: list[tuple[float, int]]) -> None:
-    """pac the first time, when its boundaries are computed, and after, against the loop."""
+    """pac with and without computing its boundaries, compared with the loop."""
     seconds = []
     for _ in range(7):
         start = time.perf_counter()

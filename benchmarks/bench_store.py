@@ -1,8 +1,8 @@
-"""Rows saved a second, by one process and by four on one store: SQLite and PostgreSQL.
+"""Rows saved per second, by one process and by four on one store: SQLite and PostgreSQL.
 
-Every process claims its own keys and saves their replies in groups of 256, as a run does, each
-reply about 0.9 kB. PostgreSQL is a server of its own in a temporary folder, which writes to the
-disk as it is installed; what it is for is several machines, not speed on one.
+Every process claims its keys and saves their replies in groups of 256, as a run does; a reply has
+about 0.9 kB. PostgreSQL is a new server in a temporary folder with its default settings, and it
+writes to the disk. Its purpose is several machines, not speed on one.
 
     python benchmarks/bench_store.py [--rows 20000]
 """
@@ -40,7 +40,7 @@ def make_call(process: int, n: int) -> Call:
 
 
 def save_rows(place: str, process: int, rows: int) -> None:
-    """What one process does; it begins when it is told to, and says how long it took."""
+    """The work of one process; it waits for the start and reports its time."""
     store = open_store(place)
     calls = [make_call(process, n) for n in range(rows)]
     print("ready", flush=True)
@@ -55,9 +55,9 @@ def save_rows(place: str, process: int, rows: int) -> None:
 
 
 def rows_per_second(place: str, *, processes: int, rows: int) -> float:
-    """All processes together, from the first beginning to the last end."""
+    """All processes together, from the first start to the last end."""
     command = [sys.executable, __file__, "--rows", str(rows // processes)]
-    # In the environment: a URL with a password is not for the list of processes.
+    # In the environment: a URL with a password must not be in the list of processes.
     environment = {**os.environ, PLACE: place}
     workers = [
         subprocess.Popen(
@@ -85,7 +85,7 @@ def main() -> None:
     if options.process is not None:
         save_rows(os.environ[PLACE], options.process, options.rows)
         return
-    print(f"{options.rows:,} rows of 0.9 kB, rows a second")
+    print(f"{options.rows:,} rows of 0.9 kB, rows per second")
     print(f"{'':12}{'1 process':>12}{'4 processes':>14}")
     with tempfile.TemporaryDirectory() as folder:
         measured = [

@@ -1,4 +1,4 @@
-"""Pairs a second of the transformers backend: prefix trees, padded batches, one-by-one `generate`.
+"""Pairs per second of the transformers backend: prefix trees, padded batches, plain `generate`.
 
     python benchmarks/bench_transformers.py [--shape small|7b] [--minutes 6]
 
@@ -8,9 +8,9 @@ long, and share as much, as those of the preference protocol: an instruction, a 
 answers. On CUDA the matrix-multiplication ceiling is measured too: the flops of the prompts' tokens
 without their padding, at the speed of one large bfloat16 product.
 
-`--shape 7b` needs a CUDA machine; `small` runs anywhere, on one core, in CPU seconds, which a busy
-machine does not inflate, without prefix trees. Needs torch, transformers and numpy. A part that
-fails says so, and the others go on; no part begins after `--minutes`.
+`--shape 7b` needs a CUDA machine. `small` runs on any machine, on one core, in CPU seconds, which
+do not grow on a busy machine, without prefix trees. Needs torch, transformers and numpy. A part
+that fails prints its error, and the others continue; no part starts after `--minutes`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from random_judge import (
 CUDA = torch.cuda.is_available()
 DEVICE = "cuda" if CUDA else "cpu"
 CLOCK = time.perf_counter if CUDA else time.process_time
-IN_FLIGHT = 512  # as the runner asks
+IN_FLIGHT = 512  # as in the runner
 ORDERS, SEVEN = "pairs in both orders", "all pairs of 7 answers"
 LIKELIHOODS = "likelihoods of 7 answers"
 FLOAT32 = "the same weights in float32"
@@ -54,7 +54,7 @@ GOALS = {ORDERS: (1.4, 5.0), SEVEN: (2.5, 10.0)}
 
 
 class ReadyBackend(TransformersBackend):
-    """The backend, given a model that is in memory already."""
+    """The backend with a model that is already in memory."""
 
     def __init__(self, tokenizer: Any, model: Any, **options: Any) -> None:
         super().__init__("random", device=DEVICE, **options)
@@ -66,7 +66,7 @@ class ReadyBackend(TransformersBackend):
 
 @dataclass
 class Bench:
-    """What the parts share, and what they have measured: pairs a second and log odds by path."""
+    """Shared state of the parts, and their measurements: pairs per second and log odds by path."""
 
     shape: str
     sizes: Sizes
@@ -79,7 +79,7 @@ class Bench:
     model: Any = None
 
     async def part(self, name: str, work: Callable[..., Any], *given: Any, **more: Any) -> None:
-        """Do one part; its trouble is printed, and does not end the others."""
+        """Run one part; an error is printed and does not end the others."""
         now = time.perf_counter() - self.began
         if now > self.ends:
             print(f"[{now:5.0f} s] {name}: left out, the time is over", flush=True)
@@ -100,7 +100,7 @@ class Bench:
 
 
 async def ask_all(backend: TransformersBackend, questions: Sequence[Question]) -> list[Any]:
-    """The replies, as the runner asks: so many at a time, each reply makes room for a question."""
+    """The replies, asked like the runner: a fixed number in flight."""
     replies: list[Any] = [None] * len(questions)
     numbers = iter(range(len(questions)))
 
@@ -142,7 +142,7 @@ async def measure(
 def measure_generate(
     bench: Bench, work: str, questions: list[Question], path: str = "generate"
 ) -> None:
-    """Each prompt alone, the scores of one generated token."""
+    """Each prompt alone: the scores of one generated token."""
     backend = bench.backends["padded"]
     letters = backend._tokens.options(("A", "B"))
     prompts = [backend.prompt_tokens(question) for question in questions]
@@ -169,7 +169,7 @@ def measure_generate(
 
 
 def print_packing(bench: Bench, work: str, questions: list[Question]) -> None:
-    """How many tokens are asked, how many remain as trees, and how full the rows are."""
+    """The number of tokens asked, the number as trees, and how full the rows are."""
     prompts = [bench.backends["padded"].prompt_tokens(question) for question in questions]
     length = bench.backends.get("trees", bench.backends["padded"])._budget
     began = time.perf_counter()
@@ -231,7 +231,7 @@ def matmul_speed() -> float:
 
 
 def print_ceiling(bench: Bench, questions: list[Question]) -> None:
-    """Pairs a second if nothing but the layers' matrix products took time, nothing shared."""
+    """Pairs per second if only the layers' matrix products took time, without sharing."""
     prompts = [bench.backends["padded"].prompt_tokens(question) for question in questions]
     weights = sum(p.numel() for p in bench.model.model.layers.parameters())
     speed = matmul_speed()
@@ -250,7 +250,7 @@ def first_row(bench: Bench, questions: list[Question]) -> tuple[list[list[int]],
 
 
 def profile(bench: Bench, questions: list[Question]) -> None:
-    """Where the time of one row and of one padded batch goes."""
+    """How the time of one row and of one padded batch is spent."""
     trees, padded = bench.backends["trees"]._trees, bench.backends["padded"]._model
     row, prompts = first_row(bench, questions)
     for path, model, rows in (
@@ -272,7 +272,7 @@ def profile(bench: Bench, questions: list[Question]) -> None:
 
 
 def seconds_of(work: Callable[[], Any], repeats: int = 3) -> float:
-    """The mean time of work that ends with numbers on the host, after one try."""
+    """The mean time of work that ends with numbers on the host, after one warm-up."""
     work()
     began = time.perf_counter()
     for _ in range(repeats):
@@ -292,13 +292,13 @@ async def start(bench: Bench, path: str, **options: Any) -> None:
         if backend._trees is None and not CUDA:
             return
         if backend._trees is None:
-            print("    measured all the same")
+            print("    measured nevertheless")
             backend._trees = TreeModel(backend._model, lengths=(2048, 8192))
     bench.backends[path] = backend
 
 
 async def run_all(bench: Bench, dtype: torch.dtype, scale: int, row: int | None) -> None:
-    """Both workloads by all paths, then grades and likelihoods, then where the time goes."""
+    """Both workloads by all paths, then grades and likelihoods, then a profile."""
     sizes, part = bench.sizes, bench.part
     orders = make_comparisons(sizes, documents=32 * scale, answers=2)
     seven = make_comparisons(sizes, documents=scale, answers=7)
@@ -318,7 +318,7 @@ async def run_all(bench: Bench, dtype: torch.dtype, scale: int, row: int | None)
             await part(work, measure, bench, work, path, questions, calls=2)
         few = questions[: 24 * min(scale, 4)]
         await part(work, measure_generate, bench, work, few)
-    # The same path with other batches: what batches move by themselves.
+    # The same path with other batches: the effect of batching on the numbers.
     await part("smaller batches", start, bench, "padded again", token_budget=3072)
     for work, questions in ((ORDERS, orders[: 32 * scale]), (SEVEN, seven[:84])):
         await part(work, measure, bench, work, "padded again", questions, calls=2)
@@ -329,7 +329,7 @@ async def run_all(bench: Bench, dtype: torch.dtype, scale: int, row: int | None)
     if CUDA:
         await part("ceiling", print_ceiling, bench, orders)
         await part("profile", profile, bench, seven)
-        # What bfloat16 itself moves: last, because the model stays in float32.
+        # The effect of bfloat16 on the numbers: last, because the model stays in float32.
         await part("weights to float32", bench.model.float)
         for work, questions in ((ORDERS, orders), (SEVEN, seven)):
             await part(work, measure_generate, bench, work, questions[: 8 * scale], FLOAT32)

@@ -1,7 +1,7 @@
-"""A chat server that answers every request at once with the same 20 log probabilities.
+"""A chat server that answers every request immediately with the same 20 log probabilities.
 
-It reads no more of a request than its length, so that the client is what is measured. Runs as a
-process of its own: `python benchmarks/instant_server.py` prints its port.
+It reads only the length of a request, so that the client is measured. Runs as a separate process:
+`python benchmarks/instant_server.py` prints its port.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ANSWER = _answer()
 
 
 class Instant(asyncio.Protocol):
-    """One connection: counts bytes until a request is whole, then answers."""
+    """One connection: counts bytes until a request is complete, then answers."""
 
     def __init__(self) -> None:
         self._buffer = b""

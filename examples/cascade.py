@@ -1,4 +1,4 @@
-"""The numbers of docs/cascade.md: a cascade under each guarantee, its cost, and Trust or Escalate.
+"""The numbers of docs/cascade.md: a cascade with each guarantee, its cost, and Trust or Escalate.
 
 Run it: python examples/cascade.py [repeats]
 """
@@ -29,10 +29,10 @@ COSTS = np.array([1.0, 5.0, 30.0])
 
 @dataclass(frozen=True)
 class World:
-    """Three judges of pairs: how well each sees the margin, how loud it is, how often it fails.
+    """Three judges of pairs: how well each sees the margin, its over-confidence, its failures.
 
-    A share `confused` of the pairs looks clear to the first judges, the wrong way round: they are
-    sure and wrong there.
+    A share `confused` of the pairs looks clear to the first judges, but the wrong way round: they
+    are sure and wrong there.
     """
 
     name: str
@@ -42,7 +42,7 @@ class World:
     confused: float = 0.0
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """p of each judge, NaN where it failed, and whether people prefer A."""
+        """p of each judge, NaN if it failed, and whether people prefer A."""
         margin = 1.2 * rng.normal(size=n)
         people = (rng.random(n) < 1 / (1 + np.exp(-4 * margin))).astype(np.int64)
         looks = np.where(rng.random(n) < self.confused, -2.5 * np.sign(margin), margin)
@@ -53,21 +53,26 @@ class World:
 
 WORLDS = (
     World("three judges, each better than the one before", (0.8, 1.3, 2.5)),
-    World("a cheap judge that knows nothing", (0.0, 1.3, 2.5)),
-    World("loud cheap judges, sometimes confused", (1.2, 1.3, 2.5), (8.0, 6.0, 2.0), confused=0.15),
+    World("a cheap judge without information", (0.0, 1.3, 2.5)),
+    World(
+        "over-confident cheap judges, sometimes confused",
+        (1.2, 1.3, 2.5),
+        (8.0, 6.0, 2.0),
+        confused=0.15,
+    ),
     World("every judge fails on one row in ten", (0.8, 1.3, 2.5), fails=(0.1, 0.1, 0.1)),
 )
 
 
 def evidence(p: np.ndarray) -> StageEvidence:
-    """What the judges said, in the form that a cascade reads."""
+    """The judges' answers in the form that a cascade reads."""
     names = tuple(f"judge {at + 1}" for at in range(p.shape[1]))
     return StageEvidence(whole=Evidence(judges=names, p=p), ties=np.zeros(p.shape, dtype=np.bool_))
 
 
 @dataclass(frozen=True)
 class Cascade:
-    """A planned cascade: who is in it, what it learned, and tau."""
+    """A planned cascade: its judges, its learned doubt, and tau."""
 
     judges: tuple[int, ...]
     doubts: tuple
@@ -76,7 +81,7 @@ class Cascade:
 
     @classmethod
     def plan(cls, p: np.ndarray, people: np.ndarray) -> Cascade:
-        """From the learning share alone, as `plan cascade` does it."""
+        """Plan from the learning share only, like `plan cascade`."""
         sheets: dict[tuple[int, ...], Sheet] = {}
 
         def sheet(kept: tuple[int, ...]) -> Sheet:
@@ -131,9 +136,9 @@ def highest_risk(wrong: np.ndarray, delta: float) -> float:
 
 
 def paper_threshold(sure: np.ndarray, wrong: np.ndarray, delta: float) -> float:
-    """Fixed-sequence testing as the paper states it: from the surest down, until one test fails.
+    """Fixed-sequence testing as in the paper: from the surest down, until one test fails.
 
-    Candidates are 0.999, 0.998, ... with 30 rows or more. Where the first fails it accepts nothing.
+    Candidates are 0.999, 0.998, ... with 30 rows or more. If the first fails, nothing is accepted.
     """
     best = np.inf
     for level in np.arange(0.999, -1e-9, -0.001):
@@ -147,11 +152,11 @@ def paper_threshold(sure: np.ndarray, wrong: np.ndarray, delta: float) -> float:
 
 
 def code_threshold(sure: np.ndarray, wrong: np.ndarray, delta: float) -> float | None:
-    """The same as the released code runs it (util.py, `lambda_hat`).
+    """The same as in the released code (util.py, `lambda_hat`).
 
-    5,000 levels in [0, 1], those with 30 rows or more; where even the top one fails its test, the
-    top one is returned all the same; the next level is the current one less 1/(their number).
-    None where no level has 30 rows: the code then takes the judge's before.
+    5,000 levels in [0, 1], those with 30 rows or more. If even the top one fails its test, it is
+    returned nevertheless; the next level is the current one minus 1/(their number). None if no
+    level has 30 rows: the code then uses the level of the judge before.
     """
     levels = np.linspace(0, 1, 5000)
     counts = len(sure) - np.searchsorted(np.sort(sure), levels)
@@ -173,7 +178,7 @@ def code_threshold(sure: np.ndarray, wrong: np.ndarray, delta: float) -> float |
 def trust_or_escalate(
     p: np.ndarray, people: np.ndarray, new: np.ndarray, *, as_released: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which new rows are accepted, by which side, and what each cost; thresholds judge by judge.
+    """Which new rows are accepted, with which verdict, and their costs; thresholds by judge.
 
     Each judge is calibrated on the rows that those before it left. Paper: delta / judges for each.
     """
@@ -255,11 +260,11 @@ def table(world: World, labels: int, repeats: int) -> None:
 
 
 def equal_coverage(cells: Sequence[dict[str, tuple[float, float, float]]]) -> None:
-    """What the cascade costs where it accepts as much as the strong judge alone (scope)."""
+    """The cost of the cascade if it accepts as much as the strong judge alone (scope)."""
     means = {name: np.mean([one[name] for one in cells], axis=0) for name in cells[0]}
     goal = means["scope: strong alone"][0]
     points = [means[name][[0, 2]] for name in means if name.startswith("scope: cascade")]
-    # Of two points the one that accepts more for less stays.
+    # Keep the points that accept more at a lower cost.
     best = [
         (share, cost)
         for share, cost in points

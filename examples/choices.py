@@ -1,10 +1,10 @@
-"""Why a threshold for pairs promises nothing about the best of several responses.
+"""Why a threshold for pairs has no guarantee for the best of several responses.
 
     python examples/choices.py
 
 Prompts with 2, 3, 4 and 8 responses, all pairs judged; 500 labelled prompts, 1,000 new ones, alpha
 0.10, 300 repeats. A threshold is calibrated on one pair of each prompt and used for choices: a
-choice is accepted where each of its comparisons would be. Then one is calibrated on prompts.
+choice is accepted if each of its comparisons would be. Then a threshold is calibrated on prompts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ POOL, LABELS, NEW, REPEATS, ALPHA = 20_000, 500, 1_000, 300, 0.10
 
 
 def measure(responses: int) -> tuple[float, float, float]:
-    """Mean error share of pairs by the pair rule, of choices by it, of choices by their own."""
+    """Mean error share of pairs and choices by the pair threshold, and of choices by their own."""
     rows = simulate_choices(POOL, responses=responses, seed=5)
     shape = (POOL, responses * (responses - 1) // 2)
     p = rows["p_a"].to_numpy().reshape(shape)
@@ -30,7 +30,7 @@ def measure(responses: int) -> tuple[float, float, float]:
     choices = prepare_choices(rows).frame
     errors = (choices["verdict"] != choices["label"]).to_numpy().astype(np.int64)
     least = choices["uncertainty"].to_numpy()
-    # A choice that lost a comparison passes no threshold for pairs.
+    # A choice that lost a comparison is above every threshold for pairs.
     hardest = np.where(least < 0.5, preference_entropy(least), np.log(2) + 1)
     rng = np.random.default_rng(0)
     shares = []
@@ -52,7 +52,7 @@ def measure(responses: int) -> tuple[float, float, float]:
 
 
 def share(errors: IntArray, accepted: BoolArray) -> float:
-    """The share of errors among the accepted; 0 where nothing is."""
+    """The share of errors among the accepted; 0 if nothing is accepted."""
     return float(errors[accepted].mean()) if accepted.any() else 0.0
 
 

@@ -1,4 +1,4 @@
-"""The numbers of docs/diagnosis.md: sets that learn the judge's scale, and length with power.
+"""The numbers of docs/diagnosis.md: sets that learn the judge's scale, and the length test.
 
 Run it: python examples/diagnosis.py [repeats]
 """
@@ -51,7 +51,7 @@ def score_sets(repeats: int) -> None:
 
 
 def length_pairs(rng: np.random.Generator, gamma: float, prompts: int) -> dict[str, object]:
-    """Pairs of eight models of which the better write more, and how near to a tie each is."""
+    """Pairs of eight models, where better models write more, and the distance from a tie."""
     codes = np.repeat(np.arange(prompts), 2)
     n, theta = len(codes), rng.normal(0, 1, 8)
     a = rng.integers(0, 8, n)
@@ -69,8 +69,8 @@ def length_pairs(rng: np.random.Generator, gamma: float, prompts: int) -> dict[s
 
 
 def length_power(repeats: int) -> None:
-    """How often a liking for length is shown: on near-tied pairs, and with models held fixed."""
-    print("2. Liking for length, 400 prompts of two pairs: share of draws in which it is shown,")
+    """How often a length bias is detected: on near-tied pairs, and with models held fixed."""
+    print("2. Length bias, 400 prompts of two pairs: share of draws in which it is detected,")
     print("   and the mean effect in points.")
     for gamma in (0.0, 0.1, 0.2, 0.3):
         rng = np.random.default_rng(3)
@@ -86,7 +86,7 @@ def length_power(repeats: int) -> None:
             fixed.append(bias.biased)
             effects.append(100 * bias.effect)
         print(
-            f"   liking {gamma:g} a doubling: near-tied {np.mean(near):.2f} "
+            f"   bias {gamma:g} per doubling: near-tied {np.mean(near):.2f} "
             f"({np.mean(close):.0f} of 800 pairs), models held fixed {np.mean(fixed):.2f} "
             f"(effect {np.mean(effects):+.1f})"
         )

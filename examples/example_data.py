@@ -1,8 +1,8 @@
-"""Write small files in every format adjudge reads, made by its own simulators.
+"""Write small files in every format that adjudge reads, made by its simulators.
 
     python examples/example_data.py [FOLDER]
 
-The tour in docs/tour.md works on them, and a test runs the tour.
+The tour in docs/tour.md uses them, and a test runs the tour.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from adjudge.simulate.tournaments import simulate_tournaments
 
 
 def write_examples(folder: Path) -> list[str]:
-    """One file for each format; the names of the files."""
+    """Write one file for each format; returns the names of the files."""
     pairs = [
         {
             "id": pair.id,
@@ -76,7 +76,7 @@ def write_examples(folder: Path) -> list[str]:
 def promptfoo_results(answers: pl.DataFrame) -> dict[str, Any]:
     """The answers as promptfoo exports them: a judge's rubric on each, a thumb on some.
 
-    As there, a thumb overwrites what stands at the top, and a grader that failed says fail.
+    As in promptfoo, a thumb overwrites the values at the top, and a failed grader has fail.
     """
     results = []
     for at, row in enumerate(answers.to_dicts()):

@@ -1,4 +1,4 @@
-"""The numbers of docs/guarantees.md: what scope, fdr and pac keep, and what they do not.
+"""The numbers of docs/guarantees.md: what scope, fdr and pac guarantee, and what they do not.
 
 Run it: python examples/guarantees.py [repeats]
 """
@@ -30,7 +30,7 @@ ALPHA, DELTA, BATCH = 0.10, 0.10, 200
 
 
 def true_rate(world: ScoredWorld, rule: object) -> float:
-    """The true error rate of what a threshold accepts; 0 where it accepts nothing."""
+    """The true error rate of what a threshold accepts; 0 if it accepts nothing."""
     if rule.accepts == "none":
         return 0.0
     return float(world.error_rate(1.0 if rule.threshold is None else rule.threshold))
@@ -42,7 +42,7 @@ def share(accepted: np.ndarray, errors: np.ndarray) -> float:
 
 
 def draws(world: ScoredWorld, n: int, repeats: int, seed: int) -> Iterator[tuple[np.ndarray, ...]]:
-    """Calibration scores and errors, then a batch of new ones, again and again."""
+    """Repeated draws of calibration scores and errors, and of a batch of new ones."""
     rng = np.random.default_rng(seed)
     for _ in range(repeats):
         s, e = world.draw(n + BATCH, rng)
@@ -50,9 +50,9 @@ def draws(world: ScoredWorld, n: int, repeats: int, seed: int) -> Iterator[tuple
 
 
 def ratio_is_not_bounded(repeats: int) -> None:
-    """An uninformative score, error rate 0.12: whatever is accepted is wrong 12 % of the time."""
+    """An uninformative score with error rate 0.12: accepted rows are wrong 12 % of the time."""
     print("1. The ratio E[errors] / E[accepted] is not bounded by alpha = 0.10.")
-    print("   Errors 0.12 whatever the score; scope:")
+    print("   Error rate 0.12 at every score; scope:")
     print("   labels   sets that accept   mean share   ratio")
     world = uninformative(0.12)
     for n in (50, 200, 400, 1000):
@@ -72,7 +72,7 @@ def ratio_is_not_bounded(repeats: int) -> None:
 
 def one_threshold_is_a_gamble(repeats: int) -> None:
     """How often the threshold a user deploys has a true error rate above alpha."""
-    print("\n2. How often one deployed threshold is really above alpha (informative score).")
+    print("\n2. How often the true error rate of one threshold is above alpha (informative score).")
     print("   labels   scope: above   mean rate   coverage   pac: above   coverage")
     world = informative()
     for n in (100, 200, 400, 1000):
@@ -96,7 +96,7 @@ def one_threshold_is_a_gamble(repeats: int) -> None:
 
 def promises_hold(repeats: int) -> None:
     """Mean share of scope and fdr, and how often pac fails, in worlds of every shape."""
-    print("\n3. What is promised, in every world tried (200 labels, batches of 200).")
+    print("\n3. The guarantees in every simulated world (200 labels, batches of 200).")
     print("   world               scope: mean share   fdr: mean share   pac: above alpha")
     worlds = (
         informative(), uninformative(0.05), uninformative(0.12), uninformative(0.25),
@@ -115,8 +115,8 @@ def promises_hold(repeats: int) -> None:
 
 
 def prompts_repeat(repeats: int) -> None:
-    """20 prompts with 10 like rows each: taken as 200 rows, and as 20."""
-    print("\n4. Repeated prompts: 20 prompts x 10 like rows, error rate 0.20, scope.")
+    """20 prompts with 10 equal rows each: treated as 200 rows, and as 20."""
+    print("\n4. Repeated prompts: 20 prompts x 10 equal rows, error rate 0.20, scope.")
     rng = np.random.default_rng(4)
     world, by_row, by_prompt = uninformative(0.20), [], []
     for _ in range(repeats):
@@ -124,7 +124,7 @@ def prompts_repeat(repeats: int) -> None:
         kept = one_row_per_cluster(prompt, seed=rng)
         by_row.append(true_rate(world, scope_threshold(s, e, alpha=ALPHA)))
         by_prompt.append(true_rate(world, scope_threshold(s[kept], e[kept], alpha=ALPHA)))
-    print(f"   rows taken as independent: mean share {np.mean(by_row):.3f}")
+    print(f"   rows treated as independent: mean share {np.mean(by_row):.3f}")
     print(f"   one random row per prompt: mean share {np.mean(by_prompt):.3f}")
 
 
@@ -143,10 +143,8 @@ def floats_decide_wrongly(repeats: int) -> None:
 
 
 def prompt_changed(repeats: int) -> None:
-    """The prompt is changed after calibration: the judge grows surer, not better."""
-    print(
-        "\n6. A changed prompt: every doubt shrinks by half, the errors stay (200 labels, scope)."
-    )
+    """The prompt is changed after calibration: the judge becomes surer, not better."""
+    print("\n6. A changed prompt: every doubt is halved, the errors stay (200 labels, scope).")
     rng = np.random.default_rng(6)
     world, before, after = informative(), [], []
     for _ in range(repeats):

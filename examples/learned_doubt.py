@@ -1,4 +1,4 @@
-"""The numbers of docs/trust.md on learned doubt: when it pays, and what it must not do.
+"""The numbers of docs/trust.md on learned doubt: when it pays off, and what it must not do.
 
 Run it: python examples/learned_doubt.py [repeats]
 """
@@ -24,13 +24,13 @@ World = Callable[[int, int], tuple[Evidence, np.ndarray]]
 def judges(
     made: Callable[..., tuple[np.ndarray, np.ndarray]], n: int, seed: int, **options: object
 ):
-    """Several judges of the same pairs as evidence, and what people prefer."""
+    """Several judges of the same pairs as evidence, and people's preference."""
     p, prefers_a = made(n, seed=seed, **options)
     return Evidence(judges=tuple(f"judge {j}" for j in range(p.shape[1])), p=p), prefers_a
 
 
 def long_winded(n: int, seed: int) -> tuple[Evidence, np.ndarray]:
-    """One judge that likes length; people like it half as much."""
+    """One judge that prefers long answers; people prefer them half as much."""
     rng = np.random.default_rng(seed)
     margin, ratio = rng.normal(size=n), rng.normal(size=n)
     odds = 2 * (margin + 0.9 * ratio + 0.5 * rng.normal(size=n))
@@ -43,7 +43,7 @@ def long_winded(n: int, seed: int) -> tuple[Evidence, np.ndarray]:
 
 
 def plain(n: int, seed: int) -> tuple[Evidence, np.ndarray]:
-    """One judge whose odds are all there is to know."""
+    """One judge whose odds contain all information."""
     rng = np.random.default_rng(seed)
     odds = 2 * rng.normal(size=n)
     people = rng.random(n) < 1 / (1 + np.exp(-1.3 * odds))
@@ -78,7 +78,7 @@ def outcome(margin: np.ndarray, prefers_a: np.ndarray, old: slice, rule: Callabl
 
 
 def does_it_pay(repeats: int) -> None:
-    """Coverage of new pairs: the best judge, the mean, and what was learned from 30 %."""
+    """Coverage of new pairs: the best judge, the mean, and a jury learned from 30 %."""
     for rule in (scope_threshold, pac_threshold):
         name = rule.__name__.removesuffix("_threshold")
         print(f"\n1. Share accepted by {name} at alpha {ALPHA:g}; error share of the learned one.")
@@ -106,13 +106,13 @@ def does_it_pay(repeats: int) -> None:
 
 
 def the_cut(repeats: int) -> None:
-    """Log odds that are not cut, cut, and cut with a tail that keeps their order; scope."""
+    """Log odds that are not clipped, clipped, and clipped with a tail that keeps their order."""
     juries = (
         mean_jury(4),
         Jury("mean", np.full(4, 0.25), tail=0.0),
         Jury("mean", np.full(4, 0.25), np.log(1e6), 0.0),
     )
-    print("\n2. Share accepted of a mean jury of four, 300 labels: log odds beyond 4.9 count")
+    print("\n2. Share accepted of a mean jury of four, 300 labels: log odds above 4.9 count")
     print("   a hundredth   nothing   whole (to ln 1e6)   world")
     for title, scale, sure in (
         ("one judge is sure of anything on one pair in ten", 2, 0.1),
@@ -133,7 +133,7 @@ def the_cut(repeats: int) -> None:
 
 
 def the_sign(repeats: int) -> None:
-    """The mean and its sign alone, with and without the rule that they do not disagree."""
+    """The mean and its sign, with and without the rule that they must agree."""
     print("\n3. One judge with nothing to learn, 300 labels: what a free sign does (scope).")
     print("   alpha   accepted: free   bound   verdicts overturned: free   bound")
     for alpha in (0.10, 0.15):

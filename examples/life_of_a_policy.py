@@ -1,12 +1,12 @@
 """The life of a policy: label, calibrate, serve, drift, alarm, recalibrate (docs/monitor.md).
 
-    python examples/life_of_a_policy.py [FOLDER]      the story and its two pictures
+    python examples/life_of_a_policy.py [FOLDER]      all steps and two pictures
     python examples/life_of_a_policy.py --delays      how long alarms take, by error rate
 
 One day is 300 new pairs. `select` and `draw_audits` do here what `adjudge serve --audit-rate` does
-by itself. After day 8 the provider puts a smaller model behind the judge's name: right less often,
-and surer of everything. A changed prompt would be refused, because the fingerprint of the
-rows would not be the policy's; here name, prompt and fingerprint stay the same.
+automatically. After day 8 the provider puts a smaller model behind the judge's name: it is right
+less often, and surer of everything. A changed prompt would be refused, because the fingerprint of
+the rows would not be the policy's; here name, prompt and fingerprint stay the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SECRET = "not a secret: this is an example"  # noqa: S105
 
 
 def judge_day(day: int, *, changed: bool) -> pl.DataFrame:
-    """The day's pairs as the judge answers them, with what people would say if they were asked."""
+    """The day's pairs with the judge's answers and the labels that people would give."""
     pairs = simulate_pairs(PAIRS_A_DAY if day else LABELS, seed=100 + day)
     run = judge_pairs(pairs, judge=SMALLER if changed else JUDGE, store=None)
     rows = run.judgments.with_columns(
@@ -47,7 +47,7 @@ def judge_day(day: int, *, changed: bool) -> pl.DataFrame:
 
 
 class Service:
-    """Days of serving under one policy; people label every audit, and each day ends in a check."""
+    """Days of serving with one policy. People label every audit; each day ends with a check."""
 
     def __init__(self, policy: Policy, state: Path) -> None:
         self.policy = policy
@@ -64,14 +64,14 @@ class Service:
         return check_audits(self.audits, self.policy, state=self.state)
 
     def wrong(self, days: slice) -> str:
-        """The error rate of everything accepted on some days, which nobody would know."""
+        """The true error rate of accepted verdicts on some days, which is unknown in practice."""
         rows = pl.concat(self.accepted[days], how="diagonal_relaxed")
         share = (rows["verdict"] != rows["label"]).mean()
         return f"{rows.height:,} accepted, {100 * share:.1f} % of them wrong"
 
 
 def tell_story(folder: Path) -> list[str]:
-    """Run everything, leave policies, states and pictures in the folder, and say what happened."""
+    """Run everything, write policies, states and pictures, and return what happened."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*_state.json"):
         old.unlink()
@@ -95,7 +95,7 @@ def tell_story(folder: Path) -> list[str]:
     ]
     monitor.plot(folder / "monitor_alarm.png")
     alarm = day
-    for day in range(alarm + 1, alarm + 5):  # nothing is accepted now; audits go on all the same
+    for day in range(alarm + 1, alarm + 5):  # nothing is accepted now; audits continue
         monitor = first.serve(day, changed=True)
     again = calibrate(first.audits, alpha=0.1, from_audits=first.state)
     lines.append(
@@ -122,7 +122,7 @@ def _say(monitor: Monitor) -> str:
 
 
 def measure_delays(repeats: int = 1000) -> list[str]:
-    """Median audits until the alarm, of error rates from the start on and after a change."""
+    """Median audits until the alarm, for error rates from the start and after a change."""
     rng = np.random.default_rng(0)
     lines = ["| limit | error rate | alarm within 3,000 audits | median audits |"]
     lines.append("|---|---|---|---|")

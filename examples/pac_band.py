@@ -1,4 +1,4 @@
-"""What pac accepts by the exact band, by the rule it had before, and at best (docs/guarantees.md).
+"""What pac accepts by the exact band, by its earlier rule, and at best (docs/guarantees.md).
 
 Run it: python examples/pac_band.py [repeats]
 """
@@ -42,12 +42,12 @@ WORLDS = {
 
 @lru_cache
 def allowed(n: int, level: float) -> np.ndarray:
-    """The most errors that one binomial test at this level lets pass, at rank 0, 1, ..., n."""
+    """The maximum errors that a binomial test at this level accepts, at rank 0, 1, ..., n."""
     return np.concatenate(([-1], most_errors(np.arange(1, n + 1), ALPHA, level)))
 
 
 def starts(n: int) -> list[int]:
-    """The ranks at which the old rule began a run of tests, each with an equal share of delta."""
+    """The ranks at which the old rule started a run of tests, each with an equal share of delta."""
     ranks: list[int] = []
     while True:
         shares = len(ranks) + 1
@@ -58,7 +58,7 @@ def starts(n: int) -> list[int]:
 
 
 def old_rule(scores: np.ndarray, errors: np.ndarray) -> int:
-    """Rows accepted by runs of binomial tests: a start adds its share, a failure takes all."""
+    """Rows accepted by runs of binomial tests: a start adds its share, a failure removes all."""
     order = np.argsort(scores, kind="stable")
     s, wrong, n = scores[order], np.cumsum(errors[order]), len(scores)
     ranks, accepted, held, done = starts(n), 0, 0, 0
@@ -73,7 +73,7 @@ def old_rule(scores: np.ndarray, errors: np.ndarray) -> int:
 
 
 def coverage(world: ScoredWorld, scores: np.ndarray, rows: int) -> float:
-    """The share of new rows that a threshold at the so-manyth score accepts."""
+    """The share of new rows that a threshold at the score of this rank accepts."""
     if rows in (0, len(scores)):
         return rows / len(scores)
     return float(world.coverage(np.sort(scores)[rows - 1]))

@@ -1,6 +1,6 @@
-"""The measured tables of docs/estimation.md: how wide the methods' intervals are, what they cover.
+"""The measured tables of docs/estimation.md: the width and coverage of the methods' intervals.
 
-Run it: python examples/rates.py [repeats]; several judges are slower and get a quarter of them.
+Run it: python examples/rates.py [repeats]; several judges are slower and run a quarter of them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Tally:
 
 
 def one_judge(repeats: int) -> None:
-    """Random labels, one judge: what each method makes of them."""
+    """Random labels, one judge: the result of each method."""
     print(f"1. One judge, {TEST_ROWS:,} test rows, labels drawn at random, {repeats:,} draws")
     for q0, q1, theta in CASES:
         for labels in (60, 200):
@@ -84,16 +84,16 @@ def draw_sample(
 
 
 def several_judges(repeats: int) -> None:
-    """Eight models, three judges: one judge's rates, three judges', and those that share."""
+    """Eight models, three judges: rates by one judge, by three, and with --share."""
     for labels in (50, 100):
         print(f"2. Eight models of 300 answers, {labels} random labels each, {repeats:,} draws")
         tallies = panel_tallies(repeats, labels, SKILLS, share=True)
         for name, tally in tallies.items():
             print(tally.line(name))
-    print("3. The same, 50 labels, with judges of another make")
+    print("3. The same, 50 labels, with other judges")
     for name, skills in (
         ("the others weak", {"a": 0.9, "b": 0.4, "c": 0.3}),
-        ("six alike", dict.fromkeys("abcdef", 0.8)),
+        ("six equal ones", dict.fromkeys("abcdef", 0.8)),
     ):
         print(f" {name}")
         for method, tally in panel_tallies(repeats, 50, skills).items():
@@ -103,7 +103,7 @@ def several_judges(repeats: int) -> None:
 def panel_tallies(
     repeats: int, labels: int, skills: Mapping[str, float], *, share: bool = False
 ) -> dict[str, Tally]:
-    """Intervals of every model by every method that several judges are compared with."""
+    """Intervals of every model by several judges and by every method to compare with."""
     names = ["people alone", "conditional, one judge", "ppi++, one judge", "several judges"]
     tallies = {name: Tally() for name in names + ["several judges, --share"] * share}
     rng = np.random.default_rng(2)
@@ -126,7 +126,7 @@ def panel_tallies(
 
 
 def penalties(repeats: int) -> None:
-    """The width of several judges at other penalties than the one that is built in."""
+    """The width for several judges at penalties other than the built-in one."""
     print("4. Several judges, 50 labels, by penalty")
     chosen = combine.PENALTY
     for penalty in (1.0, 3.0, 10.0, 30.0, 100.0):
@@ -136,7 +136,7 @@ def penalties(repeats: int) -> None:
 
 
 def these_rows(repeats: int) -> None:
-    """The exact interval for the human rate of the rows themselves, and what others cover of it."""
+    """The exact interval for the human rate of these rows, and the coverage of other methods."""
     print(f"5. The human rate of the rows themselves, {repeats:,} draws")
     for q0, q1, theta, labels, test_rows in (
         (0.9, 0.9, 0.6, 60, 1000),

@@ -1,4 +1,4 @@
-"""What labels drawn among the surest rows buy for pac and for scope (docs/trust.md).
+"""The gain of labels drawn among the surest rows, for pac and for scope (docs/trust.md).
 
 Run it: python examples/surest_labels.py [repeats]
 """
@@ -41,7 +41,7 @@ def stop(
     rng: np.random.Generator,
     **levels: float,
 ) -> float:
-    """Where the rule made of 200 labels stops, drawn from all rows or below the cut of a pool."""
+    """The threshold from 200 labels, drawn from all rows or below the cut of a pool."""
     scores, errors = world.draw(LABELS if share is None else POOL, rng)
     limit = 1.0
     if share is not None:

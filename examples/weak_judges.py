@@ -1,8 +1,8 @@
-"""Where corrected rates are hard: weak judges, few labels, and a confusion matrix for all models.
+"""When corrected rates are hard: weak judges, few labels, one confusion matrix for all models.
 
 Run it: python examples/weak_judges.py [FILE JUDGE]. FILE has a row for each answer, with columns
-model and human, all labelled, and one of the judge's verdicts. That of docs/estimation.md is
-UMass-Meta's trivia answers (llm_eval), judged by Llama-7B.
+model and human, all labelled, and a column of the judge's verdicts. The file of docs/estimation.md
+is UMass-Meta's trivia answers (llm_eval), judged by Llama-7B.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ WAYS = {
 
 
 def few_labels(repeats: int) -> None:
-    """Coverage at the rate where it is least, by Eq. 6 and by the profile interval there."""
-    print("1. Least coverage over 21 rates of 95 % intervals: Eq. 6; profile at that rate")
+    """The smallest coverage over rates by Eq. 6, and by the profile interval at that rate."""
+    print("1. Smallest coverage over 21 rates of 95 % intervals: Eq. 6; profile at that rate")
     for q0, q1, m0, m1 in ((0.6, 0.6, 100, 10), (0.7, 0.7, 100, 100), (0.9, 0.9, 100, 100)):
         drawn = draw_counts(RATES, q0, q1, n=N, m0=m0, m1=m1, replications=10_000, seed=1)
         bounds = corrected_interval(drawn.k / N, drawn.c0 / m0, drawn.c1 / m1, N, m0, m1)
@@ -41,7 +41,7 @@ def few_labels(repeats: int) -> None:
         k, c0, c1 = (array[worst, :repeats] for array in drawn)
         data = Tallies(k, N, c0, m0, c1, m1)
         kept = p_values(RATES[worst], data, 199, np.random.default_rng(2)) > 0.05
-        kept |= c0 * m1 + c1 * m0 <= m0 * m1  # a judge like a coin: every rate is kept
+        kept |= c0 * m1 + c1 * m0 <= m0 * m1  # a judge like a coin: every rate is inside
         print(
             f"   judge {q0}/{q1}, {m0} and {m1} labels: {covered[worst]:.3f};"
             f" {kept.mean():.3f} at rate {RATES[worst]:.2f}"
@@ -49,7 +49,7 @@ def few_labels(repeats: int) -> None:
 
 
 def refused_by_chance() -> None:
-    """How often the whole of Eq. 6's interval lies outside [0, 1] though all is in order."""
+    """How often the complete interval of Eq. 6 is outside [0, 1] although nothing is wrong."""
     print(
         "2. Refused because the interval lies outside [0, 1], largest share over judges and labels"
     )

@@ -128,7 +128,7 @@ STOPS = {
     "cut_off": (("--reason",), "all unparsed: truncated at max_tokens; raise --max-tokens"),
     "cut_after": (("--reason",), "all unparsed: truncated at max_tokens"),
     "two_verdicts": (("--reason",), "all unparsed: no single verdict"),
-    "cot_left-mute": (("--reason",), "all no_logprobs: .*where the verdict is written; add --sam"),
+    "cot_left-mute": (("--reason",), "all no_logprobs: .*at the verdict; add --sam"),
     "last_line": (("--protocol", "verbalized"), "all unparsed: no verdict with a confidence"),
     "tie": (("--protocol", "verbalized"), "all unparsed: truncated at max_tokens"),
     "json": (("--protocol", "rubric"), "all unparsed: no complete JSON|all unparsed: no scores"),

@@ -62,6 +62,14 @@ BANNED_PHRASES = {
     r"speaks? against": "contradicts",
     r"rang|rung": "raised an alarm",
     r"besides": "in addition to",
+    r"in vain": "without success",
+    r"made-up": "invented, simulated",
+    r"befalls?": "happens to",
+    r"not a single": "no",
+    r"make room on": "free space on",
+    r"comes? twice": "is repeated",
+    r"outlives?": "continues after",
+    r"one's own": "the user's",
 }
 
 #: Ordinary words that took the place of a precise one; not on pages and not in messages.
@@ -83,6 +91,8 @@ OVERUSED_WORDS = {
     r"(?:judge|person)'s word": "verdict, label",
     r"held against": "compared with",
     r"lives? on": "continues",
+    r"turned away": "refused",
+    r"gives? back": "releases, returns",
 }
 
 COMMENT = re.compile(r"(?:^|\s)#:? (.*)")

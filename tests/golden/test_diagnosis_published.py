@@ -236,7 +236,7 @@ def test_the_crowd_is_ranked_and_its_cycles_are_simulated(tmp_path: Path) -> Non
     assert status["Table 1"] == ("simulated", "")
     assert status["Table 3"] == ("reproduced", "other judges than the paper's")
     assert status["Table 4"] == (
-        "not possible", "it takes two judges' scores of the same rows",
+        "not possible", "needs two judges' scores of the same rows",
     )  # fmt: skip
 
 

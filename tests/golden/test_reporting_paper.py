@@ -118,7 +118,7 @@ def test_every_item_of_the_paper_is_listed_with_its_number(paper) -> None:
     assert numbers["Figure 2", "rate at which the judge's bias changes sign"] == (0.751, 0.75)
     assert numbers["Figure 4", "least q0 = q1"] == (0.854, 0.854)
     assert numbers["Proposition 5.1", "labels, the same of each class, from"] == (6, None)
-    name = "|bias| after / before, at most, with so many labels"
+    name = "|bias| after / before, at most, with this many labels"
     assert numbers["Proposition 5.1", name] == (0.782, pytest.approx(1.6 / 0.36 / 6))
     assert numbers["Table 1", "(v) misclassification"][0] == pytest.approx(0, abs=0.005)
 

@@ -157,7 +157,7 @@ def _header(file: File, record: bytes, delimiter: str) -> list[str]:
         raise file.error(problem, "export the results as JSON or JSONL")
     for name in names:
         if names.count(name) > 1:
-            raise file.error(f"two columns are called {name!r}", "rename one of them")
+            raise file.error(f"two columns have the name {name!r}", "rename one of them")
     return names
 
 

@@ -58,7 +58,9 @@ def workbook_rows(path: str | Path) -> list[Record]:
     header = {at: str(name).strip() for at, name in filled[0].items()}
     for name, times in Counter(header.values()).items():
         if times > 1:
-            raise DataError(path, f"two columns are called {name!r}", remedy="rename one of them")
+            raise DataError(
+                path, f"two columns have the name {name!r}", remedy="rename one of them"
+            )
     return [{name: row.get(at) for at, name in header.items()} for row in filled[1:]]
 
 

@@ -213,7 +213,7 @@ class Asking:
 
     def _without_logprobs(self, reply: Reply) -> str:
         if isinstance(self.want, Reasoned):
-            return "no log probabilities where the verdict is written; add --samples 10"
+            return "no log probabilities at the verdict; add --samples 10"
         return reply.error or f"the reply has no log probability of {self._named}"
 
     def _off_answer(self, reply: Reply, mass: float) -> str:
@@ -221,7 +221,7 @@ class Asking:
         held = f"{' and '.join(self.options)} hold {least}{percent(mass)} of the probability"
         limit = f"below {percent(self.min_answer_mass)}"
         if isinstance(self.want, Reasoned):
-            return f"{held} where the verdict is written, {limit}; ask with --samples 10"
+            return f"{held} at the verdict, {limit}; ask with --samples 10"
         begins = f"; the reply begins {_begins(reply.text)}" if reply.text else ""
         return f"{held}, {limit}{begins}; ask with --reason, or --samples 10"
 

@@ -110,7 +110,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
         # Python would silently keep the last value; which one the judge meant is a guess.
-        raise _NotStrictError("a key comes twice")
+        raise _NotStrictError("a key is repeated")
     return made
 
 
@@ -257,7 +257,7 @@ def parse_rubric(
         return "no complete JSON object"
     sides = _lowered(whole)
     if sides is None:
-        return "a side comes twice"
+        return "a side is repeated"
     read: list[Scores] = []
     for side in ("A", "B"):
         given = sides.get(side.lower())
@@ -288,7 +288,7 @@ def _side(
 ) -> Scores | str:
     named = _lowered(given)
     if named is None:
-        return f"{side}: a criterion comes twice"
+        return f"{side}: a criterion is repeated"
     scores: Scores = {}
     for criterion in criteria:
         value = named.get(criterion.lower())

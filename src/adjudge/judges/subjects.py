@@ -190,7 +190,7 @@ class Subjects:
             if subject.id in seen:
                 raise DataError(
                     self.name,
-                    f"id {subject.id!r} comes twice",
+                    f"id {subject.id!r} is repeated",
                     row=row,
                     column="id",
                     remedy="give every pair its own id",

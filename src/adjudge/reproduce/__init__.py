@@ -1,1 +1,1 @@
-"""The papers' tables and figures: their protocol run here, their figures printed beside ours."""
+"""The papers' tables and figures: their protocols run here, their numbers next to ours."""

@@ -1,10 +1,10 @@
-"""The diagnosis paper, end to end: on SummEval, on judges asked anew, on your files, or simulated.
+"""The diagnosis paper: on SummEval, on judges asked now, on your files, or simulated.
 
-The paper's judges' answers are not published. SummEval has people: three experts, whom the paper
-calls human, and crowd workers, whose mean serves as the one judge that comes with the data. Judges
-can be asked about it by both of the paper's protocols, and files of tournaments and scores can be
-given; where there are none of a kind, a simulated study of the paper's size takes their place.
-`diagnosis_items` lists what became of every table and figure.
+The answers of the paper's judges are not published. SummEval has human scores: from three experts,
+whom the paper calls human, and from crowd workers, whose mean is used as the one judge that comes
+with the data. Judges can be asked about it with both of the paper's protocols, and files of
+tournaments and scores can be given. If one of these kinds is missing, a simulated study of the
+paper's size is used. `diagnosis_items` lists the outcome of every table and figure.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from adjudge.rows.tournaments import TournamentRows, build_tournaments, prepare_
 from adjudge.simulate.study import simulate_study
 from adjudge.simulate.tournaments import simulate_tournaments
 
-#: What each set of rows is called.
+#: The name of each set of rows.
 ASKED, YOURS, CROWD, SIMULATOR = "asked judges", "your judges", "SummEval, crowd", "simulator"
 BY_SCORES = "by scores"
-#: A judge whose first slot wins this often reads little else.
+#: If the first slot wins this often, the judge depends on little else.
 _ALWAYS = 0.9
 
 
 @dataclass(frozen=True)
 class _Given:
-    """Tournaments of one kind, and scores of every kind there is, the one to draw first."""
+    """Tournaments of one kind, and scores of every kind, the one to plot first."""
 
     tournaments: TournamentRows
     tournaments_of: str
@@ -64,7 +64,7 @@ class _Given:
         return next(iter(self.scores))
 
     def belong_together(self, data: str) -> bool:
-        """Whether scores can be of the tournaments' documents: not real ones of simulated ones."""
+        """Whether scores can be of the tournaments' documents: both real or both simulated."""
         return (data == SIMULATOR) == (self.tournaments_of == SIMULATOR)
 
 
@@ -84,11 +84,11 @@ def reproduce_diagnosis(
 ) -> DiagnosisReproduction:
     """Tables 1 to 6, Figures 2 to 6 and the claims of the text, ours and the paper's.
 
-    `summeval` is the release's model_annotations.aligned.jsonl, cut to `documents` and `systems`
-    (None: all); with `judge`, one spec or several, it must hold the articles, and each judge
-    compares all pairs `repeats` times in one order and scores every summary (`asking`: what
-    `judge_pairs` takes, a store or `min_answer_mass` for example). `tournaments` and `scores` are
-    files of your own.
+    `summeval` is the release's model_annotations.aligned.jsonl, reduced to `documents` and
+    `systems` (None: all). With `judge`, one spec or several, it must have the articles; each judge
+    compares all pairs `repeats` times in one order and scores every summary (`asking`: options of
+    `judge_pairs`, for example a store or `min_answer_mass`). `tournaments` and `scores` are your
+    own files.
 
     >>> done = reproduce_diagnosis(splits=1)
     >>> done.tournaments, done.pictured, done.items[0].name, done.items[0].status
@@ -106,7 +106,7 @@ def reproduce_diagnosis(
         for data, own in given.scores.items()
     }
     cycles = _cycle_rows(transitivity)
-    # A simulated judge that is asked about real summaries still invents its answers.
+    # The answers of a simulated judge are simulated, also on real summaries.
     invented = {SIMULATOR} | ({ASKED} if all(map(_is_simulated, judges)) else set())
     result = DiagnosisReproduction(
         published_cycles=published_cycles(seed),
@@ -167,7 +167,7 @@ def _gather(
     seed: int,
     asking: Mapping[str, Any],
 ) -> _Given:
-    """What was given or asked; a simulated study where there is none of a kind."""
+    """The given or asked rows; a simulated study for a missing kind."""
     rows: dict[str, TournamentRows] = {}
     known: dict[str, Scores] = {}
     remarks: list[str] = []
@@ -193,7 +193,7 @@ def _gather(
 
 
 def _blind_judges(tournaments: pl.DataFrame) -> list[str]:
-    """Judges that pick whatever is shown first: one order alone hides that, and has no cycles."""
+    """Warnings for judges that pick what is shown first: one order hides that and has no cycles."""
     first = (
         tournaments.drop_nulls("verdict")
         .group_by("judge", maintain_order=True)
@@ -236,7 +236,7 @@ def _cycle_rows(result: Transitivity) -> tuple[CycleRow, ...]:
 
 
 def _rankings(given: _Given, seed: int) -> list[RankingRow]:
-    """Table 2 on the tournaments, where people scored them; else on what scores say of pairs."""
+    """Table 2 on the tournaments, if people scored them; else on pairs decided by scores."""
     rows = [
         row
         for data, own in given.scores.items()
@@ -248,7 +248,7 @@ def _rankings(given: _Given, seed: int) -> list[RankingRow]:
             seed=seed,
         )
     ]
-    # SummEval comes with the asked judges' scores too: the first people are enough.
+    # SummEval's people are also in the asked judges' scores: the first ones are enough.
     unique = {(row.judge, row.criterion, row.method): row for row in reversed(rows)}
     if unique:
         return list(reversed(unique.values()))
@@ -265,7 +265,7 @@ def _rankings(given: _Given, seed: int) -> list[RankingRow]:
 
 
 def published_cycles(seed: int = 0) -> tuple[PublishedCycles, ...]:
-    """Tables 1 and 6, and the share that a consistent judge with noise of the same rate shows."""
+    """Tables 1 and 6, and the share of a consistent judge with noise at the same rate."""
     rows = []
     for judge, by_criterion in published.CYCLES.items():
         for at, (criterion, (rate, share)) in enumerate(

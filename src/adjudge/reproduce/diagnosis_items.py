@@ -1,4 +1,4 @@
-"""What became of every table, figure and claim of the diagnosis paper."""
+"""The outcome of every table, figure and claim of the diagnosis paper."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from adjudge.results.diagnosis_reproduction import (
 )
 from adjudge.results.items import ItemValue, PaperItem
 
-_ONE_JUDGE = "it takes two judges' scores of the same rows"
+_ONE_JUDGE = "needs two judges' scores of the same rows"
 
 
 def list_items(result: DiagnosisReproduction) -> tuple[PaperItem, ...]:
-    """All items in the paper's order; one that these rows do not allow says why."""
+    """All items in the paper's order; an item that these rows do not allow has the reason."""
     book = ItemBook("diagnosis", simulated=result.simulated_scores)
     _design(book, result)
     _cycles(book, result)
@@ -35,7 +35,7 @@ def list_items(result: DiagnosisReproduction) -> tuple[PaperItem, ...]:
 
 
 def _whose(judges: Sequence[str], simulated: bool) -> str:
-    """How much of the paper's data the rows are; its judges' answers are not published."""
+    """The part of the paper's data in the rows; its judges' answers are not published."""
     if simulated:
         return ""
     theirs = {published.published_judge(name) for name in judges} - {None}
@@ -52,12 +52,12 @@ def _design(book: ItemBook, result: DiagnosisReproduction) -> None:
         value_of("pairwise answers", float(result.pairwise_answers), published.PAIRWISE_CALLS, 0),
         value_of("scores", float(result.score_answers), published.SCORE_CALLS, 0),
         simulated=result.simulated_cycles or result.simulated_scores,
-        remark="a drawing without data: its counts alone",
+        remark="a drawing without data: only its counts",
     )  # fmt: skip
 
 
 def _main_criterion(rows: Sequence[CycleRow]) -> str:
-    """Coherence, which the paper shows; else the first that is here."""
+    """Coherence, which the paper shows; else the first available criterion."""
     names = [row.criterion for row in rows]
     return "coherence" if "coherence" in names else names[0]
 
@@ -90,7 +90,7 @@ def _cycles(book: ItemBook, result: DiagnosisReproduction) -> None:
 def _ends(
     name: str, values: Iterable[float | None], paper: Sequence[float]
 ) -> tuple[ItemValue, ItemValue]:
-    """The least and the most of shares, in points of 100."""
+    """The smallest and largest of shares, in percent."""
     known = [in_percent(value) for value in values]
     return ends_of(name, known, (100 * min(paper), 100 * max(paper)))
 
@@ -121,7 +121,7 @@ def _rankings(book: ItemBook, result: DiagnosisReproduction) -> None:
         value_of("judges whose tau MFAS raises over win rate",
                  float(sum(better)) if better else None, 1, 0),
         simulated=simulated, remark=remark,
-        missing="" if rows else "it takes people's scores of two systems on the same documents",
+        missing="" if rows else "needs human scores of two systems on the same documents",
     )  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def _has_criteria(cells: Sequence[SetCell]) -> bool:
 
 
 def _published_margin() -> float:
-    """How near a cell of Table 5 comes to its target, in points."""
+    """The distance of a cell of Table 5 from its target, in points."""
     return min(
         100 * (coverage - 1 + alpha)
         for own in published.SETS.values()
@@ -246,7 +246,7 @@ def _claims(book: ItemBook, result: DiagnosisReproduction) -> None:
                 for name in ("criterion", "judge", "rest")
             ),
             simulated=simulated, remark=_whose(judges, simulated),
-            missing="" if ours is not None else "it takes two judges and two criteria",
+            missing="" if ours is not None else "needs two judges and two criteria",
         )  # fmt: skip
     parts = [part for part in result.together if part.data == result.pictured]
     whole = [part for part in parts if part.judge == ALL] or parts
@@ -256,9 +256,9 @@ def _claims(book: ItemBook, result: DiagnosisReproduction) -> None:
           for part in whole),
         simulated=result.simulated_cycles or result.simulated_scores,
         remark="the paper prints no number",
-        missing="" if parts else "it takes tournaments and scores of one judge on the same "
+        missing="" if parts else "needs tournaments and scores of one judge on the same "
         "documents",
-        unknown="the cycles or the widths of all documents are alike",
+        unknown="the cycles or the widths of all documents are equal",
     )  # fmt: skip
     book.add(
         "Appendix A", "The prompts", missing="no numbers: --judge asks with these prompts",

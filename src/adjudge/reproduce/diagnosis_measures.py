@@ -21,14 +21,14 @@ from adjudge.rows.tournaments import Tournaments
 
 #: A number for each judge and criterion.
 Grid = Mapping[tuple[str, str], float | None]
-#: What stands for all judges and criteria together.
+#: The name for all judges and criteria together.
 ALL = "all"
 
 
 def share_variance(data: str, quantity: str, grid: Grid) -> list[VarianceShare]:
-    """The shares of a two-way table's sum of squares; none without two of each, or no spread.
+    """The shares of a two-way table's sum of squares; None without two of each, or without spread.
 
-    Judges that miss a criterion are left out, so that the table is whole.
+    Judges that lack a criterion are left out, so that the table is complete.
 
     >>> grid = {("x", "c"): 1.0, ("x", "d"): 3.0, ("y", "c"): 1.0, ("y", "d"): 3.0}
     >>> [(one.criterion, one.judge) for one in share_variance("data", "size", grid)]
@@ -58,7 +58,7 @@ def share_variance(data: str, quantity: str, grid: Grid) -> list[VarianceShare]:
 
 
 def published_variance() -> list[VarianceShare]:
-    """The same shares of the paper's own Tables 5 and 6."""
+    """The same shares for the paper's Tables 5 and 6."""
     main = published.ALPHAS.index(published.MAIN_ALPHA)
     sizes: Grid = {
         (judge, criterion): cells[main][1]
@@ -93,8 +93,8 @@ def cycles_and_widths(
 ) -> list[CyclesAndWidths]:
     """Do documents with cycles get wide sets? Per judge and criterion of both, and over all.
 
-    Sets are the paper's, calibrated row by row on all rows; where the judge gave probabilities,
-    adaptive ones too. Over all, a document has its mean rate and its mean width.
+    Sets are the paper's, calibrated row by row on all rows; if the judge gave probabilities, also
+    adaptive ones. Over all, a document has its mean rate and its mean width.
     """
     rates = _cycle_rates(tournaments)
     kinds = {"residual": "rows", "adaptive": "documents"}
@@ -143,7 +143,7 @@ def _cycle_rates(tournaments: Sequence[Tournaments]) -> pl.DataFrame:
 
 
 def compare_by_scores(scores: pl.DataFrame) -> pl.DataFrame:
-    """Pairwise verdicts that follow from a judge's scores: the higher one wins, equal ones tie."""
+    """Pairwise verdicts from a judge's scores: the higher score wins, equal scores tie."""
     key = ["judge", "criterion", "doc_id"]
     side = scores.filter(pl.col("judge_score").is_not_null(), pl.col("model").is_not_null()).select(
         *key, "model", "judge_score"
@@ -158,7 +158,7 @@ def compare_by_scores(scores: pl.DataFrame) -> pl.DataFrame:
 
 
 def people_means(scores: pl.DataFrame) -> pl.DataFrame:
-    """People's mean score of each summary and criterion, once however many judges scored it."""
+    """The human mean score of each summary and criterion, once for all judges."""
     key = ["doc_id", "model", "criterion"]
     return (
         scores.filter(pl.col("human_scores").is_not_null(), pl.col("model").is_not_null())

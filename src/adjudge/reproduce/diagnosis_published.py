@@ -1,4 +1,4 @@
-"""What the diagnosis paper prints: its tables, the numbers in its text, its design."""
+"""Published numbers of the diagnosis paper: its tables, its text, its design."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adjudge.results.diagnosis_reproduction import PAPER, RankingRow, SetCell, W
 JUDGES = ("LLaMA-3.1-70B", "Qwen-2.5-72B", "Mistral-Small", "GPT-4o-mini")
 CRITERIA = ("coherence", "consistency", "fluency", "relevance")
 ALPHAS = (0.05, 0.10, 0.15, 0.20)
-#: The level of everything but Table 5 and Figure 6.
+#: The level of everything except Table 5 and Figure 6.
 MAIN_ALPHA = 0.10
 DOCUMENTS, SYSTEMS, REPEATS = 30, 8, 3
 #: Section 5.2: Spearman of width and error, over everything and for each criterion.
@@ -90,15 +90,15 @@ RANKINGS = {
 }
 NOTES = (
     "the paper's caption of Table 1 has every median at 0; the table itself has 1.8 % twice",
-    "the paper takes rows of one document as independent, in its sets and in its p-values: so do "
-    "the tables after its protocol here; intervals leave out one document at a time",
+    "the paper treats rows of one document as independent, in its sets and in its p-values; the "
+    "tables by its protocol here do the same; intervals leave out one document at a time",
     "section 5.2 says that its three cells that are not monotonic have sets of two widths, 2 and "
     "3; Table 5 has LLaMA's fluency, one of them, at a mean size of 4.93",
 )
 
 
 def published_judge(name: str) -> str | None:
-    """The paper's name of a judge that is called like one of its four.
+    """The paper's name of a judge, if it has the name of one of its four.
 
     >>> published_judge("openrouter:qwen/qwen-2.5-72b-instruct"), published_judge("gpt-4o")
     ('Qwen-2.5-72B', None)
@@ -111,7 +111,7 @@ def published_judge(name: str) -> str | None:
 def published_cell(
     table: Mapping[str, tuple[tuple[float, float], ...]], judge: str, criterion: str
 ) -> tuple[float | None, float | None]:
-    """Two numbers of a table by judge and criterion; None where the paper has none."""
+    """Two numbers of a table by judge and criterion; None if the paper has none."""
     named = published_judge(judge)
     if named is None or criterion not in CRITERIA:
         return None, None

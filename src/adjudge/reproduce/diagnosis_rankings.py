@@ -38,9 +38,9 @@ def compare_rankings(
 ) -> list[RankingRow]:
     """Kendall's tau-b of every method with people's mean score of each system.
 
-    Wins are summed over documents, an answer of k as 1/k. `people` has doc_id, model, criterion and
-    their mean score; a tournament and people are compared on the documents and systems that both
-    have, of the same criterion (any, where the tournament names none or people have one).
+    Wins are summed over documents; an answer of k counts 1/k. `people` has doc_id, model, criterion
+    and their mean score. A tournament and people are compared on the documents and systems that
+    both have, for the same criterion (any, if the tournament has none or people have one).
     """
     rows = []
     for one in tournaments:
@@ -104,7 +104,7 @@ def _match(one: Tournaments, people: pl.DataFrame) -> tuple[FloatArray, FloatArr
 
 
 def _hull(tau: float, drawn: FloatArray) -> tuple[float, float]:
-    """Percentiles, and their reflection: drawing anew pulls tau down, below the estimate even."""
+    """Percentiles and their reflection: resampling lowers tau, even below the estimate."""
     low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
     return max(-1.0, min(low, 2 * tau - high)), min(1.0, max(high, 2 * tau - low))
 
@@ -123,7 +123,7 @@ def _resample(
     means: FloatArray,
     weights: IntArray,
 ) -> list[float]:
-    """Tau of documents drawn anew, wins and people's scores of a document together."""
+    """Tau of resampled documents, with wins and human scores of a document together."""
     known = np.isfinite(means)
     totals = np.einsum("rd,dij->rij", weights.astype(np.float64), wins)
     counts = weights @ known
@@ -145,7 +145,7 @@ def _resample(
 def _taus(one: FloatArray, other: FloatArray) -> FloatArray:
     """Kendall's tau-b of each row with the same row of the other table."""
     i, j = np.array(list(combinations(range(one.shape[1]), 2))).T
-    # Strengths that differ by rounding alone are equal.
+    # Strengths that differ only by rounding are equal.
     a, b = (np.sign(np.round(table[:, i] - table[:, j], 9)) for table in (one, other))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1)))

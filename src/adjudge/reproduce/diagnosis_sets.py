@@ -1,9 +1,9 @@
-"""Score sets by the diagnosis paper's own protocol: rows split at random, and what widths say.
+"""Score sets by the diagnosis paper's protocol: rows split at random, and what widths show.
 
 Eq. 2 and 3 per judge and criterion, calibrated on a random half of the rows and tested on the other
 half, 20 times. The same rows are in the same half for every judge, so that two judges' widths can
-be compared (Table 4); what is pooled over judges (Figure 4) is the first split, as in the paper,
-whose 1,918 rows are one half of 16 x 240. `diagnose_scores` splits and weighs documents instead.
+be compared (Table 4). Pooling over judges (Figure 4) uses the first split, as in the paper, whose
+1,918 rows are one half of 16 x 240. `diagnose_scores` splits and weights documents instead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from adjudge.results.diagnosis_reproduction import PooledErrors, SetCell, WidthP
 from adjudge.rows.scores import Scores, scored_by_both
 
 SCALE = (1, 5)
-#: Of every row of a cell: the size of its set, and whether people's score is inside.
+#: For every row of a cell: the size of its set, and whether the human score is inside.
 _Sets = tuple[IntArray, BoolArray]
 
 
@@ -61,13 +61,13 @@ def tabulate_sets(
     splits: int = 20,
     seed: int = 0,
 ) -> SetTables:
-    """The paper's tables of sets; `scores` as `prepare_scores` makes them."""
+    """The paper's tables of sets; `scores` comes from `prepare_scores`."""
     cells = _cells(split_by_judge(
         scored_by_both(scores).frame, scale=SCALE, target="mean", by=None, sets="residual"
     ))  # fmt: skip
     keys = 1 + max(int(cell.key.max()) for cell in cells)
     rng = generator(seed)
-    # One permutation of the rows per split; a cell's half is the first half of its own rows in it.
+    # One permutation of the rows per split; a cell uses the first half of its rows in it.
     orders = [rng.permutation(keys) for _ in range(splits)]
     tests = [[_test_half(cell, order) for cell in cells] for order in orders]
     widths = {

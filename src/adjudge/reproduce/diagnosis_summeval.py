@@ -1,4 +1,4 @@
-"""SummEval for the diagnosis paper: its size there, its people, and judges asked anew."""
+"""SummEval for the diagnosis paper: the paper's subset, its people, and judges asked now."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from adjudge.reproduce.diagnosis_published import DOCUMENTS, REPEATS, SYSTEMS
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """How much of SummEval is used: the first documents, and systems spread over all of them.
+    """The part of SummEval that is used: the first documents, and evenly spaced systems.
 
     The paper's 8 of 16 systems are 0, 2, 4, 6, 9, 11, 13 and 15, in the release's order.
     """
@@ -47,14 +47,14 @@ class Size:
 
 @dataclass(frozen=True)
 class Answers:
-    """What judges said of SummEval: tournaments, and scores with people's."""
+    """Judges' answers about SummEval: tournaments, and scores with human scores."""
 
     tournaments: pl.DataFrame
     scores: pl.DataFrame
 
 
 def crowd_as_judge(summeval: TableLike, size: Size) -> pl.DataFrame:
-    """SummEval's crowd mean as a judge's score, the experts as the people it is held against."""
+    """SummEval's crowd mean as a judge's score, compared with the experts as people."""
     rows = size.cut(read_public(summeval, "summeval", kind="human_scores").frame)
     return rows.rename({"turker_mean": "judge_score"}).with_columns(
         pl.lit("crowd workers").alias("judge")
@@ -73,8 +73,8 @@ def ask_judges(
 ) -> Answers:
     """Both protocols with the paper's prompts: all pairs in one order, `repeats` times, and scores.
 
-    `samples` is for judges without log probabilities, `min_answer_mass` as in `judge_pairs`;
-    `asking` is what else that takes.
+    `samples` is for judges without log probabilities; `min_answer_mass` as in `judge_pairs`;
+    `asking` are its other options.
     """
     count(repeats, "repeats", least=1)
     items = size.cut(read_public(summeval, "summeval", kind="items").frame)
@@ -97,7 +97,7 @@ def ask_judges(
     kept = [c for c in ("verdict", "p_a", "order", "repeat") if c in compared.columns]
     joined, _ = join_human_scores(scored.drop("protocol"), people)
     return Answers(
-        # The protocol names the criterion, which has a column of its own.
+        # The protocol contains the criterion, which has its own column.
         compared.select("doc_id", "model_a", "model_b", "judge", "criterion", *kept),
         joined,
     )
@@ -125,5 +125,5 @@ def _all_pairs(items: pl.DataFrame, name: str) -> pl.DataFrame:
         )
     )
     if pairs.is_empty():
-        raise DataError(name, "no document has two systems", remedy="give the whole release")
+        raise DataError(name, "no document has two systems", remedy="give the complete release")
     return pairs

@@ -1,4 +1,4 @@
-"""All papers in one call: every table and figure with whatever data there are, on one page."""
+"""All papers in one call: every table and figure with the given data, on one page."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def reproduce_all(
     progress: Callable[[str], None] | None = None,
     watch: ProgressCallback | None = None,
 ) -> ReproductionItems:
-    """Every table, figure and claim of the papers, written below the folder `out`.
+    """Every table, figure and claim of the papers, written into the folder `out`.
 
     `index.html` lists each item as reproduced (ours, published, difference), simulated, or not
-    possible with the reason, with its picture; it needs no network. The results are there too (a
-    .json each), `items.json` with what is returned, and `figures/PAPER/NAME.png`.
+    possible with the reason, with its picture. It works without network. The results are there too
+    (a .json each), `items.json` with what is returned, and `figures/PAPER/NAME.png`.
 
     Args:
         data: scope: a name (mt-bench, rewardbench, chatbot-arena or your own) to judgments or pairs
@@ -51,16 +51,16 @@ def reproduce_all(
         tournaments: diagnosis: pairwise verdicts of your judges.
         scores: diagnosis: scores of your judges.
         annotations: soft-elo: the release's folder, or a file of it.
-        judge: who is asked where `data` or `grades` hold texts without judgments, and about
+        judge: the judge to ask if `data` or `grades` hold texts without judgments, and about
             `summeval`.
-        store: where its replies are kept.
+        store: the store of its replies.
         papers: only these; all of them by default.
         size: a share of each paper's splits, repeats and simulated rows, for a first look.
-        seed: of everything random.
+        seed: the seed of everything random.
         progress: called with a line when a paper is done.
         watch: called with a `Progress` now and then while the judge is asked.
 
-    What is not given is simulated.
+    Missing data is simulated.
     """
     chosen = [one_of(name, tuple(PAPERS), "papers") for name in papers or PAPERS]
     given = Given(
@@ -96,7 +96,7 @@ def _outcome(run: PaperRun) -> str:
 
 
 def _write(run: PaperRun, folder: Path) -> int:
-    """The results and pictures of one paper; how many pictures."""
+    """Write the results and pictures of one paper; returns the number of pictures."""
     for name, result in run.results.items():
         write_result(result, folder / f"{name}.json")
     return len(save_pictures(run, folder / "figures" / run.name))

@@ -1,4 +1,4 @@
-"""Writing down what became of a paper: one book for every paper, and the numbers papers print."""
+"""Lists the outcome of a paper's items, with the numbers that the paper prints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Reduce = Callable[[Sequence[float]], float]
 
 
 class ItemBook:
-    """The items of one paper as they are written.
+    """Collects the items of one paper.
 
     >>> book = ItemBook("scope", simulated=False)
     >>> book.add("Table 1", "Errors", ItemValue(name="mean", ours=0.12, published=0.1))
@@ -35,14 +35,14 @@ class ItemBook:
         figure: str | None = None,
         remark: str = "",
         missing: str = "",
-        unknown: str = "the rows do not have what it takes",
+        unknown: str = "the rows do not have the needed data",
         simulated: bool | None = None,
     ) -> None:
-        """An item; not possible where something is `missing` or none of its numbers is known.
+        """Add an item; it is not possible if something is `missing` or no number is known.
 
-        `figure` names its picture, `remark` says on how much of the paper's data it rests,
-        `unknown` why no number is known. `simulated` is about this item alone, where a paper's
-        items rest on several sets of data.
+        `figure` names its picture, `remark` states how much of the paper's data it uses, `unknown`
+        why no number is known. `simulated` is for this item alone, if a paper's items use several
+        sets of data.
         """
         status = self._done if simulated is None else _done(simulated)
         if not missing and values and all(value.ours is None for value in values):
@@ -76,7 +76,7 @@ def _place(name: str) -> tuple[int, int, str]:
 
 
 def over(values: Iterable[float | None], reduce: Reduce) -> float | None:
-    """The known values reduced to one; None where none is known."""
+    """The known values reduced to one; None if no value is known."""
     known = [value for value in values if value is not None]
     return reduce(known) if known else None
 
@@ -91,7 +91,7 @@ def value_of(
 def mean_of(
     name: str, values: Iterable[float | None], published: float | None = None, digits: int = 1
 ) -> ItemValue:
-    """The mean of those that are known."""
+    """The mean of the known values."""
     return value_of(name, mean_known(values), published, digits)
 
 
@@ -101,7 +101,7 @@ def ends_of(
     published: tuple[float | None, float | None] = (None, None),
     digits: int = 1,
 ) -> tuple[ItemValue, ItemValue]:
-    """The least and the most, as papers state ranges."""
+    """The smallest and the largest, as papers state ranges."""
     known = list(values)
     return (
         value_of(f"{name}, least", over(known, min), published[0], digits),
@@ -110,15 +110,15 @@ def ends_of(
 
 
 def cut_of(before: float | None, after: float | None) -> float | None:
-    """By how many per cent a number falls."""
+    """The decrease of a number in percent."""
     return None if not before or after is None else 100 * (1 - after / before)
 
 
 def less(one: float | None, other: float | None) -> float | None:
-    """The difference, where both are known."""
+    """The difference, if both are known."""
     return None if one is None or other is None else one - other
 
 
 def in_percent(share: float | None) -> float | None:
-    """A share in points of 100."""
+    """A share in percent."""
     return None if share is None else 100 * share

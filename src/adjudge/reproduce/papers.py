@@ -1,4 +1,4 @@
-"""The four papers in one registry: each runs on what was given, else on its simulator."""
+"""The four papers in one registry: each runs on the given data, else on its simulator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adjudge.store.interface import DEFAULT_STORE, StorePlace
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """What the papers run on, by the names of their own verbs' options; all of it can be absent.
+    """The data of the papers, by the names of their verbs' options; each can be absent.
 
     `size` is a share of each paper's splits, repeats and simulated rows.
     """
@@ -38,11 +38,11 @@ class Given:
     seed: int = 0
 
     def scaled(self, number: int, least: int) -> int:
-        """That share of a number, but no less than what the method needs."""
+        """That share of a number, but at least what the method needs."""
         return max(round(self.size * number), least)
 
     def words(self, here: str, option: str) -> str:
-        """What a paper ran on."""
+        """The data that a paper ran on, as text."""
         size = "" if self.size == 1 else f", at {self.size:g} of the paper's sizes"
         return f"on {here}{size}" if here else f"on simulated data (give {option}){size}"
 
@@ -68,7 +68,7 @@ def run_scope(given: Given) -> PaperRun:
 
 
 def run_reporting(given: Given) -> PaperRun:
-    """The paper's own simulation, and its protocol on grades, judgments or battles."""
+    """The paper's simulation, and its protocol on grades, judgments or battles."""
     result = reproduce_reporting(
         given.grades,
         judge=None if given.grades is None else given.judge,
@@ -138,7 +138,7 @@ def run_soft_elo(given: Given) -> PaperRun:
     )
 
 
-#: The papers in the order of the page; a new one is a function above and a line here.
+#: The papers in the order of the page. To add one, write a function above and a line here.
 PAPERS: Mapping[str, Callable[[Given], PaperRun]] = {
     "scope": run_scope,
     "reporting": run_reporting,

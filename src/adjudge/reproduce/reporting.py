@@ -1,6 +1,6 @@
 """The reporting paper: its simulation (Figures 2 to 6 and 9 to 16) and its protocol (Table 2).
 
-Everything is counts and closed forms, so 21 rates times 10,000 repeats are one array call.
+Everything is counts and closed forms: 21 rates with 10,000 repeats are one array call.
 """
 
 from __future__ import annotations
@@ -57,9 +57,8 @@ def reproduce_reporting(
 ) -> ReportingReproduction:
     """Every figure and table: eight settings, label shift, the protocol of section 8.2, all items.
 
-    The paper's own simulation runs unchanged. The protocol runs on `data` (see
-    `arena_protocol`, which says what it can be and how a `judge` is asked), else on simulated
-    battles.
+    The paper's simulation runs unchanged. The protocol runs on `data` (see `arena_protocol` for the
+    kinds of data and for asking a `judge`), else on simulated battles.
 
     >>> result = reproduce_reporting(repeats=50, splits=5, sample=400)
     >>> [one.figure for one in result.settings]
@@ -95,7 +94,7 @@ def reproduce_reporting(
 def simulate_paper(
     *, repeats: int = 10_000, confidence_level: float = 0.95, seed: int = 0
 ) -> ReportingReproduction:
-    """The simulation alone: eight settings, label shift, the paper's statements next to ours."""
+    """The simulation: eight settings, label shift, the paper's statements next to ours."""
     count(repeats, "repeats", least=10)
     level = open_unit(confidence_level, "confidence_level")
     rng = np.random.default_rng(seed)
@@ -130,7 +129,7 @@ def simulate_setting(
     """One setting: mean estimates, coverage and length, equal split and Algorithm 1."""
     theta = RATES[:, None]
     p, half, rate, equal = _equal_split(m, q0, q1, repeats, level, rng)
-    # Algorithm 1: a pilot in each class, then the rest of the budget where it narrows most.
+    # Algorithm 1: a pilot in each class, then the rest of the budget where it helps most.
     pilot0, pilot1 = rng.binomial(PILOT, q0, p.shape), rng.binomial(PILOT, q1, p.shape)
     m0, m1 = split_arrays(m, p, (pilot0 + 1) / (PILOT + 2), (pilot1 + 1) / (PILOT + 2), pilot=PILOT)
     a0, a1 = pilot0 + rng.binomial(m0 - PILOT, q0), pilot1 + rng.binomial(m1 - PILOT, q1)
@@ -155,7 +154,7 @@ def simulate_setting(
 def _equal_split(
     m: int, q0: float, q1: float, repeats: int, level: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, FloatArray, Bounds]:
-    """The judge's rates, the half-lengths of their intervals, the corrected rates and theirs."""
+    """The judge's rates and the half-lengths of their intervals; the same corrected."""
     half_m = m // 2
     k, c0, c1 = draw_counts(
         RATES, q0, q1, n=N, m0=half_m, m1=half_m, replications=repeats, seed=rng
@@ -209,7 +208,7 @@ def simulate_shift(repeats: int, rng: np.random.Generator) -> ShiftBias:
 
 
 def length_curve(p: float, level: float = 0.95) -> LengthCurve:
-    """One curve of Figure 3: q0 = 0.7, q1 = 0.9, endless test rows."""
+    """One curve of Figure 3: q0 = 0.7, q1 = 0.9, infinitely many test rows."""
     m = np.arange(20, 501, 2)
     m0, m1 = split_arrays(500, p, 0.7, 0.9)
     ones = np.clip(np.rint(m * m1 / (m0 + m1)), PILOT, m - PILOT)
@@ -254,7 +253,7 @@ def _claims(
             where="Figure 3",
             claim="labels, split equally, for a length below 0.1 at p = 0.3",
             paper="about 200",
-            ours="more than 500" if enough is None else f"{enough} ({enough // 2} a class)",
+            ours="more than 500" if enough is None else f"{enough} ({enough // 2} per class)",
             agrees=enough is not None and abs(enough - 200) <= 40,
         ),
         Claim(
@@ -280,7 +279,7 @@ def _claims(
         ),
         Claim(
             where="Proposition 6.1",
-            claim="least q for which the judge can beat people alone",
+            claim="smallest q for which the judge can beat people alone",
             paper="0.854",
             ours=f"{least:.3f}",
             agrees=proposition_61(least - 1e-6) is None and proposition_61(0.86) is not None,

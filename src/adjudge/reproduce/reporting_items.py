@@ -1,4 +1,4 @@
-"""What became of every table, figure and proposition of the reporting paper."""
+"""The outcome of every table, figure and proposition of the reporting paper."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from adjudge.reproduce.items import ItemBook, ends_of, in_percent, mean_of, valu
 from adjudge.results.items import ItemValue, PaperItem
 from adjudge.results.reporting import LengthCurve, ProtocolRow, ReportingReproduction, Simulation
 
-#: What the code of the paper's Figure 8 returns for p = 0.55, q0 = 0.7, q1 = 0.9, n = 1000,
+#: The output of the paper's code (Figure 8) for p = 0.55, q0 = 0.7, q1 = 0.9, n = 1000,
 #: m0 = m1 = 100; a golden test runs that code.
 LISTING = (0.300560, 0.522967)
 #: The setting of Figures 2, 3, 5 and 6 is that of Figure 10: specificity 0.7, sensitivity 0.9.
@@ -26,7 +26,7 @@ _DRAWING = "a drawing of the two kinds of errors, without data"
 
 
 def list_items(result: ReportingReproduction) -> tuple[PaperItem, ...]:
-    """All items in the paper's order. Its own simulation, run again, counts as reproduced."""
+    """All items in the paper's order. The paper's simulation counts as reproduced."""
     book = ItemBook("reporting", simulated=False)
     main = next(one for one in result.settings if one.figure == MAIN)
     _estimators(book, result)
@@ -55,7 +55,7 @@ def list_items(result: ReportingReproduction) -> tuple[PaperItem, ...]:
 
 
 def _estimators(book: ItemBook, result: ReportingReproduction) -> None:
-    """Table 1 as what its assumptions come to: bias without and with label shift."""
+    """Table 1 as the effect of its assumptions: bias without and with label shift."""
     shift = result.shift
     if shift is None:
         return
@@ -66,7 +66,7 @@ def _estimators(book: ItemBook, result: ReportingReproduction) -> None:
     paper = {name: bias for name, bias in shift.bias.items() if name.startswith("(")}
     unbiased = 0.0
     book.add(
-        "Table 1", "Bias of the estimators where labelled and test rows have the same rate",
+        "Table 1", "Bias of the estimators if labelled and test rows have the same rate",
         *(
             value_of(name, bias[middle], None if name.startswith("(i)") else unbiased, 3)
             for name, bias in paper.items()
@@ -83,7 +83,7 @@ def _estimators(book: ItemBook, result: ReportingReproduction) -> None:
 
 
 def _arena(book: ItemBook, result: ReportingReproduction) -> None:
-    """Table 2 and Figure 7, on the rows that were given or on simulated ones."""
+    """Table 2 and Figure 7, on the given rows or on simulated ones."""
     rows, simulated = result.protocol, result.protocol_source is None
     known = [row for row in rows if row.bias_corrected is not None]
     theirs = [row for row in rows if row.paper_coverage is not None]
@@ -109,7 +109,7 @@ def _arena(book: ItemBook, result: ReportingReproduction) -> None:
 
 
 def _arena_values(rows: tuple[ProtocolRow, ...], theirs: list[ProtocolRow]) -> list[ItemValue]:
-    """The paper's models one by one; of other models the ends, next to the ends of its six."""
+    """The paper's models one by one; for other models the range, next to the paper's range."""
     if theirs:
         cover = [
             value_of(f"coverage of {row.model}, %", in_percent(row.coverage),
@@ -133,7 +133,7 @@ def _arena_values(rows: tuple[ProtocolRow, ...], theirs: list[ProtocolRow]) -> l
 
 
 def _bias(book: ItemBook, main: Simulation) -> None:
-    """Figure 2: where the judge's own rate is right by chance, and how far off at the ends."""
+    """Figure 2: where the judge's rate is right by chance, and its error at the ends."""
     q0, q1 = main.specificity, main.sensitivity
     gaps = [naive - rate for naive, rate in zip(main.naive, main.rates, strict=True)]
     pairs = zip(gaps, gaps[1:], main.rates, main.rates[1:], strict=False)
@@ -163,13 +163,13 @@ def _lengths(book: ItemBook, curves: tuple[LengthCurve, ...]) -> None:
         for way, lengths in (("equal split", curve.equal), ("Algorithm 1", curve.adaptive))
     ]  # fmt: skip
     book.add(
-        "Figure 3", "Labels for a length below 0.1 where 500 are enough, q = (0.7, 0.9)",
+        "Figure 3", "Labels for a length below 0.1 if 500 are enough, q = (0.7, 0.9)",
         *(value for value in values if value.ours is not None), figure="figure3",
     )  # fmt: skip
 
 
 def _simulations(book: ItemBook, settings: dict[str, Simulation]) -> None:
-    """Figures 6 and 9 to 16: coverage by rate, and what Algorithm 1 saves."""
+    """Figures 6 and 9 to 16: coverage by rate, and the gain of Algorithm 1."""
     for name, one in settings.items():
         ratios = [a / e for a, e in zip(one.length_adaptive, one.length_equal, strict=True)]
         book.add(
@@ -191,7 +191,8 @@ def _propositions(book: ItemBook) -> None:
     book.add(
         "Proposition 5.1", "When correcting leaves less bias, q0 = q1 = 0.8",
         value_of("labels, the same of each class, from", float(labels), digits=0),
-        value_of("|bias| after / before, at most, with so many labels", _bias_ratio(q, labels // 2),
+        value_of("|bias| after / before, at most, with this many labels",
+                 _bias_ratio(q, labels // 2),
                  2 * q / (2 * q - 1) ** 2 / labels, 3),
     )  # fmt: skip
     ours, best = split(200, p=p, q0=q0, q1=q1), optimal_split(200, theta=1 / 3, q0=q0, q1=q1)
@@ -202,16 +203,16 @@ def _propositions(book: ItemBook) -> None:
         value_of("length, over that of the split with least variance", ratio[0] / ratio[1], 1, 3),
     )  # fmt: skip
     book.add(
-        "Proposition 6.1", "Least q0 = q1 for which the judge can beat people alone",
+        "Proposition 6.1", "Smallest q0 = q1 for which the judge can beat people alone",
         value_of("q", _least_quality(), 0.854, 3),
     )  # fmt: skip
 
 
 def _bias_ratio(q: float, each: int) -> float:
-    """Largest |bias| of the corrected rate over that of the judge's own, `each` labels a class.
+    """Largest |bias| of the corrected rate over that of the judge's rate, `each` labels per class.
 
-    Exact, for endless test rows and labels that tell the judge from a coin; the paper has a
-    second-order approximation, the same at every rate.
+    Exact, for infinitely many test rows and labels that separate the judge from a coin. The paper
+    has a second-order approximation, which is the same at every rate.
     """
     right = np.arange(each + 1)
     chance = np.outer(*(binom.pmf(right, each, q),) * 2)

@@ -24,7 +24,7 @@ TABLE_2 = {
     "llama-13b": (0.99, 0.267),
     "vicuna-13b": (0.99, 0.178),
 }
-#: Where no rows are given; the length of intervals is then near Table 2's.
+#: Used without data; the length of intervals is then near Table 2's.
 SIMULATED_BATTLES = 4500
 #: A model with fewer rows is left out.
 _FEWEST = 20
@@ -47,22 +47,22 @@ def arena_protocol(
     """Section 8.2 on labelled data: 100 random splits 90/10, per model bias, coverage and length.
 
     Rows are answers of a model (`by`) with the judge's 0/1 or probability (judge, p_pass), or pairs
-    and battles (model_a, model_b) whose judge column names the winner or has P(A wins) (p_a); each
-    then counts once for either model, ties are left out and counted. Every row needs a human label:
-    the truth of a split is the human rate on its test rows. With a `judge` the rows are pairs or
-    items that it is asked about first (`sample` of them; `asking`: what `judge_pairs` takes, a
-    store for example). Without `data`, battles of six models are simulated.
+    and battles (model_a, model_b) whose judge column names the winner or has P(A wins) (p_a). A
+    battle counts once for each of its models; ties are left out and counted. Every row needs a
+    human label: the truth of a split is the human rate on its test rows. With a `judge` the rows
+    are pairs or items that it is asked about first (`sample` of them; `asking`: options of
+    `judge_pairs`, for example a store). Without `data`, battles of six models are simulated.
 
-    With probabilities, as in the paper, their means take the place of the shares in Eq. 5 to 8;
-    the interval treats them as shares of 0/1 verdicts, which are never less spread. `spread_length`
-    is the length by their own spread.
+    With probabilities, as in the paper, their means replace the shares in Eq. 5 to 8. The interval
+    treats them as shares of 0/1 verdicts, whose spread is never smaller. `spread_length` is the
+    length by the spread of the probabilities.
     """
     level = open_unit(confidence_level, "confidence_level")
     share = open_unit(calibration, "calibration")
     count(splits, "splits", least=1)
     if data is None:
         if judge is not None:
-            raise ArgumentError("judge", judge, "give the pairs or items it is asked about")
+            raise ArgumentError("judge", judge, "give the pairs or items to ask it about")
         arena, source = simulate_arena(battles=sample or SIMULATED_BATTLES, seed=seed), None
     else:
         source = source_name(data)
@@ -144,7 +144,7 @@ def _by_spread(
 ) -> Bounds:
     """Intervals around the corrected rates from the spread of the probabilities themselves.
 
-    Eq. 9 with sample variances in place of q (1 - q), as `estimate` does for probabilities.
+    Eq. 9 with sample variances instead of q (1 - q), as in `estimate` for probabilities.
     """
     means, noises = [], []
     for weights in (1 - z, z):

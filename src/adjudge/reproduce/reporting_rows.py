@@ -1,6 +1,6 @@
 """Rows for section 8.2 of the reporting paper: one per answer and model, judge and people.
 
-From grades, from judgments or battles of pairs (each counts once for either model), from pairs or
+From grades, from judgments or battles of pairs (each counts once for each model), from pairs or
 items that a judge is asked about first, or simulated.
 """
 
@@ -26,7 +26,7 @@ from adjudge.simulate.battles import simulate_battles
 _NO_MODEL = "no model named"
 _A_WINS = ("a", "model_a", "0", "0.0")
 _B_WINS = ("b", "model_b", "1", "1.0")
-#: Where the judge's word and people's are looked for, in this order.
+#: Columns of the judge's verdict and of the human label, in the order of search.
 _JUDGE = ("p_a", "p_pass", "judge")
 _HUMAN = ("human", "label", "winner", "human_pref")
 _SURENESS = 4.0
@@ -42,10 +42,10 @@ class ArenaRows(NamedTuple):
 def ask_judge(
     data: TableLike, judge: str, *, sample: int | None, seed: int, asking: Mapping[str, Any]
 ) -> pl.DataFrame:
-    """What the judge says about labelled pairs, or about labelled single answers.
+    """The judge's answers about labelled pairs, or about labelled single answers.
 
-    Pairs are asked in both orders (protocol preference), items by protocol grade; `sample` draws so
-    many of them first, and `asking` goes to `judge_pairs`.
+    Pairs are asked in both orders (protocol preference), items by protocol grade. `sample` first
+    draws this many of them; `asking` are options of `judge_pairs`.
     """
     format = sniff(data)
     columns = set(read_table(data).columns)
@@ -68,7 +68,7 @@ def ask_judge(
 def gather_rows(
     data: TableLike, *, judge_column: str | None, human_column: str | None, by: str
 ) -> ArenaRows:
-    """The rows of a table, 0/1 or probabilities; what cannot be used is counted by reason."""
+    """The rows of a table, 0/1 or probabilities; unusable rows are counted by reason."""
     frame, name = read_table(data), source_name(data)
     if "p_a" not in frame.columns and {"p_fwd", "p_rev"} <= set(frame.columns):
         frame = read_judgments(data)
@@ -85,9 +85,9 @@ def gather_rows(
 
 
 def simulate_arena(*, battles: int, seed: int) -> ArenaRows:
-    """Battles of six models, no ties, and a sure judge that likes some models more than people do.
+    """Battles of six models, no ties, and a confident judge that favours some models.
 
-    Its probabilities lie near 0 and 1, as those of LLM judges do; lengths come out near Table 2's.
+    Its probabilities are near 0 and 1, like those of LLM judges; lengths are near Table 2's.
     """
     drawn = simulate_battles(
         models=6, battles=battles, ties=0.0, beta=2.5, spread=0.5, bias=0.5, seed=seed
@@ -112,7 +112,7 @@ def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str)
 
 
 def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> ArenaRows:
-    """Battles, each seen once from either model's side."""
+    """Battles, once from the side of each model."""
     text = pl.DataFrame(
         [
             *(tidy(frame[c], name, c) for c in ("model_a", "model_b")),
@@ -124,7 +124,7 @@ def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> Aren
     )
     share = pl.col("judge").cast(pl.Float64, strict=False)
     between = share.is_between(0, 1, closed="none")
-    # A column of 0 and 1 names the winner, as in released battles; anything between is P(A wins).
+    # A column of 0 and 1 names the winner, as in released battles; other values are P(A wins).
     certain = judge != "p_a" and not text.select(between.any()).item()
     said = _winner("judge") if certain else pl.when(share.is_between(0, 1)).then(share)
     decided = text.with_columns(said.alias("judge"), _winner("human").alias("human"))

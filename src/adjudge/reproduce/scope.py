@@ -1,8 +1,8 @@
 """SCOPE (arXiv 2602.13110): its protocol on data you have, or on a simulator.
 
-MT-Bench, RewardBench and Chatbot Arena are not shipped. Give judgments of them (or the pairs and
-a judge), and the paper's figures are printed next to yours. Without data, simulated judgments of
-the same shape are used. `scope_items` lists what became of every table and figure.
+MT-Bench, RewardBench and Chatbot Arena are not included. If you give judgments of them (or the
+pairs and a judge), the paper's figures are printed next to yours. Without data, simulated judgments
+of the same shape are used. `scope_items` lists the outcome of every table and figure.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from adjudge.selection.evaluating import measure_quality
 from adjudge.selection.signals import coin_vote, has_both_orders
 from adjudge.simulate.benchmarks import simulate_benchmarks
 
-#: How the paper asks; swap and vote is made of the two orders of the first.
+#: The paper's protocols; swap and vote uses the two orders of the first.
 PROTOCOLS = ("preference", "verbalized", "annotators")
 #: The paper's methods; `evaluate` has every guarantee.
 METHODS = ("vanilla", "heuristic", "naive", "scope")
@@ -47,7 +47,7 @@ _POOL, _POOL_SHARE, _PER_PERSONA = 50, 5, 5
 
 @dataclass(frozen=True)
 class _Source:
-    """Judgments with labels of one data set, how many items it has, and what went wrong."""
+    """Labelled judgments of one data set, its number of items, and warnings."""
 
     name: str
     frame: pl.DataFrame
@@ -67,12 +67,12 @@ def reproduce_scope(
 ) -> ScopeReproduction:
     """Ties dropped, `n` items sampled, 1,000 splits in halves, alphas 0.05 to 0.25, all methods.
 
-    `data` maps a name (mt-bench, rewardbench, chatbot-arena or your own) to judgments with
-    labels, or to pairs with labels that `judge` is then asked about, in our format or as published.
-    The judge is asked by every protocol of the paper: preference in both orders, verbalized
-    confidence, and simulated annotators, whose demonstrations (50 pairs, or a fifth of few) are
-    neither calibration nor test; `asking` is what `judge_pairs` takes, a store for example.
-    Without data, judgments of the paper's shape are simulated: the figures are then no paper's.
+    `data` maps a name (mt-bench, rewardbench, chatbot-arena or your own) to judgments with labels,
+    or to pairs with labels that `judge` is then asked about, in our format or as published. The
+    judge is asked by every protocol of the paper: preference in both orders, verbalized confidence,
+    and simulated annotators, whose demonstrations (50 pairs, or a fifth if there are few) are in
+    neither calibration nor test. `asking` are options of `judge_pairs`, for example a store.
+    Without data, judgments of the paper's shape are simulated; their figures are not the paper's.
 
     >>> done = reproduce_scope(n=100, splits=20)
     >>> done.simulated, [one.dataset for one in done.datasets]
@@ -110,14 +110,14 @@ def _open(
     seed: int,
     asking: Mapping[str, Any],
 ) -> _Source:
-    """Decided rows, of a judge that was asked about a sample of them if need be."""
+    """Decided rows; a judge is asked about a sample of them if needed."""
     format, file = sniff(table), source_name(table)
     if format == "judgments" or (judge is None and "judgments" in kinds_of(format)):
         decided = _decided(name, open_judgments(table).frame)
         return _Source(name, decided, decided.get_column("id").n_unique(), file)
     if judge is None:
         raise ArgumentError(
-            "data", name, "holds pairs, not judgments: also give a --judge to ask about them"
+            "data", name, "has pairs, not judgments: also give a --judge to ask about them"
         )
     if format is None or format not in FORMATS:
         pairs = read_pairs(table)
@@ -131,7 +131,7 @@ def _open(
 def _ask(
     name: str, pairs: pl.DataFrame, judge: OneJudge, n: int, seed: int, asking: Mapping[str, Any]
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """The judge's rows by every protocol, and which of them it cannot answer."""
+    """The judge's rows by every protocol, and the protocols that it cannot answer."""
     pool = _sample(pairs, min(_POOL, pairs.height // _POOL_SHARE), seed)
     sample = _sample(pairs.join(pool, on="id", how="anti"), n, seed)
     rows, warnings = [], []
@@ -140,7 +140,7 @@ def _ask(
         if protocol == "annotators":
             if pool.height < _PER_PERSONA:
                 need = _PER_PERSONA * _POOL_SHARE
-                warnings.append(f"{name}: annotators were not asked, which takes {need} pairs")
+                warnings.append(f"{name}: annotators were not asked: they need {need} pairs")
                 continue
             own["demonstrations"] = pool
         try:
@@ -156,14 +156,14 @@ def _ask(
 
 def _decided(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     if "label" not in frame.columns:
-        raise ArgumentError("data", name, "has no human labels in a column called label")
+        raise ArgumentError("data", name, "has no human labels in the column label")
     return frame.filter(pl.col("label").is_in(["A", "B"]))
 
 
 def _reproduce(source: _Source, n: int, splits: int, seed: int) -> ReproducedSet:
     kept = _sample(source.frame.select("id").unique(maintain_order=True), n, seed)
     rows = source.frame.join(kept, on="id", how="semi", maintain_order="left")
-    # The paper splits by item; repeated prompts are not held together.
+    # The paper splits by item; repeated prompts are not kept together.
     table = Table(frame=rows, name=source.file)
     judges = read_labelled(table, cluster=None).frame.partition_by(
         ["judge", "protocol"], maintain_order=True

@@ -1,4 +1,4 @@
-"""What became of every table, figure and claim of the SCOPE paper and of a summary of it."""
+"""The outcome of every table, figure and claim of the SCOPE paper and of a summary of it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _ALPHA = 0.10
 _7B = published.JUDGES[0]
 _NOT_ASKED = "the judgments have no rows by this protocol: give pairs and a judge"
 _ONE_ORDER = "the judgments do not have both orders"
-_NOT_HERE = "the judges or the data that it is about are not here"
+_NOT_HERE = "its judges or its data are not here"
 
 
 def list_items(result: ScopeReproduction) -> tuple[PaperItem, ...]:
-    """All items in the paper's order; one that these rows do not allow says why."""
+    """All items in the paper's order; an item that these rows do not allow has the reason."""
     book = ItemBook("scope", simulated=result.simulated)
     remark = "" if result.simulated else _completeness(result)
     _qualities(book, result, remark)
@@ -49,7 +49,7 @@ def list_items(result: ScopeReproduction) -> tuple[PaperItem, ...]:
 
 
 def _completeness(result: ScopeReproduction) -> str:
-    """How much of the paper's data this is."""
+    """The part of the paper's data in the result."""
     total = len(published.DATASETS) * len(published.JUDGES)
     theirs = sum(
         contains(one.dataset, dataset) and contains(key[0], judge)
@@ -68,7 +68,7 @@ def _completeness(result: ScopeReproduction) -> str:
 def _chosen(
     result: ScopeReproduction, dataset: str | None, judge: str | None
 ) -> list[tuple[ReproducedSet, JudgeKey]]:
-    """The data set and judge that the paper names; where none of its own are here, all of them."""
+    """The data set and judge that the paper names; all of them if none of these are here."""
     pairs = [(one, key) for one in result.datasets for key in one.keys]
     if dataset is not None and any(_known(one.dataset, published.DATASETS) for one, _ in pairs):
         pairs = [(one, key) for one, key in pairs if contains(one.dataset, dataset)]
@@ -88,13 +88,13 @@ def _known(name: str, names: Sequence[str]) -> bool:
 def _signals(
     result: ScopeReproduction, signal: str, judge: str | None = None
 ) -> Iterator[SignalQuality]:
-    """One signal of the judge that is named, on every data set."""
+    """One signal of the named judge, on every data set."""
     for one, key in _chosen(result, None, judge):
         yield from (s for s in one.qualities if (s.judge, s.signal) == (key[0], signal))
 
 
 def _quality_values(result: ScopeReproduction, theirs: PublishedQuality) -> Iterator[ItemValue]:
-    """The numbers of a signal that were published, with ours."""
+    """The published numbers of a signal, with ours."""
     ours = list(_signals(result, theirs.signal, theirs.judge))
     for metric in ("ece", "auroc", "auprc"):
         known = getattr(theirs, metric)
@@ -113,7 +113,7 @@ def _qualities(book: ItemBook, result: ScopeReproduction, remark: str) -> None:
     verbalized = list(_signals(result, "verbalized", _7B))
     book.add(
         "Table 1",
-        "Uncertainty quality: BPE and what it is compared with",
+        "Uncertainty quality: BPE and its baselines",
         *_quality_values(result, theirs[_7B, "single_order"]),
         *(
             mean_of(f"{metric.upper()}, verbalized {_short(_7B)}", values, digits=3)
@@ -146,7 +146,7 @@ def _qualities(book: ItemBook, result: ScopeReproduction, remark: str) -> None:
 
 
 def _short(judge: str) -> str:
-    """A judge of the paper by its size alone."""
+    """The short name of a judge of the paper: its size."""
     return judge.rpartition("-")[2]
 
 
@@ -162,7 +162,7 @@ def _at(
     judge: str | None = None,
     alpha: float | None = _ALPHA,
 ) -> list[MethodRisk]:
-    """A method's rows of the judges and data sets that are meant."""
+    """A method's rows for these judges and data sets."""
     return [
         row
         for one, key in _chosen(result, dataset, judge)
@@ -172,7 +172,7 @@ def _at(
 
 
 def _risk_values(result: ScopeReproduction, theirs: PublishedRisk) -> Iterator[ItemValue]:
-    """Coverage and error share where they were published, with ours."""
+    """Published coverage and error share, with ours."""
     rows = _at(
         result,
         theirs.method,

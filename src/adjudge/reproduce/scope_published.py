@@ -1,4 +1,4 @@
-"""What the SCOPE paper's text and a summary of it print: the numbers next to ours."""
+"""Published numbers of the SCOPE paper's text and of a summary of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ JUDGES = ("Qwen2.5-7B", "Qwen2.5-14B", "Qwen2.5-32B", "Llama-3.1-70B")
 _7B, _14B, _32B, _70B = JUDGES
 ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)
 
-#: Table 3 and Figure 2 (1,000 splits, N = 2,000), as far as text and summary give them.
+#: Table 3 and Figure 2 (1,000 splits, N = 2,000), if text or summary give them.
 RISKS = tuple(
     PublishedRisk(
         dataset=dataset, judge=judge, method=method, alpha=alpha, coverage=share, risk=risk
@@ -69,20 +69,20 @@ TABLE_2 = (
 VANILLA_RISK = (0.217, 0.269)
 HEURISTIC_RISK, HEURISTIC_COVERAGE = (0.184, 0.251), (0.809, 0.958)
 SCOPE_RISK = (0.097, 0.099)
-#: How many times as many verdicts scope accepts as naive does, for Qwen2.5-7B on MT-Bench.
+#: Verdicts accepted by scope over those by naive, for Qwen2.5-7B on MT-Bench.
 MORE_THAN_NAIVE = 2.4
 
 NOTES = (
     "single_order is the paper's predictive probability, preference_entropy its BPE",
     "as in the paper, vanilla, heuristic and naive use one random order, scope both",
-    "published risk is the mean error share over splits; the paper's theorem speaks of the ratio, "
+    "published risk is the mean error share over splits; the paper's theorem is about the ratio, "
     "which has its own column here and can be above alpha",
     "the bodies of the paper's tables are not in its text: published figures are those of the text "
-    "and of a summary of it, which alone has ECE and AUPRC, the vanilla and heuristic rows, "
+    "and of a summary of it; only the summary has ECE and AUPRC, the vanilla and heuristic rows, "
     "Qwen2.5-32B's risks and Llama-3.1-70B on Chatbot Arena; for Qwen2.5-7B at alpha 0.05 the text "
     "has coverage 0.018 on MT-Bench, the summary 2.4 % without naming the data",
     "neither document names the data of its ECE, AUROC and AUPRC: they are printed next to the "
     "same judge on any data set",
-    f"{COIN_VOTE}: where the two votes disagree the random order's counts, at confidence one half; "
-    "that is the only way for swap and vote to have a verdict on every pair, as in the paper",
+    f"{COIN_VOTE}: if the two votes disagree, the random order's vote counts, at confidence one "
+    "half; only so does swap and vote have a verdict on every pair, as in the paper",
 )

@@ -5,7 +5,7 @@ Expects the release's folder `data/`, or any folder of `annotations_*.csv`, or o
     data/lmarena100k/annotations_qwen3_5_27b.csv, ...
     data/lmarena140k/..., data/comparia/...
 
-Without files it runs on simulated battles of the same shape. `soft_elo_items` lists what became of
+Without files it runs on simulated battles of the same shape. `soft_elo_items` lists the outcome of
 every table and figure of the paper.
 """
 
@@ -60,10 +60,10 @@ def reproduce_soft_elo(
     replicates: int = 20,
     seed: int = 42,
 ) -> SoftEloReproduction:
-    """Hard-Elo, Soft-Elo and label smoothing on every released file below `source`, and appendices.
+    """Hard-Elo, Soft-Elo and label smoothing on every released file in `source`, and appendices.
 
     The paper's settings are the defaults: 5 model splits, 20 resamples, alpha 0.10, l2 0.01.
-    Without `source`, battles are simulated; what `simulate_release` returned can be given too.
+    Without `source`, battles are simulated; the return value of `simulate_release` also works.
     """
     l2 = positive(l2, "l2")
     exact_level(alpha)
@@ -125,7 +125,7 @@ def _files(source: Path) -> list[Path]:
 
 
 def _names(path: Path) -> tuple[str, str]:
-    """Corpus and judge of a released file, by the names the release uses."""
+    """Corpus and judge of a released file, by the names of the release."""
     stem = path.name.split(".csv")[0].removeprefix("annotations_")
     return path.resolve().parent.name, published.JUDGES.get(stem, stem)
 
@@ -133,7 +133,7 @@ def _names(path: Path) -> tuple[str, str]:
 def _run(corpus: str, judge: str, frame: pl.DataFrame) -> Run:
     battles = code_battles(frame)
     if battles.human is None or battles.score is None or battles.verdict is None:
-        remedy = "give annotations as the release has them"
+        remedy = "give annotations in the format of the release"
         raise DataError(f"{corpus}/{judge}", "has no votes or no scores", remedy=remedy)
     return Run(
         corpus=corpus,
@@ -158,7 +158,7 @@ def _row(run: Run, l2: float, alpha: float, splits: int, replicates: int, seed: 
             hold_out_each(battles, rule, l2=l2, replicates=resamples, seed=rng), human
         )
         if resamples:
-            # The same seed, so that both methods are tested on the same splits.
+            # The same seed: both methods are tested on the same splits.
             intervals[name] = split_conformal(held[name], alpha=alpha, splits=splits, seed=seed)
     temperature = fit_temperature(run.score, run.human, verdict=run.verdict)
     hard, soft = held["hard-elo"], held.get("soft-elo")
@@ -207,7 +207,7 @@ def _row(run: Run, l2: float, alpha: float, splits: int, replicates: int, seed: 
 def _measured(
     prefix: str, judge: str, held: Residuals | None, row: ConformalRow | None
 ) -> dict[str, Any]:
-    """What one method measured, by the names of SoftEloRow's fields."""
+    """The measurements of one method, by the names of SoftEloRow's fields."""
     values: dict[str, Any] = dict.fromkeys(("mae", "spearman", "width", "coverage"))
     if held is not None and row is not None:
         error = loo_row(held)
@@ -232,11 +232,9 @@ def _unbounded(row: ConformalRow) -> tuple[str, ...]:
         return ()
     needed = models_needed(row.alpha)
     if row.n_calibration >= needed:
-        return (
-            "the interval is unbounded: the battles of too many models leave no standard error",
-        )
+        return ("the interval is unbounded: too many models have no standard error",)
     return (
-        f"the interval is unbounded: {row.n_calibration} models calibrate, and it takes {needed}",
+        f"the interval is unbounded: {row.n_calibration} models calibrate, and {needed} are needed",
     )
 
 
@@ -285,7 +283,7 @@ def _jury(runs: list[Run], l2: float) -> JuryRow | None:
 
 
 def _together(runs: list[Run]) -> pl.DataFrame:
-    """The rows of several judges, their ids made of what a battle is: prompt and models."""
+    """The rows of several judges, with ids made of prompt and models."""
     columns = ("model_a", "model_b", "winner", "judge_winner", "score_a", "score_b")
     parts = [
         run.frame.select(

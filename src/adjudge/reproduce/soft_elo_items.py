@@ -1,4 +1,4 @@
-"""What became of every table, figure and claim of the Soft-Elo paper."""
+"""The outcome of every table, figure and claim of the Soft-Elo paper."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _UNBOUNDED = "intervals are unbounded: too few models"
 
 
 def list_items(result: SoftEloReproduction) -> tuple[PaperItem, ...]:
-    """All items in the paper's order; one that these rows do not allow says why."""
+    """All items in the paper's order; an item that these rows do not allow has the reason."""
     rows = {name: [row for row in result.rows if row.corpus == name] for name in _JUDGES}
-    # Files that are not the release's are taken for its main corpus.
+    # Files that are not from the release count as its main corpus.
     main = rows[_ARENA] or list(result.rows)
     book = ItemBook("soft-elo", simulated=result.simulated)
     remark = "" if result.simulated else _completeness(main)
@@ -49,7 +49,7 @@ def list_items(result: SoftEloReproduction) -> tuple[PaperItem, ...]:
 
 
 def _completeness(rows: Sequence[SoftEloRow]) -> str:
-    """How much of the paper's data the rows are."""
+    """The part of the paper's data in the rows."""
     theirs = sum(row.published_hard_mae is not None for row in rows)
     total = _JUDGES.get(rows[0].corpus) if rows else None
     if total is not None and theirs == total == len(rows):
@@ -58,7 +58,7 @@ def _completeness(rows: Sequence[SoftEloRow]) -> str:
 
 
 def _judge(rows: Sequence[SoftEloRow], name: str) -> list[SoftEloRow]:
-    """The judge that the paper shows, or all of them where it is not here."""
+    """The judge that the paper shows, or all judges if it is not here."""
     return [row for row in rows if row.judge == name] or list(rows)
 
 
@@ -131,7 +131,7 @@ def _ratings(book: ItemBook, rows: list[SoftEloRow], remark: str) -> None:
                      theirs, 0)
             for (method, each), theirs in zip(known.items(), (17, 9), strict=True)
         ),
-        figure="figure-14", unknown="it takes eight models",
+        figure="figure-14", unknown="needs eight models",
     )  # fmt: skip
     quantiles = [less(row.soft_quantile, row.hard_quantile) for row in rows]
     widths = [less(row.soft_width, row.hard_width) for row in rows]
@@ -150,14 +150,14 @@ def _spread(values: Sequence[float]) -> float | None:
 
 
 def _falls(changes: Sequence[float | None]) -> float | None:
-    """How many fall."""
+    """The number of decreases."""
     return over(changes, lambda known: float(sum(change < 0 for change in known)))
 
 
 def _budget_values(
     rows: Sequence[SoftEloRow], word: str, reduce: Reduce, theirs: Sequence[float] = ()
 ) -> list[ItemValue]:
-    """Error at the smallest and the largest budget that all judges have, hard and soft."""
+    """Error at the smallest and largest budget that all judges have, hard and soft."""
     sizes = [{one.per_model for one in row.budgets} for row in rows]
     common = sorted(set.intersection(*sizes)) if sizes else []
     ends = [common[0], common[-1]] if common else []
@@ -291,7 +291,7 @@ def _biases(book: ItemBook, rows: list[SoftEloRow], newer: list[SoftEloRow], rem
                 (None if gap is None else abs(gap) for gap in gaps), 3),
         figure="figure-11",
         missing="" if slots else
-        "the rows hold the mean of both orders: it takes each order's scores")  # fmt: skip
+        "the rows have the mean of both orders: the scores of each order are needed")  # fmt: skip
     lengths = [row.length for row in rows if row.length is not None]
     clear = [part for part in lengths if part.p_value is not None and part.p_value < 0.05]
     add("Figure 12", "Longer answers where the judge is near-tied",
@@ -315,7 +315,7 @@ def _biases(book: ItemBook, rows: list[SoftEloRow], newer: list[SoftEloRow], rem
 
 
 def _rises(values: Sequence[float]) -> float | None:
-    """How many are above 0."""
+    """The number of values above 0."""
     return over(values, lambda known: float(sum(value > 0 for value in known)))
 
 
@@ -337,7 +337,7 @@ def _calibration(
             for corpus, same in {**rows, _ARENA: main}.items()
         ))  # fmt: skip
     several = sum(bool(same) for same in rows.values()) > 1
-    missing = "" if several else "it takes files of two corpora"
+    missing = "" if several else "needs files of two corpora"
     shown = [row for same in rows.values() for row in _judge(same, "GPT-OSS-120B")[:1]]
     paper = {_ARENA: 0.036, _NEWER: 0.046, _FRENCH: 0.034}
     add("Figure 16", "Reliability of one judge across corpora",

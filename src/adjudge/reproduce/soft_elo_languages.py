@@ -1,4 +1,4 @@
-"""Appendix E: every language by itself, on the prompts that all judges of a corpus scored."""
+"""Appendix E: each language separately, on the prompts that all judges of a corpus scored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def count_languages(runs: list[Run]) -> dict[str, int]:
 def language_rows(runs: list[Run], *, l2: float, compare: bool) -> tuple[LanguageRow, ...]:
     """Table 6 and Figure 10 for one corpus: means over its judges, the largest language first.
 
-    With `compare`, rows of the paper's corpus carry its numbers.
+    With `compare`, rows of the paper's corpus have its numbers.
     """
     runs = [run for run in runs if run.has("language")]
     if not runs:
@@ -104,7 +104,7 @@ def _one_language(
 def _against(
     battles: Battles, target: FloatArray, reference: FloatArray, l2: float
 ) -> tuple[float | None, float | None]:
-    """Mean error and Spearman's rho of one fit against people's global Elo."""
+    """Mean error and Spearman's rho of one fit compared with people's global Elo."""
     elo = _elo(battles, target, l2)
     both = np.isfinite(elo) & np.isfinite(reference)
     if not both.any():
@@ -122,7 +122,7 @@ def _elo(battles: Battles, target: FloatArray, l2: float) -> FloatArray:
 
 
 def _averages(parts: list[dict[str, float | None]]) -> dict[str, Any]:
-    """Means over judges, with standard deviations where the paper draws them."""
+    """Means over judges, with standard deviations if the paper shows them."""
     means = {name: mean_known(part[name] for part in parts) for name in parts[0]}
     spreads = {
         f"{name}_sd": _spread([part[name] for part in parts])

@@ -1,6 +1,6 @@
-"""What the Soft-Elo paper measures of one judge on one corpus, one function per appendix.
+"""The Soft-Elo paper's measurements of one judge on one corpus, one function per appendix.
 
-Each returns a part of `results.soft_elo_parts`, or None where the rows do not have what it takes.
+Each returns a part of `results.soft_elo_parts`, or None if the rows do not have the needed data.
 """
 
 from __future__ import annotations
@@ -60,24 +60,24 @@ class Run:
     score: FloatArray
 
     def has(self, *columns: str) -> bool:
-        """Whether each column has a number in some row."""
+        """Whether each column has a number in at least one row."""
         return all(
             c in self.frame.columns and self.frame[c].null_count() < self.frame.height
             for c in columns
         )
 
     def numbers(self, column: str) -> FloatArray:
-        """A column as floats, NaN where it is empty."""
+        """A column as floats, NaN if it is empty."""
         return self.frame[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
 
     @property
     def prompts(self) -> pl.Series:
-        """What tells battles apart across judges: the prompt, or the row where none is named."""
+        """The id of a battle across judges: the prompt, or the row if there is no prompt."""
         return self.frame["prompt_id" if "prompt_id" in self.frame.columns else "id"]
 
 
 def agreement_by_size(run: Run, beta: float | None) -> tuple[AgreementBin, ...]:
-    """How often people take the judge's side by |s|, where both chose one (Figure 3a)."""
+    """How often people agree with the judge by |s|, if both chose a side (Figure 3a)."""
     both = decided_by_both(run.verdict, run.human) & np.isfinite(run.score)
     size = np.abs(run.score[both])
     agree = run.verdict[both] == run.human[both]
@@ -154,7 +154,7 @@ def beta_stability(
 
 
 def _fixed_beta(run: Run, beta: float | None, human: HeldOut, l2: float) -> Residuals | None:
-    """Residuals with one beta in every fold."""
+    """Residuals with the same beta in every fold."""
     if beta is None or beta <= 0:
         return None
     rule = fixed_rule("soft-elo", run.battles, soft_targets(run.score, beta))
@@ -188,11 +188,11 @@ def _pearson(x: FloatArray, y: FloatArray) -> float | None:
 
 
 def length_effect(run: Run, hard: Residuals) -> LengthEffect | None:
-    """Longer answers where near-tied, and mean length against the residual (F.1, Figure 12)."""
+    """Longer answers in near ties, and mean length against the residual (F.1, Figure 12)."""
     if not run.has("length_a", "length_b"):
         return None
     a, b = run.numbers("length_a"), run.numbers("length_b")
-    # The judge's stated side, not the sign of its scores: these say nothing where near-tied.
+    # The judge's stated side, not the sign of its scores, which is noise in near ties.
     decided = np.isin(run.verdict, (0.0, 1.0)) & (np.abs(run.score) <= NEAR_TIE)
     unequal = np.isfinite(a) & np.isfinite(b) & (a != b)
     longer = ((run.verdict == 1) == (a > b))[decided & unequal]
@@ -274,14 +274,14 @@ def position_effect(run: Run, human: HeldOut, l2: float) -> PositionEffect | Non
 
 
 def family_residuals(judge: str, held: Residuals) -> FamilyExcess | None:
-    """F.1 in Elo (Figure 13b): None where the judge's family is not known or has no model here."""
+    """F.1 in Elo (Figure 13b): None if the judge's family is unknown or has no model here."""
     return _family_excess(judge, held.values, held.names)
 
 
 def family_points(runs: list[Run]) -> dict[str, FamilyExcess | None]:
     """F.1 in points (Figure 13a): each judge's mean score of a model minus the others' median.
 
-    The judges of one corpus; one alone has nobody to be compared with.
+    Needs several judges of one corpus to compare.
     """
     names = sorted({name for run in runs for name in run.battles.names})
     means = np.array([[*_mean_scores(run, names)] for run in runs])
@@ -299,7 +299,7 @@ def family_points(runs: list[Run]) -> dict[str, FamilyExcess | None]:
 
 
 def _mean_scores(run: Run, names: list[str]) -> list[float]:
-    """The judge's mean score of each model's answers; NaN where it scored none."""
+    """The judge's mean score of each model's answers; NaN if it scored none."""
     if not run.has("score_a", "score_b"):
         return [np.nan] * len(names)
     means = _model_means(run, run.numbers("score_a"), run.numbers("score_b"))
@@ -308,7 +308,7 @@ def _mean_scores(run: Run, names: list[str]) -> list[float]:
 
 
 def _model_means(run: Run, a: FloatArray, b: FloatArray) -> FloatArray:
-    """The mean over a model's answers of what either side has; NaN where it has none."""
+    """The mean over a model's answers on both sides; NaN if it has none."""
     model, values = np.concatenate([run.battles.a, run.battles.b]), np.concatenate([a, b])
     known, n = np.isfinite(values), run.battles.n_models
     total = np.bincount(model[known], weights=values[known], minlength=n)

@@ -132,14 +132,14 @@ JUDGES: dict[str, str] = {
 CORPORA = ("lmarena100k", "lmarena140k", "comparia")
 
 NOTES = (
-    "Table 8 contradicts its text: the mean error at c = 0.75 is 26.9 in the table, 17.0 in words; "
-    "c = 0.95 is 57.6 against 36.3. The protocol is reproduced, not the sentence",
+    "Table 8 contradicts its text: the mean error at c = 0.75 is 26.9 in the table and 17.0 in the "
+    "text; at c = 0.95 it is 57.6 and 36.3. The protocol is reproduced, not the sentence",
     "section 5.2 has the change of Spearman from -0.009 to +0.014; Table 2, taken here, from "
     "-0.011 to +0.012",
     "Eq. 1 has the penalty 0.01 |theta|^2; the released code halves it (--l2 0.005 is that)",
-    "where the conformal quantile does not exist the released code takes the largest score; here "
-    "the interval is unbounded",
-    "Table 6 fits every language by itself with the pooled beta and compares with the global human "
+    "if the conformal quantile does not exist, the released code uses the largest score; here the "
+    "interval is unbounded",
+    "Table 6 fits each language separately with the pooled beta and compares with the global human "
     "Elo: no model is left out there; prompts are those that every judge here has scored",
     "section 5.1 has the deviation of beta over folds at 0.005 or less as a standard deviation, "
     "appendix C at most 0.016 from the pooled fit",

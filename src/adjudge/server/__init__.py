@@ -1,1 +1,1 @@
-"""SERVE: the labelling page and the judge API. Needs the extra `server`."""
+"""The labelling page and the judge API. Needs the extra `server`."""

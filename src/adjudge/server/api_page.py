@@ -1,7 +1,7 @@
-"""The service's own page: every route, its fields and an example, without script or network.
+"""The service's API page: every route, its fields and an example, without scripts or network.
 
-The usual interactive page loads its program from elsewhere; this one is made from the same OpenAPI
-description when the service starts.
+The usual interactive page loads its program from the network. This page is made from the same
+OpenAPI description when the service starts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Schema = Mapping[str, Any]
 
 
 def render_api_page(api: Schema, *, address: str) -> str:
-    """An HTML page of the API that `api` (OpenAPI) describes, served at `address`."""
+    """An HTML page of the API in `api` (OpenAPI), served at `address`."""
     info = api["info"]
     routes = "\n".join(
         _route(path, method, route, api["components"]["schemas"], address)
@@ -108,7 +108,7 @@ def _kind(field: Schema, schemas: Schema) -> str:
 
 
 def _example(schema: Schema, schemas: Schema) -> Any:
-    """A request with the fields that have to be there."""
+    """A request with the required fields."""
     if schema.get("type") == "array":
         return [_example(_resolve(schema.get("items", {}), schemas), schemas)]
     fields = schema.get("properties", {})

@@ -1,4 +1,4 @@
-"""What a service said, kept in a store, and the audits that a coin drew among the accepted."""
+"""Served decisions in a store, and the random audits among accepted verdicts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LARGEST = 300.0
 
 
 class AuditTrail:
-    """Keeps every ruling before it is answered; accepted ones that the coin draws, with texts."""
+    """Stores every ruling before it is sent; audited ones are stored with their texts."""
 
     def __init__(self, coin: AuditCoin, service: JudgeService, store: StorePlace) -> None:
         self._coin = coin
@@ -40,17 +40,17 @@ class AuditTrail:
         self._thread: StoreThread | None = None
 
     async def start(self) -> None:
-        """Open the store, in a thread of its own."""
+        """Open the store in its own thread."""
         self._thread = StoreThread(self._place)
         await self._thread.open()
 
     async def close(self) -> None:
-        """Finish what waits and close the store."""
+        """Finish waiting jobs and close the store."""
         if self._thread is not None:
             await self._thread.close()
 
     async def keep(self, cases: Sequence[Case], rulings: Sequence[Ruling]) -> int:
-        """Keep these rulings; how many audits are new. A case without a name is its texts."""
+        """Store these rulings; returns the number of new audits. Without an id, the texts count."""
         rows = [self._row(case, ruling) for case, ruling in zip(cases, rulings, strict=True)]
         if self._thread is None:
             raise RuntimeError("the audit trail is not started")
@@ -60,15 +60,15 @@ class AuditTrail:
     def _row(self, case: Case, ruling: Ruling) -> Served:
         texts, name = _texts(case.subject), case.subject.id
         if not case.named:
-            # All nameless requests under one name would be one coin, and one audit.
+            # If all requests without an id shared one id, they would be a single audit.
             name = f"texts-{content_hash(text or '' for text in texts.values())[:32]}"
         name = name.encode("utf-8", "replace").decode()
         audited = ruling.accepted and self._coin.draws(name)
         content: dict[str, Any] = asdict(ruling.judgment)
-        for known in ("extra", "label", "human"):  # people speak in the labels, nowhere else
+        for known in ("extra", "label", "human"):  # human labels come only from the labels file
             content.pop(known, None)
         whose = "judge" if isinstance(ruling.judgment, Judgment) else "judge_name"
-        judge = self._judges[ruling.asked - 1]  # of a cascade, the one at which it ended
+        judge = self._judges[ruling.asked - 1]  # for a cascade, the judge at which it ended
         content |= {
             "id": name,
             whose: judge.backend.name,
@@ -109,7 +109,7 @@ def _texts(subject: Subject) -> dict[str, str | None]:
 
 
 class MonitorMetrics(Collector):
-    """What the last `monitor check` said, for Prometheus. Without a state there are no numbers."""
+    """The result of the last `monitor check`, for Prometheus; empty without a state."""
 
     def __init__(self, state: str | Path, policy: Policy) -> None:
         self._state = state
@@ -118,7 +118,7 @@ class MonitorMetrics(Collector):
         self._monitor: Monitor | None = None
 
     def collect(self) -> Iterator[Metric]:
-        """The gauges, read again where the state was written to."""
+        """The gauges; the state is read again if it has changed."""
         readable = True
         try:
             self._read()
@@ -138,7 +138,7 @@ class MonitorMetrics(Collector):
                     family.add_metric([group.group or ""], value)
             yield family
         audits = GaugeMetricFamily(
-            "adjudge_monitor_audits", "Audits by what became of them.", labels=["group", "outcome"]
+            "adjudge_monitor_audits", "Audits by outcome.", labels=["group", "outcome"]
         )
         for group in monitor.groups:
             for outcome in ("drawn", "returned", "pending", "missing"):
@@ -156,7 +156,7 @@ class MonitorMetrics(Collector):
                 return
             self._seen = version
         monitor = None
-        for by in dict.fromkeys((None, self._policy.by)):  # a store can hold both
+        for by in dict.fromkeys((None, self._policy.by)):  # a store can have both
             monitor = monitor or read_monitor(self._state, state_name(self._policy.rules_id, by))
         if monitor is not None and monitor.rules_id != self._policy.rules_id:
             _log.warning("the monitor's state is of another policy: %s", store_name(self._state))
@@ -164,7 +164,7 @@ class MonitorMetrics(Collector):
         self._monitor = monitor
 
 
-#: The gauges of every group, with their help and where the value comes from.
+#: The gauges of every group: help text and the function that reads the value.
 _BY_GROUP: Mapping[str, tuple[str, Callable[[MonitorGroup], float | None]]] = {
     "e_value": (
         "Evidence that the error rate is above the limit.",
@@ -174,8 +174,8 @@ _BY_GROUP: Mapping[str, tuple[str, Callable[[MonitorGroup], float | None]]] = {
         "Running error rate of accepted verdicts.",
         lambda group: group.rate.error_rate,
     ),
-    "error_rate_low": ("Low end of its interval.", lambda group: group.rate.low),
-    "error_rate_high": ("High end of its interval.", lambda group: group.rate.high),
+    "error_rate_low": ("Lower end of its interval.", lambda group: group.rate.low),
+    "error_rate_high": ("Upper end of its interval.", lambda group: group.rate.high),
     "alarm": ("Whether an alarm was raised.", lambda group: float(group.rate.alarm)),
 }
 

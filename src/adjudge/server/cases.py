@@ -1,9 +1,9 @@
-"""A test case of another tool: what is judged of it, and what that tool hears of it.
+"""A test case of another tool: what is judged, and the outcome for that tool.
 
 promptfoo, Inspect and DeepEval each have a prompt, the answer under test and columns by name. With
 a policy about grades the answer passes or fails, and the columns `reference` and `context` are
-shown to the judge. With one about pairs the answer under test is response_a and the column
-`response_b` is the other answer: the case passes where the answer under test is better.
+shown to the judge. With a policy about pairs the answer under test is response_a and the column
+`response_b` is the other answer. The case passes if the answer under test is better.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from adjudge.results.selection import Policy
 from adjudge.server.service import JudgeService, Ruling
 from adjudge.store.keys import content_hash
 
-#: One text may have at most so many characters; more than any judge's context holds.
+#: The maximum number of characters of a text; more than any judge's context.
 TEXT_LIMIT = 200_000
 #: Whether the answer under test passes by a verdict.
 PASSES = {"pass": True, "fail": False, "A": True, "B": False}
-#: Columns of a case that are no part of what is judged, or have a place of their own.
+#: Columns of a case that are not judged, or have their own field.
 _NOT_JUDGED = ("id", "prompt", "response", "response_a", "response_b", "human", "label")
 _SAYS = {
     "pass": "pass",
@@ -38,9 +38,9 @@ _SAYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is judged, with its values of the columns that the policy decides by.
+    """What is judged, with its values of the columns that the policy uses.
 
-    `named`: whoever sent it gave it an id.
+    `named`: the sender gave it an id.
     """
 
     subject: Subject
@@ -51,7 +51,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a case: `passed` is None for an abstention, and `explanation` says why."""
+    """The outcome of a case. `passed` is None for an abstention; `explanation` has the reason."""
 
     passed: bool | None
     explanation: str
@@ -61,9 +61,9 @@ class Outcome:
 def read_case(
     policy: Policy, *, prompt: object, response: object, columns: Mapping[str, object]
 ) -> Case:
-    """A case of another tool as the policy needs it; without a column `id` its words name it.
+    """A case of another tool as the policy needs it; without a column `id`, a hash is its id.
 
-    Lists of chat messages are written as conversations, other values that are no text as JSON.
+    Lists of chat messages become conversations; other values that are not text become JSON.
     """
     asked, answer = _text(prompt, "prompt"), _text(response, "response")
     if asked is None or answer is None:
@@ -73,7 +73,7 @@ def read_case(
     if policy.about == "pairs":
         other = _text(columns.get("response_b"), "response_b")
         if other is None:
-            remedy = "this policy is about pairs: give the other answer under this name"
+            remedy = "this policy is about pairs: give the other answer in this column"
             raise ArgumentError("response_b", None, remedy)
         name = _id(columns, asked, answer, other)
         subject = Pair(id=name, prompt=asked, response_a=answer, response_b=other, extra=extra)
@@ -89,7 +89,7 @@ def read_case(
 
 
 def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
-    """The accepted verdict, or an abstention with its reason and the judge's own verdict."""
+    """The accepted verdict, or an abstention with its reason and the judge's verdict."""
     judgment, policy = ruling.judgment, service.policy
     ended_at = [one for one in service.judges if one.backend.name == ruling.stage]
     judge = ended_at[0] if ended_at else service.judge
@@ -118,7 +118,7 @@ def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
 
 
 def describe_ruling(ruling: Ruling, service: JudgeService) -> dict[str, Any]:
-    """A ruling and the rule that it follows from, by the names of the judge API."""
+    """A ruling and its rule, with the field names of the judge API."""
     judgment = ruling.judgment
     return {
         "id": judgment.id,

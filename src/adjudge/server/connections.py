@@ -1,7 +1,7 @@
-"""One client's connection: how long it may take to ask, and how many there can be.
+"""Limits for client connections: the time for a request, and the number of connections.
 
-uvicorn waits for the head of a request for as long as a client likes, and accepts connections until
-no file can be opened any more; a few clients that send a letter a minute would be enough.
+uvicorn waits without limit for the head of a request, and accepts connections until no more files
+can be opened. A few clients that send one letter a minute would block it.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from adjudge.server.safety import Limits, Refusal
 
-#: The most bytes that the head of a request can take.
+#: The maximum size of the head of a request, in bytes.
 HEAD_BYTES = 32 * 1024
 _LINGER_SECONDS = 0.5
 
 
 def limited_connection(limits: Limits) -> type[asyncio.Protocol]:
-    """What uvicorn makes for each client: a connection within these limits."""
+    """The connection class that uvicorn uses for each client, with these limits."""
     made: Callable[..., asyncio.Protocol] = partial(_Connection, limits=limits)
-    return cast(type[asyncio.Protocol], made)  # uvicorn only ever calls it
+    return cast(type[asyncio.Protocol], made)  # uvicorn only calls it
 
 
 class _OneSend:
-    """A transport that sends what is written in one round of the event loop together.
+    """A transport that joins all writes of one pass of the event loop.
 
-    uvicorn writes the head of an answer and its body apart: two calls of the system, two packets.
+    uvicorn writes the head of an answer and its body separately: two system calls, two packets.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -70,16 +70,16 @@ class _Connection(H11Protocol):
         many = len(self.connections)
         self._too_many = many > self._limits.connections
         if many > 1.25 * self._limits.connections:
-            transport.abort()  # beyond that not even a reason is given
+            transport.abort()  # above this number, not even a reason is sent
         else:
             self._await_head()
 
     def data_received(self, data: bytes) -> None:
         self._heard = True
         if self._hung_up:
-            return  # read and thrown away, so that what we said is not lost with the connection
+            return  # read and discarded, so that the client receives our answer
         if self._too_many:
-            # Only now: an answer sent before the question was read is lost when we close.
+            # Only now: an answer sent before the request was read would be lost on closing.
             self._hang_up(Refusal(503, "too many connections are open; try again"))
             return
         super().data_received(data)
@@ -97,7 +97,7 @@ class _Connection(H11Protocol):
 
     @property
     def _asked(self) -> bool:
-        """Whether a request's head has come and its answer is not complete."""
+        """Whether a request's head has arrived and its answer is not complete."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def _await_head(self) -> None:
@@ -112,10 +112,10 @@ class _Connection(H11Protocol):
         if self._heard:
             self._hang_up(Refusal(408, "the request came too slowly"))
         else:
-            self.transport.close()  # a browser that connected ahead of time expects no answer
+            self.transport.close()  # a browser that connected in advance expects no answer
 
     def _hang_up(self, refusal: Refusal) -> None:
-        """Say why, where no answer has begun, and close once the client has heard it."""
+        """Send the reason if no answer was started, and close once the client has read it."""
         self._end_wait()
         if self.transport.is_closing():
             return

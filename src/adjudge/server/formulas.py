@@ -1,8 +1,8 @@
-r"""Formulas in Markdown, kept as they were written.
+r"""Formulas in Markdown, kept as written.
 
-Answers of models are full of TeX, and Markdown reads it as its own: `a_i + b_i` turns italic, `\[`
-loses its backslash. A rater must see what the model wrote, so `$...$`, `$$...$$`, `\(...\)` and
-`\[...\]` are shown letter by letter, and set apart.
+Answers of models contain TeX, which Markdown would change: `a_i + b_i` becomes italic, `\[` loses
+its backslash. A rater must see what the model wrote. So `$...$`, `$$...$$`, `\(...\)` and
+`\[...\]` are shown unchanged, in their own style.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from markdown_it.rules_inline import StateInline
 
 _BLOCK = {"$$": "$$", r"\[": r"\]"}
 #: A dollar opens before a letter and closes after one, and not before a digit: "$5 and $10" is
-#: money. The bound keeps openings that are never closed from being searched to the end each time.
+#: money. The bound limits the search for an opening that is never closed.
 _INLINE = re.compile(
     r"\$\$[^$]{1,2000}\$\$"
     r"|\$(?![\s$])[^$]{0,2000}(?<![\s\\])\$(?!\d)"
@@ -27,7 +27,7 @@ _INLINE = re.compile(
 
 
 def keep_formulas(made: MarkdownIt) -> None:
-    """Teach a Markdown reader to leave formulas alone."""
+    """Make a Markdown reader keep formulas unchanged."""
     made.inline.ruler.before("escape", "formula", _inline)
     made.block.ruler.before(
         "fence", "formula_block", _block, {"alt": ["paragraph", "blockquote", "list"]}
@@ -54,7 +54,7 @@ def _inline(state: StateInline, silent: bool) -> bool:
 
 
 def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Lines from one that begins with an opening to one that ends with its closing."""
+    """Lines from one that begins with an opening mark to one that ends with its closing mark."""
     first = _line(state, start)
     closing = _BLOCK.get(first[:2])
     if closing is None or state.is_code_block(start):

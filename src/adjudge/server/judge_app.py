@@ -1,6 +1,6 @@
 """The judge as an HTTP service: POST /v1/judge, with its policy, health, metrics and OpenAPI.
 
-What it takes follows from the policy: pairs, or single answers that pass or fail.
+The policy decides what it takes: pairs, or single answers that pass or fail.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from adjudge.server.webhook import ABSTAINED, add_webhook
 _log = logging.getLogger("adjudge.server")
 
 BATCH_LIMIT = 64
-_LEARNED = "Where the policy learned its doubt: the verdict that is accepted."
+_LEARNED = "The accepted verdict, if the policy learned its doubt."
 PassOrFail = Literal["pass", "fail"]
 TextField = Annotated[str, Field(max_length=TEXT_LIMIT)]
 
 
 class SubjectIn(BaseModel):
-    """What every request says."""
+    """The fields of every request."""
 
     model_config = ConfigDict(extra="forbid")
     prompt: Annotated[str, Field(min_length=1, max_length=TEXT_LIMIT)]
@@ -56,7 +56,7 @@ class SubjectIn(BaseModel):
         Field(
             max_length=200,
             description="The value of the column that the policy's doubt learned from, if "
-            "any. A value that was not learned adds nothing.",
+            "any. An unknown value has no effect.",
         ),
     ] = None
 
@@ -97,21 +97,21 @@ class AnswerIn(SubjectIn):
 
 
 class BatchIn(BaseModel):
-    """Several pairs, each decided on its own."""
+    """Several pairs, each decided separately."""
 
     model_config = ConfigDict(extra="forbid")
     pairs: Annotated[list[PairIn], Field(min_length=1, max_length=BATCH_LIMIT)]
 
 
 class AnswersIn(BaseModel):
-    """Several answers, each decided on its own."""
+    """Several answers, each decided separately."""
 
     model_config = ConfigDict(extra="forbid")
     items: Annotated[list[AnswerIn], Field(min_length=1, max_length=BATCH_LIMIT)]
 
 
 class Decision(BaseModel):
-    """A decision, and the rule that it follows from."""
+    """A decision and its rule."""
 
     id: str
     accepted: bool
@@ -123,9 +123,9 @@ class Decision(BaseModel):
         str | None, Field(description="The policy's rule that decided; small groups share one.")
     ]
     stage: Annotated[
-        str | None, Field(description="Of a cascade: the judge at which the request ended.")
+        str | None, Field(description="For a cascade: the judge at which the request ended.")
     ]
-    judges_asked: Annotated[int, Field(description="More than one only of a cascade.")]
+    judges_asked: Annotated[int, Field(description="More than one only for a cascade.")]
     guarantee: str
     policy_id: str
 
@@ -133,7 +133,7 @@ class Decision(BaseModel):
 class RulingOut(Decision):
     """A verdict on a pair, or an abstention with its reason."""
 
-    verdict: Annotated[Verdict | None, Field(description="The judge's own.")]
+    verdict: Annotated[Verdict | None, Field(description="The judge's verdict.")]
     learned_verdict: Annotated[Verdict | None, Field(description=_LEARNED)]
     p_a: float | None
 
@@ -141,7 +141,7 @@ class RulingOut(Decision):
 class GradeOut(Decision):
     """Pass or fail, or an abstention with its reason."""
 
-    verdict: Annotated[PassOrFail | None, Field(description="The judge's own.")]
+    verdict: Annotated[PassOrFail | None, Field(description="The judge's verdict.")]
     learned_verdict: Annotated[PassOrFail | None, Field(description=_LEARNED)]
     p_pass: float | None
 
@@ -159,13 +159,13 @@ class GradesOut(BaseModel):
 
 
 class Problem(BaseModel):
-    """What was wrong, in one line."""
+    """The error in one line."""
 
     detail: str
 
 
 class HealthOut(BaseModel):
-    """That the service is up, and the policy it follows."""
+    """The service is up, with this policy."""
 
     status: Literal["ok"] = "ok"
     policy_id: str
@@ -173,7 +173,7 @@ class HealthOut(BaseModel):
 
 
 class PolicyOut(BaseModel):
-    """The policy in force and what it promises."""
+    """The current policy and its guarantee."""
 
     policy_id: str
     policy_file: FileState
@@ -210,7 +210,7 @@ def judge_app(
 ) -> Guard:
     """The ASGI application of one service, behind its guard.
 
-    `trail` keeps what is served and draws audits; `monitor` is what /metrics says of them.
+    `trail` stores what is served and draws audits; `monitor` adds them to /metrics.
     """
     metrics = _Metrics()
     if monitor is not None:
@@ -231,7 +231,7 @@ def judge_app(
         summary="An LLM judge that abstains when its verdict cannot be trusted.",
         version="1",
         lifespan=lifespan,
-        redirect_slashes=False,  # a redirect would repeat whatever host name the client sent
+        redirect_slashes=False,  # a redirect would repeat the host name that the client sent
         docs_url=None,  # the interactive page would load scripts from the network
         redoc_url=None,
         responses=_PROBLEMS,
@@ -248,7 +248,7 @@ def judge_app(
 
         @app.post("/v1/judge/batch", response_model=GradesOut)
         async def grade_batch(batch: AnswersIn) -> Response:
-            """Grade several answers, each on its own."""
+            """Grade several answers, each separately."""
             cases = [one.case() for one in batch.items]
             return _as_json(GradesOut(rulings=[_grade(one, service) for one in await rule(cases)]))
 
@@ -263,7 +263,7 @@ def judge_app(
 
         @app.post("/v1/judge/batch", response_model=BatchOut)
         async def judge_batch(batch: BatchIn) -> Response:
-            """Judge several pairs, each on its own."""
+            """Judge several pairs, each separately."""
             cases = [one.case() for one in batch.pairs]
             return _as_json(BatchOut(rulings=[_ruling(one, service) for one in await rule(cases)]))
 
@@ -284,10 +284,10 @@ def judge_app(
             try:
                 metrics.audits.inc(await trail.keep(cases, rulings))
             except StoreError as error:
-                # An accepted verdict that is not kept could never be audited.
-                _log.warning("what is served cannot be kept: %s", error)
+                # An accepted verdict that is not stored could never be audited.
+                _log.warning("the verdict cannot be stored: %s", error)
                 raise HTTPException(
-                    503, "the verdict cannot be kept; see the server's log"
+                    503, "the verdict cannot be stored; see the server's log"
                 ) from None
         metrics.saw(rulings, time.perf_counter() - began)
         return rulings
@@ -296,12 +296,12 @@ def judge_app(
 
     @app.get("/v1/policy")
     async def policy() -> PolicyOut:
-        """The policy in force."""
+        """The current policy."""
         return _policy(service, source)
 
     @app.get("/healthz")
     async def health() -> HealthOut:
-        """Whether the service is up, and under which policy."""
+        """Whether the service is up, and with which policy."""
         return HealthOut(policy_id=service.policy_id, policy_file=source.state())
 
     @app.get("/metrics", response_class=Response)
@@ -315,7 +315,7 @@ def judge_app(
     @app.get("/", include_in_schema=False)
     @app.get("/docs", include_in_schema=False)
     async def api_page() -> HTMLResponse:
-        """What this service answers to, for a person."""
+        """This page."""
         return HTMLResponse(page)
 
     @app.get("/docs.css", include_in_schema=False)
@@ -356,7 +356,7 @@ class _Metrics:
 
 
 def _as_json(said: BaseModel) -> Response:
-    """The answer as it is sent: checked when it was made, and not once more by the framework."""
+    """The answer as it is sent; it is already checked, so the framework does not check again."""
     return Response(said.model_dump_json(), media_type="application/json")
 
 

@@ -23,17 +23,17 @@ _STATIC = {
     "/label.js": ("label.js", "text/javascript; charset=utf-8"),
     "/label.css": ("label.css", "text/css; charset=utf-8"),
 }
-#: The page itself may be fetched without the token; it sends the token with every call.
+#: The page itself can be fetched without the token; it sends the token with every call.
 _OPEN_PATHS = frozenset({*_STATIC, "/code.css", "/favicon.ico", "/healthz"})
 
-# Control codes have no place in a name, and PostgreSQL cannot keep a zero.
+# Names must not have control codes, and PostgreSQL cannot store a zero.
 _PLAIN = r"[^\x00-\x1f\x7f-\x9f]*"
 Rater = Annotated[str, Field(max_length=80, pattern=rf"^{_PLAIN}[^\s\x00-\x1f\x7f-\x9f]{_PLAIN}$")]
 Nonce = Annotated[str, Field(min_length=8, max_length=80, pattern=r"^[\x21-\x7e]+$")]
 
 
 class Click(BaseModel):
-    """What every click says."""
+    """The fields of every click."""
 
     model_config = ConfigDict(extra="forbid")
     rater: Rater
@@ -57,7 +57,7 @@ class AnswerClick(Click):
 
 
 class Undo(BaseModel):
-    """The wish to take the last answer back."""
+    """The request to undo the last answer."""
 
     model_config = ConfigDict(extra="forbid")
     rater: Rater

@@ -1,4 +1,4 @@
-"""What a rater is asked: which of two answers is better, whether one passes, or its score."""
+"""The question to a rater: which of two answers is better, whether one passes, or its score."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALWAYS = "<kbd>S</kbd> skip, <kbd>U</kbd> undo, <kbd>C</kbd> comment."
 
 @dataclass(frozen=True, slots=True)
 class LabelKind:
-    """A kind of round: its name, the labels it takes, and how the page asks for them."""
+    """A kind of round: its name, its labels, and how the page asks for them."""
 
     name: Name
     labels: tuple[str, ...]
@@ -38,7 +38,7 @@ class LabelKind:
         return self.name == "scores" and len(self.labels) > _MOST_BUTTONS
 
     def label_of(self, side: str, shown_order: Order | None) -> str | None:
-        """The label that a click says; None for a skip.
+        """The label of a click; None for a skip.
 
         >>> PAIRS.label_of("left", "ba"), PAIRS.label_of("tie", "ab"), GRADES.label_of("skip", None)
         ('B', 'tie', None)
@@ -62,7 +62,7 @@ class LabelKind:
         return "left" if (label == "A") == (shown_order == "ab") else "right"
 
     def texts(self, subject: Subject, shown_order: Order | None) -> dict[str, str | None]:
-        """What the rater reads, by its place on the page; never which model or judge it was."""
+        """The texts for the rater, by their place on the page; never the model or the judge."""
         if isinstance(subject, Pair):
             both = (subject.response_a, subject.response_b)
             left, right = both if shown_order == "ab" else both[::-1]
@@ -76,7 +76,7 @@ class LabelKind:
 
     @property
     def hint(self) -> str:
-        """What to do and with which keys, as HTML."""
+        """The instructions and keys, as HTML."""
         if self.name == "pairs":
             return (
                 "For each pair choose the better answer. The sides are shuffled; models are not "
@@ -116,7 +116,7 @@ class LabelKind:
         return "\n  ".join(buttons)
 
     def _key(self, label: str) -> str:
-        """Each digit is its own key; ten is 0 where the scale has no zero."""
+        """Each digit is a key; ten is 0 if the scale has no zero."""
         return label if len(label) == 1 else "0" if "0" not in self.labels else ""
 
     def _keys(self, label: str) -> str:

@@ -1,4 +1,4 @@
-"""What the labels of a round say of themselves: how many, sampled how, how far people agree."""
+"""Summary of the labels of a round: their number, how rows were drawn, agreement of people."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def labels_frame(
 ) -> pl.DataFrame:
     """The labels file: one row per label that counts, oldest first; `comment` if there is one.
 
-    Grades are in `human` too, as 1 and 0, and scores in `human_score`: what `estimate` and
-    `diagnose scores` read. With the plan that was labelled, its `sampling_probability` comes along,
-    which `estimate` needs for rows that were not all equally likely to be drawn, and its cut, which
+    Grades are also in `human`, as 1 and 0, and scores in `human_score`, for `estimate` and
+    `diagnose scores`. With the plan that was labelled, `sampling_probability` is added, which
+    `estimate` needs for rows that were not all equally likely to be drawn, and the cut, which
     `calibrate` needs for rows that were drawn among the surest.
     """
     rows = [
@@ -68,7 +68,7 @@ def labels_frame(
 
 
 def plan_columns(plan: TableLike) -> pl.DataFrame:
-    """What a plan lends to the labels of its rows, by id: their probability or their cut."""
+    """The columns of a plan for the labels of its rows, by id: probability or cut."""
     drawn = read_table(plan)
     brought = [c for c in ("sampling_probability", *CUT_COLUMNS) if c in drawn.columns]
     return drawn.select(as_text(drawn["id"]), *brought).unique("id")
@@ -124,7 +124,7 @@ def summarise(
 def _rater(rater: str, clicks: Sequence[Answer], kind: LabelKind) -> RaterSummary:
     own = [click for click in clicks if click.rater == rater]
     labels = [click for click in own if click.label is not None]
-    # Where a side won and the page knows which one it was: people have a position bias too.
+    # Labels with a known side: people have a position bias too.
     sided = [click for click in labels if click.label != "tie" and click.shown_order]
     left = sum((click.label == "A") == (click.shown_order == "ab") for click in sided)
     low, high = binomial_interval(left, len(sided), 0.95) if sided else (None, None)

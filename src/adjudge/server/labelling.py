@@ -1,4 +1,4 @@
-"""A labelling round: what is labelled, the queue, the book of labels, and their rules."""
+"""A labelling round: its rows, the queue, the labels, and their rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adjudge.server.label_kinds import PAIRS, LabelKind
 from adjudge.server.queue import Draw, Queue
 from adjudge.store.labels import Answer, LabelBook, clean_comment
 
-#: A random draw, of all rows or of the surest, may meet a row that was labelled for its score.
+#: A random draw, from all rows or the surest, can choose a row that was labelled for its score.
 NARROWER: Mapping[SampledBy, tuple[SampledBy, ...]] = {
     "random": ("doubt", "surest", "audit"),
     "surest": ("doubt", "audit"),
@@ -33,7 +33,7 @@ class LabelTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far one rater is; skips count as answered. How rows were drawn is not for raters."""
+    """The progress of one rater; skips count as answered. Raters do not see how rows were drawn."""
 
     answered: int
     total: int
@@ -42,7 +42,7 @@ class Progress:
 
 
 class LabellingRound:
-    """What the page talks to. All state is in the book, so a restart loses nothing."""
+    """The state of a round for the page. It is kept in the store, so a restart loses nothing."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class LabellingRound:
     ) -> None:
         self.subjects = {subject.id: subject for subject in subjects}
         if len(self.subjects) != len(subjects):
-            remedy = f"give every {kind.noun} an id of its own"
+            remedy = f"give every {kind.noun} its own id"
             raise ArgumentError(f"{kind.noun}s", len(subjects), remedy)
         self.kind = kind
         self.instructions = instructions
@@ -67,7 +67,7 @@ class LabellingRound:
         self.share_out = share_out
 
     def next(self, rater: str) -> LabelTask | None:
-        """The first of the queue that this rater has not answered yet."""
+        """The first row of the queue that this rater has not answered."""
         answered = self.answered(rater)
         draw = next((draw for draw in self.queue.draws if draw.id not in answered), None)
         if draw is None:
@@ -75,7 +75,7 @@ class LabellingRound:
         return replace(self.task(rater, draw), comment=self.book.last_comment(rater, draw.id))
 
     def answered(self, rater: str) -> set[str]:
-        """The rows that this rater is not asked about any more."""
+        """The rows that this rater is no longer asked about."""
         return {click.id for click in self._answered(rater)}
 
     def record(
@@ -88,7 +88,7 @@ class LabellingRound:
         nonce: str,
         comment: str | None = None,
     ) -> None:
-        """Keep one click. The order it was shown in must be the one this rater was given."""
+        """Store one click. Its order must be the one that this rater was shown."""
         comment = clean_comment(comment)
         noun = self.kind.noun
         if subject_id not in self.subjects:
@@ -110,12 +110,12 @@ class LabellingRound:
         )
         now = next((one for one in self.book.answers(rater) if one.id == subject_id), None)
         if now is None or (now.label, now.comment) != (label, comment):
-            # The nonce was another click's: this one was not kept, and must not look as if it was.
-            raise ArgumentError("nonce", nonce, "reload the page: that click was counted before")
+            # The nonce belongs to another click: this one was not stored, so it must fail.
+            raise ArgumentError("nonce", nonce, "reload the page: that click was already counted")
         self._recount(rater)
 
     def _recount(self, rater: str) -> None:
-        """Labels for doubt that a wider draw has reached too count as drawn by it from now on."""
+        """Labels for doubt that a wider draw has also chosen now count as drawn by it."""
         answered = {click.id: click for click in self._answered(rater)}
         for draw in self.queue.draws:
             click = answered.get(draw.id)
@@ -125,14 +125,14 @@ class LabellingRound:
                 self.book.recount(click=click, sampled_by=draw.sampled_by)
 
     def undo(self, *, rater: str, nonce: str) -> tuple[str, str] | None:
-        """Take back the rater's last click: the row's id, which is shown again, and the side."""
+        """Undo the rater's last click; returns the row's id, which is shown again, and the side."""
         last = self.book.undo(nonce=nonce, rater=rater)
         if last is None:
             return None
         return last.id, self.kind.side_of(last.label, self.order_for(rater, last.id))
 
     def progress(self, rater: str) -> Progress:
-        """How far this rater is."""
+        """The progress of this rater."""
         ids = {draw.id for draw in self.queue.draws}
         own = [click for click in self.book.answers(rater) if click.id in ids]
         labels = sum(click.label is not None for click in own)
@@ -144,13 +144,13 @@ class LabellingRound:
         )
 
     def task(self, rater: str, draw: Draw) -> LabelTask:
-        """What this rater sees of a row."""
+        """A row as shown to this rater."""
         order = self.order_for(rater, draw.id)
         texts = self.kind.texts(self.subjects[draw.id], order)
         return LabelTask(id=draw.id, texts=texts, shown_order=order, draw=draw)
 
     def order_for(self, rater: str, subject_id: str) -> Order | None:
-        """Which response stands left: a coin fixed by seed, rater and pair; a reload keeps it."""
+        """Which response is left: a coin fixed by seed, rater and pair, the same after a reload."""
         if self.kind is not PAIRS:
             return None
         coin = hashlib.sha256(f"{self.seed}\x00{rater}\x00{subject_id}".encode()).digest()[0]
@@ -159,7 +159,7 @@ class LabellingRound:
     def _answered(self, rater: str) -> list[Answer]:
         if not self.share_out:
             return self.book.answers(rater)
-        # Shared out, a pair labelled by anyone is done; a skip only for the one who skipped.
+        # With share_out, a pair with any label is done; a skip counts only for its rater.
         return [
             click
             for click in self.book.answers()

@@ -1,9 +1,9 @@
-"""Which pair a rater sees next, and what that choice does to the label's meaning.
+"""Which pair a rater sees next, and how this choice affects the use of the label.
 
-Labels drawn at random may calibrate; labels chosen because the judge doubted may not: among those
-the judge errs more often than elsewhere. When people label the judge's abstentions, a random share
-therefore goes on beside them. A pair that the random stream reaches after it was labelled for
-doubt is not shown again: a random draw met it, so its label counts as random from then on.
+Labels drawn at random can calibrate. Labels chosen because the judge was in doubt cannot: among
+these the judge is wrong more often. So when people label the judge's abstentions, a random share of
+all pairs is mixed in. If the random stream reaches a pair that was labelled for doubt, the pair is
+not shown again, and its label then counts as random.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SELECTED = "give the rows that adjudge select wrote with -o"
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One step of the queue: a pair, and by which stream it was drawn."""
+    """One step of the queue: a pair, and the stream that drew it."""
 
     id: str
     sampled_by: SampledBy
@@ -36,13 +36,13 @@ class Draw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """The whole order of draws, fixed by the seed, the same for every rater."""
+    """The complete order of draws, fixed by the seed, the same for every rater."""
 
     draws: tuple[Draw, ...]
 
 
 def planned_rows(source: TableLike) -> list[tuple[str, SampledBy]]:
-    """The ids of a plan file and how each was drawn ("plan" where the file does not say)."""
+    """The ids of a plan file and how each was drawn ("plan" if the file does not have it)."""
     frame = read_table(source)
     if "id" not in frame.columns:
         raise DataError(source_name(source), "is missing", column="id", remedy="give a plan file")
@@ -53,7 +53,7 @@ def planned_rows(source: TableLike) -> list[tuple[str, SampledBy]]:
 
 
 def abstained_ids(source: TableLike) -> list[str]:
-    """The ids that `adjudge select` did not accept, most doubtful first."""
+    """The ids that `adjudge select` did not accept, highest doubt first."""
     frame, name = read_table(source), source_name(source)
     for column in ("id", "accepted", "uncertainty"):
         if column not in frame.columns:
@@ -79,7 +79,7 @@ def random_queue(ids: Sequence[str], *, seed: int) -> Queue:
 
 
 def planned_queue(planned: Sequence[tuple[str, SampledBy]], *, known: Sequence[str]) -> Queue:
-    """The rows of `adjudge plan --write-ids`, in their order, drawn as the plan says."""
+    """The rows of `adjudge plan --write-ids`, in their order, drawn by the plan."""
     there = set(known)
     missing = [name for name, _ in planned if name not in there]
     if missing:
@@ -92,7 +92,7 @@ def planned_queue(planned: Sequence[tuple[str, SampledBy]], *, known: Sequence[s
 def doubt_queue(
     ids: Sequence[str], doubtful: Sequence[str], *, seed: int, random_share: float = 0.3
 ) -> Queue:
-    """The judge's abstentions, most doubtful first, with a random share of all pairs between.
+    """The judge's abstentions, highest doubt first, mixed with a random share of all pairs.
 
     >>> queue = doubt_queue(list("abcdef"), ["c", "a"], seed=0, random_share=0.5)
     >>> sorted({draw.id for draw in queue.draws if draw.sampled_by == "random"})
@@ -114,7 +114,7 @@ def doubt_queue(
 def _interleave(
     doubt: Iterator[Draw], chance: Iterator[Draw], rng: np.random.Generator, share: float
 ) -> Iterator[Draw]:
-    # The coin is tossed without looking at the pairs, so the random stream stays a random sample.
+    # The coin does not depend on the pairs, so the random stream stays a random sample.
     while True:
         first, second = (chance, doubt) if rng.random() < share else (doubt, chance)
         draw = next(first, None) or next(second, None)

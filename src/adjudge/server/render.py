@@ -1,9 +1,9 @@
-"""Markdown of strangers to HTML that can do nothing.
+"""Markdown of untrusted text to safe HTML.
 
-Raw HTML in the text is shown, not obeyed, and so are codes that turn the direction of writing.
-Links keep only http, https and mailto and open nothing by themselves; images become their
-description, so that no text can make the page call home. The page's Content-Security-Policy stands
-behind all of this as a second wall.
+Raw HTML in the text is shown as text, and so are codes that change the direction of writing. Links
+keep only http, https and mailto and open nothing automatically. Images become their description, so
+that no text can make the page load anything. The page's Content-Security-Policy is a second
+protection.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from adjudge._text import safe
 from adjudge.server.formulas import keep_formulas
 
 _SCHEMES = frozenset({"http", "https", "mailto"})
-#: Pygments reads at the speed of its lexers; a longer block is shown without colours.
+#: A longer block is shown without colours, because Pygments is slow.
 _HIGHLIGHT_LIMIT = 50_000
 _FORMATTER = HtmlFormatter(nowrap=True, classprefix="hl-")
 
 
 def render_markdown(text: str) -> str:
-    """The text as safe HTML, control and direction codes shown instead of obeyed.
+    """The text as safe HTML; control and direction codes are shown as text.
 
     >>> render_markdown("**yes** <script>no</script>")
     '<p><strong>yes</strong> &lt;script&gt;no&lt;/script&gt;</p>\\n'
@@ -99,7 +99,7 @@ def _link_open(
 def _cell_open(
     self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    # The page's policy refuses inline styles; alignment is a class instead.
+    # The page's policy forbids inline styles, so alignment is a class.
     token = tokens[index]
     style = str(token.attrs.pop("style", ""))
     if style:

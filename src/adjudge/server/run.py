@@ -1,4 +1,4 @@
-"""Running a guarded application on an address that is known before the first request."""
+"""Run a guarded application on an address that is known before the first request."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM. Port 0 takes a free one; `ready` gets the address.
 
-    Requests under way then get the guard's `stop_seconds` to finish, the rest 503; a second signal
-    ends that time at once.
+    Requests in flight then have the guard's `stop_seconds` to finish; the others get 503. A second
+    signal ends that time immediately.
     """
     require_token_beyond_loopback(host, token)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -45,18 +45,18 @@ def serve(
             guard,
             http=limited_connection(guard.limits),
             log_level="warning",
-            access_log=False,  # addresses may carry ids of pairs; nothing of them is logged
+            access_log=False,  # addresses can contain ids of pairs, which must not be logged
             server_header=False,
             date_header=False,
-            proxy_headers=False,  # nobody asks for a client's address
+            proxy_headers=False,  # the client's address is not used
             timeout_keep_alive=30,
-            # The guard has answered everybody by then; this is for what even it cannot end.
+            # The guard has answered all requests by then; this is for tasks that it cannot end.
             timeout_graceful_shutdown=math.ceil(guard.limits.stop_seconds) + 1,
             h11_max_incomplete_event_size=HEAD_BYTES,
             ws="none",
         )
         shown = f"[{host}]" if ":" in host else host
-        # What is loaded by now stays: collections during requests need not walk through it.
+        # Loaded objects stay: garbage collections during requests can skip them.
         gc.collect()
         gc.freeze()
         server = _Server(config, guard, ready=lambda: ready(f"http://{shown}:{taken}/"))
@@ -64,7 +64,7 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Says that it is ready once it answers requests and signals; stops by its guard's clock."""
+    """Calls `ready` once it answers requests and signals; stops by its guard's time limit."""
 
     def __init__(self, config: uvicorn.Config, guard: Guard, *, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -79,7 +79,7 @@ class _Server(uvicorn.Server):
             self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        # uvicorn's own would raise the signal again after shutdown, and so end the process before
+        # uvicorn's handler would raise the signal again after shutdown, and end the process before
         # the labels are written.
         seconds = 0.0 if self.should_exit else self._guard.limits.stop_seconds
         self.should_exit = True

@@ -1,9 +1,9 @@
-"""What stands between a local server and everything else that can reach a browser.
+"""Protection of a local server against requests from other sites and machines.
 
-A page on loopback is reachable by any site the user visits: DNS rebinding sends its own Host, a
-forged request its own Origin. Both are refused here, before any handler runs, together with
-callers without the token, bodies that are too large or too slow, and more work at once than the
-memory set aside for it.
+A page on loopback can be reached by any site that the user visits: DNS rebinding sends its own
+Host, a forged request its own Origin. Both are refused here, before any handler runs. So are
+callers without the token, bodies that are too large or too slow, and more requests than the memory
+limit allows.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ _HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
-#: Bodies up to this size are never refused for want of memory: their number is limited instead.
+#: Bodies up to this size are never refused for memory: their number is limited instead.
 _SMALL_BODY = 65_536
-#: So long a refused body is still read and thrown away: a client that is sending would otherwise
-#: see a broken connection instead of the reason.
+#: For this long a refused body is still read and discarded. Otherwise a client that is sending
+#: would see a broken connection instead of the reason.
 _LINGER_SECONDS = 5.0
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one request may cost, and all of them together."""
+    """The limits of one request, and of all requests together."""
 
     head_seconds: float = 10.0
     body_bytes: int = 1_000_000
     body_seconds: float = 10.0
     answer_seconds: float = 120.0
-    #: How long requests under way get to finish once the server is asked to stop.
+    #: Seconds for requests in flight to finish after a stop signal.
     stop_seconds: float = 1.0
     connections: int = 500
     requests: int = 256
-    #: Bodies larger than 64 kB that are held at once; a body takes several times its size as text.
+    #: Memory for bodies larger than 64 kB; as text, a body takes several times its size.
     bodies_bytes: int = 32_000_000
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address to bind to is reachable from this machine alone."""
+    """Whether an address to bind to is reachable only from this machine."""
     if host == "localhost":
         return True
     try:
@@ -69,7 +69,7 @@ def is_loopback(host: str) -> bool:
 
 
 def require_token_beyond_loopback(host: str, token: str | None) -> None:
-    """Refuse to listen to the network without a token of some length, or with one nobody can send.
+    """Refuse to listen to the network without a long enough token that can be sent.
 
     Errors name the variable and never the token.
     """
@@ -77,7 +77,9 @@ def require_token_beyond_loopback(host: str, token: str | None) -> None:
         raise InputError("ADJUDGE_TOKEN: use printable ASCII characters without spaces")
     if not is_loopback(host) and (token is None or len(token) < 16):
         raise ArgumentError(
-            "host", host, "another address than loopback needs a token of 16 or more characters in "
+            "host",
+            host,
+            "an address other than loopback needs a token of 16 or more characters in "
             "the environment variable ADJUDGE_TOKEN"
         )  # fmt: skip
 
@@ -100,7 +102,7 @@ class Guard:
         self.limits = limits or Limits()
         self.open_paths = open_paths
         names = {host.lower()} | (_LOOPBACK_NAMES if is_loopback(host) else set())
-        # Bound to every address, the machine has names we cannot know; the token guards instead.
+        # If bound to every address, the machine's names are unknown; the token protects instead.
         self.any_host = host in {"0.0.0.0", "::"}  # noqa: S104
         shown = {f"[{name}]" if ":" in name else name for name in names}
         self.hosts = {f"{name}:{port}" for name in shown} | (shown if port == 80 else set())
@@ -114,7 +116,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
-            return  # no websocket is served
+            return  # websockets are not served
         headers = _first_values(scope)
         refusal = self._refusal(scope, headers)
         if refusal is not None:
@@ -123,7 +125,7 @@ class Guard:
         await self._serve(scope, headers, receive, send)
 
     def stop(self, seconds: float) -> None:
-        """Let requests under way finish within so many seconds; the others get 503 then."""
+        """Let requests in flight finish within this many seconds; the others then get 503."""
         self._deadlines.stop(seconds)
 
     def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
@@ -132,7 +134,7 @@ class Guard:
             return Refusal(421, "this server does not answer for that host name")
         if "origin" in headers and not self._known_origins(scope, host):
             return Refusal(403, "requests from other sites are refused")
-        # Following a link to the page is harmless: no site can frame it or read it.
+        # A link to the page is harmless: no site can frame it or read it.
         followed = (
             scope["method"] == "GET"
             and headers.get("sec-fetch-mode") == "navigate"
@@ -146,7 +148,7 @@ class Guard:
             if not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
                 return Refusal(401, "send the token as: Authorization: Bearer TOKEN")
         length = headers.get("content-length", "0")
-        # Unicode digits pass isdigit() and int() alike; ASCII alone is HTTP.
+        # Unicode digits pass isdigit() and int(); HTTP allows only ASCII.
         if not (length.isascii() and length.isdigit()):
             return Refusal(400, "content-length is not a number")
         if len(length) > 12 or int(length) > self.limits.body_bytes:
@@ -154,7 +156,7 @@ class Guard:
         return None
 
     def _known_origins(self, scope: Scope, host: str) -> bool:
-        """Whether every origin that is given is our own: of several, a browser's may be any."""
+        """Whether all given origins are ours: of several, any can be the browser's."""
         known = self.origins | ({f"http://{host}"} if self.any_host else set())
         given = [value for name, value in scope["headers"] if name == b"origin"]
         return all(one.decode("latin-1").lower() in known for one in given)
@@ -164,7 +166,7 @@ class Guard:
     ) -> None:
         chunks: list[bytes] = []
         announced = int(headers.get("content-length", "0"))
-        large = 0  # what this body takes of the memory set aside for large ones
+        large = 0  # the part of the memory for large bodies that this body takes
         try:
             try:
                 async with self._deadlines.within(self.limits.body_seconds):
@@ -174,7 +176,7 @@ class Guard:
                         if size > self.limits.body_bytes:
                             raise _RefusedError(self._too_large)
                         if size > max(large, _SMALL_BODY):
-                            # The whole of it at once: many that grow together would else all fail.
+                            # Reserve it completely: otherwise many growing bodies would all fail.
                             needed = max(size, announced)
                             self._held_bytes += needed - large
                             large = needed
@@ -202,7 +204,7 @@ class Guard:
             self._held_bytes -= large
 
     async def _hand_on(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Let the application answer, in time, and only while there is somebody to answer."""
+        """Let the application answer within the time limit, while the client is connected."""
         begun = False
 
         async def guarded_send(message: Message) -> None:
@@ -225,7 +227,7 @@ class Guard:
         def watch() -> None:
             watches.append(asyncio.create_task(give_up_when_gone()))
 
-        # Most answers are sooner than anybody could leave: a task for each would be waste.
+        # Most answers are too fast for a disconnect: a task for each would be waste.
         deadline = self._deadlines.within(self.limits.answer_seconds, on_slow=watch)
         try:
             async with deadline:
@@ -256,7 +258,7 @@ class Guard:
 
     @property
     def _too_large(self) -> Refusal:
-        return Refusal(413, f"the body may have at most {self.limits.body_bytes:,} bytes")
+        return Refusal(413, f"the body can have at most {self.limits.body_bytes:,} bytes")
 
     @property
     def _busy(self) -> Refusal:
@@ -269,13 +271,13 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is not served."""
+    """The reason why a request is not served."""
 
     status: int
     detail: str
 
     def headers(self, *, closing: bool) -> list[tuple[bytes, bytes]]:
-        """The headers of the answer: those of every answer, and what this status asks for."""
+        """The headers of the answer: the common ones, and those of this status."""
         return [
             *_HEADERS,
             (b"content-type", b"application/json"),
@@ -318,7 +320,7 @@ async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
 
 
 def replay(body: bytes) -> Receive:
-    """A receive channel that hands out the body already read, and nothing after it."""
+    """A receive channel that returns the body that was read, and nothing after it."""
     handed = False
 
     async def again() -> Message:

@@ -1,4 +1,4 @@
-"""One judge under one policy: a pair or an answer in, a verdict or an abstention out."""
+"""One judge with one policy: a pair or an answer in, a verdict or an abstention out."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from adjudge.selection.policy import check_about, matching_groups, read_policy, 
 from adjudge.selection.verifying import levels_of
 from adjudge.uncertainty import INFINITE_DOUBT
 
-#: What became of the file that the policy was read from.
+#: The state of the policy's file.
 FileState = Literal["unchanged", "changed", "missing"]
 
 
 class PolicyFile:
-    """The policy as it was read once. The service never reads it again, but says if it changed."""
+    """The policy as read at the start. It is not read again, but a change is reported."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # Before the policy is read, which says what is wrong with it: a change in between shows.
+        # Before the policy is read, so that a change in between is detected.
         self._digest = self._read()
         self.policy = read_policy(path)
         self._seen: tuple[int, int, int] | None = None
         self._same = True
 
     def state(self) -> FileState:
-        """Whether the file still holds what is in use; read again only where it was written to."""
+        """Whether the file is unchanged; its content is read again only if it was written."""
         try:
             at = self.path.stat()
         except OSError:
@@ -63,10 +63,10 @@ class PolicyFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """What the service says of one subject; `group` names the rule, `reason` why it abstains.
+    """The service's ruling on one subject; `group` names the rule, `reason` why it abstains.
 
-    `verdict` is the judge's own. Where the policy learned its doubt, `accepted` is about
-    `learned_verdict`. Of a cascade, `judgment` is that of the judge in `stage`, at which it ended,
+    `verdict` is the judge's verdict. If the policy learned its doubt, `accepted` is about
+    `learned_verdict`. For a cascade, `judgment` is from the judge of `stage`, at which it ended,
     and `asked` counts the judges that were asked.
     """
 
@@ -82,7 +82,7 @@ class Ruling:
 
 
 def _refuse_columns(judge: Judge) -> None:
-    """A request has no columns that a prompt could name."""
+    """Refuse a prompt that names columns: a request has none."""
     named = judge.protocol.prompt_columns
     has = "prompt, response_a and response_b"
     unknown = () if named is None else named.names
@@ -96,10 +96,10 @@ def _refuse_columns(judge: Judge) -> None:
 
 
 class JudgeService:
-    """Started backends, their protocol and the policy their verdicts are held to.
+    """Started backends, their protocol and the policy for their verdicts.
 
-    One judge, or those of a cascade, cheap to strong: each is asked where those before it leave
-    doubt.
+    One judge, or those of a cascade, cheap to strong: each is asked only if those before it are not
+    sure enough.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class JudgeService:
             self.rules = matching_rules(policy, self.judges[0])
         if any(len(own_cuts(rule, policy.cuts)) < len(policy.cuts) for rule in self.rules):
             raise InputError(
-                f"the policy holds among {names_of(policy.cuts)}, and serve asks one judge only"
+                f"the policy is valid among {names_of(policy.cuts)}, but serve asks one judge"
             )
         self._by_group = {name: rule for rule in self.rules for name in rule.covers}
         self._slots = [
@@ -132,7 +132,7 @@ class JudgeService:
 
     @property
     def judge(self) -> Judge:
-        """The judge that every request is put to: of a cascade the first."""
+        """The judge of every request; for a cascade the first one."""
         return self.judges[0]
 
     async def start(self) -> None:
@@ -141,16 +141,18 @@ class JudgeService:
             await one.backend.start()
 
     async def close(self) -> None:
-        """Free what `start` took."""
+        """Free the resources of `start`."""
         for one in self.judges:
             await one.backend.close()
 
     def rule_for(self, group: str | None) -> PolicyGroup | None:
-        """The rule for a request's group; None where no label was of that group."""
+        """The rule for a request's group; None if no label was of that group."""
         if self.policy.by is None:
-            return self._by_group.get(None)  # one rule for every pair, whatever its group
+            return self._by_group.get(None)  # one rule for all pairs
         if group is None:
-            raise ArgumentError("group", None, f"this policy holds by {self.policy.by}: name it")
+            raise ArgumentError(
+                "group", None, f"this policy is by {self.policy.by}: give its value"
+            )
         return self._by_group.get(group)
 
     async def rule(
@@ -160,13 +162,15 @@ class JudgeService:
         rule = self.rule_for(group)
         column = self.policy.category
         if column is not None and category is None:
-            raise ArgumentError("category", None, f"this policy learned from {column}: name it")
+            raise ArgumentError(
+                "category", None, f"this policy learned from {column}: give its value"
+            )
         if self.policy.cascade is not None:
             return await self._rule_in_stages(subject, rule, category)
         return self._decide(await self._measure(subject, 0), rule, subject, category)
 
     async def _measure(self, subject: Subject, stage: int) -> Judgment | Grade:
-        """What one judge says of a subject, asked in every order the protocol needs."""
+        """One judge's judgment of a subject, asked in every order of the protocol."""
         protocol = self.judges[stage].protocol
         questions = protocol.questions(subject)
         rows = protocol.judge(subject, await self._ask_all(subject, questions, stage))
@@ -215,9 +219,9 @@ class JudgeService:
         groups: Sequence[str | None],
         categories: Sequence[str | None] | None = None,
     ) -> list[Ruling]:
-        """Several subjects at once, in their order."""
+        """Several subjects in parallel, returned in their order."""
         asked = zip(subjects, groups, categories or [None] * len(subjects), strict=True)
-        if len(subjects) == 1:  # the usual request, without a task of its own
+        if len(subjects) == 1:  # the usual request, without its own task
             [(subject, group, category)] = asked
             return [await self.rule(subject, group=group, category=category)]
         return await asyncio.gather(
@@ -231,7 +235,7 @@ class JudgeService:
         subject: Subject,
         category: str | None,
     ) -> Ruling:
-        """What the guarantee accepts; never without a measurement, a verdict or a rule."""
+        """Accept or abstain; never accept without a measurement, a verdict or a rule."""
         least, mass = self.policy.min_answer_mass, judgment.answer_mass
         if least is not None and mass is not None and mass < least:
             judgment = _off_answer(judgment)
@@ -298,7 +302,7 @@ def _off_answer(judgment: Judgment | Grade) -> Judgment | Grade:
 
 
 def check_servable(policy: Policy) -> None:
-    """Refuse what cannot be promised item by item."""
+    """Refuse a policy whose guarantee does not hold item by item."""
     if find_guarantee(policy.guarantee).per_batch:
         others = " or ".join(one.name for one in all_guarantees() if not one.per_batch)
         raise InputError(
@@ -306,17 +310,17 @@ def check_servable(policy: Policy) -> None:
             f"calibrate with --guarantee {others} to serve"
         )
     if policy.jury is not None:
-        raise InputError("a jury's policy needs several judges; serve takes one")
+        raise InputError("the policy of a jury needs several judges; serve takes one")
     parts = (policy.doubt, None if policy.cascade is None else policy.cascade.rule)
     if any(part is not None and part.lengths == "length" for part in parts):
         raise InputError(
-            "what the policy learned needs the columns length_a and length_b, and a request has "
-            "none; calibrate on rows with response_a and response_b to serve"
+            "what the policy learned needs the columns length_a and length_b, but a request does "
+            "not have them; calibrate on rows with response_a and response_b to serve"
         )
 
 
 def by_policy_route(policy: Policy, judge: Judge) -> Judge:
-    """The judge by the route of the policy's judgments, where the server could decide otherwise."""
+    """The judge by the route of the policy's judgments, if the server has several routes."""
     prints = {group.judge_fingerprint for group in policy.groups}
     for route, candidate in by_route(judge).items():
         if candidate.fingerprint in prints:
@@ -326,7 +330,7 @@ def by_policy_route(policy: Policy, judge: Judge) -> Judge:
 
 
 def matching_rules(policy: Policy, judge: Judge) -> list[PolicyGroup]:
-    """The policy's rules for this judge, or a refusal that says which part differs."""
+    """The policy's rules for this judge, or an error that names the parts that differ."""
     given = Identity(
         judge.backend.name, judge.protocol.name, judge.fingerprint, judge.fingerprint_parts
     )

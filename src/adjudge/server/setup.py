@@ -1,4 +1,4 @@
-"""A judge service from what a user types: a policy, a judge, and how the judge is asked."""
+"""A judge service from the user's options: a policy, a judge, and how the judge is asked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adjudge.server.service import JudgeService
 
 
 class JudgeOptions(TypedDict, total=False):
-    """How the judge is asked: the options of `make_service`, for callers that hand them on."""
+    """How the judge is asked: the options of `make_service`, for callers that pass them on."""
 
     protocol: str | None
     base_url: str | None
@@ -40,10 +40,10 @@ def make_service(
     max_tokens: int | None = None,
     concurrency: int | None = None,
 ) -> JudgeService:
-    """The judge under the policy; another judge than the policy's is refused.
+    """The judge with the policy; a judge other than the policy's is refused.
 
-    Options are those of `adjudge judge`; the protocol is the policy's unless given. A cascade names
-    its judges itself.
+    Options are those of `adjudge judge`; the protocol is the policy's unless given. For the policy
+    of a cascade, leave out `judge`.
     """
     cascade = policy.cascade
     if (judge is None) == (cascade is None):
@@ -58,7 +58,7 @@ def make_service(
     asked["criteria"] = None if criteria is None else read_criteria(criteria)
     asked["reason"] = reason or None
     if "min_answer_mass" in PROTOCOLS.load(protocol).options:
-        # As it was calibrated; a policy made before there was a limit has none.
+        # As calibrated; a policy from before this limit existed has none.
         asked["min_answer_mass"] = policy.min_answer_mass or 0.0
     judges = [
         make_judge(

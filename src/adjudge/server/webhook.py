@@ -1,10 +1,10 @@
-"""promptfoo's webhook assertion, answered by a judge under a policy.
+"""promptfoo's webhook assertion, answered by a judge with a policy.
 
 promptfoo posts `{output, context: {prompt, vars}}` and reads `{pass, score, reason}`. It has no
-word for an abstention, so the assertion's address says what one counts as:
+result for an abstention, so the assertion's address states what an abstention counts as:
 `/v1/promptfoo?abstain=pass`, `fail` (the default) or `error`. The reason then begins with
-"abstained". An error is an HTTP status: promptfoo fails an inverted assertion (`not-webhook`) by
-it too, but shows the status alone.
+"abstained". An error is an HTTP status. promptfoo also fails an inverted assertion (`not-webhook`)
+by it, but shows only the status.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from adjudge.errors import ArgumentError
 from adjudge.server.cases import TEXT_LIMIT, Case, outcome_of, read_case
 from adjudge.server.service import JudgeService, Ruling
 
-#: The answer to an abstention that counts as an error: no other trouble has this status.
+#: The status of an abstention that counts as an error; no other error has it.
 ABSTAINED = 409
 _Text = Annotated[str, Field(max_length=TEXT_LIMIT)]
 _Words = _Text | dict[str, JsonValue] | list[JsonValue] | bool | int | float
@@ -58,7 +58,7 @@ class WebhookIn(BaseModel, Generic[Vars]):
 
 
 class WebhookOut(BaseModel):
-    """Whether the assertion holds; `score` says the same as a number."""
+    """Whether the assertion holds; `score` is the same as a number."""
 
     passed: Annotated[bool, Field(serialization_alias="pass")]
     score: Literal[0, 1]
@@ -76,7 +76,7 @@ def add_webhook(
     service: JudgeService,
     rule: Callable[[Sequence[Case]], Awaitable[list[Ruling]]],
 ) -> None:
-    """POST /v1/promptfoo, for what the service's policy is about."""
+    """POST /v1/promptfoo, for pairs or single answers, by the service's policy."""
 
     async def answer(sent: WebhookIn[Vars], abstain: str) -> WebhookOut:
         columns = sent.context.vars.model_dump()
@@ -103,5 +103,5 @@ def add_webhook(
 
         @app.post("/v1/promptfoo")
         async def pair_case(sent: WebhookIn[PairVars], abstain: Abstain = "fail") -> WebhookOut:
-            """An answer against another, for promptfoo's webhook assertion."""
+            """An answer compared with another, for promptfoo's webhook assertion."""
             return await answer(sent, abstain)

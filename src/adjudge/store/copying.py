@@ -17,7 +17,7 @@ from adjudge.results.store import CopiedTable, StoreCopy
 from adjudge.store.interface import Call, Served, Store
 
 T = TypeVar("T")
-#: Rows compared in one step: a copy holds so many in memory, with their raw replies.
+#: Rows compared in one step: all are in memory, with their raw replies.
 _PAGE = 200
 
 

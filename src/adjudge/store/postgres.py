@@ -231,4 +231,4 @@ class PostgresStore(PostgresServed, PostgresChecking):
 
     def _refuse_in_transaction(self, what: str) -> None:
         if self._in_transaction:
-            raise RuntimeError(f"{what} is a transaction of its own: call it outside of one")
+            raise RuntimeError(f"{what} is its own transaction: call it outside of one")

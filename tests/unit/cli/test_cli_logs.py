@@ -157,7 +157,7 @@ def test_labels_of_label_studio_join_by_the_rows_own_id(
         ),
         (
             "estimate label_studio_min.json",
-            "puts task numbers where your ids were; export",
+            "JSON_MIN has task numbers instead of your ids; export",
         ),
         ("estimate promptfoo.csv", "is promptfoo's CSV, which mixes graders and people; export"),
         (

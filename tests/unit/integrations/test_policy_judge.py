@@ -115,7 +115,7 @@ def test_a_policy_by_group_takes_the_cases_own_column(tmp_path: Path) -> None:
         asked = read_case(judge.policy, prompt="?", response="!", columns={"topic": topic})
         groups.append(judge.decide(asked).details["group"])
     assert groups == ["x", "y", None]
-    with pytest.raises(ArgumentError, match="this policy holds by topic: name it"):
+    with pytest.raises(ArgumentError, match="this policy is by topic: give its value"):
         judge.decide(case(judge, 1))
     judge.close()
 

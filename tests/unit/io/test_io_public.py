@@ -136,7 +136,7 @@ def test_lmarena_100k_and_140k() -> None:
     pairs = list(stream)
     assert [pair.id for pair in pairs] == ["v1", "v2", "v3"]
     assert pairs[0].response_a == "Hund"
-    assert stream.dropped == {"holds an image": 1}
+    assert stream.dropped == {"contains an image": 1}
     assert [pair.extra["evaluation_order"] for pair in pairs] == [1, 1, 2]
 
 
@@ -273,7 +273,7 @@ def test_summeval() -> None:
 
 def test_summeval_without_articles_says_how_to_get_them() -> None:
     bare = read_table(FILES["summeval"]).drop("text")
-    with pytest.raises(DataError, match=r"column text: has no articles; pair it with them"):
+    with pytest.raises(DataError, match=r"column text: has no articles; add them first"):
         list(open_items(bare))
     assert read_public(bare, kind="human_scores").frame.height == 8
 
@@ -345,12 +345,12 @@ def test_doors_say_what_they_cannot_do() -> None:
             {"conversation_a": "hm"},
             "row 1, column conversation_a: 'hm' is neither a list",
         ),
-        ("lmarena-33k", {"conversation_a": [1]}, "row 1, column conversation_a: holds no list of"),
+        ("lmarena-33k", {"conversation_a": [1]}, "row 1, column conversation_a: has no list of"),
         ("alpaca-eval", {"preference": 7}, "row 1, column preference: 7 is out of range"),
         ("llmbar", {"label": 3}, "row 1, column label: '3' is not known"),
         ("softelo", {"human_pref": 0.7}, "row 1, column human_pref: 0.7 is not known"),
         ("softelo", {"scores_a": "[1]"}, "row 1, column scores_a: '[1]' is not an object"),
-        ("arena-hard", {"games": [{}] * 3}, "row 1, column games: holds no list of two games"),
+        ("arena-hard", {"games": [{}] * 3}, "row 1, column games: has no list of two games"),
         ("mt-bench", {"turn": 3}, "row 1, column turn: '3' is not known"),
         ("trust-or-escalate", {"probs": [0, 0]}, "row 1, column probs: holds no two"),
         ("mt-bench", {"winner": None}, "row 1, column winner: is empty"),
@@ -373,7 +373,7 @@ def test_a_bad_value_is_named(
 @pytest.mark.parametrize(
     ("stem", "change", "reason"),
     [
-        ("lmarena-33k", {"conversation_a": []}, "a conversation holds no question with an answer"),
+        ("lmarena-33k", {"conversation_a": []}, "a conversation has no question with an answer"),
         ("lmarena-33k", {"model_b": "red-7b"}, "a model was compared with itself"),
         ("comparia", {"chosen_model_name": "x"}, "the chosen model is not one of the two"),
         ("comparia", {"model_a_name": None}, "a model has no name"),

@@ -131,7 +131,7 @@ def test_mixed_json_is_read_without_losing_values(tmp_path: Path, lines: bytes) 
         (b"a,b\n1,2\n3\n", ", row 2: has 1 fields where the header has 2"),
         (b"a,b\n1,2\n3,4,5\n", ", row 2: has 3 fields where the header has 2"),
         (b'a,b\n1,"2\n3,4\n', ", row 1: cannot be read as CSV"),
-        (b"a,a\n1,2\n", ": two columns are called 'a'"),
+        (b"a,a\n1,2\n", ": two columns have the name 'a'"),
         (b"a,b\n1,x\n2,\xff\n", ", row 2: is not valid UTF-8"),
         (b"\xff,b\n1,x\n", ": the header is not valid UTF-8"),
         (b'{"a": 1}\n{"a": "\xff"}\n', ", row 2: is not valid UTF-8"),

@@ -168,7 +168,7 @@ def test_a_workbook(tmp_path: Path) -> None:
 
 def test_workbooks_that_are_none(tmp_path: Path) -> None:
     twice = write_workbook(tmp_path / "twice.xlsx", [["a", "a"], ["x", 1]])
-    with pytest.raises(DataError, match="two columns are called 'a'; rename one"):
+    with pytest.raises(DataError, match="two columns have the name 'a'; rename one"):
         read_table(twice)
     empty = write_workbook(tmp_path / "empty.xlsx", [["a", "b"]])
     with pytest.raises(DataError, match="has no rows; put the table on the first sheet"):

@@ -248,8 +248,8 @@ def test_promptfoo_reads_model_graded_assertions_alone() -> None:
     made = convert_log(LOGS / "promptfoo.json")
     assert made.rows["metric"].unique().to_list() == ["correctness"]
     assert made.summary.dropped == {
-        "assertion contains: no model grades it": 2,
-        "assertion select-best: compares answers, grades none": 2,
+        "assertion contains: not graded by a model": 2,
+        "assertion select-best: compares answers and grades none": 2,
     }
     # A label of the test itself keeps its value under a name of its own.
     assert one(made.rows, test=0, template="{{answer}}")["input_human"] == 1
@@ -327,13 +327,13 @@ def test_what_is_neither_a_judges_nor_a_persons_is_counted(tmp_path: Path) -> No
     made = convert_log(changed("mlflow.json", change, tmp_path))
     assert made.summary.dropped == {
         "feedback of neither a judge nor a person": 1,
-        "an assessment that is no feedback": 1,
+        "an assessment that is not feedback": 1,
     }
 
 
 def test_a_score_of_unknown_origin_and_a_name_of_its_own_in_langfuse() -> None:
     made = convert_log(LOGS / "langfuse.json")
-    assert made.summary.dropped == {"a score from API: of a judge or a person, it does not say": 1}
+    assert made.summary.dropped == {"a score from API: not known whether of a judge or a person": 1}
     assert sorted(made.rows["metric"].unique()) == ["correctness", "tone"]
     assert any(note.startswith("untried") for note in made.summary.notes)
 
@@ -526,7 +526,7 @@ def test_the_filter_of_lm_eval_is_part_of_the_metrics_name(tmp_path: Path) -> No
 
     made = convert_log(changed("lm_eval.jsonl", change, tmp_path))
     assert made.rows["metric"].to_list()[:2] == ["exact_match", "exact_match,strict-match"]
-    assert made.summary.dropped == {"metric ppl: no number in 0 to 1": 1}
+    assert made.summary.dropped == {"metric ppl: no number from 0 to 1": 1}
 
 
 def test_answers_of_a_log_can_be_judged_again() -> None:

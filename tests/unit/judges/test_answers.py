@@ -256,7 +256,7 @@ def test_reasons_need_a_format_that_leaves_room_for_them() -> None:
 def test_the_remedy_for_a_reasoning_judge_is_not_to_reason() -> None:
     asking = Asking(("A", "B"), prompt=BRACKETS)
     detail = asking.read([letters(0.02, 0.01, text="[[A]]", answer_mass=0.03)]).detail or ""
-    assert "where the verdict is written" in detail
+    assert "at the verdict" in detail
     assert "--reason" not in detail
 
 

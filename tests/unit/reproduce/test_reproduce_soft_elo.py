@@ -128,7 +128,7 @@ def test_an_unbounded_interval_says_why(tmp_path: Path) -> None:
     write_release(tmp_path / "annotations_mine.csv", 0)
     [row] = reproduce_soft_elo(tmp_path, alpha=0.05).rows
     assert row.hard_width is None
-    assert row.warnings[-1].endswith("11 models calibrate, and it takes 19")
+    assert row.warnings[-1].endswith("11 models calibrate, and 19 are needed")
 
 
 def test_published_tables_agree_with_themselves() -> None:
@@ -162,12 +162,12 @@ def test_items_say_what_became_of_the_paper(tmp_path: Path) -> None:
         "Table 4, LMArena 140K": "no files of lmarena140k",
         "Table 5, ComparIA": "no files of comparia",
         "Table 5, LMArena 140K": "no files of lmarena140k",
-        "Figure 7": "it takes files of two corpora",
+        "Figure 7": "needs files of two corpora",
         "Figure 8": "no files of lmarena140k",
         "Figure 9": "no files of comparia",
-        "Figure 11": "the rows hold the mean of both orders: it takes each order's scores",
+        "Figure 11": "the rows have the mean of both orders: the scores of each order are needed",
         "Figure 13": "no judge's family is known, or none has models here",
-        "Figure 16": "it takes files of two corpora",
+        "Figure 16": "needs files of two corpora",
         "Figure 17": "intervals are unbounded: too few models",
     }
     assert {items[name].status for name in impossible} == {"not possible"}

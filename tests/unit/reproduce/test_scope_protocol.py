@@ -61,7 +61,7 @@ def test_few_pairs_leave_no_demonstrations_and_that_is_said():
         {"own": pairs(24)}, judge="simulated:accuracy=0.9", n=20, splits=5, store=None
     )
     assert {s.protocol for s in done.datasets[0].evaluation.signals} == {"preference", "verbalized"}
-    assert done.warnings == ("own: annotators were not asked, which takes 25 pairs",)
+    assert done.warnings == ("own: annotators were not asked: they need 25 pairs",)
     [table] = [item for item in done.items if item.name == "Table 2"]
     assert table.status == "not possible"
     assert "give pairs and a judge" in table.reason
@@ -149,7 +149,7 @@ def test_the_papers_own_judges_are_found_by_name_and_counted():
     states = {item.name: (item.status, item.reason) for item in done.items}
     assert states["Figure 2a"][0] == "reproduced"
     assert states["Figure 2b"] == (
-        "not possible", "the judges or the data that it is about are not here",
+        "not possible", "its judges or its data are not here",
     )  # fmt: skip
 
 

@@ -304,7 +304,7 @@ def test_serve_accepts_nothing_beyond_the_cut():
     assert sum(ruling.accepted for ruling in rulings) == plan.n_below == 32
     assert {r.reason for r in rulings if r.judgment.uncertainty > plan.cut.at} == {BEYOND}
     other = replace(policy, cuts=(replace(plan.cut, judge="another"),))
-    with pytest.raises(InputError, match="serve asks one judge only"):
+    with pytest.raises(InputError, match="serve asks one judge"):
         JudgeService(judge, other)
 
 

@@ -177,7 +177,7 @@ def test_a_group_is_decided_by_its_rule_and_a_small_one_by_the_shared_rule(tmp_p
         assert {ruling["reason"] for ruling in message["rulings"]} == {"group not calibrated"}
         status, message = ask(port, "/v1/judge", PAIR)
         assert (status, message["detail"]) == (
-            422, "group = None: this policy holds by language: name it"
+            422, "group = None: this policy is by language: give its value"
         )  # fmt: skip
 
 
@@ -202,7 +202,7 @@ def test_a_learned_doubt_is_that_of_select(tmp_path: Path) -> None:
             row["learned_verdict"], row["learned_doubt"], row["accepted"]
         )  # fmt: skip
         assert (ruling.judgment.verdict, ruling.judgment.p_a) == (row["verdict"], row["p_a"])
-    with pytest.raises(ArgumentError, match="learned from kind: name it"):
+    with pytest.raises(ArgumentError, match="learned from kind: give its value"):
         asyncio.run(service.rule(pairs[0]))
     numbers = judged.with_columns(length_a=pl.lit(3), length_b=pl.int_range(1, 201))
     with pytest.raises(InputError, match="needs the columns length_a and length_b"):

@@ -309,7 +309,7 @@ def test_claims_and_the_beginning_of_a_run_refuse_to_be_part_of_a_transaction(
 ) -> None:
     with store.transaction():
         for work in (store.latest_call_id, lambda: store.claim([], retry=(), since=0)):
-            with pytest.raises(RuntimeError, match="transaction of its own"):
+            with pytest.raises(RuntimeError, match="its own transaction"):
                 work()
 
 

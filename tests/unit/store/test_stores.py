@@ -298,7 +298,8 @@ def test_a_click_counts_once_and_can_be_taken_back(store: Store) -> None:
                  sampled_by="random")  # fmt: skip
     assert [answer.id for answer in book.answers()] == ["p1", "p2"]
     undone = book.undo(nonce="3", rater="ann")
-    assert undone is not None and undone.id == "p2"
+    assert undone is not None
+    assert undone.id == "p2"
     assert book.undo(nonce="3", rater="ann") == undone
     assert [answer.id for answer in book.answers("ann")] == ["p1"]
     assert book.import_labels([Label(id="p9", label="B", rater="bob")] * 2) == (1, 1)

@@ -1,1 +1,1 @@
-"""Public data sets as they are published, one file each: a `Format` that converts its rows."""
+"""Public data sets as published, one file each: a `Format` that converts its rows."""

@@ -1,4 +1,4 @@
-"""What several public data sets share: votes, and the texts of conversations."""
+"""Shared code of several public data sets: votes, and the texts of conversations."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def winner_label(winner: str | None) -> str | None:
 
 
 def short_hash(value: str) -> str:
-    """A stable short name for a text, to tell which rows share a prompt."""
+    """A stable short hash of a text, to see which rows share a prompt."""
     return hashlib.blake2b(value.encode(), digest_size=8).hexdigest()
 
 
 def dialogue(row: Row, column: str, *, turns: int | None = None) -> tuple[str, str, int]:
-    """The opening message, what was answered, and the number of exchanges.
+    """The opening message, the answer, and the number of exchanges.
 
-    A longer conversation is answered by all that follows its opening, with the later user
-    messages marked, since only whole conversations were voted on. `turns` cuts it there.
+    In a longer conversation the answer is everything after the opening, with the later user
+    messages marked, since people voted on complete conversations. `turns` cuts it there.
     """
     messages = row.nested(column)
     if not isinstance(messages, list) or not all(isinstance(turn, dict) for turn in messages):
-        raise row.error("holds no list of messages", column)
+        raise row.error("has no list of messages", column)
     spoken = [
         (str(turn.get("role")), content(turn.get("content"), row, column))
         for turn in messages
@@ -38,7 +38,7 @@ def dialogue(row: Row, column: str, *, turns: int | None = None) -> tuple[str, s
     if turns is not None:
         spoken = spoken[: 2 * turns]
     if len(spoken) < 2 or spoken[0][0] != "user":
-        raise UnusableRow("a conversation holds no question with an answer")
+        raise UnusableRow("a conversation has no question with an answer")
     opening, answers = spoken[0][1], spoken[1:]
     exchanges = sum(role == "user" for role, _ in spoken)
     if len(answers) == 1:
@@ -48,7 +48,7 @@ def dialogue(row: Row, column: str, *, turns: int | None = None) -> tuple[str, s
 
 
 def content(value: Any, row: Row, column: str) -> str:
-    """A message's text: a plain one, or the text parts of a list of parts."""
+    """A message's text: plain text, or the text parts of a list of parts."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -56,7 +56,7 @@ def content(value: Any, row: Row, column: str) -> str:
     if isinstance(value, dict):
         value = [value]
     if not isinstance(value, list):
-        raise row.error("holds a message that is no text", column)
+        raise row.error("has a message that is not text", column)
     parts = []
     for part in value:
         if isinstance(part, str):
@@ -64,16 +64,16 @@ def content(value: Any, row: Row, column: str) -> str:
         elif isinstance(part, dict) and part.get("image") is None and part.get("type") != "image":
             parts.append(str(part.get("text") or ""))
         else:
-            raise UnusableRow("holds an image")
+            raise UnusableRow("contains an image")
     return "\n".join(parts)
 
 
 def talk(row: Row, *, turns: int | None = None) -> Record:
-    """What a pair takes from conversation_a and conversation_b."""
+    """The fields of a pair from conversation_a and conversation_b."""
     prompt, response_a, exchanges = dialogue(row, "conversation_a", turns=turns)
     other, response_b, _ = dialogue(row, "conversation_b", turns=turns)
     if prompt != other:
-        raise UnusableRow("the two conversations open differently")
+        raise UnusableRow("the two conversations have different openings")
     return {
         "prompt": prompt,
         "response_a": response_a,

@@ -1,8 +1,8 @@
-"""AlpacaEval annotations: which of two outputs an annotator, mostly a model, preferred.
+"""AlpacaEval annotations: which of two outputs an annotator, usually a model, preferred.
 
-`preference` runs from 1 (output_1) to 2 (output_2): with weighted annotators it is 1 plus the
-probability of output_2. The release already undoes its own random order. 1.5, in older files 0,
-is a draw; -1, in the annotators' caches, a reply that could not be read.
+`preference` is from 1 (output_1) to 2 (output_2): with weighted annotators it is 1 plus the
+probability of output_2. The release already undoes its random order. 1.5, in older files 0, is a
+tie; -1, in the annotators' caches, is a reply that could not be read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from adjudge.io.refusals import quote
 
 
 def pairs(row: Row) -> Iterator[Record]:
-    """One pair per annotation. Only a person's preference (annotator_index) is a label."""
+    """One pair per annotation. Only a human preference (annotator_index) is a label."""
     p_a = _p_a(row)
     by_person = "annotator" not in row.record and "annotator_index" in row.record
     label = None
@@ -69,7 +69,7 @@ def _identify(row: Row) -> Record:
 
 
 def _outputs(row: Row) -> Record:
-    """How long each output is, and a hash of it: a model may give one output to all prompts."""
+    """The length of each output, and its hash: a model can give one output to all prompts."""
     texts = {"a": row.text("output_1"), "b": row.text("output_2")}
     return {
         **{f"length_{side}": len(text) for side, text in texts.items()},

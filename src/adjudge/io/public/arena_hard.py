@@ -1,7 +1,7 @@
 """Arena-Hard judgments, v0.1 and v2: a model against the baseline, judged in both orders.
 
-The first game shows the baseline as A, the second the model. A verdict reads A>>B, A>B, A=B, B>A
-or B>>A (or the same with <); the judge can have written something else between the brackets.
+The first game shows the baseline as A, the second the model. A verdict is A>>B, A>B, A=B, B>A or
+B>>A (or the same with <); the judge can have written something else between the brackets.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _VERDICT = re.compile(r"^\[*([AB])(>>|>|=|<|<<)([AB])\]*$")
 
 
 def battles(row: Row) -> Iterator[Record | UnusableRow]:
-    """One battle per game, model_a being the model; `order` says whether it was first (ab).
+    """One battle per game; model_a is the model, and `order` is ab if it was shown first.
 
-    `decisive` marks >>, which the benchmark's own score counts three times.
+    `decisive` marks >>, which the benchmark's score counts three times.
     """
     question = row.text("question_id" if "question_id" in row.record else "uid")
     model = row.text("model")
     baseline = row.get("baseline") or row.context.baseline or "baseline"
     games = row.nested("games")
     if not isinstance(games, list) or len(games) > 2:
-        raise row.error("holds no list of two games", "games")
+        raise row.error("has no list of two games", "games")
     for number, game in enumerate(games):
         said = game.get("score") if isinstance(game, dict) else None
         verdict = _VERDICT.match(str(said).strip())
@@ -58,6 +58,6 @@ ARENA_HARD = Format(
     used=columns("question_id uid model baseline games judge"),
     notes=(
         "winners are the judge's, one battle per order",
-        "v0.1 files do not name their baseline: it is called `baseline` unless you name it",
+        "v0.1 files do not name their baseline: it is `baseline` unless you name it",
     ),
 )

@@ -1,7 +1,7 @@
-"""Preference pairs as most data sets have them: a prompt, the chosen response and the rejected one.
+"""Preference pairs: a prompt, the chosen response and the rejected one.
 
-Responses are texts, or conversations that repeat the prompt; without a column for the prompt it is
-what both conversations begin with. As in RewardBench a seeded coin decides which side is which.
+Responses are texts, or conversations that repeat the prompt. Without a prompt column, the prompt is
+the common beginning of both conversations. As in RewardBench a seeded coin decides the sides.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from adjudge.io.made_ids import content_hash
 from adjudge.io.published import Row, UnusableRow, place_chosen
 
 _PROMPTS = ("prompt", "question", "instruction", "input", "query")
-#: How hh-rlhf marks who speaks in one text.
+#: How hh-rlhf marks the speakers in one text.
 _PERSON, _ASSISTANT = "\n\nHuman:", "\n\nAssistant:"
 
 
 def pairs(row: Row) -> Iterator[Record]:
-    """One pair per row; where it has no id, a hash of its texts."""
+    """One pair per row; without an id, a hash of its texts is the id."""
     chosen, rejected = (_spoken(row, column) for column in ("chosen", "rejected"))
     at = _shared(chosen, rejected)
     asked = next((name for name in _PROMPTS if row.get(name) is not None), None)
@@ -42,7 +42,7 @@ def pairs(row: Row) -> Iterator[Record]:
 
 
 def _spoken(row: Row, column: str) -> list[Any]:
-    """Messages, or one text; of hh-rlhf all before the last answer, and that answer."""
+    """Messages, or one text; for hh-rlhf the text before the last answer, and that answer."""
     value = row.cell(column)
     if is_conversation(value):
         return list(value)
@@ -54,7 +54,7 @@ def _spoken(row: Row, column: str) -> list[Any]:
 
 
 def _shared(chosen: list[Any], rejected: list[Any]) -> int:
-    """How many messages both begin with; at least one is left to be judged."""
+    """The number of messages that both share at the start; at least one is left to judge."""
     pairs = zip(chosen[:-1], rejected[:-1], strict=False)
     return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
@@ -70,7 +70,7 @@ def _write(row: Row, column: str, said: list[Any]) -> str:
     try:
         return render_conversation(said)
     except NotTextError as error:
-        raise row.error(str(error), column, "give text: a judge is shown words alone") from None
+        raise row.error(str(error), column, "give text: a judge can only be shown text") from None
 
 
 CHOSEN_REJECTED = Format(

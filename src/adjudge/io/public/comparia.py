@@ -32,7 +32,7 @@ def _identify(row: Row) -> Record:
 
 
 def _winner(row: Row) -> str | None:
-    """Both equal is a tie. No choice and not equal is no vote: it does not become a tie."""
+    """Both equal is a tie. A row without a choice that is not equal has no vote."""
     if str(row.get("both_equal")).strip().lower() in {"true", "1"}:
         return "tie"
     chosen = row.get("chosen_model_name")
@@ -54,6 +54,6 @@ COMPARIA = Format(
     texts=columns("conversation_a conversation_b"),
     notes=(
         "a row with no choice and no tie has no winner",
-        "a vote is about the whole conversation: keep exchanges == 1 to judge single answers",
+        "a vote is about the complete conversation: keep exchanges == 1 to judge single answers",
     ),
 )

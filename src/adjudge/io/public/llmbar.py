@@ -12,7 +12,7 @@ _LABELS = {"1": "A", "2": "B"}
 
 
 def pairs(row: Row) -> Iterator[Record]:
-    """One pair per row, called by its place in the file."""
+    """One pair per row; its id is its place in the file."""
     yield {
         "id": f"llmbar-{row.number}",
         "prompt": row.text("input"),

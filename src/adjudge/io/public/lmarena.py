@@ -9,7 +9,7 @@ from adjudge.io.json_files import Record
 from adjudge.io.public._texts import short_hash, talk, winner_label
 from adjudge.io.published import Row
 
-#: The 140k release writes both_bad for what the others call tie (bothbad).
+#: The 140k release writes both_bad instead of tie (bothbad).
 _WINNERS = {
     "model_a": "model_a",
     "model_b": "model_b",
@@ -20,12 +20,12 @@ _WINNERS = {
 
 
 def battles(row: Row) -> Iterator[Record]:
-    """One battle per vote; the conversations themselves are left behind."""
+    """One battle per vote, without the conversations."""
     yield {**_identify(row), "winner": _winner(row)}
 
 
 def pairs(row: Row) -> Iterator[Record]:
-    """One pair per vote. Votes on a conversation carry `exchanges`, to keep single turns only."""
+    """One pair per vote, with the number of `exchanges`, so that single turns can be kept."""
     yield {**_identify(row), "label": winner_label(_winner(row)), **talk(row)}
 
 
@@ -47,7 +47,7 @@ def battles_55k(row: Row) -> Iterator[Record]:
 
 
 def pairs_55k(row: Row) -> Iterator[Record]:
-    """The 55k release: prompt and responses are lists of messages written as JSON text."""
+    """The 55k release: prompt and responses are lists of messages as JSON text."""
     asked, a, b = (_messages(row, column) for column in ("prompt", "response_a", "response_b"))
     yield {
         **_identify(row),
@@ -67,7 +67,7 @@ def _winner_55k(row: Row) -> str:
         name for name, column in options.items() if str(row.cell(column)).strip().lower() in yes
     ]
     if len(marked) != 1:
-        raise row.error("marks no single winner", "winner_model_a", "set one of the three")
+        raise row.error("does not mark a single winner", "winner_model_a", "set one of the three")
     return marked[0]
 
 
@@ -84,7 +84,7 @@ def _talk(answers: list[str], asked: list[str]) -> str:
 
 
 _NOTES = (
-    "a vote is about the whole conversation: keep exchanges == 1 to judge single answers",
+    "a vote is about the complete conversation: keep exchanges == 1 to judge single answers",
     "prompt_id is a hash of the opening message",
 )
 
@@ -138,5 +138,5 @@ PREFERENCES_140K = _release(
     "the LMArena 140k preferences",
     "lmarena-ai/arena-human-preference-140k",
     signature(f"id evaluation_order full_conversation {_BATTLE}"),
-    "with evaluation_order above 1 the vote came after earlier exchanges that are not here",
+    "with evaluation_order above 1 the vote came after earlier exchanges, which the file lacks",
 )

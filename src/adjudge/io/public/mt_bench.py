@@ -1,6 +1,6 @@
 """MT-Bench human judgments: several people on each pair of answers, per turn.
 
-Every row holds the whole conversation of two turns; with `turn` 1 the vote is on the first alone.
+Every row has the complete conversation of two turns; with `turn` 1 the vote is only on the first.
 People saw the two models in either order. Pairs and labels put the first by name at A, so that
 labels of one file fit the pairs of another.
 """
@@ -16,7 +16,7 @@ from adjudge.io.public._texts import talk, winner_label
 from adjudge.io.published import Row
 from adjudge.io.refusals import quote
 
-#: `tie (inconsistent)` is how the GPT-4 file of the same release writes a verdict that turned.
+#: In the GPT-4 file of the same release, `tie (inconsistent)` is a verdict that changed.
 _WINNERS = {
     "model_a": "model_a",
     "model_b": "model_b",
@@ -39,7 +39,7 @@ def labels(row: Row) -> Iterator[Record]:
 
 
 def pairs(row: Row) -> Iterator[Record]:
-    """One pair per vote; `merge` makes one of those on the same answers."""
+    """One pair per vote; `merge` combines votes on the same answers."""
     vote = _vote(row)
     texts = talk(row, turns=vote["turn"])
     if vote["model_a"] > vote["model_b"]:
@@ -49,7 +49,7 @@ def pairs(row: Row) -> Iterator[Record]:
 
 
 def merge(votes: Iterable[Record]) -> Iterator[Record]:
-    """Each pair of answers once. Its label is what most people said; without a majority, none."""
+    """Each pair of answers once. Its label is the majority of votes, or empty without one."""
     first: dict[str, Record] = {}
     given: dict[str, Counter[str]] = {}
     for vote in votes:

@@ -1,8 +1,8 @@
 """RewardBench 1 and 2: a response known to be better, and one or more known to be worse.
 
-Published with the better one first, which a judge that likes the first answer would ace. So each
-pair is laid out by a fair coin that depends on the seed and the pair's id alone; `chosen_at` and
-`placement_seed` record it.
+It is published with the better response first, which a judge with position bias would solve. So a
+fair coin decides the sides of each pair. It depends only on the seed and the pair's id; `chosen_at`
+and `placement_seed` record it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def pairs(row: Row) -> Iterator[Record]:
 
 
 def pairs_2(row: Row) -> Iterator[Record]:
-    """RewardBench 2: each right answer against each wrong one; prompt_id keeps them together."""
+    """RewardBench 2: each right answer with each wrong one; they share a prompt_id."""
     prompt_id = row.text("id")
     rejected = _texts(row, "rejected")
     for i, chosen in enumerate(_texts(row, "chosen")):

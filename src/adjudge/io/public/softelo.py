@@ -1,7 +1,7 @@
 """The SoftElo release: arena battles with the human vote and a judge's rubric scores.
 
-There human_pref and judge_pref count for B: 0 = A wins, 1 = B wins, 0.5 = tie. The scores stay
-where they are: battles unpack them, an empty object being a reply that could not be parsed.
+There human_pref and judge_pref count for B: 0 = A wins, 1 = B wins, 0.5 = tie. The scores are kept
+and read with the battles; an empty object is a reply that could not be parsed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _WINNERS = {0.0: "model_a", 1.0: "model_b", 0.5: "tie"}
 
 
 def battles(row: Row) -> Iterator[Record]:
-    """One battle per row; `judge_winner` is the judge's own verdict."""
+    """One battle per row; `judge_winner` is the judge's verdict."""
     prompt, language = row.get("instruction_id_hash"), row.get("meta_lang")
     lengths = {f"length_{side}": row.get(f"len_{side}") for side in ("a", "b")}
     yield {
@@ -52,5 +52,5 @@ SOFTELO = Format(
         "row_id battle_id model_a model_b human_pref judge_pref instruction_id_hash meta_lang "
         "len_a len_b"
     ),
-    notes=("human_pref is read as there: 0 = A wins, 1 = B wins",),
+    notes=("human_pref is read as in the release: 0 = A wins, 1 = B wins",),
 )

@@ -17,7 +17,7 @@ def items(row: Row) -> Iterator[Record]:
         raise row.error(
             "has no articles",
             "text",
-            "pair it with them first, with the release's own pair_data.py",
+            "add them first, with the release's pair_data.py",
         )
     yield {**_identify(row), "prompt": row.text("text"), "response": row.text("decoded")}
 
@@ -45,7 +45,7 @@ def _identify(row: Row) -> Record:
 def _ratings(row: Row, column: str) -> list[Record]:
     ratings = row.nested(column)
     if not isinstance(ratings, list) or not all(isinstance(one, dict) for one in ratings):
-        raise row.error("holds no list of annotations", column)
+        raise row.error("has no list of annotations", column)
     return ratings
 
 
@@ -57,5 +57,5 @@ SUMMEVAL = Format(
     gives={"items": items, "human_scores": human_scores},
     used=columns("id model_id expert_annotations turker_annotations"),
     texts=columns("text decoded references reference filepath"),
-    notes=("the file holds people's scores and no judge's: judge the items, then join",),
+    notes=("the file has human scores and no judge's scores: judge the items, then join",),
 )

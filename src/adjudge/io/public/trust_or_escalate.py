@@ -13,7 +13,7 @@ _LABELS = {1.0: "A", 2.0: "B"}
 
 
 def pairs(row: Row) -> Iterator[Record]:
-    """One pair per row, called by its place in the file; human 1 means the first output."""
+    """One pair per row; its id is its place in the file; human 1 means the first output."""
     first, second = row.list_in("outputs", "two", size=2)
     yield {
         **_identify(row),
@@ -24,10 +24,10 @@ def pairs(row: Row) -> Iterator[Record]:
 
 
 def judgments(row: Row) -> Iterator[Record]:
-    """The judge's probabilities, scaled to add up to one as over the two letters alone."""
+    """The judge's probabilities, scaled to add up to one over the two letters."""
     first, second = (row.number_in("probs", p) for p in row.list_in("probs", "two", size=2))
     if first < 0 or second < 0 or first + second <= 0:
-        raise row.error("holds no two probabilities", "probs")
+        raise row.error("does not have two probabilities", "probs")
     yield {
         **_identify(row),
         "protocol": "trust-or-escalate",

@@ -1,6 +1,6 @@
-"""Logs of the tools people run, one file per tool, turned into adjudge's own rows.
+"""Logs of other tools, one file per tool, converted into adjudge's rows.
 
-In each of them: the judge's first word, never a person's correction of it; a grader that failed is
-a status, never a fail; several metrics are groups (the column `metric`); epochs and repeats share a
-`prompt_id`, by which rows are clustered.
+For all of them: the judge's first verdict is used, never a person's correction of it. A failed
+grader is a status, never a fail. Several metrics are groups (the column `metric`). Epochs and
+repeats share a `prompt_id`, by which rows are clustered.
 """

@@ -1,7 +1,7 @@
-"""What labelling tools keep of one task: its texts, the judge's suggestion, people's answers.
+"""One task of a labelling tool: its texts, the judge's suggestion, human answers.
 
-Label Studio and Argilla both do, under other names. A task is about two answers (a side or a tie)
-or about one (pass or fail); the same parts make judgments, grades, labels, pairs and battles.
+Label Studio and Argilla have these under different names. A task is about two answers (a side or a
+tie) or about one (pass or fail); the same parts make judgments, grades, labels, pairs and battles.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SIDES = {
 }
 
 
-#: Columns that are made here: one of a task's own that is called so becomes input_NAME.
+#: Columns that are made here; a task's column with such a name becomes input_NAME.
 _MADE = frozenset(
     (*COLUMNS, "label", "judge", "verdict", "p_a", "p_fwd", "p_rev", "p_tie", "winner")
 ) - {"id", "prompt_id", "model", "prompt", "response", "reference"}
@@ -41,12 +41,12 @@ _MADE = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a person or the judge answered, and who; a judge can say how sure it is (`score`)."""
+    """An answer of a person or the judge; a judge can give its confidence (`score`)."""
 
     value: Any
     who: str | None
     score: float | None = None
-    #: A person's that began from the judge's answer.
+    #: Whether a person started from the judge's answer.
     from_judge: bool = False
     #: What the person wrote with it.
     comment: str | None = None
@@ -54,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One question of a task: its name, the judge's answer and people's."""
+    """One question of a task: its name, the judge's answer and human answers."""
 
     name: str
     judge: Answer | None
@@ -63,16 +63,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One task: its columns (id, texts, models, whatever came with it) and its questions."""
+    """One task: its columns (id, texts, models, other values) and its questions."""
 
     columns: Record
     questions: tuple[Question, ...]
-    #: Answers that are no labels, each with the reason.
+    #: Answers that are not labels, each with the reason.
     left_out: tuple[UnusableRow, ...] = field(default=())
 
 
 def task_columns(key: str, texts: Mapping[str, Any], *more: Any) -> Record:
-    """The columns of a task: its id, its texts, and whatever plain values came with it."""
+    """The columns of a task: its id, its texts, and its other plain values."""
     columns: Record = {"id": key}
     for name, value in texts.items():
         if name != "id" and value is not None:
@@ -89,7 +89,7 @@ def side_of(value: Any) -> str:
 
 
 def sureness(score: Any) -> float | None:
-    """How sure a judge says it is of its answer; None where that is no share."""
+    """The judge's confidence in its answer; None if it is not a share."""
     known = isinstance(score, (int, float)) and not isinstance(score, bool) and 0 <= score <= 1
     return float(score) if known else None
 
@@ -187,7 +187,7 @@ def _judged(task: Task) -> Iterator[tuple[Question, Answer]]:
 
 
 def _reasons(task: Task, *, needs_judge: bool = False) -> Iterator[UnusableRow]:
-    """What of a task is no row, and why."""
+    """The parts of a task that are not rows, and the reasons."""
     yield from task.left_out
     if needs_judge:
         silent = [question for question in task.questions if question.judge is None]
@@ -200,7 +200,7 @@ def is_comparison(task: Task) -> bool:
 
 
 def _word(value: Any) -> str:
-    """1 or 0, which labels of pass and fail can be written as, and rates are made of."""
+    """1 or 0: the form of pass and fail labels that rates need."""
     share = read_share(value)
     if share not in (0, 1):
         raise UnusableRow("an answer that is neither pass nor fail")
@@ -208,9 +208,9 @@ def _word(value: Any) -> str:
 
 
 def _verdict(judge: Answer) -> Record:
-    """The side the judge named. Its score is how sure it is of that side; without one p_a is 1.
+    """The side the judge named. Its score is its confidence in that side; without one p_a is 1.
 
-    A score below one half names a side that it does not favour: the verdict then has no p_a.
+    With a score below one half the judge does not favour the side it names: there is no p_a.
     """
     side = side_of(judge.value)
     if side == "tie":
@@ -225,9 +225,9 @@ def _verdict(judge: Answer) -> Record:
 def _label(
     question: Question, read: Callable[[Any], Any], column: str
 ) -> tuple[Record, list[UnusableRow]]:
-    """What most people said, and why others are not counted.
+    """The majority of human answers, and why others are not counted.
 
-    Of those who began from the judge's answer only where all did.
+    Answers that started from the judge's answer count only if all did.
     """
     given = [answer for answer in question.people if not is_missing(answer.value)]
     own = [answer for answer in given if not answer.from_judge]

@@ -26,7 +26,7 @@ def read_task(row: Row) -> Task:
     """One record: the suggestion and the submitted responses to each question."""
     fields = row.record.get("fields")
     if not isinstance(fields, Mapping):
-        raise row.error("holds no object", "fields", "export records with to_list or to_json")
+        raise row.error("has no object", "fields", "export records with to_list or to_json")
     key = name_in(row.record.get("id") or row.record.get("_server_id")) or f"record-{row.number}"
     columns = task_columns(key, fields, row.record.get("metadata"))
     suggestions = object_in(row.record.get("suggestions"))
@@ -68,7 +68,7 @@ def _judge(suggested: Mapping[str, Any]) -> Answer:
 
 
 def kind_of(first: Mapping[str, Any]) -> Kind:
-    """Labels where no judge suggested; else judgments of pairs or grades of answers."""
+    """Labels if there is no suggestion of a judge; else judgments of pairs or grades."""
     if not object_in(first.get("suggestions")):
         return "labels"
     return "judgments" if "response_b" in object_in(first.get("fields")) else "grades"
@@ -83,8 +83,8 @@ ARGILLA = Format(
     log=True,
     kind_of=kind_of,
     notes=(
-        "Argilla shows people the judge's suggestion: labels are independent of it only where it "
-        "was hidden",
-        "a suggestion's score is how sure the judge is; without one p_a is 1 or 0",
+        "Argilla shows people the judge's suggestion: labels are independent of it only if it was "
+        "hidden",
+        "a suggestion's score is the judge's confidence; without one p_a is 1 or 0",
     ),
 )

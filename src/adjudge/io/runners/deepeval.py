@@ -1,7 +1,7 @@
 """DeepEval test runs: `test_run.json` and `.latest_test_run.json`, one row per case and metric.
 
-A metric that failed has `error` and no score, and says success false. `verboseLogs` are not read: a
-failed case keeps those of the case before.
+A failed metric has `error`, no score, and success false. `verboseLogs` are not read: a failed case
+keeps those of the case before.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def grades(row: Row) -> Iterator[Record | UnusableRow]:
     """One row per test case and metric."""
     metrics = list_in(row.record.get("metricsData"))
     if not metrics:
-        raise UnusableRow("a test case that no metric ran on")
+        raise UnusableRow("a test case without a metric")
     answer = _answer(row)
     for data in metrics:
         if not isinstance(data, Mapping) or not data.get("name"):
-            raise row.error("holds a metric without a name", "metricsData", "export the run again")
+            raise row.error("has a metric without a name", "metricsData", "export the run again")
         try:
             judged = _judged(data)
         except UnusableRow as reason:
@@ -74,5 +74,5 @@ DEEPEVAL = Format(
         Envelope(marks=frozenset({"testCases"}), path=("testCases",)),
         Envelope(marks=frozenset({"testRunData"}), path=("testRunData", "testCases")),
     ),
-    notes=("DeepEval keeps no labels of people: give them with --labels, by the case's name",),
+    notes=("DeepEval has no human labels: give them with --labels, by the case's name",),
 )

@@ -1,8 +1,8 @@
-"""Grades out of a log: one row per answer and metric, as `adjudge estimate` and the others read it.
+"""Grades from a log: one row per answer and metric, as `adjudge estimate` and others read it.
 
-A tool that says pass or fail itself gives `judge` (1 or 0), its score in `judge_score`, and as
-`uncertainty` how near the score is to the threshold. A tool that gives a score alone gives it as
-`p_pass`: above one half is a pass. What a person said is `human`.
+A tool that gives pass or fail itself has `judge` (1 or 0), its score in `judge_score`, and as
+`uncertainty` how near the score is to the threshold. A tool that gives only a score has it as
+`p_pass`: above one half is a pass. The human label is `human`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from adjudge.io.published import Converter, Row, UnusableRow
 from adjudge.io.runners.values import is_missing, read_share
 from adjudge.io.tables import Table
 
-#: The columns of a grade in their order; columns of the log itself come after them.
+#: The columns of a grade in order; columns of the log come after them.
 COLUMNS = (
     *("id", "prompt_id", "metric", "judge_name", "protocol", "status"),
     *("judge", "p_pass", "judge_score", "uncertainty"),
     *("human", "human_overall", "rater", "labelled_by", "started_from"),
     *("model", "detail", "prompt", "response", "reference"),
 )
-#: What is the judge's in a row, and not the answer's.
+#: Columns about the judge, not about the answer.
 _JUDGES = frozenset(
     ("metric", "judge_name", "protocol", "status", "judge", "p_pass", "judge_score", "uncertainty")
 ) | {"detail"}
@@ -33,21 +33,21 @@ _THRESHOLD = 0.5
 
 
 def scored(score: Any) -> Record:
-    """The grade of a tool that gives a score and no verdict of its own."""
+    """The grade of a tool that gives a score and no verdict."""
     return {"status": "ok", "p_pass": read_share(score)}
 
 
 def decided(passed: bool, score: Any, threshold: Any = None) -> Record:
-    """The grade of a tool that says pass or fail, with its score and threshold where it has them.
+    """The grade of a tool that gives pass or fail, with its score and threshold if it has them.
 
-    The doubt is one less the distance of the score from the threshold.
+    The doubt is one minus the distance of the score from the threshold.
 
     >>> decided(True, 0.75, 0.5)
     {'status': 'ok', 'judge': 1, 'judge_score': 0.75, 'uncertainty': 0.75}
     """
     cut = _THRESHOLD if not _is_number(threshold) else float(threshold)
     known = _is_number(score) and (0 <= score <= 1 or _is_number(threshold))
-    # Without a threshold nothing says what is near it, beyond the usual scale.
+    # Without a threshold the distance is unknown.
     given = float(score) if known else float(passed)
     return {
         "status": "ok",
@@ -62,7 +62,7 @@ def _is_number(value: Any) -> bool:
 
 
 def label_of(share: float | None, rater: object = None, *, from_judge: bool = False) -> Record:
-    """What a person said of a row; where they began from the judge's answer, that too."""
+    """The human label of a row, and whether it started from the judge's answer."""
     if share is None:
         return {}
     return {
@@ -74,9 +74,9 @@ def label_of(share: float | None, rater: object = None, *, from_judge: bool = Fa
 
 
 def items_of(grades: Converter) -> Converter:
-    """The answers that were graded, once each, to be judged again; people's labels stay.
+    """The graded answers, once each, to be judged again; human labels stay.
 
-    A label stays where the metrics do not differ in it: it is about the answer then.
+    A label stays if it is the same for all metrics: then it is about the answer.
     """
 
     def convert(row: Row) -> Iterator[Record | UnusableRow]:
@@ -98,10 +98,10 @@ def items_of(grades: Converter) -> Converter:
 
 
 def read_log_grades(table: Table) -> pl.DataFrame:
-    """Converted grades as one frame: our columns first, without those that nothing is in.
+    """Converted grades as one frame: our columns first, without empty columns.
 
-    Where one id comes again with the same judge and metric (a test that was run twice), the later
-    ones are called id#2, id#3 ...; `prompt_id` keeps them together.
+    If an id is repeated with the same judge and metric (a test that was run twice), the later ones
+    become id#2, id#3 ...; they share a `prompt_id`.
     """
     frame = table.frame
     for column in ("status", "human"):
@@ -117,5 +117,5 @@ def read_log_grades(table: Table) -> pl.DataFrame:
 
 
 def identify(metric: str, judge: object) -> Mapping[str, str]:
-    """Which metric it is, and who judged; one metric is one way of asking."""
+    """The metric and the judge; a metric counts as a protocol."""
     return {"metric": metric, "judge_name": str(judge or metric), "protocol": metric}

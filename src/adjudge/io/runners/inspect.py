@@ -1,8 +1,8 @@
 """Inspect (inspect_ai) logs, `.eval` and `.json`: a model's answers to a task, scored.
 
-An edit by a person overwrites a score's value; what the scorer said first is then the first entry
-of its `history`. A grader whose reply held no grade has the value NaN (in older versions I) and
-says so. C, P, I and N are 1, 0.5, 0 and 0.
+If a person edits a score, its value is overwritten; the scorer's first score is then the first
+entry of its `history`. A grader whose reply had no grade has the value NaN (in older versions I)
+and an explanation. C, P, I and N are 1, 0.5, 0 and 0.
 """
 
 from __future__ import annotations
@@ -27,20 +27,22 @@ from adjudge.io.runners.values import (
 )
 
 _UNCHANGED = "UNCHANGED"
-#: How versions before the value NaN said that the grader's reply held no grade.
+#: The explanation in versions before the value NaN, if the grader's reply had no grade.
 _NO_GRADE = "Grade not found in model output"
 _HEADERS = ("header.json", "_journal/start.json")
 
 
 def grades(row: Row) -> Iterator[Record | UnusableRow]:
-    """One row per sample, epoch and score; the judge's first word and the person's last."""
+    """One row per sample, epoch and score: the judge's first verdict, the last human edit."""
     scores = row.record.get("scores")
     if not isinstance(scores, Mapping) or not scores:
         raise UnusableRow("a sample without scores")
     answer = _answer(row)
     for name, score in scores.items():
         if not isinstance(score, Mapping):
-            raise row.error(f"the score {name!r} is no object", "scores", "export the log again")
+            raise row.error(
+                f"the score {name!r} is not an object", "scores", "export the log again"
+            )
         first, edited = _first_and_edit(score)
         if first is None:
             yield UnusableRow("a score that only a person gave")
@@ -59,7 +61,7 @@ def grades(row: Row) -> Iterator[Record | UnusableRow]:
 
 
 def read_archive(archive: Archive) -> Iterator[Record] | None:
-    """The samples of an `.eval` file, one at a time, each with what the log says of the task."""
+    """The samples of an `.eval` file, one at a time, each with the log's data about the task."""
     header = next((name for name in _HEADERS if name in archive.names), None)
     return None if header is None else _samples(archive, header)
 
@@ -72,7 +74,7 @@ def _samples(archive: Archive, header: str) -> Iterator[Record]:
 
 
 def _answer(row: Row) -> Record:
-    """What is about the sample, whatever scored it; an epoch is another answer to one question."""
+    """The columns about the sample; an epoch is another answer to the same question."""
     task = object_in(row.record.get("eval"))
     sample, epoch = row.text("id"), row.record.get("epoch") or 1
     many = (object_in(task.get("config")).get("epochs") or 1) > 1 or epoch != 1
@@ -92,7 +94,7 @@ def _answer(row: Row) -> Record:
 def _first_and_edit(
     score: Mapping[str, Any],
 ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
-    """The score as the scorer gave it, and the last edit by a person that changed or kept it."""
+    """The scorer's score, and the last human edit that changed or kept it."""
     history = [entry for entry in list_in(score.get("history")) if isinstance(entry, Mapping)]
     if not history:
         return score, None
@@ -107,7 +109,7 @@ def _author(entry: Mapping[str, Any]) -> str | None:
 
 
 def _metrics(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """A scorer can give one value, or an object of them."""
+    """The values of a scorer: one, or an object of several."""
     if isinstance(value, Mapping):
         yield from ((f"{name}.{key}", inner) for key, inner in value.items())
     else:
@@ -129,7 +131,7 @@ def _human(metric: str, name: str, edited: Mapping[str, Any] | None) -> Record:
 
 
 def _grader(name: str, first: Mapping[str, Any], task: Mapping[str, Any]) -> str:
-    """The model that graded, from its messages or the scorer's options; else the scorer's name."""
+    """The grading model, from its messages or the scorer's options; else the scorer's name."""
     for message in reversed(list_in(object_in(first.get("metadata")).get("grading"))):
         if object_in(message).get("model"):
             return str(message["model"])
@@ -151,7 +153,7 @@ INSPECT = Format(
     envelopes=(Envelope(marks=frozenset({"eval", "status"}), path=("samples",), keeps=("eval",)),),
     archive=read_archive,
     notes=(
-        "labels are people's edits of a score: they saw the judge's, and chose what to look at",
+        "labels are human edits of scores: people saw the judge's score and chose the samples",
         "epochs of one sample share a prompt_id",
     ),
 )

@@ -1,7 +1,7 @@
-"""JudgeArena battles (`battles.parquet`): those a model judged and those people voted on, mixed.
+"""JudgeArena battles (`battles.parquet`): some judged by a model, some by people.
 
-`source` tells them apart: llm-judge or human. `pref` is 0 where A wins and 1 where B wins. Made
-after JudgeArena's documentation and not yet tried on a file that it wrote.
+`source` is llm-judge or human. `pref` is 0 if A wins and 1 if B wins. Written from JudgeArena's
+documentation, and not yet tested on a file that it wrote.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _VERDICTS = {"model_a": "A", "model_b": "B", "tie": "tie", "tie (bothbad)": "tie
 
 
 def battles(row: Row) -> Iterator[Record | UnusableRow]:
-    """One battle per row: people's outcome is the winner, the judge's a verdict."""
+    """One battle per row: a human vote is the winner, a judge's is a verdict."""
     source = row.text("source")
     winner = row.choice("winner", _WINNERS, "use model_a, model_b or tie")
     battle = {
@@ -35,7 +35,7 @@ def battles(row: Row) -> Iterator[Record | UnusableRow]:
     if source != "llm-judge":
         raise row.error(f"{quote(source)} is not known", "source", "use llm-judge or human")
     if is_missing(row.record.get("pref")):
-        # Without a preference the reply could not be read, and the winner says tie.
+        # Without a preference the reply could not be read, and the winner is tie.
         raise UnusableRow("a judge's reply that could not be read")
     yield {
         **battle,
@@ -54,5 +54,5 @@ JUDGEARENA = Format(
     gives={"battles": battles},
     used=columns("model_a model_b winner source pref question_id judge_model"),
     log=True,
-    notes=("untried: made after JudgeArena's documentation, not on a file that it wrote",),
+    notes=("not tested on a real file: written from JudgeArena's documentation",),
 )

@@ -1,8 +1,8 @@
 """Label Studio: exports as JSON, and tasks with predictions.
 
-`data.id` is the row's own id. A cancelled annotation is no label. `parent_prediction` says that the
-person started from the judge's answer. The exports JSON_MIN and CSV keep neither of the two, and
-JSON_MIN puts the number of the task where the row's id was: both are refused.
+`data.id` is the row's id. A cancelled annotation is not a label. `parent_prediction` means that the
+person started from the judge's answer. The exports JSON_MIN and CSV have neither of the two, and
+JSON_MIN replaces the row's id with the task number: both are refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from adjudge.io.runners.values import list_in, name_in, object_in
 _TEXTS = ("prompt", "response", "response_a", "response_b", "reference")
 #: A result of this type and name is a comment; `adjudge label --label-studio` asks for one.
 _COMMENT = ("textarea", "comment")
-#: Results of these types are answers; the others mark places in a text or an image.
+#: Results of these types are answers; others mark places in a text or an image.
 _ANSWERS = {"pairwise": "selected", "choices": "choices", "rating": "rating", "number": "number"}
 
 
@@ -35,7 +35,7 @@ def read_task(row: Row) -> Task:
     """One task: the judge's prediction and the annotations of people."""
     data = row.record.get("data")
     if not isinstance(data, Mapping):
-        raise row.error("holds no object", "data", "export the project as JSON")
+        raise row.error("has no object", "data", "export the project as JSON")
     key = name_in(data.get("id")) or f"task-{row.record.get('id') or row.number}"
     texts = {name: data.get(name) for name in _TEXTS}
     columns = task_columns(key, texts, {k: v for k, v in data.items() if k not in ("id", *_TEXTS)})
@@ -100,7 +100,7 @@ def _comment(result: Any) -> str | None:
 
 
 def _predictions(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The judge's predictions: the task's own, else the one kept with its annotations."""
+    """The judge's predictions: those of the task, else the one kept with its annotations."""
     own = [one for one in list_in(task.get("predictions")) if isinstance(one, Mapping)]
     kept = (object_in(a).get("prediction") for a in list_in(task.get("annotations")))
     return own or [one for one in kept if isinstance(one, Mapping) and one][:1]
@@ -112,13 +112,13 @@ def _answer_of(judge: Mapping[str, Any], value: Any) -> Answer:
 
 
 def _person(completed_by: Any) -> str | None:
-    """People are numbers, or objects with an address where the export says more."""
+    """The rater: a number, or an object with an address in more detailed exports."""
     person = object_in(completed_by)
     return name_in(person.get("email") or person.get("id") or completed_by)
 
 
 def kind_of(first: Mapping[str, Any]) -> Kind:
-    """Labels where no judge predicted; else judgments of pairs or grades of answers."""
+    """Labels if there is no prediction of a judge; else judgments of pairs or grades."""
     if not _predictions(first):
         return "labels"
     data = object_in(first.get("data"))
@@ -126,10 +126,10 @@ def kind_of(first: Mapping[str, Any]) -> Kind:
 
 
 def refuse(row: Row) -> Iterator[Record]:
-    """The reason, in one line."""
+    """Refuse the file with the reason in one line."""
     raise row.error(
-        "JSON_MIN and CSV do not say whether a person started from the judge's answer, and "
-        "JSON_MIN puts task numbers where your ids were",
+        "JSON_MIN and CSV do not show whether a person started from the judge's answer, and "
+        "JSON_MIN has task numbers instead of your ids",
         "annotation_id",
         "export the project as JSON",
     )
@@ -143,7 +143,7 @@ LABEL_STUDIO = Format(
     gives=convert_tasks(read_task),
     log=True,
     kind_of=kind_of,
-    notes=("a prediction's score is how sure the judge is; without one p_a is 1 or 0",),
+    notes=("a prediction's score is the judge's confidence; without one p_a is 1 or 0",),
 )
 LABEL_STUDIO_MIN = Format(
     name="label-studio-min",

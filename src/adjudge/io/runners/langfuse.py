@@ -1,6 +1,6 @@
 """Langfuse scores: those of evaluators (EVAL) and of people (ANNOTATION).
 
-Made after the classes of Langfuse's SDK, and not yet tried on a file that its server wrote.
+Written from the classes of Langfuse's SDK, and not yet tested on a file of its server.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from adjudge.io.runners.phoenix import merge
 from adjudge.io.runners.values import name_in
 
 _BY: Mapping[str, Literal["judge", "person"]] = {"EVAL": "judge", "ANNOTATION": "person"}
-#: Who a score is about, the narrowest first; as the API writes it and as the SDK does.
+#: The object of a score, the narrowest first; as the API and as the SDK write it.
 _SUBJECTS = ("observationId", "observation_id", "traceId", "trace_id", "sessionId", "session_id")
 
 
 def opinions(row: Row) -> Iterator[Record | UnusableRow]:
-    """One opinion per score; a word counts where the score is one of categories."""
+    """One opinion per score; for a categorical score its word counts."""
     source = row.text("source")
     if source not in _BY:
-        # Anything may have sent a score through the API: nobody says whether it was a judge.
-        raise UnusableRow(f"a score from {source}: of a judge or a person, it does not say")
+        # Any program can send a score through the API: it is not known if it was a judge.
+        raise UnusableRow(f"a score from {source}: not known whether of a judge or a person")
     subject = next((row.get(c) for c in _SUBJECTS if row.get(c)), None)
     if subject is None:
         raise row.error("is missing", "traceId", "export scores of traces or observations")
@@ -35,7 +35,7 @@ def opinions(row: Row) -> Iterator[Record | UnusableRow]:
             id=str(subject),
             metric=row.text("name"),
             by=by,
-            # An evaluator is its name; of a person there is an id.
+            # An evaluator has a name; a person has an id.
             who=None if by == "judge" else name_in(_either(row, "authorUserId", "author_user_id")),
             value=_value(row),
             at=str(_either(row, "createdAt", "created_at", "timestamp") or ""),
@@ -62,7 +62,7 @@ LANGFUSE = Format(
     merge={"grades": merge},
     log=True,
     notes=(
-        "untried: made after the classes of Langfuse's SDK, not on a file of its server",
+        "not tested on a real file: written from the classes of Langfuse's SDK",
         "a trace has no texts here: join them by id, the trace's or the observation's",
     ),
 )

@@ -1,7 +1,7 @@
 """lm-evaluation-harness samples (`samples_*.jsonl`): every metric is a key of the line.
 
-The metrics are mostly computed by a program, which takes the judge's place. One document comes
-once per filter; which one is part of the metric's name, as in lm-eval's own tables.
+Most metrics are computed by a program, which takes the place of the judge. A document occurs once
+per filter; the filter is part of the metric's name, as in lm-eval's tables.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from adjudge.io.runners.values import (
     plain_columns,
 )
 
-#: What a line has besides its metrics, in versions that do not list them.
+#: The other keys of a line, in versions that do not list the metrics.
 _OTHERS = columns(
     "doc_id doc target arguments resps filtered_resps filter metrics doc_hash prompt_hash "
     "target_hash task task_name"
@@ -43,7 +43,7 @@ def grades(row: Row) -> Iterator[Record | UnusableRow]:
         try:
             judged = failure("the metric gave no number") if is_missing(value) else scored(value)
         except UnusableRow:
-            yield UnusableRow(f"metric {name}: no number in 0 to 1")
+            yield UnusableRow(f"metric {name}: no number from 0 to 1")
             continue
         yield {**answer, **identify(metric, None), **judged}
 
@@ -69,7 +69,7 @@ def _prompt(arguments: Any) -> str | None:
 
 
 def _response(responses: Any) -> str | None:
-    """The generated answer; of a choice among given ones there is none."""
+    """The generated answer; None for a choice among given answers."""
     first = next(iter(list_in(responses)), None)
     return first if isinstance(first, str) else None
 
@@ -90,5 +90,5 @@ LM_EVAL = Format(
             ),
         ),
     ),
-    notes=("lm-eval keeps no labels of people: give them with --labels, by doc_id",),
+    notes=("lm-eval has no human labels: give them with --labels, by doc_id",),
 )

@@ -1,8 +1,8 @@
 """MLflow traces with assessments: those of judges (LLM_JUDGE) and of people (HUMAN).
 
-Traces as `search_traces` gives them, or one trace with `info`. A person who overrides a judge's
-assessment began from the judge's answer; the judge's word is the overridden assessment, although
-MLflow then calls it invalid.
+Traces as `search_traces` returns them, or one trace with `info`. A person who overrides a judge's
+assessment started from the judge's answer. The judge's verdict is then the overridden assessment,
+although MLflow marks it as invalid.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def grades(row: Row) -> Iterator[Record | UnusableRow]:
     if not given:
         raise UnusableRow("a trace without assessments")
     if not isinstance(given, list):
-        raise row.error("holds no list of assessments", "assessments", "export the traces as JSON")
+        raise row.error("has no list of assessments", "assessments", "export the traces as JSON")
     key = str(info.get("trace_id") or info.get("request_id") or f"trace-{row.number}")
     answer = _answer(row.record, info)
     opinions = []
@@ -50,7 +50,7 @@ def grades(row: Row) -> Iterator[Record | UnusableRow]:
 def _opinion(entry: Mapping[str, Any], key: str, answer: Record) -> Opinion | UnusableRow:
     feedback = entry.get("feedback")
     if not isinstance(feedback, Mapping):
-        return UnusableRow("an assessment that is no feedback")
+        return UnusableRow("an assessment that is not feedback")
     source = object_in(entry.get("source"))
     by = _BY.get(str(source.get("source_type")))
     if by is None:
@@ -82,7 +82,7 @@ def _answer(trace: Mapping[str, Any], info: Mapping[str, Any]) -> Record:
 
 
 def _own_tags(tags: Any) -> Record:
-    """Tags that people set, without MLflow's own."""
+    """Tags that people set, without those of MLflow."""
     return {k: v for k, v in object_in(tags).items() if not str(k).startswith("mlflow.")}
 
 

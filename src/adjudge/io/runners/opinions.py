@@ -1,8 +1,8 @@
-"""Grades out of opinions: tools that keep what judges and people said as entries of one list.
+"""Grades from opinions: tools that keep the answers of judges and people as entries of one list.
 
-MLflow, Phoenix and Langfuse all do. Entries about one answer under one name become one row per
-judge. A judge that spoke twice is taken at its first word; a person at their last, since people
-correct themselves and not each other.
+MLflow, Phoenix and Langfuse do this. Entries about one answer under one name become one row per
+judge. If a judge answered twice, its first answer counts. If a person answered twice, the last one
+counts, since people correct themselves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from adjudge.io.runners.values import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """What a judge or a person said of one answer under one name, and when."""
+    """The opinion of a judge or a person on one answer under one name, with its time."""
 
     id: str
     metric: str
@@ -35,14 +35,14 @@ class Opinion:
     value: Any
     at: str
     error: Any = None
-    #: A person's that began from the judge's answer.
+    #: Whether a person started from the judge's answer.
     from_judge: bool = False
-    #: What is known of the answer itself.
+    #: The columns about the answer.
     answer: Record = field(default_factory=dict)
 
 
 def grades_of(opinions: Iterable[Opinion]) -> Iterator[Record | UnusableRow]:
-    """One row per answer, name and judge, with what people said under that name."""
+    """One row per answer, name and judge, with the human labels under that name."""
     groups: dict[tuple[str, str], list[Opinion]] = {}
     for opinion in opinions:
         groups.setdefault((opinion.id, opinion.metric), []).append(opinion)
@@ -64,7 +64,7 @@ def grades_of(opinions: Iterable[Opinion]) -> Iterator[Record | UnusableRow]:
             yield reason
             label = {}
         if not judges:
-            yield UnusableRow("a person's label where no judge graded")
+            yield UnusableRow("a human label without a judge's grade")
         for who, opinion in judges.items():
             try:
                 judged = _judged(opinion)
@@ -81,7 +81,7 @@ def _judged(opinion: Opinion) -> Record:
 
 
 def _label(people: Sequence[Opinion]) -> Record:
-    """What most of these people said, all of whom or none of whom began from the judge's answer."""
+    """The majority of these people; all or none of them started from the judge's answer."""
     if not people:
         return {}
     share = agree(read_share(opinion.value) for opinion in people)

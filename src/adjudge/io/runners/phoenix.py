@@ -16,7 +16,7 @@ _BY: Mapping[str, Literal["judge", "person"]] = {"LLM": "judge", "HUMAN": "perso
 
 
 def opinions(row: Row) -> Iterator[Record | UnusableRow]:
-    """One opinion per annotation; a score counts before a label."""
+    """One opinion per annotation; a score is used before a label."""
     kind = row.text("annotator_kind")
     if kind not in _BY:
         raise UnusableRow(f"an annotation by {kind}")
@@ -43,7 +43,7 @@ def merge(records: Iterable[Record]) -> Iterator[Record | UnusableRow]:
 
 
 def _result(row: Row, part: str) -> Any:
-    """JSON has the result as an object, a table as columns."""
+    """A part of the result: an object in JSON, columns in a table."""
     return object_in(row.record.get("result")).get(part, row.get(f"result.{part}"))
 
 
@@ -56,5 +56,5 @@ PHOENIX = Format(
     merge={"grades": merge},
     log=True,
     envelopes=(Envelope(marks=frozenset({"data"}), path=("data",), without=frozenset({"info"})),),
-    notes=("a span has no texts here: join them by id, the span's",),
+    notes=("a span has no texts here: join them by the span's id",),
 )

@@ -1,8 +1,9 @@
 """promptfoo results, JSON and JSON lines: every test's assertions, one row per model-graded one.
 
-A person's thumb overwrites `success`, `score` and `gradingResult.pass`: none of them is read. The
-judge's word is in the component of a model-graded assertion, the person's in that of type `human`.
-A grader that failed says pass false, score 0; `graderError`, or its reason, says that it failed.
+A person's rating (thumb) overwrites `success`, `score` and `gradingResult.pass`, so none of them is
+read. The judge's verdict is in the component of a model-graded assertion, the person's in that of
+type `human`. A failed grader has pass false and score 0; `graderError`, or its reason, shows that
+it failed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _MODEL_GRADED = columns(
     "context-faithfulness context-recall context-relevance conversation-relevance search-rubric "
     "agent-rubric trajectory:goal-success pi webhook"
 )
-#: Model-graded as well, but about several answers at once: no grade of one of them.
+#: Also model-graded, but about several answers together: not a grade of one answer.
 _COMPARISONS = ("select-best", "max-score")
 #: Reasons of a failed grader in versions that do not write `graderError`.
 _FAILED = re.compile(
@@ -45,7 +46,7 @@ def grades(row: Row) -> Iterator[Record | UnusableRow]:
     """One row per output and model-graded assertion."""
     grading = row.record.get("gradingResult")
     if not isinstance(grading, Mapping):
-        raise UnusableRow("an output that nothing graded")
+        raise UnusableRow("an output without a grade")
     components = list(_components(grading))
     people = [c for c in components if _type(c) == "human"]
     judged = [c for c in components if _type(c).removeprefix("not-") in _MODEL_GRADED]
@@ -72,7 +73,7 @@ def grades(row: Row) -> Iterator[Record | UnusableRow]:
 
 
 def _components(grading: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The graded assertions, those inside sets of assertions too."""
+    """The graded assertions, including those inside sets of assertions."""
     for component in list_in(grading.get("componentResults")):
         inner = object_in(component)
         if list_in(inner.get("componentResults")):
@@ -87,8 +88,8 @@ def _type(component: Mapping[str, Any]) -> str:
 
 def _left_out(assertion: str) -> str:
     if assertion in _COMPARISONS:
-        return f"assertion {assertion}: compares answers, grades none"
-    return f"assertion {assertion}: no model grades it"
+        return f"assertion {assertion}: compares answers and grades none"
+    return f"assertion {assertion}: not graded by a model"
 
 
 def _judged(component: Mapping[str, Any], assertion: Mapping[str, Any]) -> Record:
@@ -103,7 +104,7 @@ def _judged(component: Mapping[str, Any], assertion: Mapping[str, Any]) -> Recor
 
 
 def _label(people: list[Mapping[str, Any]], *, alone: bool) -> Record:
-    """A thumb is on the whole output: a label of the metric where there is only one."""
+    """A thumb is about the complete output: a label of the metric if there is only one."""
     given = [component.get("pass") for component in people]
     if not given:
         return {}
@@ -145,7 +146,7 @@ PROMPTFOO = Format(
     log=True,
     envelopes=(Envelope(marks=frozenset({"evalId", "results"}), path=("results", "results")),),
     notes=(
-        "labels are people's thumbs: they saw the judge's grade, and chose what to look at",
+        "labels are people's thumbs: people saw the judge's grade and chose the outputs",
         "outputs of one test share a prompt_id",
     ),
 )

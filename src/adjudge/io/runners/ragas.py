@@ -18,7 +18,7 @@ from adjudge.io.runners.values import (
     read_share,
 )
 
-#: What a row has besides its metrics.
+#: The other columns of a row.
 _TEXTS = ("user_input", "response", "reference")
 _OTHERS = columns(
     "retrieved_contexts reference_contexts multi_responses rubrics persona_name query_style "
@@ -27,7 +27,7 @@ _OTHERS = columns(
 
 
 def samples(row: Row) -> Iterator[Record]:
-    """The row with its texts and label; which columns are metrics, only all rows together say."""
+    """The row with its texts and label; the metrics are known only from all rows together."""
     prompt, response = (as_written(row.record.get(c)) for c in ("user_input", "response"))
     given = row.get("id")
     human = row.record.get("human")
@@ -45,7 +45,7 @@ def samples(row: Row) -> Iterator[Record]:
 
 
 def merge(records: Iterable[Record]) -> Iterator[Record | UnusableRow]:
-    """One row per sample and metric: a column that holds numbers and nothing else."""
+    """One row per sample and metric; a metric is a column with only numbers."""
     rows = list(records)
     names = dict.fromkeys(name for row in rows for name in row["values"])
     metrics = [name for name in names if _is_metric([row["values"].get(name) for row in rows])]
@@ -61,7 +61,7 @@ def merge(records: Iterable[Record]) -> Iterator[Record | UnusableRow]:
                     failure("the metric gave no number") if is_missing(value) else scored(value)
                 )
             except UnusableRow:
-                yield UnusableRow(f"metric {metric}: no number in 0 to 1")
+                yield UnusableRow(f"metric {metric}: no number from 0 to 1")
                 continue
             yield {**answer, **identify(metric, None), **judged}
 
@@ -93,7 +93,7 @@ RAGAS = Format(
     merge={"grades": merge},
     log=True,
     notes=(
-        "Ragas keeps no labels of people: add a column human, or give --labels by id",
+        "Ragas has no human labels: add a column human, or give --labels by id",
         "samples with the same user_input share a prompt_id",
     ),
 )

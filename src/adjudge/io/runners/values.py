@@ -1,4 +1,4 @@
-"""What the logs of several tools share: how grades are written, texts, and why a grader failed."""
+"""Shared code of several logs: grades, texts, and why a grader failed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from adjudge.io.json_files import Record
 from adjudge.io.published import UnusableRow
 from adjudge.records import Status
 
-#: How tools and people write that an answer passed, partly passed or failed.
+#: Words of tools and people for passed, partly passed and failed.
 _WORDS = {
     **dict.fromkeys(("c", "correct", "pass", "passed", "yes", "y", "true", "good"), 1.0),
     **dict.fromkeys(("p", "partial", "partially correct"), 0.5),
@@ -25,7 +25,7 @@ _WORDS = {
 _NOTHING = ("", "nan", "none", "null", "n/a", "na")
 _UNREADABLE = re.compile(r"\bpars|json|not found in model output|invalid .*verdict", re.IGNORECASE)
 _LONGEST_DETAIL = 500
-#: Why a person's answer is no label.
+#: Why a person's answer is not a label.
 NO_MAJORITY = "raters without a majority"
 FROM_JUDGE = "label started from the judge's answer"
 
@@ -45,7 +45,7 @@ def read_share(value: Any) -> float:
         except ValueError:
             raise UnusableRow("a grade in words other than pass and fail") from None
     if not isinstance(value, (bool, int, float)):
-        raise UnusableRow("a grade that is no number and no word")
+        raise UnusableRow("a grade that is neither a number nor a word")
     if not 0 <= value <= 1:
         raise UnusableRow("a score outside 0 to 1")
     return float(value)
@@ -63,7 +63,7 @@ def is_missing(value: Any) -> bool:
 
 
 def failure(reason: object) -> Record:
-    """The status of a grader that failed, and what it said of itself.
+    """The status of a failed grader, and its reason.
 
     >>> failure("reply could not be parsed")["status"], failure("timeout")["status"]
     ('unparsed', 'error')
@@ -74,7 +74,7 @@ def failure(reason: object) -> Record:
 
 
 def agree(values: Iterable[Any]) -> Any:
-    """What most of them say; None where no value is said more often than any other.
+    """The most frequent value; None if no value is more frequent than all others.
 
     >>> agree([1, 1, 0]), agree([1, 0])
     (1, None)
@@ -96,23 +96,23 @@ def as_written(value: Any) -> str | None:
 
 
 def hash_of(value: Any) -> str:
-    """A stable short name of anything JSON holds, to tell which rows are about the same."""
+    """A stable short hash of any JSON value, to see which rows are about the same."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def name_in(value: Any) -> str | None:
-    """A name or a number as a name, whatever a log holds there; None where there is none."""
+    """A name, or a number as a name; None if there is none."""
     return None if is_missing(value) else as_written(value)
 
 
 def object_in(value: Any) -> Mapping[str, Any]:
-    """The value where it is an object, else an empty one."""
+    """The value if it is an object, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def list_in(value: Any) -> list[Any]:
-    """The value where it is a list, else an empty one."""
+    """The value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
