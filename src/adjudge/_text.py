@@ -17,6 +17,9 @@ _SECRET = re.compile(r"\bpostgres(?:ql)?://(?:[^@\s]*:[^@\s]+@|\S*[?&](?:ssl)?pa
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+#: A word longer than this is shortened in the middle; what stays of it.
+LONG_WORD = re.compile(r"([\w:=.,@+/\\-]{41,})")
+_BEGINNING, _END = 24, 8
 
 
 def safe(text: object) -> str:
@@ -90,6 +93,17 @@ def clip_names(names: Iterable[object], most: int = 28) -> list[str]:
             for at, name in zip(alike, rest, strict=True):
                 shown[at] = name
     return shown
+
+
+def shorten(text: object) -> str:
+    """Text in which a very long word, such as a judge's name or path, is shortened in the middle.
+
+    >>> shorten("openai:an-organisation/a-model-with-a-very-long-name is right")
+    'openai:an-organisation/a…ong-name is right'
+    """
+    return LONG_WORD.sub(
+        lambda word: f"{word.group()[:_BEGINNING]}…{word.group()[-_END:]}", safe(text)
+    )
 
 
 def number(value: float | int | None, digits: int = 3) -> str:

@@ -169,7 +169,7 @@ SENTENCES = {
         "+0.37 points of score [0.21, 0.53]"
     ),
     "length": (
-        "gives the longer answer +12.4 points of winning for its length in 181 pairs of unequal "
+        "adds +12.4 points to the win probability of the longer answer over 181 pairs of unequal "
         "length, 6 models held fixed [+8.5, +16.3], odds times 1.62 for twice the length (people "
         "+5.3 points in 96, difference +7.1 [+2.2, +12.0]): it prefers the longer answer, more "
         "than people do"
@@ -192,8 +192,7 @@ SENTENCES = {
         "85 % of 80 rows, more often than a person agrees with the judge there"
     ),
     "reliability": (
-        "ECE 0.114 where a calibrated judge would show 0.057: over-confident by 9.9 points "
-        "[3.6, 16.2]"
+        "ECE 0.114 (a calibrated judge would show 0.057): over-confident by 9.9 points [3.6, 16.2]"
     ),
     "contradictions": (
         "names the answer it scored lower in 12.7 % of 142 decisive pairs [7.7, 19.3]"
@@ -206,7 +205,7 @@ WINNERS = [
     "trust its rank",
     "wordy wins 58 % of 60 pairs with gpt-x, and would win 44 % at equal lengths",
 ]
-FLOOR = "a difference below 3 points of 100 is called no bias (--floor)"
+FLOOR = "differences below 3 points of 100 are not called a bias (--floor)"
 
 
 def capital(text: str) -> str:
@@ -256,7 +255,7 @@ ALONE = replace(
     LENGTH, excess=None, human_effect=None, human_n=0, low=0.085, high=0.163, winners=()
 )
 FOUND = (
-    "gives the longer answer +12.4 points of winning for its length in 181 pairs of unequal length"
+    "adds +12.4 points to the win probability of the longer answer over 181 pairs of unequal length"
 )
 
 
@@ -288,13 +287,13 @@ FOUND = (
             replace(LENGTH, low=-0.05, biased=False),
             f"{FOUND}, 6 models held fixed [+8.5, +16.3], odds times 1.62 for twice the length "
             "(people +5.3 points in 96, difference +7.1 [-5.0, +12.0]): no preference for length "
-            "beyond people's shown",
+            "beyond that of people shown",
         ),
         (
             replace(LENGTH, human_effect=0.2, excess=-0.076, low=-0.12, high=-0.03, biased=False),
             f"{FOUND}, 6 models held fixed [+8.5, +16.3], odds times 1.62 for twice the length "
-            "(people +20.0 points in 96, difference -7.6 [-12.0, -3.0]): it likes length less "
-            "than people do, as a judge that follows them less does",
+            "(people +20.0 points in 96, difference -7.6 [-12.0, -3.0]): it prefers length "
+            "less than people do, as a judge that agrees less with them does",
         ),
         (
             replace(LENGTH, low=None, high=None, biased=False),
@@ -444,11 +443,11 @@ def test_a_report_of_one_judge() -> None:
             *WINNERS,
             "left out 12 rows: votes on turn 2",
             FLOOR,
-            "without any bias up to 0.25 of 5 tests would show one by chance",
+            "with no bias at all, up to 0.25 of 5 tests would show one by chance",
             "detail: What this assumes",
             "detail: clusters are independent",
-            "figure: Distance from an unbiased judge, with 95 % intervals. How sure a judge is, "
-            "and how often it is right.",
+            "figure: Distance from an unbiased judge, with 95 % intervals. Mean confidence of a "
+            "judge, and how often it is right.",
         ],
     )
 
@@ -480,23 +479,23 @@ def test_a_report_of_two_judges_names_whose_each_number_is() -> None:
             *GROUPS,
             "a-fair: picks the first answer in 52.1 % of 94 presentations [44.3, 59.9], changes "
             "its verdict with the order on 6.4 % of pairs: no preference for a slot shown",
-            "a-fair: ECE 0.083 where a calibrated judge would show 0.091: no miscalibration shown, "
-            "but 45 rows leave its over-confidence anywhere in [-10.4, +13.0] points",
+            "a-fair: ECE 0.083 (a calibrated judge would show 0.091): no miscalibration shown, "
+            "but with 45 rows its over-confidence can be anywhere in [-10.4, +13.0] points",
             *(
                 f"gpt-x: {text}"
                 for name, text in SENTENCES.items()
                 if name not in ("family", "family_scores")
             ),
             *WINNERS,
-            "a-fair: verbosity not measured: no response text",
-            "a-fair: contradictions not measured: needs verdicts",
+            "a-fair: not measured, verbosity: no response text",
+            "a-fair: not measured, contradictions: needs verdicts",
             "left out 12 rows: votes on turn 2",
             FLOOR,
-            "without any bias up to 0.25 of 5 tests would show one by chance",
+            "with no bias at all, up to 0.25 of 5 tests would show one by chance",
             "detail: What this assumes",
             "detail: clusters are independent",
-            "figure: Distance from an unbiased judge, with 95 % intervals. How sure a judge is, "
-            "and how often it is right.",
+            "figure: Distance from an unbiased judge, with 95 % intervals. Mean confidence of a "
+            "judge, and how often it is right.",
         ],
     )
 
@@ -578,7 +577,7 @@ def test_length_is_compared_with_people(
 def test_what_cannot_be_measured_is_said_so() -> None:
     none = replace(VERBOSITY, n=0, longer_share=None, low=None, high=None, excess=None, dropped={})
     assert str(none).splitlines()[0] == (
-        "Is near-tied on no pair of unequal length: no preference for length is measurable"
+        "Has no near-tied pair of unequal length: no preference for length is measurable"
     )
     assert str(replace(FAMILY, excess=None)).splitlines()[0] == (
         "No pair compares OpenAI with another family: no family bias is measurable"
@@ -615,7 +614,7 @@ def test_a_family_is_favoured_only_where_the_interval_excludes_zero() -> None:
         ),
         (
             {"judge_values": {"A": 175, "B": 0}},
-            "77.1 % of 175 rows; it says A every time: that does not show that it can tell "
+            "77.1 % of 175 rows; it says A every time: this does not show that it can tell "
             "answers apart",
         ),
         (
@@ -653,18 +652,19 @@ def test_the_human_ceiling(gap: tuple[float, float], says: str) -> None:
         ),
         (
             {"low": -0.02, "high": 0.03},
-            "not over- or under-confident on average, but off at some confidence (p = 0.004)",
+            "not over- or under-confident on average, but miscalibrated at some confidence "
+            "levels (p = 0.004)",
         ),
         # 24 rows whose verdicts say nothing: nothing is known of their confidence either.
         (
             {"low": -0.2, "high": 0.2, "p_value": 0.7, "n": 24, "accuracy": 0.542,
              "accuracy_low": 0.328, "accuracy_high": 0.744},
-            "whether its confidence can be trusted is not known, since its verdicts are not shown "
-            "to beat chance (54.2 % of 24 rows right [32.8, 74.4])",
+            "whether its confidence can be trusted is not known, because its verdicts are not "
+            "shown to beat chance (54.2 % of 24 rows right [32.8, 74.4])",
         ),
         (
             {"low": -0.08, "high": 0.03, "p_value": 0.7},
-            "no miscalibration shown, but 173 rows leave its over-confidence anywhere in "
+            "no miscalibration shown, but with 173 rows its over-confidence can be anywhere in "
             "[-8.0, +3.0] points",
         ),
         (
@@ -689,7 +689,7 @@ def test_the_picture_of_one_judge() -> None:
     left, right = (drawn(axes) for axes in figure.axes)
     assert left == {
         "title": "gpt-x shows a bias:\nfirst slot, longer answer, own family",
-        "x": "points from an unbiased judge, 95 % interval\n(filled mark: called a bias)",
+        "x": "points from an unbiased judge, 95 % interval\n(filled: a bias is shown)",
         "y": "",
         "x ticks": left["x ticks"],
         "y ticks": ["first slot", "longer answer", "own family"],

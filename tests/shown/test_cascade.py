@@ -15,28 +15,28 @@ PLAN_LINES = [
     "cheap -> strong at tau 0.125: about 88 % accepted at alpha 0.1 for 33.3 % of the cost of "
     "strong alone, which accepts about 94 %",
     "Calibrate it on the other labels: adjudge calibrate --plan.",
-    "Cost and coverage over tau at alpha 0.1, on 90 rows of the learning share, each by a fit "
-    "without it",
-    "tau | cost | accepted | wrong | ends at 1 | ends at 2",
+    "Cost and coverage over tau at alpha 0.1, on 90 rows of the learning share, each scored by a "
+    "fit without it",
+    "tau | cost | accepted | error share | ends at 1 | ends at 2",
     "0 | 103.3 % | 95 % | 8 % | 0 % | 100 %",
     "0.0625 | 53.3 % | 93 % | 8 % | 50 % | 50 %",
     "* 0.125 | 33.3 % | 88 % | 8 % | 70 % | 30 %",
     "0.4 | 4.3 % | 31 % | 8 % | 99 % | 1 %",
     "Each judge alone on the same rows",
-    "judge alone | cost a row | accepted | wrong",
+    "judge alone | cost per row | accepted | error share",
     "useless | 0.5 | 0 % | –",
     "cheap | 1 | 30 % | 9 %",
     "strong | 30 | 94 % | 7 %",
     "warning: A WARNING",
-    "dropped useless: with it 87 % accepted at 10.5 a row, without it 88 % at 10",
-    "cost: of a row, as a share of strong alone; accepted: the largest share whose mean fitted "
-    "chance of an error is at most alpha; wrong: what people say of it; * planned",
+    "dropped useless: with it 87 % accepted at 10.5 per row, without it 88 % at 10",
+    "cost: per row, relative to strong alone; accepted: the largest share with a mean fitted "
+    "error probability of at most alpha; error share: by the labels; * planned",
     "learning share: 30 % of the rows by a hash of prompt_id (seed 7); calibrate refuses them",
     "left out 210 rows: outside the learning share",
     "detail: What this assumes",
-    "detail: It assumes: A CONDITION",
-    "figure: Up and to the left is better: more accepted for less. A smaller tau moves right along "
-    "the curve.",
+    "detail: A CONDITION",
+    "figure: Up and to the left is better: more is accepted at less cost. A smaller tau moves "
+    "right along the curve.",
 ]
 
 
@@ -51,7 +51,7 @@ def test_a_plan_of_one_judge_of_ones_own_tau_and_of_none() -> None:
         points=(replace(CASCADE_PLAN.points[2], stops=(1.0,), cost=30.0),),
     )
     assert html_lines(one)[:2] == [
-        "No cascade pays: strong alone accepts about 88 % at alpha 0.1",
+        "No cascade saves cost: strong alone accepts about 88 % at alpha 0.1",
         "Ask strong about every row.",
     ]
     given = replace(CASCADE_PLAN, tau_given=True)
@@ -92,7 +92,7 @@ def test_a_policy() -> None:
     lines = html_lines(CASCADE_POLICY)
     assert lines[0].startswith("scope at alpha 0.1 (an average over sets) accepts 47.3 % of the "
                                "verdicts of a cascade of 2 judges; ")  # fmt: skip
-    assert lines[1].startswith("Accept a learned doubt of at most")
+    assert lines[1].startswith("Accept verdicts with a learned doubt of at most")
     at = lines.index(
         "The cascade on 300 calibration rows: a row ends at the first judge with a doubt of at "
         "most tau 0.125"
@@ -163,12 +163,12 @@ def test_a_run() -> None:
         RUN,
         [
             "cascade of 2 judges: strong was asked about 60 of 200 subjects (30 %); 5 subjects "
-            "went on because a judge failed",
+            "passed on because a judge failed",
             "judge | asked | settled | doubt | failed | calls | reused | cost",
             "cheap | 200 | 140 | 55 | 5 | 400 | 0 | $0.0100",
             "strong | 60 | 58 | 0 | 2 | 100 | 20 | $0.2000",
-            "settled: sure enough, no other judge was asked; doubt, failed: went on to the next "
-            "judge; calls and cost of this run",
+            "settled: no other judge was asked; doubt, failed: passed to the next judge; calls "
+            "and cost: of this run",
             "rows of all judges written to rows.jsonl; adjudge select decides on them",
         ],
     )

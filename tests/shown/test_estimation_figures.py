@@ -61,7 +61,7 @@ def bar(
 
 def test_the_picture_of_an_estimate() -> None:
     axes = panel(ESTIMATE)
-    assert title(axes) == "misclassification says 0.412, the judge alone 0.528"
+    assert title(axes) == "Corrected rate 0.412, judge alone 0.528"
     assert axes.get_xlabel() == "rate, with 95 % intervals"
     assert y_ticks(axes) == [
         "judge alone (naive)",
@@ -87,7 +87,7 @@ def test_the_picture_of_other_estimates() -> None:
     assert refused.texts[0].get_position()[1] > 1.1  # not on the line of its interval
     assert texts(panel(RULED_OUT)) == ["ruled out"]
     alone = panel(NAIVE)
-    assert title(alone) == "The judge alone says 0.527, its errors included"
+    assert title(alone) == "Judge alone: 0.527, not corrected for judge errors"
     assert y_ticks(alone) == ["ppi++", "conditional", "human-only", "naive (this result)"]
     assert lines_of(alone)[-2:] == bar(0.486, 0.527, 0.565, 3, ACCENT, "s")
 
@@ -96,8 +96,7 @@ def test_the_picture_of_groups() -> None:
     figure = GROUPED.plot()
     axes = figure.axes[0]
     assert title(axes) == (
-        "An estimate for 2 of 3 groups only.\n"
-        "The judge's own rate is outside the interval of 1 of 2 groups"
+        "Estimates for 2 of 3 groups.\nThe judge's rate lies outside the interval for 1 of 2 groups"
     )
     assert y_ticks(axes) == ["small", "large", "<bare>"]
     assert lines_of(axes) == [
@@ -111,18 +110,18 @@ def test_the_picture_of_groups() -> None:
     assert legend(figure) == ["judge alone (naive)", "misclassification"]
     assert axes.get_xlabel() == "rate, with 95 % intervals"
     assert title(panel(OVERLAPPING)) == (
-        "The judge's own rate is outside the interval of 1 of 2 groups\nlabels of all groups pooled"
+        "The judge's rate lies outside the interval for 1 of 2 groups\nlabels of all groups pooled"
     )
     inside = [
         replace(one, naive=one.estimate) for one in GROUPED.groups if one.estimate is not None
     ]
     assert title(replace(GROUPED, groups=tuple(inside)).plot().axes[0]) == (
-        "The judge's own rate lies inside all 2 intervals"
+        "The judge's rate lies inside both intervals"
     )
     one = replace(GROUPED, groups=(inside[0],)).plot().axes[0]
-    assert title(one) == "The judge's own rate lies inside the interval"
+    assert title(one) == "The judge's rate lies inside the interval"
     bare = replace(GROUPED, groups=(BARE,)).plot().axes[0]
-    assert title(bare) == "These labels allow no estimate for any group"
+    assert title(bare) == "No estimate for any group from these labels"
     with pytest.raises(ArgumentError, match="this result has no picture"):
         CLASS_GROUPS.plot()
 
@@ -130,7 +129,7 @@ def test_the_picture_of_groups() -> None:
 def test_the_picture_of_several_judges() -> None:
     figure = PANEL.plot()
     axes = figure.axes[0]
-    assert title(axes) == "All judges give a narrower interval than one for 1 of 2 groups"
+    assert title(axes) == "All judges give a narrower interval than one judge for 1 of 2 groups"
     assert y_ticks(axes) == ["y", "x"]
     assert lines_of(axes) == [
         *bar(0.332, 0.441, 0.551, 0.13, WARM, "o"),
@@ -140,7 +139,7 @@ def test_the_picture_of_several_judges() -> None:
     ]
     assert legend(figure) == ["ppi++, gpt alone", "2 judges"]
     assert texts(panel(ONE_PANEL)) == ["no estimate"]
-    assert title(panel(ONE_PANEL)) == "All judges give no narrower interval than one"
+    assert title(panel(ONE_PANEL)) == "All judges give no narrower interval than one judge"
 
 
 def test_the_picture_of_a_difference() -> None:
@@ -166,14 +165,14 @@ def test_the_picture_of_a_difference() -> None:
     titles = [title(result.plot().axes[0]) for result in (UNDECIDED, NO_DIFFERENCE)]
     assert titles == [
         "Difference -0.018: the interval includes zero",
-        "No difference from these labels",
+        "No estimate of the difference from these labels",
     ]
 
 
 def test_the_picture_of_classes() -> None:
     figure = CLASSES.plot()
     axes = figure.axes[0]
-    assert title(axes) == "The judge's own share is outside the interval of 1 of 2 classes"
+    assert title(axes) == "The judge's share lies outside the interval for 1 of 2 classes"
     naive, corrected = figure.legends[0].legend_handles
     assert (naive.get_linestyle(), corrected.get_linestyle()) == ("None", "-")  # as they are drawn
     assert y_ticks(axes) == ["tie", "A"]
@@ -189,7 +188,9 @@ def test_the_picture_of_classes() -> None:
 
 def test_the_picture_of_a_plan() -> None:
     axes = panel(PLAN)
-    assert title(axes) == "Random labels: correcting has 2.56 times the variance of people alone"
+    assert title(axes) == (
+        "With random labels the corrected rate has 2.56 times\nthe variance of people alone"
+    )
     assert (axes.get_xlabel(), axes.get_ylabel()) == (
         "human labels",
         "expected width of the 95 % interval",

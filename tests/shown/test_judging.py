@@ -52,7 +52,7 @@ def test_a_run() -> None:
         RUN,
         [
             "bad: openai:gpt-x asked by preference: 120 rows, 111 ok, 6 censored, 3 error",
-            "Rows without a score take part in nothing else.",
+            "Rows without a score are not used by other commands.",
             "calls | 235 | in 9.5 s (24.7 a second), 5 error, 12 reused from the store",
             "answer shown first preferred | 61.3 % | of 234 answers",
             "verdict matches label | 73.2 % | of 56 rows with both",
@@ -148,14 +148,14 @@ def test_a_run_of_several_judges() -> None:
         PANEL,
         [
             "bad: 2 judges asked by preference: 250 rows, 241 ok, 6 censored, 3 error",
-            "Rows without a score take part in nothing else.",
-            "judge | rows | scored | first slot | label | calls | cost",
+            "Rows without a score are not used by other commands.",
+            "judge | rows | scored | first slot | matches label | calls | cost",
             "openai:gpt-x | 120 | 117 | 61.3 % | 73.2 % | 235 | $0.7500",
             "anthropic:c | 130 | 130 | 50 % | – | 260 | unknown",
             "openai:gpt-x: 10 of 130 subjects not asked yet",
             "left out 4 input rows: no second answer",
-            "first slot: the answer shown first preferred; label: verdict matches label; calls and "
-            "cost of this run",
+            "first slot: share of answers that prefer what is shown first; matches label: share "
+            "of verdicts; calls and cost: of this run",
             "rows of all judges written to out.jsonl",
             "note: votes on turn 1 only",
         ],

@@ -37,11 +37,11 @@ def test_no_alarm() -> None:
     assert_shown(
         CALM,
         [
-            "No alarm in 5 audits, 1 of them wrong (20 %); alarm above 0.15, not above your alpha "
-            "0.10",
+            "No alarm in 5 audits, 1 of them wrong (20 %); the alarm limit is 0.15, not your "
+            "alpha 0.10",
             "Not counted yet: 1 returned audit, drawn after 1 pending one (for at most 14 days).",
-            "Running error rate, with an interval that holds at all times at once (95 %); evidence "
-            "e that it is above the limit 0.15 (alarm at 20), and above alpha 0.10",
+            "Running error rate, with an interval that holds at all times (95 %); evidence e "
+            "that it is above the limit 0.15 (alarm at 20), and above alpha 0.10",
             _RATES,
             "all | 5 | 1 | 20 % | [0.4, 87.1] | 0.759 | 1.12 | no",
             "all, missing = wrong | 6 | 2 | 33.3 % | [3.0, 90.0] | 2 | 1.12 | no",
@@ -68,18 +68,18 @@ def test_an_alarm_of_a_policy_by_pac() -> None:
     assert_shown(
         ALARM,
         [
-            "bad: ALARM at audit 1,212 (1,200 counted); alarm above your alpha 0.10",
+            "bad: ALARM at audit 1,212 (1,200 counted); the alarm limit is your alpha 0.10",
             "Stop accepting, or recalibrate on audits drawn after the alarm: adjudge calibrate "
             "AUDITS --from-audits STATE. Continue to draw audits for it, whether or not the "
             "verdicts are used. To accept more than before, label rows at random.",
-            "Running error rate, with an interval that holds at all times at once (95 %); evidence "
-            "e that it is above the limit 0.10 (alarm at 20), and above alpha 0.10",
+            "Running error rate, with an interval that holds at all times (95 %); evidence e "
+            "that it is above the limit 0.10 (alarm at 20), and above alpha 0.10",
             _RATES,
             "all | 1,300 | 390 | 30 % | [26.0, 34.0] | 10^31 | 10^54 | yes",
             _BECAME,
             _COUNTS,
             "all | 1,300 | 1,300 | 0 | 0 | 0 | 0",
-            "the error rate seems to have risen at audit 1,100: an estimate, without an interval",
+            "the error rate appears to rise at audit 1,100: an estimate, without an interval",
             "Promise: as promised",
             "detail: What this assumes and does not promise",
             "detail: pac itself can fail with probability 10 %: a false alarm about a policy as "
@@ -95,7 +95,7 @@ def test_an_alarm_of_a_policy_by_pac() -> None:
 def test_groups() -> None:
     lines = html_lines(BY_GROUP)
     assert lines[:2] == [
-        "bad: ALARM in prose at audit 1,212; alarm above 0.15, not above your alpha 0.10",
+        "bad: ALARM in prose at audit 1,212; the alarm limit is 0.15, not your alpha 0.10",
         "Stop accepting, and calibrate on rows labelled at random: the policy decides on batches.",
     ]
     assert "(97.5 %)" in lines[2]
@@ -113,7 +113,7 @@ def test_the_picture() -> None:
     rate, evidence = figure.axes
     assert words(rate) == ("", "", "error rate of accepted")
     assert legend(rate) == [
-        "95 % band, at all times", "running error rate", "limit 0.15", "alpha 0.10",
+        "95 % band, valid at all times", "running error rate", "limit 0.15", "alpha 0.10",
     ]  # fmt: skip
     assert named_points(rate)["running error rate"] == [
         (1, 0), (3, pytest.approx(1 / 3)), (5, 0.2),
@@ -139,7 +139,7 @@ def test_the_picture_of_an_alarm_marks_it() -> None:
         assert axes.get_legend().get_window_extent().y0 >= axes.get_window_extent().y1
     for axes in figure.axes:
         assert [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] == [1212]
-    assert legend(figure.axes[0])[0] == "97.5 % band, at all times"
+    assert legend(figure.axes[0])[0] == "97.5 % band, valid at all times"
     assert legend(figure.axes[1]) == ["evidence e", "alarm at 40", "the alarm"]
     assert "alpha 0.10" not in legend(ALARM.plot().axes[0])
     empty = AuditPath(audits=(), error_rate=(), low=(), high=(), log10_e=())

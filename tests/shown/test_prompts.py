@@ -44,7 +44,7 @@ def test_scores_with_two_prompts() -> None:
             "judge, criterion | rows | doc_id | changed | 90 % interval | |difference| of scores",
             "gpt-x, fluency | 240 | 30 | 31.2 % | [25.1, 37.9] | 0.41",
             "gpt-x, relevance | 240 | 30 | 12.1 % | [8.2, 17.0] | 0.12",
-            "What asking again in the same words changes, and what the prompt adds to it",
+            "What asking again with the same prompt changes, and what the new prompt adds",
             "judge, criterion | asked twice | same prompt, asked again | prompt adds | 90 % "
             "interval",
             "gpt-x, fluency | 240 | 10.4 % | 20.8 % | [13.1, 28.6]",
@@ -54,10 +54,10 @@ def test_scores_with_two_prompts() -> None:
             "gpt-x, fluency | -0.23 | [-0.34, -0.12]",
             "gpt-x, relevance | +0.02 | [-0.05, 0.09]",
             "first: plain.jsonl; second: paper.jsonl",
-            "gpt-x, fluency: 31.2 % change; 20.8 % beyond what asking again changes: the prompt "
+            "gpt-x, fluency: 31.2 % change; 20.8 % more than asking again changes: the prompt "
             "matters; scores are 0.23 points lower with the second",
-            "gpt-x, relevance: 12.1 % change; 1.7 % beyond what asking again changes, which is "
-            "not shown to be more; the mean score is not shown to move",
+            "gpt-x, relevance: 12.1 % change; 1.7 % more than asking again changes, a difference "
+            "that can be chance; the mean score is not shown to move",
             "left out 3 rows: row only in the first file",
             "detail: What this assumes",
             "detail: intervals are clustered",
@@ -72,15 +72,15 @@ def test_verdicts_asked_once() -> None:
     assert_shown(
         VERDICTS,
         [
-            "12.1 % of verdicts change with the prompt; asked once, so part of that can be the "
-            "judge's own chance",
+            "12.1 % of verdicts change with the prompt; asked once, so part of it can be the "
+            "judge's randomness",
             "Verdicts that differ between the two prompts",
             "judge, criterion | rows | doc_id | changed | 90 % interval",
             "all rows | 240 | 30 | 12.1 % | [8.2, 17.0]",
             "first: plain.jsonl; second: paper.jsonl",
             "all rows: 12.1 % change",
-            "each prompt was asked once: how much of the change is the judge's own chance is not"
-            " known; ask with --repeats 3",
+            "each prompt was asked once: part of the change can be the judge's randomness; ask "
+            "with --repeats 3 to measure it",
             "figure: Answers that change with the prompt.",
         ],
     )

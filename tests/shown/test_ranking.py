@@ -29,9 +29,9 @@ def test_a_leaderboard_of_a_judge() -> None:
     assert_shown(
         BOARD,
         [
-            "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3, and 1 other model can "
-            "be first too; 95 % intervals of the battles alone, judge errors not included",
-            "rank --evaluate measures judge errors if there are votes.",
+            "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3; 1 other model can "
+            "also be first; 95 % intervals do not include judge errors",
+            "adjudge rank --evaluate measures judge errors if there are votes.",
             "soft-elo: 2,345 battles, sigma(beta s), s = score_a - score_b; bootstrap intervals "
             "over 321 prompts",
             *BOARD_TABLE,
@@ -46,7 +46,7 @@ def test_a_leaderboard_of_a_judge() -> None:
     assert replace(BOARD) == BOARD != replace(BOARD, models=MODELS[1:])
 
 
-ALONE = "; 95 % intervals of the battles alone, judge errors not included"
+ALONE = "; 95 % intervals do not include judge errors"
 
 
 def headline(board: Leaderboard) -> list[str]:
@@ -74,7 +74,7 @@ def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
     unranked = tuple(replace(row, rank_low=None, rank_high=None) for row in MODELS)
     assert headline(replace(BOARD, models=unranked)) == [
         f"ash is first of 4 models by soft-elo{ALONE}",
-        "rank --evaluate measures judge errors if there are votes.",
+        "adjudge rank --evaluate measures judge errors if there are votes.",
     ]
     tied = (*(replace(row, rank=1, rank_low=1) for row in MODELS[:2]), *MODELS[2:])
     assert headline(replace(BOARD, models=tied))[0] == (
@@ -89,7 +89,7 @@ def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
     several = replace(BOARD, models=apart, components=(("ash", "birch"), ("cedar", "dogwood")))
     assert headline(several)[0] == (
         "ash is first of 2 models by soft-elo, in the first of 2 groups that never met; 95 % rank "
-        f"range 1 to 3, and 1 other model can be first too{ALONE}"
+        f"range 1 to 3; 1 other model can also be first{ALONE}"
     )
     assert markdown_lines(several)[3:8] == [
         "model | rank | rank range | Elo | 95 % interval | battles | group",
@@ -121,8 +121,7 @@ def test_orders_without_elo() -> None:
     assert_shown(
         rates,
         [
-            "ash is first of 2 models by win-rate; 95 % intervals of people's votes, "
-            "without a judge",
+            "ash is first of 2 models by win-rate; 95 % intervals of people's votes, no judge",
             "win-rate: 2,345 battles, votes; bootstrap intervals",
             "model | rank | win rate | 95 % interval | battles",
             "ash | 1 | 0.812 | [0.752, 0.864] | 101",
@@ -200,7 +199,7 @@ def test_a_placed_model() -> None:
         [
             "newcomer: Elo 1588 on people's scale, 90 % interval [1533, 1645] (conformal, judge "
             "errors included), rank 2 of 4",
-            "Judge errors are taken to be as large as on the anchors.",
+            "The interval assumes that judge errors are as large as on the anchors.",
             "On people's scale: soft-elo, 211 judged battles",
             "new model | Elo | 90 % interval | rank | rank range | battles",
             "newcomer | 1588 | [1533, 1645] | 2 of 4 | 1 to 3 | 211",
@@ -212,7 +211,7 @@ def test_a_placed_model() -> None:
             BOARD_FIGURE,
             "beta | 0.612 | standard error 0.035",
             "detail: What this assumes",
-            "detail: assumes: new models are like the anchors",
+            "detail: new models are like the anchors",
             "warning: judges compared by name alone",
             "left out 5 battles: both models are anchors",
         ],

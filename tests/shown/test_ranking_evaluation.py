@@ -24,11 +24,11 @@ AGREEMENT_FACTS = [
     "Spearman's rho with the other ranking | 0.801 | rough 95 % interval [0.402, 0.953], 4 models",
 ]
 TEMPERATURE_TABLE = [
-    "|s| | votes | people take the judge's side | 95 % interval | sigma(beta |s|)",
+    "|s| | votes | people agree with the judge | 95 % interval | sigma(beta |s|)",
     "0.05 to 0.90 | 611 | 58 % | 54 % to 62 % | 57 %",
     "0.90 to 3.20 | 598 | 79 % | 75 % to 83 % | 78 %",
-    "figure: How often people take the judge's side against how often sigma(beta |s|) says so; "
-    "both are equal on the dashed line.",
+    "figure: How often people agree with the judge, against the prediction sigma(beta |s|); both "
+    "are equal on the dashed line.",
 ]
 
 
@@ -36,8 +36,8 @@ def test_a_leaderboard_with_its_evaluation() -> None:
     assert_shown(
         EVALUATED,
         [
-            "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3, and 1 other model can "
-            "be first too; 95 % intervals of the battles alone, judge errors not included",
+            "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3; 1 other model can "
+            "also be first; 95 % intervals do not include judge errors",
             "With each of 12 models left out in turn, its Elo by soft-elo was 19.5 from "
             "people's on average.",
             "soft-elo: 2,345 battles, sigma(beta s), s = score_a - score_b; bootstrap intervals "
@@ -95,7 +95,7 @@ def test_a_leaderboard_with_its_evaluation() -> None:
     ("calibrate", "reason"),
     [
         (3, "3 models calibrate, 4 are needed"),
-        (6, "the battles of too many models leave no standard error"),
+        (6, "too many models have no standard error"),
     ],
 )
 def test_intervals_that_cannot_be_tested_say_why(calibrate: int, reason: str) -> None:
@@ -183,7 +183,7 @@ def test_a_jury_and_quantiles_by_group() -> None:
         ),
     )  # fmt: skip
     lines = terminal_lines(board)
-    at = lines.index("The jury: each judge's own temperature")
+    at = lines.index("The jury: the temperature of each judge")
     assert lines[at + 1 : at + 4] == [
         "judge | votes | beta | se",
         "oak | 998 | 0.412 | 0.031",

@@ -31,9 +31,8 @@ def test_the_leaderboard_as_a_picture() -> None:
     axes = panel(BOARD, "leaderboard")
     assert words(axes) == (
         "ash is first (rank range 1 to 3)",
-        "Elo, 95 % bootstrap interval\n"
-        "intervals cover the noise of these battles, not the judge's own errors\n"
-        "the number after a name is its rank",
+        "Elo, 95 % bootstrap interval\nintervals do not include judge errors\nthe number after a "
+        "name is its rank",
         "",
     )
     assert y_ticks(axes) == [

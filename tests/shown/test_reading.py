@@ -28,9 +28,9 @@ def test_a_log_of_grades() -> None:
     assert_shown(
         LOG,
         [
-            "1,024 grades about 256 prompts out of an Inspect log: 1,020 ok, 4 unparsed",
+            "1,024 grades about 256 prompts from an Inspect log: 1,020 ok, 4 unparsed",
             "Next: adjudge estimate facts.eval --by metric",
-            "metric | judge | rows | with a number | labels | started from the judge's answer",
+            "metric | judge | rows | scored | labels | started from the judge's answer",
             "qa | gpt | 512 | 508 | 20 | 3",
             "match | – | 512 | 512 | 0 | 0",
             "note: epochs of one sample share a prompt_id",
@@ -57,7 +57,7 @@ def test_a_log_of_labels() -> None:
     assert_shown(
         LABELS,
         [
-            "1 label out of a Label Studio export",
+            "1 label from a Label Studio export",
             "Next: --labels facts.eval",
             "metric | judge | rows | labels",
             "– | – | 1 | 1",

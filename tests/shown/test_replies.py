@@ -96,7 +96,9 @@ def test_replies() -> None:
 
 def test_none_and_hostile_ones() -> None:
     none = replace(REPLIES, matching=0, shown=0, statuses={}, replies=(), notes=())
-    assert_shown(none, ["bad: adjudge.db: no such reply", "Check --store and the other options."])
+    assert_shown(
+        none, ["bad: adjudge.db: no matching reply", "Check --store and the other options."]
+    )
     hostile = replace(REPLIES.replies[1], text="\x1b[31mred\u202e [bold]x[/bold]", id="\x07id")
     lines = terminal_lines(replace(REPLIES, replies=(hostile,)))
     assert r"\x1b[31mred\u202e [bold]x[/bold]" in lines

@@ -89,7 +89,7 @@ def test_figures_2_and_3_have_the_papers_points_as_rings() -> None:
     assert named_points(drawn)["x, paper"] == [(0.1, 0.088)]
     assert title(drawn) == "mt-bench\n2 of 2 means at or below alpha"
     band, mark = drawn.collections
-    assert mark.get_label() == "± one std. deviation"
+    assert mark.get_label() == "± one standard deviation"
     corners = {(round(x, 3), round(y, 3)) for x, y in band.get_paths()[0].vertices}
     assert {(0.05, 0.021), (0.05, 0.063), (0.1, 0.07), (0.1, 0.116)} <= corners
 

@@ -39,11 +39,11 @@ from shown import assert_shown, html_lines, panel, terminal_lines, title
 # --- policies --------------------------------------------------------------------------------
 
 POLICY_LINES = [
-    "scope at alpha 0.1 (an average over sets) accepts 47.3 % of the verdicts of judge-x; on the "
-    "calibration labels 8.5 % of those were wrong",
-    "Accept an uncertainty of at most 0.213457; give the others to people.",
-    "On the 300 calibration labels (44 wrong), under each guarantee at alpha 0.1",
-    "guarantee | accepts | rows | coverage | wrong among them",
+    "scope at alpha 0.1 (an average over sets) accepts 47.3 % of the verdicts of judge-x; 8.5 % "
+    "of them are wrong on the calibration labels",
+    "Accept verdicts with an uncertainty of at most 0.213457; give the others to people.",
+    "Each guarantee at alpha 0.1, on the 300 calibration labels (44 wrong)",
+    "guarantee | accepts | accepted | coverage | error share",
     "* scope | doubt <= 0.21346 | 142 | 47.3 % | 8.5 %",
     "fdr | per batch | ~151 | ~50.3 % | ~9.1 %",
     "pac | nothing | 0 | 0 % | –",
@@ -53,14 +53,14 @@ POLICY_LINES = [
     "detail: It does not promise: THE LIMIT",
     "detail: It assumes: FIRST CONDITION",
     "detail: It assumes: SECOND CONDITION",
-    "detail: fdr would promise: FDR PROMISE; but not: FDR LIMIT",
-    "detail: pac would promise: PAC PROMISE; but not: PAC LIMIT",
-    "~ fdr decides on each batch: here a mean over random halves of the labels",
+    "detail: fdr promises: FDR PROMISE; it does not promise: FDR LIMIT",
+    "detail: pac promises: PAC PROMISE; it does not promise: PAC LIMIT",
+    "~ mean over random halves of the labels, because fdr decides per batch",
     "note: A WARNING",
     "left out 7 rows: no label",
     "left out 1 row: human tie",
-    "figure: The error share among the surest verdicts, on the labels that the rule was made from; "
-    "a dot marks where the rule stops.",
+    "figure: Error share among accepted verdicts as the threshold rises, on the calibration "
+    "labels; a dot marks the calibrated threshold.",
 ]
 
 
@@ -79,8 +79,8 @@ def test_what_a_promise_rests_on_is_explained_and_not_in_its_line() -> None:
 def test_a_policy_below_a_cut_says_of_what_it_accepts() -> None:
     first = (
         "scope at alpha 0.1 (an average over sets) accepts 47.3 % of the surest 61.5 % of the "
-        "verdicts of judge-x (preference) (about 29.1 % of all); on the calibration labels 8.5 % "
-        "of those were wrong"
+        "verdicts of judge-x (preference) (about 29.1 % of all); 8.5 % of them are wrong on the "
+        "calibration labels"
     )
     assert_shown(replace(POLICY, cuts=(CUT,)), [first, *POLICY_LINES[1:]])
 
@@ -90,18 +90,18 @@ def test_a_policy_by_group() -> None:
     assert_shown(BY_GROUP, lines)
     assert lines[1:9] == [
         "Each of 2 groups has its own rule; give the others to people.",
-        "On the 300 calibration labels (44 wrong), under each guarantee at alpha 0.1",
-        "guarantee | accepts | rows | coverage | wrong among them",
+        "Each guarantee at alpha 0.1, on the 300 calibration labels (44 wrong)",
+        "guarantee | accepts | accepted | coverage | error share",
         "* scope | per group | 142 | 47.3 % | 8.5 %",
         "scope by group, on the calibration labels",
-        "group | accepts | labels | wrong | coverage | wrong among accepted",
+        "group | accepts | labels | wrong | coverage | error share",
         "judge-x / en | doubt <= 0.21 | 120 | 17 | 50 % | 5 %",
         "judge-x / fr | nothing | 9 | 2 | 0 % | –",
     ]
     assert lines[-6:-3] == [
         "note: A WARNING",
         "judge-x / fr: TOO FEW",
-        "judge-x / fr: the weights leave an effective 6.5 of 9 labels",
+        "judge-x / fr: effective sample size under the weights 6.5 of 9 labels",
     ]
     frame = BY_GROUP.to_frame()
     assert frame.select("group", "accepts", "n_calibration").rows() == [
@@ -119,7 +119,7 @@ def test_a_policy_of_a_jury() -> None:
     )
     assert lines[7:12] == [
         "Each judge alone and the jury, on the calibration labels",
-        "judge | weight of its log odds | coverage",
+        "judge | weight (log odds) | coverage",
         "a | 0.625 | 72 %",
         "b | 0.375 | 63 %",
         "jury (logistic) |  | 81 %",
@@ -128,27 +128,29 @@ def test_a_policy_of_a_jury() -> None:
 
 def test_a_policy_with_a_learned_doubt() -> None:
     lines = terminal_lines(LEARNED)
-    assert lines[1] == "Accept a learned doubt of at most 0.213457; give the others to people."
+    assert lines[1] == (
+        "Accept verdicts with a learned doubt of at most 0.213457; give the others to people."
+    )
     assert lines[7:20] == [
         "Each judge alone and the jury, on the calibration labels",
         "judge | coverage",
         "a | 72 %",
         "b | 63 %",
         "jury (learned) | 81 %",
-        "What the learned doubt weighs (columns scaled to a root mean square of 1)",
+        "Weights of the learned doubt (columns scaled to a root mean square of 1)",
         "column | weight",
         "odds of a | +1.250",
         "odds of b | -0.750",
         "mean odds | +0.310",
         "sign | +0.000",
-        "learned from 90 labels, which calibrate nothing; penalty 10 on what was learned",
-        "on the calibration labels 21 % accepted by the doubt of the mean of the judges, 47.3 % by "
-        "the learned one",
+        "learned from 90 labels that are not used to calibrate; penalty 10",
+        "on the calibration labels 21 % accepted by the doubt of the mean of the judges, 47.3 % "
+        "by the learned doubt",
     ]
     assert lines[20] == ("33 of 303 verdicts overturned: the promise is about the learned verdict")
     home = replace(LEARNED, jury=None, doubt=replace(LEARNED.doubt, stays_home=True, penalty=1e4))
     text = str(home)
-    assert "penalty 10000 on what was learned (it stays with the doubt that learns" in text
+    assert "penalty 10000 (the largest: the learned doubt stays close" in text
     assert "accepted by the doubt of the judge, 47.3 %" in text
 
 
@@ -156,7 +158,7 @@ def test_a_selection_by_a_learned_doubt() -> None:
     assert not any("learned_verdict" in line for line in html_lines(SELECTION))
     learned = replace(SELECTION, n_overturned=2)
     assert (
-        f"accepted is about learned_verdict: it is not the judge's verdict in 2 of "
+        f"accepted is about learned_verdict, which differs from the judge's verdict in 2 of "
         f"{SELECTION.n_accepted} accepted rows" in html_lines(learned)
     )
 
@@ -164,8 +166,8 @@ def test_a_selection_by_a_learned_doubt() -> None:
 def test_an_evaluation_that_compares_doubts() -> None:
     lines = terminal_lines(COMPARED)
     start = lines.index(
-        "Does it pay? alpha 0.1, the first 200 halves; what is learned takes its share of each "
-        "half's labels"
+        "Does learning pay? Each doubt at alpha 0.1, on the first 200 splits; learning uses part of "
+        "each calibration half"
     )
     assert lines[start + 1 : start + 8] == [
         "guarantee | doubt of | coverage | sd | error share | above alpha",
@@ -184,12 +186,14 @@ def test_what_a_policy_says_to_do() -> None:
         coverage=0.5033, empirical_risk=0.0912, promise="FDR PROMISE", not_promised="FDR LIMIT",
     )  # fmt: skip
     assert html_lines(batch)[:2] == [
-        "fdr at alpha 0.1 accepts about 50.3 % of the verdicts of judge-x; in random halves of the "
-        "calibration labels 9.1 % of those were wrong",
-        "Each batch is decided by adjudge select; give the others to people.",
+        "fdr at alpha 0.1 accepts about 50.3 % of the verdicts of judge-x; 9.1 % of them are "
+        "wrong in random halves of the calibration labels",
+        "adjudge select decides each batch; give the others to people.",
     ]
     assert "* fdr | per batch | ~151 | ~50.3 % | ~9.1 %" in html_lines(batch)
-    assert "detail: scope would promise: THE PROMISE; but not: THE LIMIT" in html_lines(batch)
+    assert "detail: scope promises: THE PROMISE; it does not promise: THE LIMIT" in html_lines(
+        batch
+    )
     everything = replace(POLICY, accepts="all", threshold=None)
     assert html_lines(everything)[1] == (
         "Every verdict passes; keep labelling a random sample to see that it stays so."
@@ -205,8 +209,8 @@ def test_what_a_policy_says_to_do() -> None:
 
 
 NOT_ATTACKERS = (
-    "The digest is against mistakes, not attackers: whoever changes a policy on purpose can write "
-    "a new digest into it too."
+    "The digest detects mistakes, not attacks: anyone who changes a policy on purpose can also "
+    "write a new digest."
 )
 
 
@@ -225,13 +229,13 @@ def test_a_check_of_a_policy() -> None:
     assert CHECK.to_frame()["field"].to_list() == ["groups.0.threshold", "coverage"]
     intact = replace(CHECK, digest="matches", contradictions=())
     assert html_lines(intact) == [
-        "policy.json is as calibrate wrote it: its digest matches, and its numbers agree with its "
+        "policy.json is unchanged: its digest matches, and its numbers agree with its "
         "calibration scores",
         NOT_ATTACKERS,
     ]
     old = html_lines(replace(intact, digest="none", recomputed=False))
     assert old[0] == (
-        "policy.json shows no change: it is of a schema without a digest, and its numbers agree "
+        "policy.json shows no change: its schema has no digest, and its numbers agree "
         "with its calibration scores"
     )
     assert old[2] == (
@@ -262,14 +266,14 @@ def test_a_selection() -> None:
             "judge | group | rows | accepted | share",
             "judge-x | en | 700 | 600 | 85.7 %",
             "judge-x | fr | 500 | 204 | 40.8 %",
-            "no drift seen: the distribution of the new scores is up to 0.043 away from that of "
-            "the calibration scores in judge-x / fr (Kolmogorov-Smirnov, p = 0.37)",
+            "no drift detected: the distributions of new and calibration scores differ by at "
+            "most 0.043 in judge-x / fr (Kolmogorov-Smirnov, p = 0.37)",
             "warning: A WARNING",
             "Promise: THE PROMISE",
             "detail: What this assumes and does not promise",
             "detail: It promises: THE PROMISE",
             "detail: It does not promise: THE LIMIT",
-            "detail: It assumes: A CONDITION",
+            "detail: A CONDITION",
             "not accepted, 380 rows: too uncertain",
             "not accepted, 16 rows: no verdict",
         ],
@@ -290,7 +294,7 @@ def test_words_for_choices() -> None:
         "scope at alpha 0.1 (an average over sets) accepts 47.3 % of the choices of judge-x; "
     )
     assert html_lines(replace(policy, accepts="all", threshold=None))[1] == (
-        "Every choice passes; keep labelling a random sample to see that it stays so."
+        "Accept every choice. Keep labelling a random sample to check the error rate."
     )
     nothing = replace(policy, accepts="none", threshold=None, feasible=False)
     assert html_lines(nothing)[1].startswith("Label more prompts, ")
@@ -314,8 +318,8 @@ def test_a_selection_with_drift_or_nothing_accepted() -> None:
     moved = replace(SELECTION, drift=drift, groups=SELECTION.groups[:1])
     assert html_lines(moved)[1:3] == [
         "The promise may not hold: label some of the new pairs and calibrate again.",
-        "DRIFT: the distribution of the new scores is up to 0.312 away from that of the "
-        "calibration scores (Kolmogorov-Smirnov, p = 0.00041)",
+        "DRIFT: the distributions of new and calibration scores differ by at most 0.312 "
+        "(Kolmogorov-Smirnov, p = 0.00041)",
     ]
     assert html_lines(moved)[0] == f"bad: 804 of 1,200 verdicts accepted (67 %), {PAC}"
     few = replace(
@@ -332,22 +336,20 @@ def test_a_selection_with_drift_or_nothing_accepted() -> None:
 # --- evaluations and plans -------------------------------------------------------------------
 
 EVALUATION_LINES = [
-    "x is right on 82 % of 240 labelled verdicts; its confidence is higher on a right one than on "
-    "a wrong one 76 % of the time (AUROC, preference_entropy)",
-    "How good each signal of doubt is on labelled rows with a verdict (right verdicts are "
-    "positives)",
+    "x is right on 82 % of 240 labelled verdicts; its confidence is higher on a right verdict "
+    "than on a wrong one in 76 % of cases (AUROC, preference_entropy)",
+    "Quality of each doubt signal, on labelled rows with a verdict (positives: right verdicts)",
     "judge | signal | rows | no verdict | accuracy | ECE | AUROC | AUPRC",
     "x | preference_entropy | 240 | 0 | 0.820 | 0.031 | 0.764 | 0.912",
     "x | single_order | 240 | 12 | 0.790 | 0.052 | 0.703 | 0.888",
-    "x: alpha 0.1, 400 random halves",
+    "x: alpha 0.1, 400 random splits",
     "method | coverage | sd | error share | sd | ratio | above alpha",
     "vanilla | 1.000 | 0.000 | 0.213 | 0.014 | 0.214 | 96 %",
     "scope | 0.522 | 0.064 | 0.093 | 0.023 | 0.097 | 43 %",
     "pac | 0.333 | 0.092 | 0.058 | 0.025 | 0.066 | 8 %",
-    "as in the paper, methods run on these signals: vanilla on single_order; scope, pac on "
-    "preference_entropy",
-    "above alpha: share of splits whose test half had a larger error share; ratio: all errors over "
-    "all accepted, across splits",
+    "signals, as in the SCOPE paper: vanilla on single_order; scope, pac on preference_entropy",
+    "above alpha: share of splits with a larger error share in the test half; ratio: all errors "
+    "divided by all accepted verdicts, over all splits",
     "note: A WARNING",
     "left out 5 rows: no label",
     "detail: What this assumes",
@@ -375,12 +377,12 @@ def test_an_evaluation() -> None:
             *EVALUATION_LINES,
             *(f"detail: {line}" for line in EVERY_METHOD),
             "figure: Below the dashed line a method's mean error share over splits is within "
-            "alpha. The band is one standard deviation.",
+            "alpha.",
             "figure: Choose the smallest alpha at which enough verdicts are accepted.",
-            "figure: Where dots lie below the diagonal, the judge is less often right than it "
-            "says; the larger the dot, the more rows.",
-            "figure: Look how far the curve stays below the error share you allow; calibrate "
-            "before you promise it.",
+            "figure: Below the diagonal the judge is right less often than its confidence; a "
+            "larger dot has more rows.",
+            "figure: Error share if only the verdicts with the least doubt are accepted. "
+            "Calibrate before you rely on it.",
         ],
     )
     assert EVALUATION.to_frame().select("signal", "method", "alpha").row(3) == (
@@ -391,15 +393,14 @@ def test_an_evaluation() -> None:
 def test_an_evaluation_of_two_judges_or_of_one_asked_in_two_ways() -> None:
     assert terminal_lines(TWO)[:11] == [
         "2 judges: right on 64 % (y) to 82 % (x) of their labelled verdicts",
-        "How good each signal of doubt is on labelled rows with a verdict (right verdicts are "
-        "positives)",
+        "Quality of each doubt signal, on labelled rows with a verdict (positives: right verdicts)",
         "judge | signal | rows | no verdict | accuracy | ECE | AUROC | AUPRC",
         "x | preference_entropy | 240 | 0 | 0.820 | 0.031 | 0.764 | 0.912",
         "y | preference_entropy | 240 | 0 | 0.640 | 0.123 | 0.555 | 0.777",
-        "x: alpha 0.05, 400 random halves",
+        "x: alpha 0.05, 400 random splits",
         "method | coverage | sd | error share | sd | ratio | above alpha",
         "scope | 0.311 | 0.071 | 0.042 | 0.021 | 0.046 | 31 %",
-        "y: alpha 0.05, 400 random halves",
+        "y: alpha 0.05, 400 random splits",
         "method | coverage | sd | error share | sd | ratio | above alpha",
         "scope | 0.208 | 0.061 | 0.079 | 0.031 | 0.085 | 62 %",
     ]
@@ -419,8 +420,8 @@ def test_an_evaluation_without_wrong_verdicts_claims_no_ranking() -> None:
     alike = replace(EVALUATION.signals[0], accuracy=1.0, auroc=None)
     only = replace(EVALUATION, signals=(alike,), methods=EVALUATION.methods[:6])
     assert terminal_lines(only)[0] == (
-        "x is right on 100 % of 240 labelled verdicts; its doubt cannot be ranked, for all of them "
-        "are alike"
+        "x is right on 100 % of 240 labelled verdicts; AUROC is not defined, because all of them "
+        "are right or all are wrong"
     )
     assert not any("as in the paper" in line for line in terminal_lines(only))
 
@@ -443,17 +444,18 @@ def test_a_plan() -> None:
     assert_shown(
         PLAN,
         [
-            "From 50 labels on (53.4 % accepted), one more doubling buys less than 3 points of "
-            "coverage",
+            "fdr at alpha 0.2 accepts 53.4 % of the verdicts with 50 labels; doubling them adds "
+            "less than 3 points of coverage",
             "judge-x: fdr at alpha 0.2, 110 labels, 40 draws each",
-            "labels | coverage | sd | error share | above alpha | accepting",
+            "labels | coverage | sd | error share | above alpha | accepts any",
             "25 | 0.412 | 0.201 | 0.123 | 21 % | 87 %",
             "50 | 0.534 | 0.152 | 0.145 | 32 % | 98 %",
             "100 * | 0.551 | 0.091 | 0.167 | 43 % | 100 %",
-            "above alpha, accepting: share of the draws; * extrapolated",
+            "above alpha: share of draws with a larger error share; accepts any: share of draws "
+            "that accept a verdict; * extrapolated",
             "left out 4 rows: human tie",
             "detail: What this assumes",
-            "detail: It assumes: A CONDITION",
+            "detail: A CONDITION",
             "figure: Stop labelling where the line flattens; the band is one standard deviation "
             "over the draws.",
         ],
@@ -464,7 +466,7 @@ def test_a_plan() -> None:
 def test_a_plan_says_more_labels_help_only_where_they_do() -> None:
     rising = replace(PLAN, recommended=None, points=PLAN.points[:2])
     assert terminal_lines(rising)[:2] == [
-        "fdr at alpha 0.2 accepts 53.4 % of the verdicts with 50 labels; the last doubling bought "
+        "fdr at alpha 0.2 accepts 53.4 % of the verdicts with 50 labels; the last doubling added "
         "12.2 points",
         "Label 50 or more.",
     ]
@@ -483,14 +485,14 @@ def test_which_rows_to_label() -> None:
         [
             "Label these 2 pairs, drawn at random among the surest 61.5 % of the verdicts of "
             "judge-x (preference)",
-            "A policy made of them accepts at most 61.5 % of the verdicts.",
-            "measured verdicts | 1,300",
-            "below the cut | 800 | an uncertainty of at most 0.312346; tied rows enter together",
-            "They are for pac, which has more labels where its threshold can be; scope gains "
+            "A policy from these labels accepts at most 61.5 % of the verdicts.",
+            "scored verdicts | 1,300",
+            "below the cut | 800 | an uncertainty of at most 0.312346; tied rows are included",
+            "Use them with pac, which then has more labels near its threshold; scope gains "
             "nothing from them.",
-            "calibrate, select and serve never go beyond the cut: the other 500 verdicts are for "
-            "people.",
-            "The share must not come from these labels: to try another, draw others.",
+            "calibrate, select and serve never accept above the cut: the other 500 verdicts go "
+            "to people.",
+            "Do not choose the share from these labels: to try another share, draw new labels.",
             "They cannot estimate a rate; labels drawn at random can.",
             "note: A WARNING",
             "left out 4 rows: status error",
@@ -516,9 +518,9 @@ def test_a_threshold() -> None:
     assert_shown(
         THRESHOLD,
         [
-            "pac at alpha 0.1 accepts an uncertainty of at most 0.25",
-            "accepted, on the calibration labels | 62.5 % | 50 of 80",
-            "wrong among them | 4 % | 2 of 50; of all 80 rows 11 are wrong",
+            "pac at alpha 0.1 accepts verdicts with an uncertainty of at most 0.25",
+            "coverage on the calibration labels | 62.5 % | 50 of 80",
+            "error share | 4 % | 2 of 50; of all 80 rows 11 are wrong",
         ],
     )
     everything = replace(THRESHOLD, accepts="all", threshold=None)
@@ -527,7 +529,7 @@ def test_a_threshold() -> None:
         THRESHOLD, accepts="none", threshold=None, feasible=False, n_accepted=0, empirical_risk=0.0
     )
     assert terminal_lines(nothing)[0] == "pac at alpha 0.1 accepts nothing: no threshold passes"
-    assert html_lines(nothing)[2].startswith("wrong among them | – |")
+    assert html_lines(nothing)[2].startswith("error share | – |")
     assert THRESHOLD.to_frame()["threshold"].to_list() == [0.25]
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from adjudge.present.blocks import ASSUMED, PROMISED
 from adjudge.present.render.html import render_fragment
 from adjudge.present.render.markdown import render_blocks
 from adjudge.present.views import blocks_of
@@ -27,17 +28,30 @@ if TYPE_CHECKING:
 
 def assert_shown(result: Result, lines: Sequence[str]) -> None:
     """The result shows exactly these lines, in every format."""
-    said = [line for line in lines if not line.startswith("detail: ")]
     fragment = render_fragment(blocks_of(result))
     assert read_lines(fragment) == list(lines)
-    assert markdown_lines(result) == [line.removeprefix("bad: ") for line in said]
+    said = [line.removeprefix("bad: ") for line in _unfold(lines)]
+    assert markdown_lines(result) == said
     # An empty cell between two others leaves no trace in the terminal.
     assert terminal_lines(result) == [
-        line.removeprefix("bad: ").replace(" |  | ", " | ")
-        for line in said
-        if not line.startswith("figure: ")
+        line.replace(" |  | ", " | ") for line in said if not line.startswith("figure: ")
     ]
     assert result._repr_html_().endswith(fragment)
+
+
+def _unfold(lines: Sequence[str]) -> list[str]:
+    """The lines without what is folded; of what is assumed, the first stays in sight."""
+    shown = []
+    for at, line in enumerate(lines):
+        if not line.startswith("detail: "):
+            shown.append(line)
+        elif line == f"detail: {ASSUMED}":
+            shown.append(lines[at + 1].replace("detail: ", "Assumes: "))
+        elif line == f"detail: {PROMISED}":
+            start = "detail: It assumes: "
+            first = next((one for one in lines[at:] if one.startswith(start)), None)
+            shown += [] if first is None else [first.replace(start, "Assumes: ")]
+    return shown
 
 
 def terminal_lines(result: Result) -> list[str]:

@@ -83,7 +83,8 @@ def show(*parts: RenderableType | Block, explain: bool = False) -> None:
     from adjudge.present.blocks import Block
     from adjudge.present.render.terminal import render_terminal
 
-    console = _Screen(highlight=False, soft_wrap=True)
+    console = _Screen(highlight=False)
+    console.soft_wrap = not console.is_terminal  # a terminal would break lines inside words
     for part in parts:
         if isinstance(part, str):
             console.print(Text(safe(part)))

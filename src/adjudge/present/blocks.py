@@ -84,13 +84,15 @@ def table_of(
 class Note:
     """Sentences: one is a paragraph, several are a list.
 
-    `detail` as in Table; --explain prints it in a terminal. `title` names what is folded.
+    `detail` as in Table; --explain prints it in a terminal. `title` names what is folded, `brief`
+    is the line that a terminal prints in its place.
     """
 
     lines: Sequence[str]
     tone: Tone = "plain"
     detail: bool = False
     title: str = "Details"
+    brief: str = ""
 
 
 def notes_of(lines: Sequence[str], *, tone: Tone = "plain") -> list[Block]:
@@ -98,9 +100,21 @@ def notes_of(lines: Sequence[str], *, tone: Tone = "plain") -> list[Block]:
     return [Note(lines, tone)] if lines else []
 
 
-def explain(lines: Sequence[str], *, title: str = ASSUMED) -> list[Block]:
-    """A folded note of these lines, if there are any: what only some readers want."""
-    return [Note(lines, detail=True, title=title)] if lines else []
+def explain(
+    assumptions: Sequence[str], *, promises: Sequence[str] = (), others: Sequence[str] = ()
+) -> list[Block]:
+    """A folded note of what a result promises and assumes; the first assumption stays in sight.
+
+    `others` are lines about what it is compared with.
+
+    >>> explain(["rows are independent"])[0].brief
+    'Assumes: rows are independent'
+    """
+    brief = f"Assumes: {assumptions[0]}" if assumptions else ""
+    title = PROMISED if promises else ASSUMED
+    assumed = [f"It assumes: {line}" for line in assumptions] if promises else assumptions
+    lines = [*promises, *assumed, *others]
+    return [Note(lines, detail=True, title=title, brief=brief)] if lines else []
 
 
 def warnings_of(warnings: Iterable[str]) -> list[Block]:

@@ -89,6 +89,13 @@ class Result:
 
         return render_text(blocks_of(self))
 
+    def explain(self) -> str:
+        """What the result assumes and does not promise, a line each; empty if it states nothing."""
+        from adjudge.present.render.terminal import render_explanation
+        from adjudge.present.views import blocks_of
+
+        return render_explanation(blocks_of(self))
+
     def _repr_html_(self) -> str:
         from adjudge.present.render.html import render_cell
         from adjudge.present.views import blocks_of

@@ -16,7 +16,8 @@ from rich.console import Console
 from adjudge._text import clip_names, safe
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
-from adjudge.present.render.terminal import rich_table
+from adjudge.present.blocks import Table
+from adjudge.present.render.tables import TerminalTable
 from adjudge.present.theme import SERIES, new_figure, save_figure, themed
 
 HOSTILE = "\x1b[31mred\x1b[0m [bold]not bold[/bold] \x07\r\u202eabc"
@@ -39,7 +40,7 @@ _SEES = {
 def test_hostile_text_is_shown_and_not_obeyed() -> None:
     screen = io.StringIO()
     console = Console(file=screen, width=200, force_terminal=True, color_system=None)
-    console.print(rich_table(["id", "n"], [(HOSTILE, 1)], title=HOSTILE))
+    console.print(TerminalTable(Table(["id", "n"], [(HOSTILE, "1")], HOSTILE)))
     shown = screen.getvalue()
     assert "[bold]not bold[/bold]" in shown
     assert "\\x1b[31mred" in shown
@@ -47,20 +48,52 @@ def test_hostile_text_is_shown_and_not_obeyed() -> None:
         assert code not in shown
 
 
-def test_a_name_too_wide_for_its_column_is_shortened_in_the_middle() -> None:
+def printed(table: Table, width: int) -> str:
     screen = io.StringIO()
+    Console(file=screen, width=width).print(TerminalTable(table))
+    return screen.getvalue()
+
+
+def test_a_name_too_wide_for_its_column_is_shortened_in_the_middle() -> None:
     names = [f"router:an-organisation/{size}b-instruct-2026-07-18-preview" for size in (8, 70)]
     rows = [(f"{name}, English", "first slot", *("[0.1, 0.2]",) * 2) for name in names]
-    table = rich_table(["judge", "measure", "low", "high"], rows, text_columns=2)
-    Console(file=screen, width=80).print(table)
-    shown = screen.getvalue()
+    table = Table(["judge", "measure", "low", "high"], rows, text_columns=2)
+    shown = printed(table, 60)
     assert "…8b-" in shown
     assert "…70b-" in shown
     assert shown.count("-preview, ") == shown.count("English") == 2  # no word is broken
     assert shown.count("[0.1, 0.2]") == 4
-    wide = io.StringIO()
-    Console(file=wide, width=200).print(table)
-    assert all(name in wide.getvalue() for name in names)
+    assert all(name in printed(table, 200) for name in names)
+
+
+ENDS = "[-0.009, 0.175]"
+WIDE = Table(
+    ("judge", "95 % interval", "interval of people alone", "test rows"),
+    [("a judge with a long name", ENDS, ENDS, "1,200")],
+    caption="A caption that is wider than the table below it can be",
+    optional=("test rows", "interval of people alone"),
+)
+
+
+@pytest.mark.parametrize("width", [34, 40, 50, 60, 80, 120])
+def test_a_number_is_never_broken(width: int) -> None:
+    lines = printed(WIDE, width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert any(ENDS in line for line in lines)
+
+
+def test_a_narrow_table_leaves_out_columns_and_then_becomes_a_list() -> None:
+    assert "left out at this width" not in printed(WIDE, 80)
+    assert "left out at this width: test rows (see --json" in printed(WIDE, 58)
+    listed = [line.strip() for line in printed(WIDE, 34).splitlines()[2:]]
+    assert [line for line in listed if line] == [
+        "judge           a judge with a",
+        "long name",
+        f"95 % interval   {ENDS}",
+        f"interval of     {ENDS}",
+        "people alone",
+        "test rows       1,200",
+    ]
 
 
 def test_names_that_would_look_alike_lose_what_they_share() -> None:

@@ -115,5 +115,5 @@ def test_the_command(
     panel.write_csv(tmp_path / "panel.csv")
     assert run(["rank", str(tmp_path / "panel.csv"), "--jury", "--interval", "none"]) == 0
     shown = capsys.readouterr().out
-    assert "The jury: each judge's own temperature" in shown
+    assert "The jury: the temperature of each judge" in shown
     assert "jury of 3 judges" in shown

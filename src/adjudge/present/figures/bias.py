@@ -98,7 +98,7 @@ def _draw_biases(axes: Axes, measured: JudgeMeasures, confidence_level: float) -
     axes.grid(axis="y", visible=False)
     axes.set_xlabel(
         f"points from an unbiased judge, {level(confidence_level)} interval\n"
-        "(filled mark: called a bias)"
+        "(filled: a bias is shown)"
     )
     axes.set_title(_bias_title(measured))
 

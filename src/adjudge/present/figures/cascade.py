@@ -68,7 +68,7 @@ def cascade_figure(plan: CascadePlan) -> Figure:
         axes.set_xlim(left=0)
         axes.set_ylim(0, 1.03)
         axes.set_xlabel(f"cost of a row, as a share of {names[plan.last.judge]} alone")
-        axes.set_ylabel(f"share that alpha {plan.alpha:g} allows to accept")
+        axes.set_ylabel(f"share accepted at alpha {plan.alpha:g}")
         axes.set_title(_title(plan), color=INK)
         axes.legend(fontsize=9, loc="lower right")
     return figure

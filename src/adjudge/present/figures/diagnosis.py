@@ -50,8 +50,6 @@ def cycles_figure(result: Transitivity) -> Figure:
             ticks.append(((start + place - 1) / 2, axis_name(criterion)))
             place += 0.6
         axes.axhline(100 * RANDOM_RATE, color=MUTED, linestyle="--", linewidth=1.2)
-        axes.text(1, 100 * RANDOM_RATE + 0.4, "coin flips: 25 %", ha="right", size=8, color=MUTED,
-                  transform=axes.get_yaxis_transform())  # fmt: skip
         axes.set_xticks([at for at, _ in shares], [text for _, text in shares], fontsize=8)
         for at, name in ticks:
             axes.annotate(name, (at, 0), xycoords=("data", "axes fraction"), xytext=(0, -30),
@@ -61,7 +59,7 @@ def cycles_figure(result: Transitivity) -> Figure:
         axes.set_ylim(top=max(30.0, axes.get_ylim()[1] * 1.06))
         axes.set_ylabel("cycles among decisive triples, % per document")
         named = any(name for _, name in ticks)
-        label = "% below each shape: documents with a cycle"
+        label = "share of documents with a cycle"
         axes.set_xlabel(label, fontsize=8.5, labelpad=22 if named else 4)
         # One shape alone would be as wide as the picture.
         space = max(0.0, 3 - place) / 2
@@ -104,7 +102,9 @@ def _cycle_legend(figure: Figure, judges: Sequence[str | None]) -> None:
         Line2D([], [], marker="o", linestyle="", color=SERIES[at % len(SERIES)], label=name)
         for at, name in enumerate(axis_names(judges).values())
     ]
-    marks.append(Line2D([], [], color=INK, linewidth=1.6, label="transitive but noisy judge"))
+    marks.append(Line2D([], [], color=INK, linewidth=1.6, label="transitive judge with noise"))
+    coins = f"coin flips: {percent(RANDOM_RATE)}"
+    marks.append(Line2D([], [], color=MUTED, linewidth=1.2, linestyle="--", label=coins))
     figure.legend(handles=marks, loc="outside lower center", ncols=min(4, len(marks)), fontsize=8.5)
 
 

@@ -67,9 +67,10 @@ def estimate_figure(one: Estimate) -> Figure:
         if one.estimate is None:
             title = f"No {one.method} estimate from these labels"
         elif one.method == "naive":
-            title = f"The judge alone says {number(one.estimate)}, its errors included"
+            title = f"Judge alone: {number(one.estimate)}, not corrected for judge errors"
         else:
-            title = f"{one.method} says {number(one.estimate)}, the judge alone {number(one.naive)}"
+            rate = "Human rate" if one.method == "human-only" else "Corrected rate"
+            title = f"{rate} {number(one.estimate)}, judge alone {number(one.naive)}"
         axes.set_title(title)
     return figure
 
@@ -94,24 +95,24 @@ def group_figure(result: GroupedEstimate) -> Figure:
 
 
 def _describe_groups(rows: Sequence[Estimate]) -> str:
-    """How many of the judge's own rates are outside the interval that is reported."""
+    """How many of the judge's rates are outside the interval that is reported."""
     estimated = [one for one in rows if one.estimate is not None]
     if not estimated:
-        return "These labels allow no estimate for any group"
+        return "No estimate for any group from these labels"
     outside = _say_outside("rate", estimated, "groups")
     if len(estimated) == len(rows):
         return outside
-    return f"An estimate for {len(estimated)} of {len(rows)} groups only.\n{outside}"
+    return f"Estimates for {len(estimated)} of {len(rows)} groups.\n{outside}"
 
 
 def _say_outside(what: str, rows: Sequence[Estimate | ClassRate], noun: str) -> str:
-    apart = sum(map(_naive_outside, rows))
-    if not apart:
-        every = "the interval" if len(rows) == 1 else f"all {len(rows)} intervals"
-        return f"The judge's own {what} lies inside {every}"
+    outside = sum(map(_naive_outside, rows))
     if len(rows) == 1:
-        return f"The judge's own {what} is outside the interval"
-    return f"The judge's own {what} is outside the interval of {apart} of {len(rows)} {noun}"
+        return f"The judge's {what} lies {'outside' if outside else 'inside'} the interval"
+    if not outside:
+        every = "both" if len(rows) == 2 else f"all {len(rows)}"
+        return f"The judge's {what} lies inside {every} intervals"
+    return f"The judge's {what} lies outside the interval for {outside} of {len(rows)} {noun}"
 
 
 def _naive_outside(one: Estimate | ClassRate) -> bool:
@@ -142,8 +143,10 @@ def panel_figure(result: PanelEstimate) -> Figure:
 
 def _narrower_title(narrower: int, groups: int) -> str:
     if groups > 1:
-        return f"All judges give a narrower interval than one for {narrower} of {groups} groups"
-    return f"All judges give {'a' if narrower else 'no'} narrower interval than one"
+        return (
+            f"All judges give a narrower interval than one judge for {narrower} of {groups} groups"
+        )
+    return f"All judges give {'a' if narrower else 'no'} narrower interval than one judge"
 
 
 def difference_figure(result: RateDifference) -> Figure:
@@ -168,7 +171,7 @@ def difference_figure(result: RateDifference) -> Figure:
         bottom.tick_params(axis="y", length=0)
         bottom.set_xlabel(f"{clip(result.a)} minus {clip(result.b)}")
         if result.estimate is None:
-            title = "No difference from these labels"
+            title = "No estimate of the difference from these labels"
         else:
             side = "excludes" if result.excludes_zero else "includes"
             title = f"Difference {signed(result.estimate)}: the interval {side} zero"
@@ -232,8 +235,8 @@ def plan_figure(plan: RatePlan) -> Figure:
         axes.set_ylabel(f"expected width of the {level(plan.confidence_level)} interval")
         axes.legend(fontsize=8.5)
         axes.set_title(
-            f"Random labels: correcting has {number(plan.variance_ratio, 2)} times the variance "
-            "of people alone"
+            f"With random labels the corrected rate has {number(plan.variance_ratio, 2)} times\n"
+            "the variance of people alone"
         )
     return figure
 

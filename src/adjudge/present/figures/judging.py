@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def judge_check_figure(
     check: JudgeCheck, judgments: Mapping[str, pl.DataFrame], *, doubt_of: str
 ) -> Figure:
-    """Three panels: does the order decide, is it right, does its doubt know when it is not."""
+    """Three panels: does the order decide, is it right, is it wrong more often at higher doubt."""
     with themed():
         figure = new_figure(11.4, 4.2)
         axes = figure.subplots(1, 3, width_ratios=(1, 0.95, 1.15), gridspec_kw={"wspace": 0.08})
@@ -131,7 +131,7 @@ def _doubt(ax: Axes, way: Way) -> None:
     (right, pairs), (other_right, other_pairs) = halves(way.bands)
     if pairs and other_pairs:
         surer, other = percent(right / pairs, 0), percent(other_right / other_pairs, 0)
-        ax.set_title(f"Surer half {surer} right, other {other}")
+        ax.set_title(f"Less doubt: {surer} right, more doubt: {other}")
 
 
 def _tick(value: float, _: object) -> str:

@@ -40,7 +40,7 @@ def _title(monitor: Monitor, group: MonitorGroup) -> str:
 
 def _draw_rate(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
     path = group.path
-    sure = f"{percent(1 - group.delta)} band, at all times"
+    sure = f"{percent(1 - group.delta)} band, valid at all times"
     axes.fill_between(
         path.audits, path.low, path.high, color=ACCENT, alpha=0.15, linewidth=0, label=sure
     )

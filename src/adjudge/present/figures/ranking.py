@@ -117,11 +117,11 @@ def _draw(axes: Axes, board: Leaderboard, rows: tuple[ModelRow, ...]) -> None:
     if board.interval != "none" and board.confidence_level is not None:
         lines = [f"{unit}, {level(board.confidence_level)} {board.interval} interval"]
         if not board.covers_judge_error:
-            lines.append("intervals cover the noise of these battles, not the judge's own errors")
+            lines.append("intervals do not include judge errors")
     if any(row.origin == "anchor" for row in rows):
         lines.append("grey: people's Elo of the anchors")
     if breaks:
-        lines.append("groups parted by a line are not on one scale")
+        lines.append("groups separated by a dotted line are not on one scale")
     lines.append("the number after a name is its rank")
     if len(rows) < len(board.models):
         lines.append(f"{len(rows)} of {len(board.models)} models")

@@ -79,7 +79,9 @@ def figure_3(done: ScopeReproduction) -> Figure:
             axes.plot(_alphas(rows), risk, color=colour, marker=mark, markersize=5, label=name)
             within += sum(row.within_alpha for row in rows)
             total += len(rows)
-        axes.fill_between([], [], color=MUTED, alpha=0.3, linewidth=0, label="± one std. deviation")
+        axes.fill_between(
+            [], [], color=MUTED, alpha=0.3, linewidth=0, label="± one standard deviation"
+        )
         _rings(axes, done, one, "risk")
         axes.set_ylim(bottom=0)
         axes.set_title(f"{_name(done, one)}\n{within} of {total} means at or below alpha")

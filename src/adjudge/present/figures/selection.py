@@ -1,324 +1,23 @@
-"""Pictures of selection: what a policy accepts, and how methods do over random splits.
+"""Pictures of selection: what a policy accepts, and how many labels are enough.
 
-Titles are computed from the lines they stand over.
+Titles are computed from the lines below them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from adjudge._text import clip_names, percent
-from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
-from adjudge.present.theme import (
-    ACCENT,
-    GOOD,
-    INK,
-    LINES,
-    MARKS,
-    MUTED,
-    SERIES,
-    WARM,
-    new_figure,
-    themed,
-)
-from adjudge.results.evaluation import (
-    Curve,
-    Evaluation,
-    MethodRisk,
-    SelectionPlan,
-    SignalQuality,
-)
+from adjudge.present.theme import ACCENT, GOOD, INK, LINES, SERIES, new_figure, themed
+from adjudge.results.evaluation import SelectionPlan
 from adjudge.results.selection import Policy
 from adjudge.uncertainty import INFINITE_DOUBT
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-#: Colours of guarantees and of baselines, in the order of the evaluation.
-_GUARANTEES = (ACCENT, SERIES[2], GOOD, SERIES[5], SERIES[7])
-_BASELINES = (SERIES[6], WARM, SERIES[4])
-_NO_VERDICT = "No row has a verdict"
-
-
-@dataclass(frozen=True)
-class _Line:
-    """One line of a panel; `banded` has its standard deviation drawn."""
-
-    name: str
-    rows: list[MethodRisk]
-    colour: str
-    banded: bool
-
-    def values(self, field: str) -> FloatArray:
-        """One field of its rows, in the order of alpha."""
-        return np.array([getattr(row, field) for row in self.rows])
-
-
-# --- evaluate --------------------------------------------------------------------------------
-
-
-def panel(draw: Callable[[Axes, Evaluation], None], evaluation: Evaluation) -> Figure:
-    """One of the panels below as a figure of its own."""
-    with themed():
-        figure = new_figure(7.2, 4.6)
-        draw(figure.subplots(), evaluation)
-    return figure
-
-
-def risk_and_coverage(evaluation: Evaluation) -> Figure:
-    """Error share and coverage against alpha side by side."""
-    with themed():
-        figure = new_figure(12.0, 4.4)
-        left, right = figure.subplots(1, 2, gridspec_kw={"wspace": 0.06})
-        draw_risk(left, evaluation)
-        draw_coverage(right, evaluation)
-    return figure
-
-
-def draw_risk(axes: Axes, evaluation: Evaluation) -> None:
-    """Mean error share against alpha, with the diagonal and a band of one standard deviation."""
-    end = max(evaluation.alphas) * 1.08
-    lines = _lines(evaluation)
-    axes.plot(
-        [0, end],
-        [0, end],
-        color=MUTED,
-        linestyle="--",
-        linewidth=1.2,
-        label="error share = alpha",
-    )
-    banded = [line for line in lines if line.banded]
-    for line in banded:
-        risk, spread = line.values("risk"), line.values("risk_sd")
-        axes.fill_between(
-            line.values("alpha"),
-            np.maximum(risk - spread, 0),
-            risk + spread,
-            color=line.colour,
-            alpha=0.06 if len(banded) > 1 else 0.15,
-            linewidth=0,
-        )
-    axes.fill_between([], [], color=MUTED, alpha=0.3, linewidth=0, label="± one std. deviation")
-    _draw_lines(axes, lines, "risk")
-    axes.set_title(_risk_title(lines, evaluation.splits))
-    axes.set_ylabel("error share among accepted")
-    axes.set_xlim(0, end)
-    axes.set_ylim(bottom=0)
-
-
-def draw_coverage(axes: Axes, evaluation: Evaluation) -> None:
-    """Mean share accepted against alpha."""
-    lines = _lines(evaluation)
-    _draw_lines(axes, lines, "coverage")
-    axes.set_title(_coverage_title(lines))
-    axes.set_ylabel("share of verdicts accepted")
-    axes.set_xlim(0, max(evaluation.alphas) * 1.08)
-    axes.set_ylim(0, 1.04)
-
-
-def _draw_lines(axes: Axes, lines: list[_Line], field: str) -> None:
-    for at, line in enumerate(lines):
-        axes.plot(
-            line.values("alpha"),
-            line.values(field),
-            color=line.colour,
-            marker=MARKS[at % len(MARKS)],
-            markersize=5,
-            label=line.name,
-            clip_on=False,
-            zorder=4 if line.banded else 3,
-        )
-    axes.set_xlabel("alpha: error level allowed")
-    # Lines cross the whole panel: only below it a legend hides none of them.
-    columns = 4 if max(len(line.name) for line in lines) <= 20 else 2
-    axes.legend(ncols=columns, fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.13))
-
-
-def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
-    """Accuracy against confidence in ten bins; the area of a mark is its share of the rows."""
-    axes.plot([0.5, 1], [0.5, 1], color=MUTED, linestyle="--", linewidth=1.2)
-    shown = [
-        (*one, ece)
-        for one in _curves(evaluation)
-        if (ece := _quality(evaluation, one[1]).ece) is not None
-    ]
-    for at, (name, curve, colour, ece) in enumerate(shown):
-        size = np.array(curve.bin_count) / sum(curve.bin_count)
-        axes.plot(curve.bin_confidence, curve.bin_accuracy, color=colour, linewidth=1, alpha=0.35)
-        axes.scatter(
-            curve.bin_confidence,
-            curve.bin_accuracy,
-            s=20 + 260 * size,
-            color=colour,
-            marker=MARKS[at % len(MARKS)],
-            alpha=0.85,
-            clip_on=False,
-            label=f"{name}, ECE {ece:.3f}",
-        )
-    axes.set_title(_reliability_title([(name, ece) for name, _, _, ece in shown]))
-    axes.set_xlabel("confidence: max(p_a, 1 − p_a) (dashed: equal; larger marks: more verdicts)")
-    axes.set_ylabel("share of verdicts right")
-    axes.set_xlim(0.48, 1.02)
-    axes.set_ylim(0, 1.04)
-    for handle in axes.legend(fontsize=8.5, loc="lower right").legend_handles if shown else ():
-        if handle is not None and hasattr(handle, "set_sizes"):
-            handle.set_sizes([40])
-
-
-def draw_risk_coverage(axes: Axes, evaluation: Evaluation) -> None:
-    """Error share among the surest rows against their share of all rows."""
-    curves = [one for one in _curves(evaluation) if one[1].coverage]
-    for at, (name, curve, colour) in enumerate(curves):
-        # A signal with one value has one point, which is no line.
-        mark = MARKS[at % len(MARKS)] if len(curve.coverage) == 1 else ""
-        axes.step(
-            curve.coverage,
-            curve.risk,
-            LINES[at % len(LINES)] + mark,
-            where="post",
-            color=colour,
-            label=name,
-            linewidth=1.7,
-            clip_on=not mark,
-        )
-    several = len(evaluation.judges) > 1
-    title = _fewest_errors if several else _risk_coverage_title
-    axes.set_title(title([one[:2] for one in curves]) if curves else _NO_VERDICT)
-    axes.set_xlabel("share of verdicts accepted, surest first")
-    axes.set_ylabel("error share among accepted")
-    axes.set_xlim(0, 1.01)
-    axes.set_ylim(bottom=0)
-    if curves:
-        axes.legend(fontsize=8.5)
-
-
-def _lines(evaluation: Evaluation) -> list[_Line]:
-    """One judge: a line per method. Several: a line per judge for the first guarantee."""
-    methods = {m.method: m.baseline for m in evaluation.methods}
-    shown = next((name for name, baseline in methods.items() if not baseline), next(iter(methods)))
-    if len(evaluation.judges) > 1:
-        names = clip_names(map(evaluation.judge_name, evaluation.judges))
-        return [
-            _Line(
-                names[at],
-                [m for m in evaluation.paper_rows(key) if m.method == shown],
-                SERIES[at % len(SERIES)],
-                banded=True,
-            )
-            for at, key in enumerate(evaluation.judges)
-        ]
-    rows = evaluation.paper_rows(evaluation.judges[0])
-    colours = {True: cycle(_BASELINES), False: cycle(_GUARANTEES)}
-    return [
-        _Line(
-            name,
-            [row for row in rows if row.method == name],
-            next(colours[baseline]),
-            banded=name == shown,
-        )
-        for name, baseline in methods.items()
-    ]
-
-
-def _curves(evaluation: Evaluation) -> list[tuple[str, Curve, str]]:
-    """One judge: a curve per signal. Several: the main signal of each."""
-    keys = evaluation.judges
-    if len(keys) == 1:
-        named = [(curve.signal, curve) for curve in evaluation.curves]
-    else:
-        main = {key: evaluation.main_signal(key).signal for key in keys}
-        names = dict(zip(keys, clip_names(map(evaluation.judge_name, keys)), strict=True))
-        named = [
-            (names[curve.judge, curve.protocol], curve)
-            for curve in evaluation.curves
-            if curve.signal == main[curve.judge, curve.protocol]
-        ]
-    return [(name, curve, SERIES[at % len(SERIES)]) for at, (name, curve) in enumerate(named)]
-
-
-def _quality(evaluation: Evaluation, curve: Curve) -> SignalQuality:
-    wanted = (curve.judge, curve.protocol, curve.signal)
-    return next(s for s in evaluation.signals if (s.judge, s.protocol, s.signal) == wanted)
-
-
-def _risk_title(lines: list[_Line], splits: int) -> str:
-    bounded = [line for line in lines if not line.rows[0].baseline]
-    if not bounded:
-        return "Mean error share of methods that promise none"
-    above = {line.name: line.values("risk") - line.values("alpha") for line in bounded}
-    # A mean over splits scatters, and some fifteen are looked at: above is above by more than
-    # three standard errors.
-    slack = {line.name: 3 * line.values("risk_sd") / np.sqrt(splits) for line in bounded}
-    over = [name for name, gap in above.items() if (gap > slack[name]).any()]
-    if over:
-        return f"Above alpha on average: {', '.join(over)}"
-    names = list(dict.fromkeys(line.rows[0].method for line in bounded))
-    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    kept = f"{listed} keep{'' if len(names) > 1 else 's'} the mean error share within alpha"
-    chance = any((gap > 0).any() for gap in above.values())
-    return f"{kept}, give or take chance" if chance else kept
-
-
-def _coverage_title(lines: list[_Line]) -> str:
-    banded = [line for line in lines if line.banded]
-    if len(banded) > 1:
-        most = max(banded, key=lambda line: line.rows[-1].coverage)
-        last = most.rows[-1]
-        return f"Most accepted at alpha {last.alpha:g}: {most.name}, {percent(last.coverage, 0)}"
-    (line,) = banded
-    ends = line.rows[:1] if len(line.rows) == 1 else [line.rows[0], line.rows[-1]]
-    return f"{line.name} accepts " + " and ".join(
-        f"{percent(row.coverage, 0)} at alpha {row.alpha:g}" for row in ends
-    )
-
-
-def _reliability_title(errors: list[tuple[str, float]]) -> str:
-    """Whose confidence is nearest to its accuracy, of names with their ECE."""
-    if not errors:
-        return _NO_VERDICT
-    name, ece = min(errors, key=lambda one: one[1])
-    best = "Best calibrated confidence: " if len(errors) > 1 else "Calibration of the confidence: "
-    return f"{best}{name}, {100 * ece:.1f} points off on average"
-
-
-def _fewest_errors(curves: list[tuple[str, Curve]]) -> str:
-    """Whose surest half has the fewest errors; only of judges whose ties allow a half."""
-    halves = [
-        (curve.risk[int(np.argmax(reached))], name)
-        for name, curve in curves
-        if (reached := np.array(curve.coverage) >= 0.5).any()
-    ]
-    if not halves:
-        return "No judge has a verdict on half of the rows"
-    risk, name = min(halves)
-    return f"Fewest errors in the surest half: {name}, {percent(risk, 0)}"
-
-
-def _risk_coverage_title(curves: list[tuple[str, Curve]]) -> str:
-    """The error share among the surest tenth, the surest half and all, where ties allow them.
-
-    The last is below all where rows have no verdict.
-    """
-    name, curve = curves[0]
-    coverage = np.array(curve.coverage)
-    reached = (min(share, coverage[-1]) for share in (0.1, 0.5, 1.0))
-    places = dict.fromkeys(int(np.argmax(coverage >= share)) for share in reached)
-    first, *rest = ((percent(curve.risk[at], 0), percent(float(coverage[at]), 0)) for at in places)
-    parts = [
-        f"{first[0]} wrong at {first[1]} accepted",
-        *(f"{risk} at {share}" for risk, share in rest),
-    ]
-    return f"{name}: {', '.join(parts)}"
-
-
-# --- calibrate and plan ----------------------------------------------------------------------
 
 
 def policy_figure(policy: Policy) -> Figure:
@@ -329,14 +28,6 @@ def policy_figure(policy: Policy) -> Figure:
     with themed():
         figure = new_figure(7.6, 4.6)
         axes = figure.subplots()
-        axes.axhline(policy.alpha, color=INK, linestyle="--", linewidth=1.2)
-        axes.annotate(
-            f"alpha = {policy.alpha:g}",
-            (0.0, policy.alpha),
-            xytext=(6, 4),
-            textcoords="offset points",
-            fontsize=9,
-        )
         names = clip_names(group.name for group in shown)
         for at, group in enumerate(shown):
             colour = SERIES[at % len(SERIES)] if len(shown) > 1 else ACCENT
@@ -344,7 +35,7 @@ def policy_figure(policy: Policy) -> Figure:
             ends = np.append(np.flatnonzero(scores[1:] != scores[:-1]), len(scores) - 1)
             ends = ends[scores[ends] < INFINITE_DOUBT]  # ties of the judge are never accepted
             coverage, risk = (ends + 1) / len(scores), errors[ends] / (ends + 1)
-            name = names[at] if len(shown) > 1 else "as the threshold rises"
+            name = names[at] if len(shown) > 1 else "error share as the threshold rises"
             line = LINES[at % len(LINES)]
             axes.step(coverage, risk, line, where="post", color=colour, label=name, linewidth=1.8)
             if group.accepts in ("below", "all"):
@@ -352,20 +43,23 @@ def policy_figure(policy: Policy) -> Figure:
                 dot.set_clip_on(False)
                 if len(shown) == 1:
                     axes.axvspan(0, group.coverage, color=colour, alpha=0.07, linewidth=0)
+        if policy.feasible:
+            colour = INK if len(shown) > 1 else ACCENT
+            axes.plot([], [], "o", color=colour, markersize=7, label="calibrated threshold")
+        name = f"alpha = {policy.alpha:g}"
+        axes.axhline(policy.alpha, color=INK, linestyle="--", linewidth=1.2, label=name)
         axes.set_title(_policy_title(policy))
-        axes.set_xlabel("share of labelled verdicts accepted, surest first")
+        axes.set_xlabel("share of labelled verdicts accepted, least doubt first")
         axes.set_ylabel("error share among accepted")
         axes.set_xlim(0, 1.01)
         axes.set_ylim(bottom=0)
-        if policy.feasible:
-            axes.plot([], [], "o", color=INK, markersize=7, label="at the calibrated threshold")
         axes.legend(fontsize=8.5, loc="best")
     return figure
 
 
 def _policy_title(policy: Policy) -> str:
     if not policy.feasible:
-        return f"{policy.guarantee}: nothing can be accepted at alpha {policy.alpha:g}"
+        return f"{policy.guarantee} accepts nothing at alpha {policy.alpha:g}"
     about = "about " if policy.indicative else ""
     return (
         f"{policy.guarantee} accepts {about}{policy.n_accepted:,} of {policy.n_calibration:,} "
@@ -392,7 +86,7 @@ def plan_figure(plan: SelectionPlan) -> Figure:
         )
         measured = sum(not p.extrapolated for p in plan.points)
         if measured < len(n):
-            first = max(measured - 1, 0)  # the dotted line goes on where the other ends
+            first = max(measured - 1, 0)  # the dotted line starts where the other ends
             axes.plot(n[first:], mean[first:], color=ACCENT, linestyle=":", label="extrapolated")
         if measured:
             known = n[:measured], mean[:measured]
@@ -422,6 +116,6 @@ def _plan_title(plan: SelectionPlan) -> str:
     if plan.recommended is None:
         return f"{plan.guarantee} at alpha {plan.alpha:g}: {reached}"
     return (
-        f"After {plan.recommended:,} labels, a doubling buys less than {100 * plan.gain:g} points "
-        "of coverage"
+        f"After {plan.recommended:,} labels, doubling them adds less than {100 * plan.gain:g} "
+        "points of coverage"
     )

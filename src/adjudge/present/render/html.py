@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 from itertools import groupby
 
-from adjudge._text import safe
+from adjudge._text import LONG_WORD, safe, shorten
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import (
     Block,
@@ -52,9 +51,6 @@ _CELL_STYLE = (
     ".adjudge figure { width: auto; max-width: none; margin: .8rem 0; } "
     ".adjudge svg { width: 100%; max-width: 40rem; height: auto; }"
 )
-#: A word longer than this is cut in the middle; what stays of it.
-_LONG_WORD = re.compile(r"([\w:=.,@+-]{41,})")
-_BEGINNING, _END = 24, 8
 #: A section's answers in the table of contents; the rest are counted.
 _IN_SHORT = 4
 
@@ -122,7 +118,7 @@ def _section(section: Section) -> str:
 
 def _blocks(blocks: Sequence[Block], prefix: str) -> str:
     made = [(block, _block(block, f"{prefix}-{i}")) for i, block in enumerate(blocks)]
-    # Pictures that follow one another stand side by side where there is room.
+    # Pictures that follow one another are side by side where there is room.
     return "\n".join(
         f'<div class="pictures">{"".join(html for _, html in run)}</div>'
         if pictures
@@ -194,7 +190,7 @@ def _table(block: Table) -> str:
     )
     if block.detail:
         return f"<details><summary>{_text(block.caption)}</summary>{table}</details>"
-    return (f'<p class="caption">{_text(block.caption)}</p>' if block.caption else "") + table
+    return (f'<p class="caption">{_short(block.caption)}</p>' if block.caption else "") + table
 
 
 def _kind(cell: str, words: bool) -> str:
@@ -213,7 +209,7 @@ def _sides(block: Sides) -> str:
     )
     return (
         f'<article class="pair"><p class="caption"><b><bdi>{_text(block.id)}</bdi></b> '
-        f"{_text(block.note)}</p>"
+        f"{_short(block.note)}</p>"
         f'<blockquote class="text" dir="auto" tabindex="0">{_text(block.prompt)}</blockquote>'
         f"<div{_two(block)}>{sides}</div></article>"
     )
@@ -225,12 +221,9 @@ def _two(block: Sides) -> str:
 
 def _short(value: str) -> str:
     """Text in which a very long word, such as a judge's name, is whole in its title alone."""
-    parts = _LONG_WORD.split(value)
     return "".join(
-        f'<span title="{_text(part)}">{_text(part[:_BEGINNING])}…{_text(part[-_END:])}</span>'
-        if k % 2
-        else _text(part)
-        for k, part in enumerate(parts)
+        f'<span title="{_text(part)}">{_text(shorten(part))}</span>' if k % 2 else _text(part)
+        for k, part in enumerate(LONG_WORD.split(value))
     )
 
 

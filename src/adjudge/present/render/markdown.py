@@ -52,8 +52,10 @@ def _block(block: Block) -> list[str]:
         case Facts():
             rows = [(fact.label, fact.value, fact.note) for fact in block.facts]
             return [*_table(("", "value", ""), rows), ""]
+        case Note(detail=True):
+            return [_text(block.brief), ""] if block.brief else []
         case Note():
-            return [] if block.detail else [*(f"- {_text(line)}" for line in block.lines), ""]
+            return [*(f"- {_text(line)}" for line in block.lines), ""]
         case Table():
             if block.detail:
                 return []

@@ -68,21 +68,36 @@ def view_report(report: BiasReport) -> list[Block]:
             blocks += _groups(part, judge if several else "")
     blocks += notes_of([f"{w}: {describe(p)}" if several else _sentence(p) for w, p in parts])
     blocks += notes_of(_won_without_being_good(report))
-    notes = [
-        (f"{_who(judge)}: " if several else "") + f"{name} not measured: {reason}"
-        for judge in report.judges
-        for name, reason in judge.not_measured.items()
-    ]
+    notes = _not_measured(report)
     notes += left_out(report.dropped)
     notes += [
-        f"a difference below {100 * report.floor:g} points of 100 is called no bias (--floor)"
+        f"differences below {100 * report.floor:g} points of 100 are not called a bias (--floor)"
     ] * bool(report.floor)
     if tests := len(_tests(report.judges)):
         alarms = f"{tests * (1 - report.confidence_level):.2g}"
         notes.append(
-            f"without any bias up to {alarms} of {count(tests, 'test')} would show one by chance"
+            f"with no bias at all, up to {alarms} of {count(tests, 'test')} would show one by "
+            "chance"
         )
     return [*blocks, *notes_of(notes), *explain(report.assumptions), *_picture(report)]
+
+
+def _not_measured(report: BiasReport) -> list[str]:
+    """What was not measured and why, a line for each reason; judges are named if only some."""
+    judges: dict[str, dict[str, list[str]]] = {}
+    for judge in report.judges:
+        for name, reason in judge.not_measured.items():
+            judges.setdefault(reason, {}).setdefault(_who(judge), []).append(name)
+    lines = []
+    for reason, names in judges.items():
+        same = {tuple(parts) for parts in names.values()}
+        if len(same) == 1 and len(names) == len(report.judges):
+            names = {"": list(*same)}
+        lines += [
+            f"{f'{who}: ' if who else ''}not measured, {', '.join(parts)}: {reason}"
+            for who, parts in names.items()
+        ]
+    return lines
 
 
 def _headline(report: BiasReport) -> Headline:
@@ -101,7 +116,8 @@ def _headline(report: BiasReport) -> Headline:
         whom = _who(judges[0]) if len(judges) == 1 else count(len(judges), "judge")
         return Headline(
             f"No bias shown by {whom} in {count(tests, 'test')}",
-            "That does not prove a fair judge: the intervals say what is still possible.",
+            "This does not prove that the judge is fair: the intervals show what is still "
+            "possible.",
         )
     if len(judges) == 1:
         [(judge, names)] = shown.items()
@@ -121,7 +137,7 @@ def _picture(report: BiasReport) -> list[Block]:
         ends = level(report.confidence_level)
         captions.append(f"Distance from an unbiased judge, with {ends} intervals.")
     if any(judge.reliability for judge in report.judges):
-        captions.append("How sure a judge is, and how often it is right.")
+        captions.append("Mean confidence of a judge, and how often it is right.")
     figure = Figure("bias", partial(bias_figure, report), " ".join(captions))
     return [figure] if captions else []
 

@@ -19,8 +19,8 @@ from adjudge.results.length import LengthBias, VerbosityBias
 from adjudge.results.measures import BiasMeasures, BiasTest
 
 _NO_INTERVAL = "; no interval: all rows are in one cluster"
-_NO_LENGTH_INTERVAL = "; no interval: too few pairs or clusters for so many models"
-#: From so many rows on, agreement on every one of them deserves a check.
+_NO_LENGTH_INTERVAL = "; no interval: too few pairs or clusters for this number of models"
+#: From this many rows on, agreement on every row deserves a check.
 MANY_ROWS = 20
 #: Over-confidence is known where its interval stays this close to zero.
 _CLOSE = 0.05
@@ -59,7 +59,7 @@ def _(p: PositionBias) -> str:
 @describe.register
 def _(v: VerbosityBias) -> str:
     if v.longer_share is None:
-        return "is near-tied on no pair of unequal length: no preference for length is measurable"
+        return "has no near-tied pair of unequal length: no preference for length is measurable"
     text = f"prefers the longer answer in {percent(v.longer_share)} of "
     text += count(v.n, "near-tied pair")
     if v.low is None:
@@ -87,8 +87,8 @@ def _(b: LengthBias) -> str:
     if b.effect is None:
         return "saw no two answers of unequal length: no preference for length is measurable"
     held = f", {count(b.models, 'model')} held fixed" if b.models else ""
-    text = f"gives the longer answer {signed(100 * b.effect, 1)} points of winning for its length "
-    text += f"in {count(b.n, 'pair')} of unequal length{held}"
+    text = f"adds {signed(100 * b.effect, 1)} points to the win probability of the longer answer "
+    text += f"over {count(b.n, 'pair')} of unequal length{held}"
     if b.effect_low is None:
         return text + _NO_LENGTH_INTERVAL
     text += f" {percent_interval(b.effect_low, b.effect_high, sign=True)}"
@@ -106,7 +106,8 @@ def _(b: LengthBias) -> str:
         return text + ("" if b.excess is None else ", more than people do")
     if b.excess is not None and b.low is not None and b.high is not None and b.high < 0:
         return (
-            text + ": it likes length less than people do, as a judge that follows them less does"
+            text
+            + ": it prefers length less than people do, as a judge that agrees less with them does"
         )
     return f"{text}: no preference for length{_beyond(b)} shown"
 
@@ -138,7 +139,7 @@ def _(s: FamilyScores) -> str:
 
 
 def _beyond(bias: LengthBias) -> str:
-    return "" if bias.excess is None else " beyond people's"
+    return "" if bias.excess is None else " beyond that of people"
 
 
 def _small(part: BiasTest) -> str:
@@ -159,8 +160,8 @@ def _(a: Agreement) -> str:
     text = f"agrees with people on {percent(a.raw)} of {count(a.n, 'row')}"
     values = [value for value, n in a.judge_values.items() if n]
     if len(values) == 1:
-        text += f"; it says {values[0]} every time: that does not show that it can tell answers"
-        return text + " apart"
+        text += f"; it says {values[0]} every time: this does not show that it can tell"
+        return text + " answers apart"
     if a.raw == 1 and a.n >= MANY_ROWS:
         text += ": the same answer on every row; check that the judge did not see the labels, or "
         return text + "that the labels were not made by it"
@@ -185,7 +186,7 @@ def _(a: Agreement) -> str:
 def _(r: Reliability) -> str:
     text = f"ECE {r.ece_equal_mass:.3f}"
     if r.ece_if_calibrated is not None:
-        text += f" where a calibrated judge would show {r.ece_if_calibrated:.3f}"
+        text += f" (a calibrated judge would show {r.ece_if_calibrated:.3f})"
     if r.low is None or r.high is None:
         return text + _NO_INTERVAL
     points = f"by {100 * abs(r.over_confidence):.1f} points"
@@ -196,18 +197,22 @@ def _(r: Reliability) -> str:
     if r.high < 0:
         return f"{text}: under-confident {points} {percent_interval(-r.high, -r.low)}"
     if r.miscalibrated:
-        text += ": not over- or under-confident on average, but off at some confidence"
+        text += (
+            ": not over- or under-confident on average, but miscalibrated at some confidence levels"
+        )
         return f"{text} (p = {number(r.p_value)})"
     if r.accuracy_low is None or r.accuracy_low <= 0.5:
         right = percent_interval(r.accuracy_low, r.accuracy_high)
-        text += ": whether its confidence can be trusted is not known, since its verdicts are not "
+        text += (
+            ": whether its confidence can be trusted is not known, because its verdicts are not "
+        )
         text += f"shown to beat chance ({percent(r.accuracy)} of {count(r.n, 'row')} right {right})"
         return text
     ends = f"{percent_interval(r.low, r.high, sign=True)} points"
     if max(-r.low, r.high) <= _CLOSE:
         return f"{text}: calibrated as far as {count(r.n, 'row')} show, over-confidence in {ends}"
-    text += f": no miscalibration shown, but {count(r.n, 'row')} leave its over-confidence anywhere"
-    return f"{text} in {ends}"
+    text += f": no miscalibration shown, but with {count(r.n, 'row')} its over-confidence can be"
+    return f"{text} anywhere in {ends}"
 
 
 @describe.register

@@ -27,7 +27,13 @@ def view_cascade_plan(plan: CascadePlan) -> list[Block]:
     """The planned cascade, the curve over tau, each judge alone, and the judges that do not pay."""
     stages = plan.rule.judges
     curve = Table(
-        ("tau", "cost", "accepted", "wrong", *(f"ends at {at + 1}" for at in range(len(stages)))),
+        (
+            "tau",
+            "cost",
+            "accepted",
+            "error share",
+            *(f"ends at {at + 1}" for at in range(len(stages))),
+        ),
         [
             (
                 ("* " if point.tau == plan.rule.tau else "  ") + f"{point.tau:.3g}",
@@ -39,28 +45,29 @@ def view_cascade_plan(plan: CascadePlan) -> list[Block]:
             for point in _some(plan)
         ],
         caption=f"Cost and coverage over tau at alpha {plan.alpha:g}, on "
-        f"{count(plan.rule.n_learning, 'row')} of the learning share, each by a fit without it",
+        f"{count(plan.rule.n_learning, 'row')} of the learning share, each scored by a fit "
+        "without it",
     )
     alone = table_of(
         plan.alone,
         {
             "judge alone": lambda one: one.judge,
-            "cost a row": lambda one: money(one.cost, plan.cost_source),
+            "cost per row": lambda one: money(one.cost, plan.cost_source),
             "accepted": lambda one: percent(one.coverage),
-            "wrong": lambda one: percent(one.wrong),
+            "error share": lambda one: percent(one.wrong),
         },
         caption="Each judge alone on the same rows",
     )
     notes = [
         f"dropped {one.judge}: with it {percent(one.coverage_with)} accepted at "
-        f"{money(one.cost_with, plan.cost_source)} a row, without it "
+        f"{money(one.cost_with, plan.cost_source)} per row, without it "
         f"{percent(one.coverage_without)} at {money(one.cost_without, plan.cost_source)}"
         for one in plan.dropped_stages
     ]
     share = plan.rule.learning
     notes += [
-        f"cost: of a row, as a share of {plan.last.judge} alone; accepted: the largest share whose "
-        "mean fitted chance of an error is at most alpha; wrong: what people say of it; * planned",
+        f"cost: per row, relative to {plan.last.judge} alone; accepted: the largest share with a "
+        "mean fitted error probability of at most alpha; error share: by the labels; * planned",
         f"learning share: {percent(share.share)} of the rows by a hash of {share.column} "
         f"(seed {share.seed}); calibrate refuses them",
         *left_out(plan.dropped),
@@ -68,10 +75,10 @@ def view_cascade_plan(plan: CascadePlan) -> list[Block]:
     figure = Figure(
         "cascade",
         partial(cascade_figure, plan),
-        "Up and to the left is better: more accepted for less. A smaller tau moves right along the "
-        "curve.",
+        "Up and to the left is better: more is accepted at less cost. A smaller tau moves right "
+        "along the curve.",
     )
-    assumed = explain([f"It assumes: {line}" for line in plan.assumptions])
+    assumed = explain(plan.assumptions)
     return [
         _headline(plan),
         curve,
@@ -94,8 +101,8 @@ def _headline(plan: CascadePlan) -> Headline:
     whole = percent(planned.cost / last.cost)
     if len(stages) == 1:
         return Headline(
-            f"No cascade pays: {stages[0]} alone accepts about {percent(planned.coverage)} at "
-            f"alpha {plan.alpha:g}",
+            f"No cascade saves cost: {stages[0]} alone accepts about {percent(planned.coverage)} "
+            f"at alpha {plan.alpha:g}",
             f"Ask {stages[0]} about every row.",
         )
     tau = f"tau {planned.tau:.3g}" + (" (yours)" if plan.tau_given else "")
@@ -113,7 +120,7 @@ def cascade_blocks(cascade: CascadeReport, policy: Policy) -> list[Block]:
         list(zip(cascade.rule.stages, cascade.stopped, cascade.failed, strict=True)),
         {
             "stage": lambda one: one[0].judge,
-            "cost a row": lambda one: money(one[0].cost, cascade.cost_source),
+            "cost per row": lambda one: money(one[0].cost, cascade.cost_source),
             "rows that end here": lambda one: number(one[1]),
             "share": lambda one: percent(one[1] / max(cascade.n_verdicts, 1)),
             "failed": lambda one: number(one[2]),
@@ -124,13 +131,13 @@ def cascade_blocks(cascade: CascadeReport, policy: Policy) -> list[Block]:
     last = cascade.rule.stages[-1]
     alone = "" if cascade.coverage_last is None else f", {percent(cascade.coverage_last)} accepted"
     notes = [
-        f"mean cost {money(cascade.cost, cascade.cost_source)} a row, "
+        f"mean cost {money(cascade.cost, cascade.cost_source)} per row, "
         f"{percent(policy.coverage)} accepted; {last.judge} alone "
         f"{money(cascade.cost_last, cascade.cost_source)}{alone}",
         f"learned from {count(cascade.rule.n_learning, 'row')} of the learning share, which "
-        f"calibrate nothing; {cascade.n_overturned:,} of {count(cascade.n_verdicts, 'verdict')} "
-        "are not those of the judge at which the row ends",
-        *(f"{one.judge} was dropped: it did not pay" for one in cascade.dropped_stages),
+        f"is not used to calibrate; {cascade.n_overturned:,} of "
+        f"{count(cascade.n_verdicts, 'verdict')} differ from that of the last judge asked",
+        *(f"{one.judge} was dropped: it does not save cost" for one in cascade.dropped_stages),
     ]
     return [table, Note(notes)]
 

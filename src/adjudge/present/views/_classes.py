@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from adjudge._text import count, interval, left_out, level, number
@@ -19,7 +19,7 @@ from adjudge.present.blocks import (
 from adjudge.present.figures.estimation import class_figure
 from adjudge.results.estimation import ClassEstimate, ClassRate
 
-#: So many rates fit into a sentence; more are counted, and are in the table.
+#: At most this many rates fit into a sentence; more are counted, and are in the table.
 IN_A_SENTENCE = 4
 
 
@@ -33,11 +33,6 @@ def rate_text(value: float | None, low: float | None, high: float | None) -> str
     return f"{number(value)} {interval(low, high)}"
 
 
-def assumed(assumptions: Sequence[str]) -> list[Block]:
-    """What a method assumes, folded."""
-    return explain([f"assumes: {text}" for text in assumptions])
-
-
 def view_classes(one: ClassEstimate) -> list[Block]:
     """A row for each class."""
     return [
@@ -45,7 +40,7 @@ def view_classes(one: ClassEstimate) -> list[Block]:
         *warnings_of(one.warnings),
         class_table(one),
         Note([f"method: {one.why}", *left_out(one.dropped)]),
-        *assumed(one.assumptions),
+        *explain(one.assumptions),
         Figure(
             "shares",
             partial(class_figure, one),

@@ -16,14 +16,14 @@ from adjudge.present.blocks import (
     explain,
     table_of,
 )
-from adjudge.present.figures.selection import (
+from adjudge.present.figures.evaluation import (
     draw_coverage,
     draw_reliability,
     draw_risk,
     draw_risk_coverage,
     panel,
-    plan_figure,
 )
+from adjudge.present.figures.selection import plan_figure
 from adjudge.results.evaluation import Evaluation, JudgeKey, LabelPlan, MethodRisk, SelectionPlan
 
 #: The alpha of the paper's Table 3; shown first where it was run.
@@ -40,8 +40,8 @@ def view_evaluation(evaluation: Evaluation) -> list[Block]:
         blocks += _comparison(evaluation, alpha)
     lines = [
         *_signals_used(evaluation),
-        "above alpha: share of splits whose test half had a larger error share; ratio: all errors "
-        "over all accepted, across splits",
+        "above alpha: share of splits with a larger error share in the test half; ratio: all "
+        "errors divided by all accepted verdicts, over all splits",
         *(f"note: {line}" for line in evaluation.warnings),
         *left_out(evaluation.dropped),
     ]
@@ -73,10 +73,10 @@ def _evaluation_headline(evaluation: Evaluation) -> Headline:
                 f"{name} gives no verdict on any of {count(quality.n, 'labelled row')}", tone="bad"
             )
         ranks = (
-            "its doubt cannot be ranked, for all of them are alike"
+            "AUROC is not defined, because all of them are right or all are wrong"
             if quality.auroc is None
-            else f"its confidence is higher on a right one than on a wrong one "
-            f"{percent(quality.auroc, 0)} of the time (AUROC, {quality.signal})"
+            else f"its confidence is higher on a right verdict than on a wrong one in "
+            f"{percent(quality.auroc, 0)} of cases (AUROC, {quality.signal})"
         )
         return Headline(
             f"{name} is right on {percent(quality.accuracy)} of "
@@ -108,9 +108,10 @@ def signals_table(evaluation: Evaluation, caption: str = "") -> Table:
             "AUPRC": lambda s: number(s.auprc),
         },
         caption=caption
-        or "How good each signal of doubt is on labelled rows with a verdict (right verdicts are "
-        "positives)",
+        or "Quality of each doubt signal, on labelled rows with a verdict (positives: right "
+        "verdicts)",
         text_columns=2,
+        optional=("no verdict", "rows"),
     )
 
 
@@ -127,7 +128,7 @@ def _methods_table(evaluation: Evaluation, key: JudgeKey, alpha: float) -> Table
         _METHOD_COLUMNS,
         [_method(m) for m in evaluation.paper_rows(key) if m.alpha == alpha],
         caption=f"{evaluation.judge_name(key)}: alpha {alpha:g}, "
-        f"{count(evaluation.splits, 'random half', 'random halves')}",
+        f"{count(evaluation.splits, 'random split')}",
     )
 
 
@@ -146,8 +147,8 @@ def _comparison(evaluation: Evaluation, alpha: float) -> list[Block]:
             "error share": lambda one: number(one.risk),
             "above alpha": lambda one: percent(one.share_above, 0),
         },
-        caption=f"Does it pay? alpha {alpha:g}, the first {evaluation.comparison_splits:,} halves; "
-        "what is learned takes its share of each half's labels",
+        caption=f"Does learning pay? Each doubt at alpha {alpha:g}, on the first "
+        f"{evaluation.comparison_splits:,} splits; learning uses part of each calibration half",
         text_columns=2,
     )
     lines = []
@@ -174,15 +175,15 @@ def _signals_used(evaluation: Evaluation) -> list[str]:
     if "single_order" not in used:
         return []
     parts = [f"{', '.join(methods)} on {signal}" for signal, methods in used.items()]
-    return [f"as in the paper, methods run on these signals: {'; '.join(parts)}"]
+    return [f"signals, as in the SCOPE paper: {'; '.join(parts)}"]
 
 
 def _evaluation_figures(evaluation: Evaluation) -> list[Block]:
     figures = {
         "risk": (
             draw_risk,
-            "Below the dashed line a method's mean error share over splits is within alpha. The "
-            "band is one standard deviation.",
+            f"{'Left of' if len(evaluation.alphas) == 1 else 'Below'} the dashed line a method's "
+            "mean error share over splits is within alpha.",
         ),
         "coverage": (
             draw_coverage,
@@ -190,13 +191,13 @@ def _evaluation_figures(evaluation: Evaluation) -> list[Block]:
         ),
         "reliability": (
             draw_reliability,
-            "Where dots lie below the diagonal, the judge is less often right than it says; the "
-            "larger the dot, the more rows.",
+            "Below the diagonal the judge is right less often than its confidence; a larger dot "
+            "has more rows.",
         ),
         "risk-coverage": (
             draw_risk_coverage,
-            "Look how far the curve stays below the error share you allow; calibrate before you "
-            "promise it.",
+            "Error share if only the verdicts with the least doubt are accepted. Calibrate before "
+            "you rely on it.",
         ),
     }
     return [
@@ -206,7 +207,7 @@ def _evaluation_figures(evaluation: Evaluation) -> list[Block]:
 
 
 def view_plan(plan: SelectionPlan) -> list[Block]:
-    """Coverage against labels, and from where on more of them buy little."""
+    """Coverage against labels, and from which number on more of them add little."""
     return [
         _plan_headline(plan),
         table_of(
@@ -217,7 +218,7 @@ def view_plan(plan: SelectionPlan) -> list[Block]:
                 "sd": lambda p: number(p.coverage_sd),
                 "error share": lambda p: number(p.risk),
                 "above alpha": lambda p: percent(p.share_above, 0),
-                "accepting": lambda p: percent(p.share_feasible, 0),
+                "accepts any": lambda p: percent(p.share_feasible, 0),
             },
             caption=f"{group_name(plan.judge, none='the judge')}: {plan.guarantee} at alpha "
             f"{plan.alpha:g}, {count(plan.n_labelled, 'label')}, "
@@ -226,11 +227,12 @@ def view_plan(plan: SelectionPlan) -> list[Block]:
         ),
         Note(
             [
-                "above alpha, accepting: share of the draws; * extrapolated",
+                "above alpha: share of draws with a larger error share; accepts any: share of "
+                "draws that accept a verdict; * extrapolated",
                 *left_out(plan.dropped),
             ]
         ),
-        *explain([f"It assumes: {line}" for line in plan.assumptions]),
+        *explain(plan.assumptions),
         Figure(
             "plan",
             partial(plan_figure, plan),
@@ -251,25 +253,25 @@ def view_label_plan(plan: LabelPlan) -> list[Block]:
     return [
         Headline(
             f"Label these {plan.n:,} pairs, drawn at random among {plan.cut.name}",
-            f"A policy made of them accepts at most {most} of the verdicts.",
+            f"A policy from these labels accepts at most {most} of the verdicts.",
         ),
         Facts(
             [
-                Fact("measured verdicts", number(plan.n_pool)),
+                Fact("scored verdicts", number(plan.n_pool)),
                 Fact(
                     "below the cut",
                     number(plan.n_below),
-                    f"an uncertainty of at most {plan.cut.at:.6g}; tied rows enter together",
+                    f"an uncertainty of at most {plan.cut.at:.6g}; tied rows are included",
                 ),
             ]
         ),
         Note(
             [
-                "They are for pac, which has more labels where its threshold can be; scope gains "
+                "Use them with pac, which then has more labels near its threshold; scope gains "
                 "nothing from them.",
-                f"calibrate, select and serve never go beyond the cut: the other "
-                f"{count(plan.n_pool - plan.n_below, 'verdict')} are for people.",
-                "The share must not come from these labels: to try another, draw others.",
+                f"calibrate, select and serve never accept above the cut: the other "
+                f"{count(plan.n_pool - plan.n_below, 'verdict')} go to people.",
+                "Do not choose the share from these labels: to try another share, draw new labels.",
                 "They cannot estimate a rate; labels drawn at random can.",
                 *(f"note: {line}" for line in plan.warnings),
                 *left_out(plan.dropped),
@@ -292,11 +294,11 @@ def _plan_headline(plan: SelectionPlan) -> Headline:
         gain = 100 * (last.coverage - plan.points[-2].coverage)
         return Headline(
             f"{rule} accepts {percent(last.coverage)} of the verdicts with "
-            f"{count(last.n, 'label')}; the last doubling bought {gain:.1f} points",
+            f"{count(last.n, 'label')}; the last doubling added {gain:.1f} points",
             f"Label {last.n:,} or more.",
         )
     at = next(p for p in plan.points if p.n == plan.recommended)
     return Headline(
-        f"From {count(at.n, 'label')} on ({percent(at.coverage)} accepted), one more doubling "
-        f"buys less than {100 * plan.gain:g} points of coverage"
+        f"{rule} accepts {percent(at.coverage)} of the verdicts with {count(at.n, 'label')}; "
+        f"doubling them adds less than {100 * plan.gain:g} points of coverage"
     )

@@ -8,7 +8,6 @@ from functools import partial
 
 from adjudge._text import DASH, count, interval, left_out, level, number, percent, span
 from adjudge.present.blocks import (
-    PROMISED,
     Block,
     Figure,
     Headline,
@@ -36,7 +35,7 @@ def view_panel(result: PanelEstimate) -> list[Block]:
                 *left_out(result.dropped),
             ]
         ),
-        *explain(_explain(result), title=PROMISED),
+        *explain(result.assumptions, promises=_promises(result)),
         Figure(
             "rates",
             partial(panel_figure, result),
@@ -46,9 +45,8 @@ def view_panel(result: PanelEstimate) -> list[Block]:
     ]
 
 
-def _explain(result: PanelEstimate) -> list[str]:
-    shared = [] if result.share_promise is None else [f"shared interval: {result.share_promise}"]
-    return [*shared, *(f"assumes: {text}" for text in result.assumptions)]
+def _promises(result: PanelEstimate) -> list[str]:
+    return [] if result.share_promise is None else [f"shared interval: {result.share_promise}"]
 
 
 def _headline(result: PanelEstimate) -> Headline:

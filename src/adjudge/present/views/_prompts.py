@@ -51,7 +51,7 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
             "prompt adds": lambda g: percent(g.excess),
             ends: lambda g: percent_interval(g.excess_low, g.excess_high),
         }
-        caption = "What asking again in the same words changes, and what the prompt adds to it"
+        caption = "What asking again with the same prompt changes, and what the new prompt adds"
         blocks.append(table_of(result.groups, repeats, caption=caption))
     if any(g.shift is not None for g in result.groups):
         shifts: _Columns = {
@@ -64,8 +64,8 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
     lines += [f"{_name(group)}: {describe_change(group)}" for group in result.groups]
     if not any(g.repeated for g in result.groups):
         lines.append(
-            "each prompt was asked once: how much of the change is the judge's own chance is not "
-            "known; ask with --repeats 3"
+            "each prompt was asked once: part of the change can be the judge's randomness; ask "
+            "with --repeats 3 to measure it"
         )
     blocks += [Note([*lines, *left_out(result.dropped)]), *explain(result.assumptions)]
     caption = "Answers that change with the prompt"
@@ -87,7 +87,7 @@ def _headline(result: PromptSensitivity) -> Headline:
     tested = [g for g in result.groups if g.excess is not None or g.shift is not None]
     matter = sum(group.more_than_again or group.shifted for group in tested)
     if not tested:
-        text += "; asked once, so part of that can be the judge's own chance"
+        text += "; asked once, so part of it can be the judge's randomness"
     elif len(tested) == 1:
         text += ": the prompt matters" if matter else ": the prompt is not shown to matter"
     else:
@@ -99,11 +99,11 @@ def describe_change(group: PromptChange) -> str:
     """What is shown of one judge and criterion, and what is not."""
     parts = [f"{percent(group.changed)} change"]
     if group.excess is not None:
-        beyond = f"{percent(group.excess)} beyond what asking again changes"
+        beyond = f"{percent(group.excess)} more than asking again changes"
         if group.more_than_again:
             parts.append(f"{beyond}: the prompt matters")
         else:
-            parts.append(f"{beyond}, which is not shown to be more")
+            parts.append(f"{beyond}, a difference that can be chance")
     if group.shift is not None:
         higher = "higher" if group.shift > 0 else "lower"
         if group.shifted:

@@ -80,7 +80,7 @@ def temperature_blocks(fit: Temperature, caption: str) -> list[Block]:
             {
                 "|s|": lambda row: f"{number(row.low, 2)} to {number(row.high, 2)}",
                 "votes": lambda row: number(row.n),
-                "people take the judge's side": lambda row: percent(row.agreement, 0),
+                "people agree with the judge": lambda row: percent(row.agreement, 0),
                 "95 % interval": lambda row: (
                     f"{percent(row.agreement_low, 0)} to {percent(row.agreement_high, 0)}"
                 ),
@@ -91,8 +91,8 @@ def temperature_blocks(fit: Temperature, caption: str) -> list[Block]:
     ]
     if fit.reliability:
         how_often = (
-            "How often people take the judge's side against how often sigma(beta |s|) says so; "
-            "both are equal on the dashed line."
+            "How often people agree with the judge, against the prediction sigma(beta |s|); both "
+            "are equal on the dashed line."
         )
         blocks.append(Figure("reliability", partial(reliability_figure, fit), how_often))
     return blocks
@@ -256,7 +256,7 @@ def _quantile_blocks(board: Leaderboard) -> list[Block]:
 def _no_quantile(row: ConformalRow) -> str:
     if row.models_needed is not None and row.n_calibration < row.models_needed:
         return f"{row.n_calibration} models calibrate, {row.models_needed} are needed"
-    return "the battles of too many models leave no standard error"
+    return "too many models have no standard error"
 
 
 def _budget_table(board: Leaderboard) -> Table:

@@ -45,7 +45,7 @@ def view_plan(plan: RatePlan) -> list[Block]:
         blocks.append(table)
     draw = (f"how to draw: {text}" for text in plan.how_to_draw)
     blocks += notes_of([*_worth(plan), *draw])
-    blocks += explain([f"assumes: {text}" for text in plan.assumptions])
+    blocks += explain(plan.assumptions)
     if plan.rate is not None:
         caption = (
             f"Expected width of the {level(plan.confidence_level)} interval by number of labels, "
@@ -85,7 +85,7 @@ def _random(plan: RatePlan) -> tuple[str, float | None]:
 
 
 def _split(ones: int | None, zeros: int | None) -> str:
-    return f"{number(ones)} of 1, {number(zeros)} of 0"
+    return f"{number(ones)} positive, {number(zeros)} negative"
 
 
 def _worth(plan: RatePlan) -> list[str]:
@@ -98,7 +98,7 @@ def _worth(plan: RatePlan) -> list[str]:
         f"with random labels the corrected rate has {number(plan.variance_ratio, 2)} times the "
         f"variance of people alone at rate {number(plan.rate)}: "
         + ("the judge helps" if plan.judge_helps else "people alone do better"),
-        f"Proposition 6.1 (q0 = q1 = {quality}, endless test rows): the judge "
+        f"Proposition 6.1 (q0 = q1 = {quality}, infinitely many test rows): the judge "
         + ("never helps" if region is None else f"helps for rates in {interval(*region)}"),
         *_least_bias(plan.proposition_51, quality),
     ]
@@ -111,5 +111,5 @@ def _least_bias(labels: int | None, quality: str) -> list[str]:
     return [
         f"Proposition 5.1 (q0 = q1 = {quality}, as many labels of either class, a second-order "
         f"approximation): from {labels:,} labels on the corrected rate is less biased than the "
-        "judge's own, at every rate; this is no statement about its width"
+        "judge's rate, at every rate; its width is not compared"
     ]

@@ -51,6 +51,7 @@ def view_scores(result: ScoreDiagnosis) -> list[Block]:
                 "two people": lambda h: percent(c.raw if (c := h.agreement.ceiling) else None),
             },
             caption="Agreement with people (kappa with quadratic weights)",
+            optional=("Krippendorff's alpha",),
         ),
         *notes_of([*_remarks(result), *left_out(result.dropped)]),
         *notes_of([f"Promise: {result.assumptions[0]}"] if result.assumptions else []),
@@ -72,7 +73,7 @@ def _advice(result: ScoreDiagnosis, main: list[ScoreSetGroup]) -> Table:
         "human": lambda g: percent(g.human),
     }
     caption = f"Rows by size of their {result.main_method} set at alpha {result.main_alpha:g} "
-    caption += "(1 or 2 scores: trust; the whole scale: human)"
+    caption += "(1 or 2 scores: trust; the entire scale: human; between: look)"
     if result.main_method in result.telling_methods:
         columns["Spearman"] = lambda g: signed(g.spearman, 2)
         caption += ", and Spearman of size and error"
@@ -108,12 +109,11 @@ def _figures(result: ScoreDiagnosis) -> list[Block]:
 def _headline(result: ScoreDiagnosis, main: list[ScoreSetGroup]) -> Headline:
     documents = count(result.documents, "labelled document")
     if all(g.whole_scale for g in result.groups):
-        return Headline(f"Every set is the whole scale: {documents} are too few", tone="bad")
+        return Headline(f"Every set is the entire scale: {documents} are too few", tone="bad")
     whole = result.scale[1] - result.scale[0] + 1
     sizes, covered = [g.mean_size for g in main], [g.coverage for g in main]
     return Headline(
-        f"{result.sets.capitalize()} sets calibrated for {percent(1 - result.main_alpha)} coverage "
-        "have "
+        f"{result.sets.capitalize()} sets for {percent(1 - result.main_alpha)} coverage contain "
         f"{span(number(min(sizes), 2), number(max(sizes), 2))} of {whole} scores on average and "
         f"cover {span(percent(min(covered)), percent(max(covered)))} on held-out documents"
     )
@@ -152,10 +152,10 @@ def _remarks(result: ScoreDiagnosis) -> list[str]:
     for alpha in sorted({g.alpha for g in result.groups}):
         sizes = {g.mean_size for g in result.groups if g.alpha == alpha}
         if sizes == {float(whole)}:
-            lines.append(f"alpha {alpha:g}: every set is the whole scale{_reason(result, alpha)}")
+            lines.append(f"alpha {alpha:g}: every set is the entire scale{_reason(result, alpha)}")
     lines += _gain(result)
     lines += [
-        f"width against error, {entry.method} sets: Spearman {signed(entry.pooled, 2)} over all "
+        f"set size against error, {entry.method} sets: Spearman {signed(entry.pooled, 2)} over all "
         f"rows, {signed(entry.within, 2)} within one judge and criterion"
         for entry in result.pooled
         if entry.alpha == result.main_alpha and entry.method in result.telling_methods
@@ -193,7 +193,7 @@ def _odd_scores(result: ScoreDiagnosis, judge: str | None) -> list[str]:
     if len(set().union(*given)) == 1:
         [value] = given[0]
         return [
-            f"{who} gives {value} to all {rows:,} rows: its sets only describe how people score"
+            f"{who} gives {value} to all {rows:,} rows: its sets describe only how people score"
         ]
     lines = [
         f"{who} gives {values.pop()} to all {entry.agreement.n:,} rows of {entry.criterion}"
@@ -215,4 +215,4 @@ def _reason(result: ScoreDiagnosis, alpha: float) -> str:
     needed, half = math.ceil((1 - exact) / exact), result.documents // 2
     if result.weigh != "documents" or half >= needed:
         return ""
-    return f", since calibration needs {needed} labelled documents and half of them is {half}"
+    return f", because calibration needs {needed} labelled documents and has {half}"

@@ -56,10 +56,12 @@ def view_transitivity(result: Transitivity) -> list[Block]:
                 ends: lambda g: percent_interval(g.mean_low, g.mean_high),
                 "median": lambda g: percent(g.median_rate),
                 "max": lambda g: percent(g.max_rate),
-                "by Eq. 1": lambda g: percent(g.eq1_mean),
-                "noisy judge": lambda g: percent(g.expected_rate),
+                "over all triples": lambda g: percent(g.eq1_mean),
+                "from noise": lambda g: percent(g.expected_rate),
             },
-            caption="Cycles among the triples of a document, and for a noisy transitive judge",
+            caption="Cycles among the decisive triples of a document (from noise: expected from a "
+            "transitive judge with noise)",
+            optional=("over all triples", "median"),
         ),
         table_of(
             result.groups,
@@ -67,8 +69,8 @@ def view_transitivity(result: Transitivity) -> list[Block]:
                 "judge, criterion": _name,
                 "share": lambda g: percent(g.share_with_cycle),
                 ends: lambda g: percent_interval(g.share_low, g.share_high),
-                "noisy judge": lambda g: percent(g.expected_share),
-                "same rate at random": lambda g: percent(g.same_rate_share),
+                "from noise": lambda g: percent(g.expected_share),
+                "if spread at random": lambda g: percent(g.same_rate_share),
             },
             caption="Documents with a cycle",
         ),
@@ -83,7 +85,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
                 "missing": lambda g: number(g.missing_edges),
                 "repeats agree": lambda g: percent(g.win_rate_confidence),
             },
-            caption="Comparisons behind them",
+            caption="Comparisons behind these rates",
         ),
         *_worst(result),
         Note([*lines, *left_out(result.dropped)]),
@@ -153,15 +155,18 @@ def describe_cycles(g: TransitivityGroup) -> str:
             f"{percent(g.expected_rate)} and {percent(g.expected_share, 0)}"
         )
         if g.p_value <= _TAIL:
-            parts.append(f"more than that noise explains (p = {number(g.p_value)})")
+            parts.append(f"that noise does not explain as many (p = {number(g.p_value)})")
         elif g.expected_rate_low is not None and g.mean_rate < g.expected_rate_low:
-            parts.append("fewer than that: noise around one ranking does not describe this judge")
+            parts.append(
+                "here there are fewer: noise around one ranking does not describe this judge"
+            )
         else:
-            parts.append("noise around one ranking explains them")
+            parts.append("noise around one ranking explains as many")
     if g.mean_rate > 0 and g.same_rate_share is not None and g.same_rate_low is not None:
         parts.append(
-            f"the same rate at random would touch {percent(g.same_rate_share, 0)} of documents"
-            + (": the cycles are in fewer" if g.share_with_cycle < g.same_rate_low else "")
+            f"as many cycles spread at random would be in {percent(g.same_rate_share, 0)} of "
+            "documents"
+            + (": here they are in fewer" if g.share_with_cycle < g.same_rate_low else "")
         )
     return "; ".join(parts)
 
@@ -174,7 +179,7 @@ def view_cycle_count(result: CycleCount) -> list[Block]:
     text = f"{percent(result.rate)} of the decisive triples of {models} are cycles"
     blocks: list[Block] = [Headline(f"{text} ({result.cycles:,} of {result.triples:,})")]
     if not result.complete:
-        blocks.append(Note(["ties and missing comparisons are in no triple"]))
+        blocks.append(Note(["triples with a tie or a missing comparison are not counted"]))
     return blocks
 
 

@@ -18,6 +18,7 @@ from adjudge.present.blocks import (
     Note,
     Table,
     Tone,
+    explain,
     notes_of,
     table_of,
     warnings_of,
@@ -30,12 +31,12 @@ from adjudge.present.figures.estimation import (
 from adjudge.present.views import View
 from adjudge.present.views._classes import (
     IN_A_SENTENCE,
-    assumed,
     class_table,
     rate_text,
     sentence,
     view_classes,
 )
+from adjudge.present.views._methods import assumptions_of_others, other_methods
 from adjudge.present.views._panel import view_panel
 from adjudge.present.views._rate_plan import view_plan
 from adjudge.results.base import Result
@@ -51,7 +52,7 @@ from adjudge.results.estimation import (
 from adjudge.results.panel import PanelEstimate
 
 TITLE = "The rate to report"
-_DECLARED = "declared a random sample of the test rows (--labels-are-random), the labels would give"
+_DECLARE = "if the labels are a random sample of the test rows, declare it (--labels-are-random):"
 
 
 def view_estimate(one: Estimate) -> list[Block]:
@@ -70,8 +71,8 @@ def view_estimate(one: Estimate) -> list[Block]:
                 *left_out(one.dropped),
             ]
         ),
-        *assumed(one.assumptions),
-        *_alternatives(one),
+        *other_methods(one),
+        *explain(one.assumptions, others=assumptions_of_others(one)),
         Figure(
             "rates",
             partial(estimate_figure, one),
@@ -91,10 +92,10 @@ def _estimate_headline(one: Estimate) -> Headline:
     if one.ruled_out:
         return Headline(text, "Do not report it: read the warning about label shift.", tone="bad")
     if one.method == "naive":
-        return Headline(text, "The judge's errors are in it: label some rows to correct it.")
+        return Headline(text, "Not corrected for judge errors: label some rows to correct it.")
     action = "Report it with its interval"
     if one.method != "human-only" and one.naive is not None:
-        action += f"; the naive judge rate, {number(one.naive)}, includes the judge's errors"
+        action += f". The naive judge rate, {number(one.naive)}, is not corrected for judge errors"
     alone = one.people_alone
     if alone is not None and one.people_are_narrower:
         ends = interval(alone.low, alone.high)
@@ -108,7 +109,7 @@ def _if_random(one: Estimate) -> str:
 
 
 def _offer(rates: Sequence[Estimate], confidence_level: float) -> list[str]:
-    """What declaring the labels a random sample would give, where nobody said what they are."""
+    """What declaring the labels a random sample would give, if it is not known what they are."""
     offers = [(one, one.if_random) for one in rates]
     offered = [(one, other) for one, other in offers if other is not None and not other.ruled_out]
     if not offered:
@@ -117,23 +118,22 @@ def _offer(rates: Sequence[Estimate], confidence_level: float) -> list[str]:
     if len(rates) == 1:
         [(one, other)] = offered
         if other.estimate is None:
-            return [f"declared a random sample, the labels would give no number: {other.reason}"]
+            return [f"{_DECLARE} {method} then gives no number: {other.reason}"]
         ends = f"{level(confidence_level)} interval {interval(other.low, other.high)}"
         given = f"{number(other.estimate)}, {ends}"
-        return [f"{_DECLARED} {given} by {method}, {_widths([other.width], [one.width])}"]
+        return [f"{_DECLARE} {method} then gives {given}, {_widths([other.width], [one.width])}"]
     widths = _widths([other.width for _, other in offered], [one.width for one, _ in offered])
-    return [f"{_DECLARED} intervals by {method}, {widths}"]
+    return [f"{_DECLARE} {method} then gives intervals {widths}"]
 
 
 def _these_rows(one: Estimate) -> list[str]:
-    """What a random sample of the labels says for certain about the rows themselves."""
+    """The exact interval that a random sample of labels gives for the rows themselves."""
     if one.rows_low is None or one.rows_high is None:
         return []
     return [
-        f"the human rate of these {one.n_test + one.n_calibration:,} rows alone is in "
-        f"{interval(one.rows_low, one.rows_high)}: exact, with at least "
-        f"{level(one.confidence_level)} over the draw of a random sample of labels, whatever the "
-        "rows and the judge are; it says nothing about other rows"
+        f"exact interval for the human rate of these {one.n_test + one.n_calibration:,} rows "
+        f"alone: {interval(one.rows_low, one.rows_high)}; over random samples of labels it holds "
+        f"with at least {level(one.confidence_level)}, for any rows and any judge"
     ]
 
 
@@ -144,7 +144,7 @@ def _widths(theirs: Sequence[float | None], ours: Sequence[float | None]) -> str
         known = [width for width in widths if width is not None]
         return span(number(min(known)), number(max(known))) if known else ""
 
-    instead = f", not {spread(ours)}" if spread(ours) else ""
+    instead = f" instead of {spread(ours)}" if spread(ours) else ""
     return f"{spread(theirs) or DASH} wide{instead}"
 
 
@@ -167,7 +167,9 @@ def _estimate_facts(one: Estimate) -> Facts:
     facts = [Fact(_name(one.method), number(one.estimate), note, tone=tone)]
     if one.method != "naive":
         ends = interval(one.naive_low, one.naive_high)
-        note = f"naive {_said(one)} interval {ends}: it ignores the judge's errors"
+        note = (
+            f"naive {level(one.confidence_level)} interval {ends}, not corrected for judge errors"
+        )
         facts.append(Fact(_name("naive"), number(one.naive), "" if one.naive is None else note))
     if one.people_alone is not None:
         facts.append(_people_fact(one, one.people_alone))
@@ -189,23 +191,6 @@ def _people_fact(one: Estimate, alone: Alternative) -> Fact:
     if one.people_are_narrower:
         note += f", narrower than with the judge{_if_random(one)}"
     return Fact("people alone", number(alone.estimate), note)
-
-
-def _alternatives(one: Estimate) -> list[Block]:
-    if not one.alternatives:
-        return []
-    table = table_of(
-        one.alternatives,
-        {
-            "method": lambda other: other.method + " (ruled out)" * other.ruled_out,
-            "assumes": lambda other: other.reason or other.assumption,
-            "rate": lambda other: number(other.estimate),
-            f"{level(one.confidence_level)} interval": lambda o: interval(o.low, o.high),
-        },
-        caption="The other methods on the same rows, for comparison only",
-        text_columns=2,
-    )
-    return [table]
 
 
 def view_groups(result: GroupedEstimate) -> list[Block]:
@@ -232,7 +217,7 @@ def view_groups(result: GroupedEstimate) -> list[Block]:
         notes.append(text)
     offer = _offer(rates, result.confidence_level)
     blocks.append(Note([*notes, f"method: {first.why}", *offer, *left_out(result.dropped)]))
-    blocks += assumed(first.assumptions)
+    blocks += explain(first.assumptions)
     if rates:
         caption = (
             f"The {_name(result.method)} and the judge alone by {result.by}, with "
@@ -258,8 +243,8 @@ def _group_headline(result: GroupedEstimate, rates: Sequence[Estimate]) -> Headl
     if any(_overlap(a, b) for a, b in combinations(estimated, 2)):
         return Headline(
             text,
-            "Overlapping intervals do not settle a difference: --compare A B (compare=) gives the "
-            "interval of the difference, paired by --cluster.",
+            "Overlapping intervals do not show whether two groups differ: --compare A B (compare=) "
+            "gives the interval of the difference, paired by --cluster.",
         )
     return Headline(text)
 
@@ -314,7 +299,7 @@ def _ends(alone: Alternative | None) -> str:
 
 def view_difference(result: RateDifference) -> list[Block]:
     """The difference and whether its interval excludes zero, then the two rates."""
-    errors = "" if result.naive is None else "it includes the judge's errors"
+    errors = "" if result.naive is None else "not corrected for judge errors"
     facts = [Fact("naive difference", signed(result.naive), errors)]
     if result.human_only is not None:
         ends = interval(result.human_only_low, result.human_only_high)
@@ -322,8 +307,8 @@ def view_difference(result: RateDifference) -> list[Block]:
         facts.append(Fact("people alone", signed(result.human_only), note))
     if result.standard_error is not None and result.unpaired_standard_error is not None:
         paired = (
-            f"{number(result.unpaired_standard_error, 4)} if the pairing were ignored "
-            f"({result.shared_clusters:,} of {count(result.clusters, 'cluster')} hold rows of both)"
+            f"{number(result.unpaired_standard_error, 4)} without pairing "
+            f"({result.shared_clusters:,} of {count(result.clusters, 'cluster')} have rows of both)"
         )
         note = paired if result.clusters else ""
         facts.append(Fact("standard error", number(result.standard_error, 4), note))
@@ -333,7 +318,7 @@ def view_difference(result: RateDifference) -> list[Block]:
         Facts(facts),
         _rate_table((result.estimate_a, result.estimate_b), "group", pooled=result.pooled),
         *notes_of(left_out(result.dropped)),
-        *assumed(result.assumptions),
+        *explain(result.assumptions),
         Figure(
             "difference",
             partial(difference_figure, result),
@@ -345,7 +330,7 @@ def view_difference(result: RateDifference) -> list[Block]:
 
 def _difference_headline(result: RateDifference) -> Headline:
     if result.estimate is None:
-        return Headline(f"No difference of {result.a} and {result.b}: {result.reason}", tone="bad")
+        return Headline(f"No estimate of {result.a} minus {result.b}: {result.reason}", tone="bad")
     text = f"{result.a} minus {result.b}: {signed(result.estimate)}, {_range(result)}"
     if result.excludes_zero:
         return Headline(f"{text}, excludes zero", "The rates differ at this confidence level.")

@@ -69,7 +69,7 @@ def _headline(asked: str, runs: Sequence[Judging]) -> Headline:
     text = f"{asked}: {count(written, 'row')}, {_list(statuses)}"
     if written == sum(run.measured for run in runs):
         return Headline(text)
-    return Headline(text, "Rows without a score take part in nothing else.", tone="bad")
+    return Headline(text, "Rows without a score are not used by other commands.", tone="bad")
 
 
 def _calls(run: Judging) -> str:
@@ -105,8 +105,8 @@ def view_panel(panel: JudgingPanel) -> list[Block]:
     ]
     notes += left_out(runs[0].dropped, "input row")
     notes.append(
-        "first slot: the answer shown first preferred; label: verdict matches label; calls and "
-        "cost of this run"
+        "first slot: share of answers that prefer what is shown first; matches label: share of "
+        "verdicts; calls and cost: of this run"
     )
     if panel.output is not None:
         notes.append(f"rows of all judges written to {panel.output}")
@@ -120,7 +120,7 @@ def view_panel(panel: JudgingPanel) -> list[Block]:
                 "rows": lambda run: number(run.rows),
                 "scored": lambda run: number(run.measured),
                 "first slot": lambda run: percent(run.first_slot_share),
-                "label": lambda run: percent(run.agreement),
+                "matches label": lambda run: percent(run.agreement),
                 "calls": lambda run: number(run.calls_made),
                 "cost": lambda run: _dollars(run.cost_this_run),
             },
@@ -130,13 +130,13 @@ def view_panel(panel: JudgingPanel) -> list[Block]:
 
 
 def view_cascade(run: JudgingCascade) -> list[Block]:
-    """Where subjects ended and why they went on, judge by judge, with calls and cost."""
+    """Where subjects ended and why they were passed on, judge by judge, with calls and cost."""
     stages = list(zip(run.judges, run.settled, run.doubtful, run.failed, strict=True))
     subjects, last = run.judges[0].subjects, run.judges[-1]
     whose = f"cascade of {count(len(stages), 'judge')}"
     notes = [
-        "settled: sure enough, no other judge was asked; doubt, failed: went on to the next judge; "
-        "calls and cost of this run",
+        "settled: no other judge was asked; doubt, failed: passed to the next judge; calls and "
+        "cost: of this run",
         *left_out(run.judges[0].dropped, "input row"),
     ]
     notes += [
@@ -159,7 +159,7 @@ def view_cascade(run: JudgingCascade) -> list[Block]:
             f"{last.subjects:,} of {count(subjects, 'subject')}"
             + (f" ({percent(last.subjects / subjects)})" if subjects else "")
             + (
-                f"; {count(escalated, 'subject')} went on because a judge failed"
+                f"; {count(escalated, 'subject')} passed on because a judge failed"
                 if escalated
                 else ""
             )

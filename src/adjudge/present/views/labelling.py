@@ -1,4 +1,4 @@
-"""What people said: who labelled, how rows were drawn, how far raters agree."""
+"""Human labels: who labelled, how rows were drawn, how far raters agree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adjudge.present.views import View
 from adjudge.results.base import Result
 from adjudge.results.labelling import LabellingSummary, RaterSummary
 
-TITLE = "What people said"
+TITLE = "Human labels"
 _MOST_COMMENTS = 20
 _LONGEST = 200
 

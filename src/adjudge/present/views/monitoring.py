@@ -16,7 +16,6 @@ from adjudge._text import (
     power_of_ten,
 )
 from adjudge.present.blocks import (
-    PROMISED,
     Block,
     Figure,
     Headline,
@@ -39,7 +38,7 @@ def view_monitor(monitor: Monitor) -> list[Block]:
     """The alarm or its absence, the error rate with its interval, the evidence, the audits."""
     blocks: list[Block] = [_headline(monitor), _rates(monitor), _counts(monitor)]
     changes = [
-        f"{_where(group)}the error rate seems to have risen at audit {number(group.change_at)}: an "
+        f"{_where(group)}the error rate appears to rise at audit {number(group.change_at)}: an "
         "estimate, without an interval"
         for group in monitor.groups
         if group.change_at is not None
@@ -51,16 +50,16 @@ def view_monitor(monitor: Monitor) -> list[Block]:
     ]
     blocks += notes_of(changes)
     blocks.append(Note([f"Promise: {monitor.promise}"]))
-    blocks += explain(_explain(monitor), title=PROMISED)
+    blocks += explain(monitor.assumptions, promises=_promises(monitor))
     blocks += warnings_of(monitor.warnings)
     blocks += notes_of(left_out(monitor.dropped))
     return [*blocks, *_figures(monitor)]
 
 
 def _headline(monitor: Monitor) -> Headline:
-    above = f"alarm above {plain_level(monitor.limit)}, not above your alpha "
+    above = f"the alarm limit is {plain_level(monitor.limit)}, not your alpha "
     if monitor.limit == monitor.alpha:
-        above = "alarm above your alpha "
+        above = "the alarm limit is your alpha "
     above += plain_level(monitor.alpha)
     rung = [group for group in monitor.groups if group.rate.alarm]
     if not rung:
@@ -123,7 +122,7 @@ def _rates(monitor: Monitor) -> Table:
             "e, alpha": lambda row: power_of_ten(row[1].log10_e_alpha),
             "alarm": lambda row: "yes" if row[1].alarm else "no",
         },
-        caption=f"Running error rate, with an interval that holds at all times at once "
+        caption=f"Running error rate, with an interval that holds at all times "
         f"({level(1 - share)}); evidence e that it is above the limit "
         f"{plain_level(monitor.limit)} (alarm at {number(round(1 / share))}), and above alpha "
         f"{plain_level(monitor.alpha)}",
@@ -147,7 +146,7 @@ def _counts(monitor: Monitor) -> Table:
     )
 
 
-def _explain(monitor: Monitor) -> list[str]:
+def _promises(monitor: Monitor) -> list[str]:
     lines = []
     if monitor.limit == monitor.alpha and monitor.policy_delta is not None:
         both = monitor.delta + monitor.policy_delta
@@ -156,8 +155,7 @@ def _explain(monitor: Monitor) -> list[str]:
             f"a false alarm about a policy as calibrated has a probability of at most "
             f"{percent(min(both, 1.0))}"
         )
-    lines.append(f"It does not promise: {monitor.not_promised}")
-    return lines + [f"It assumes: {line}" for line in monitor.assumptions]
+    return [*lines, f"It does not promise: {monitor.not_promised}"]
 
 
 def _figures(monitor: Monitor) -> Iterator[Figure]:

@@ -71,7 +71,7 @@ def view_leaderboard(board: Leaderboard) -> list[Block]:
     if board.jury:
         blocks.append(_jury_table(board))
     blocks += evaluation_blocks(board) + group_blocks(board)
-    blocks += explain([f"assumes: {text}" for text in board.assumptions])
+    blocks += explain(board.assumptions)
     return blocks + _remarks(board)
 
 
@@ -88,13 +88,13 @@ def _headline(board: Leaderboard) -> Headline:
     group = [row for row in board.models if row.component == first.component]
     text = f"{first_place(board)} of {count(len(group), 'model')} by {board.method}"
     if len(board.components) > 1:
-        text += f", in the first of {len(board.components)} groups that never met"
+        text += f", in the first of {len(board.components)} groups without battles between them"
     ranks = spell_range(first)
     if ranks is not None and board.confidence_level is not None:
         text += f"; {level(board.confidence_level)} rank range {ranks}"
         others = sum(row.rank_low == 1 for row in group) - len(leaders(board))
         if others:
-            text += f", and {count(others, 'other model')} can be first too"
+            text += f"; {count(others, 'other model')} can also be first"
     if board.interval == "none":
         return Headline(
             text, f"No intervals or rank ranges were computed. {_held_out(board)}".strip()
@@ -105,10 +105,10 @@ def _headline(board: Leaderboard) -> Headline:
 def _coverage(board: Leaderboard) -> str:
     """What the intervals include: a reader must not take noise of battles for judge errors."""
     if not board.covers_judge_error:
-        return f"{_interval_name(board)}s of the battles alone, judge errors not included"
+        return f"{_interval_name(board)}s do not include judge errors"
     if board.outcome == "votes":
-        return f"{_interval_name(board)}s of people's votes, without a judge"
-    return f"{_interval_name(board)}s, {board.interval}, judge errors included"
+        return f"{_interval_name(board)}s of people's votes, no judge"
+    return f"{_interval_name(board)}s ({board.interval}) include judge errors"
 
 
 def _held_out(board: Leaderboard) -> str:
@@ -121,7 +121,7 @@ def _held_out(board: Leaderboard) -> str:
             )
     if board.covers_judge_error or board.loo or board.interval == "none":
         return ""
-    return "rank --evaluate measures judge errors if there are votes."
+    return "adjudge rank --evaluate measures judge errors if there are votes."
 
 
 def _board_tables(board: Leaderboard) -> list[Block]:
@@ -196,7 +196,7 @@ def _jury_table(board: Leaderboard) -> Table:
             "beta": lambda row: number(row.beta),
             "se": lambda row: number(row.beta_se),
         },
-        caption="The jury: each judge's own temperature",
+        caption="The jury: the temperature of each judge",
     )
 
 
@@ -218,7 +218,9 @@ def _placed_headline(board: Leaderboard, new: Sequence[ModelRow]) -> Headline:
         text = f"{len(new)} new models, the highest {text}"
     unbounded = sum(row.unbounded for row in new)
     if not unbounded:
-        return Headline(text, "Judge errors are taken to be as large as on the anchors.")
+        return Headline(
+            text, "The interval assumes that judge errors are as large as on the anchors."
+        )
     action = f"{unbounded} of {count(len(new), 'interval')} unbounded."
     return Headline(text, action, tone="bad" if unbounded == len(new) else "plain")
 

@@ -30,7 +30,7 @@ def view_log(log: LogSummary) -> list[Block]:
     said = ", ".join(f"{n:,} {status}" for status, n in log.statuses.items())
     about = "" if log.prompts is None else f" about {count(log.prompts, 'prompt')}"
     noun = log.rows_kind.removesuffix("s")
-    headline = f"{count(log.rows, noun)}{about} out of {log.title}" + (f": {said}" if said else "")
+    headline = f"{count(log.rows, noun)}{about} from {log.title}" + (f": {said}" if said else "")
     following = _NEXT.get(log.rows_kind, "").format(file=quote(log.source), by=by)
     blocks: list[Block] = [Headline(headline, f"Next: {following}" if following else "")]
     columns = {
@@ -39,7 +39,7 @@ def view_log(log: LogSummary) -> list[Block]:
         "rows": lambda part: number(part.rows),
     }
     if log.statuses:
-        columns["with a number"] = lambda part: number(part.measured)
+        columns["scored"] = lambda part: number(part.measured)
     columns["labels"] = lambda part: number(part.labels)
     if any(part.from_judge for part in log.metrics):
         columns["started from the judge's answer"] = lambda part: number(part.from_judge)

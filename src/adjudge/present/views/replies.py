@@ -62,7 +62,7 @@ def _place(reply: JudgeReply) -> str:
 def _headline(kept: Replies) -> Headline:
     if not kept.matching:
         action = "Check --store and the other options."
-        return Headline(f"{kept.store}: no such reply", action, tone="bad")
+        return Headline(f"{kept.store}: no matching reply", action, tone="bad")
     by_status = ", ".join(f"{n:,} {name}" for name, n in kept.statuses.items())
     text = f"{kept.store}: {count(kept.matching, 'reply', 'replies')}, {by_status}"
     more = kept.matching > kept.shown
