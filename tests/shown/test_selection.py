@@ -166,8 +166,8 @@ def test_a_selection_by_a_learned_doubt() -> None:
 def test_an_evaluation_that_compares_doubts() -> None:
     lines = terminal_lines(COMPARED)
     start = lines.index(
-        "Does learning pay? Each doubt at alpha 0.1, on the first 200 splits; learning uses part of "
-        "each calibration half"
+        "Does learning pay? Each doubt at alpha 0.1, on the first 200 splits; learning uses part "
+        "of each calibration half"
     )
     assert lines[start + 1 : start + 8] == [
         "guarantee | doubt of | coverage | sd | error share | above alpha",
