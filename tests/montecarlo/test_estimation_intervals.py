@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from adjudge.estimation import corrected_interval, corrected_rate
+from adjudge.estimation import corrected_interval, corrected_rate, estimate, plan_rate
 from adjudge.estimation.counts import Counts
 from adjudge.estimation.likelihood import Tallies
 from adjudge.estimation.misclassification import doubts
@@ -163,3 +163,33 @@ def test_where_equation_6_covers_less_most_samples_are_warned(
         assert warned > 0.5, covered
     if min(m0, m1) >= 100 and q0 + q1 > 1.5:
         assert warned < 0.01
+
+
+@pytest.mark.montecarlo
+def test_the_widths_come_out_when_labels_are_drawn_from_the_judged_rows() -> None:
+    rng = np.random.default_rng(0)
+    n, theta, q0, q1, m = 1000, 0.5, 0.85, 0.9, 600
+    p = theta * q1 + (1 - theta) * (1 - q0)
+    plan = plan_rate(judge_rate=p, specificity=q0, sensitivity=q1, n_test=n, labels=m)
+    truth = rng.random((60, n)) < theta
+    judge = np.where(rng.random((60, n)) < np.where(truth, q1, q0), truth, ~truth)
+
+    def mean_width(method: str, labels: int) -> float:
+        estimates = (
+            estimate(
+                judge=x,
+                human=[*z[:labels], *[None] * (n - labels)],
+                method=method,
+                labels_are_random=True,
+            )
+            for x, z in zip(judge.astype(int).tolist(), truth.astype(int).tolist(), strict=True)
+        )
+        return float(np.mean([one.high - one.low for one in estimates]))
+
+    assert mean_width("ppi++", m) == pytest.approx(plan.ppi_width, rel=0.02)
+    assert mean_width("conditional", m) == pytest.approx(plan.conditional_width, rel=0.02)
+    assert mean_width("human-only", m) == pytest.approx(plan.human_only_width, rel=0.01)
+    [warning] = [text for text in plan.warnings if "leave fewer to the judge" in text]
+    promised = float(warning.partition("a width near ")[2].partition(",")[0])
+    assert promised > 1.05 * plan.expected_width
+    assert mean_width("misclassification", plan.expected_draws) == pytest.approx(promised, rel=0.02)

@@ -14,7 +14,7 @@ from fuzzing import arguments_of
 
 from adjudge.cli import _WRITTEN, VERBS
 
-SUPPORT = Path(__file__).parents[2] / "support"
+SUPPORT = Path(__file__).parents[1] / "support"
 #: Every option that writes a file, of every verb that has it.
 COMMANDS = (
     "judge {pairs} --judge JUDGE --store {out}.db -o {out}.csv --summary {out}.json",
@@ -68,6 +68,7 @@ def test_every_verb_that_writes_a_file_is_tried() -> None:
         assert any(f" {given} " in command for command in COMMANDS)
 
 
+@pytest.mark.crash
 def test_files_and_exit_codes_are_those_of_a_patient_reader(
     files: dict[str, Path], tmp_path: Path
 ) -> None:
