@@ -130,7 +130,7 @@ def test_advice_follows_the_paper() -> None:
         (lambda: ScoreSets(alpha=0.1).calibrate([3, 3], [3], documents=[1, 2]), "human has 1"),
         (lambda: ScoreSets(alpha=0.1).calibrate([3], [3], documents=[1, 2]), "documents has 2"),
         (lambda: ordinal_nonconformity([[0.5, 0.2]]), "sum to one"),
-        (lambda: human_target([3.5], target="rater"), "whole scores"),
+        (lambda: human_target([3.5], target="rater"), "integer scores"),
     ],
 )
 def test_what_cannot_be_used_is_refused(call: object, says: str) -> None:
