@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from statistics import median
 from typing import Any, TypeVar
 
+import numpy as np
 import polars as pl
 
 from adjudge.errors import ArgumentError
@@ -314,7 +314,7 @@ def _summary(
         agreement_rows=counts.labelled,
         undecided=counts.undecided,
         judge_ties=counts.ties,
-        median_answer_mass=median(counts.masses) if counts.masses else None,
+        median_answer_mass=float(np.median(counts.masses)) if counts.masses else None,
         min_answer_mass=judge.protocol.min_answer_mass,
         prompt_tokens=tally.prompt_tokens,
         completion_tokens=tally.completion_tokens,
