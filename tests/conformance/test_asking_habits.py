@@ -146,7 +146,7 @@ def test_a_run_without_a_number_stops_after_ten_and_says_why(
     assert ended.value.code == 1
     said = " ".join(capsys.readouterr().err.split())
     assert "10 replies of this run are kept" in said
-    assert "openai:m: the first 10 replies have no usable number" in said
+    assert "openai:m: the first 10 replies have no usable score" in said
     assert re.search(words, said), said
     assert said.endswith("or continue with --keep-going")
     assert judge_server.counts()["requests"] == 10
@@ -191,7 +191,7 @@ def test_the_command_in_its_own_process(judge_server: Any, tmp_path: Path) -> No
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 1
     assert done.stdout == ""
-    assert "first 10 replies have no usable number" in done.stderr
+    assert "first 10 replies have no usable score" in done.stderr
 
 
 def test_a_batch_reads_reasons_as_single_calls_do(judge_server: Any, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_ten_unusable_replies_of_all_workers_together_stop_the_run(
     )
     _, remarks = run.communicate(timeout=120)
     assert run.returncode == 1
-    assert "the first 10 replies have no usable number" in remarks
+    assert "the first 10 replies have no usable score" in remarks
     assert judge_server.counts()["requests"] <= 10 + CONCURRENCY
     assert not (tmp_path / "o.jsonl").exists()
     # The key came along with the work, and stands in nothing that Ray wrote.

@@ -141,7 +141,7 @@ def test_labels_of_label_studio_join_by_the_rows_own_id(
         ),
         (
             "diagnose bias inspect.eval",
-            "looks like an Inspect log, which holds grades; such a file",
+            "looks like an Inspect log, which holds grades; use such a file",
         ),
         ("diagnose transitivity inspect.json", "looks like an Inspect log, which holds grades;"),
         ("diagnose transitivity mlflow.json", "looks like MLflow traces, not a tournaments file;"),

@@ -352,7 +352,7 @@ def test_doors_say_what_they_cannot_do() -> None:
         ("softelo", {"scores_a": "[1]"}, "row 1, column scores_a: '[1]' is not an object"),
         ("arena-hard", {"games": [{}] * 3}, "row 1, column games: has no list of two games"),
         ("mt-bench", {"turn": 3}, "row 1, column turn: '3' is not known"),
-        ("trust-or-escalate", {"probs": [0, 0]}, "row 1, column probs: holds no two"),
+        ("trust-or-escalate", {"probs": [0, 0]}, "row 1, column probs: does not have two"),
         ("mt-bench", {"winner": None}, "row 1, column winner: is empty"),
         ("rewardbench-2", {"chosen": []}, "row 1, column chosen: has no list"),
     ],

@@ -54,5 +54,5 @@ JUDGEARENA = Format(
     gives={"battles": battles},
     used=columns("model_a model_b winner source pref question_id judge_model"),
     log=True,
-    notes=("not tested on a real file: written from JudgeArena's documentation",),
+    notes=("untried: written from JudgeArena's documentation, not tested on its files",),
 )

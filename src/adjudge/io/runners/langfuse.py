@@ -62,7 +62,7 @@ LANGFUSE = Format(
     merge={"grades": merge},
     log=True,
     notes=(
-        "not tested on a real file: written from the classes of Langfuse's SDK",
+        "untried: written from the classes of Langfuse's SDK, not tested on its files",
         "a trace has no texts here: join them by id, the trace's or the observation's",
     ),
 )
