@@ -184,7 +184,7 @@ class SplitCounts:
         """Tested rows per split."""
         if self.tested is None:
             return len(self.table.order) - self.n_calibration
-        return np.count_nonzero(self.tested, axis=1).astype(np.int32)
+        return np.asarray(np.count_nonzero(self.tested, axis=1), dtype=np.int32)
 
     def each(self) -> Iterator[tuple[BoolArray, BoolArray]]:
         """Which columns calibrate and which are tested, split by split."""
@@ -196,7 +196,7 @@ class SplitCounts:
         """The columns of the calibration rows of each split; all splits have the same number."""
         splits, n = self.calibrates.shape
         flat = np.flatnonzero(self.calibrates).reshape(splits, -1)
-        return flat - n * np.arange(splits)[:, None]
+        return np.asarray(flat - n * np.arange(splits)[:, None])
 
     @cached_property
     def error_ranks(self) -> IntArray:

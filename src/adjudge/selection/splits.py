@@ -195,7 +195,7 @@ def _middle_key(keys: NDArray[np.unsignedinteger], half: int) -> np.unsignedinte
     low = span // 2 - reach
     # What is below `low` wraps around to the largest numbers.
     near = keys[keys - keys.dtype.type(low) < 2 * reach]
-    at = half - np.count_nonzero(keys < low)
+    at = half - int(np.count_nonzero(keys < low))
     if not 0 <= at < len(near):
         near, at = keys, half
     middle: np.unsignedinteger = np.partition(near, at)[at]

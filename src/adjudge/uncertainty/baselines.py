@@ -23,7 +23,7 @@ def random_orders(ids: Iterable[object], *, seed: int = 0) -> NDArray[np.object_
     sha256, start = hashlib.sha256, f"{seed}\x1f"
     first = bytes([sha256(f"{start}{key}".encode()).digest()[0] for key in ids])
     words = np.array(["ab", "ba"], dtype=object)
-    return words[np.frombuffer(first, dtype=np.uint8) & 1]
+    return np.asarray(words[np.frombuffer(first, dtype=np.uint8) & 1])
 
 
 def single_order_preference(
