@@ -52,6 +52,10 @@ BANNED_PHRASES = {
     r"dearer": "more expensive, costs more",
     r"likelier|commonest": "more likely, most common",
     r"rightly": "correctly",
+    r"endless test rows": "infinitely many test rows",
+    r"calibrates? nothing": "is not used to calibrate",
+    r"give or take chance": "up to chance",
+    r"no room here for": "left out at this width",
 }
 
 #: Ordinary words that took the place of a precise one; not on pages and not in messages.

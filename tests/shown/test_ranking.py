@@ -88,8 +88,8 @@ def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
     apart = (*MODELS[:2], *(replace(row, rank=row.rank - 2, component=1) for row in MODELS[2:]))
     several = replace(BOARD, models=apart, components=(("ash", "birch"), ("cedar", "dogwood")))
     assert headline(several)[0] == (
-        "ash is first of 2 models by soft-elo, in the first of 2 groups without battles between them; 95 % rank "
-        f"range 1 to 3; 1 other model can also be first{ALONE}"
+        "ash is first of 2 models by soft-elo, in the first of 2 groups without battles between "
+        f"them; 95 % rank range 1 to 3; 1 other model can also be first{ALONE}"
     )
     assert markdown_lines(several)[3:8] == [
         "model | rank | rank range | Elo | 95 % interval | battles | group",
