@@ -52,7 +52,6 @@ BANNED_PHRASES = {
     r"dearer": "more expensive, costs more",
     r"likelier|commonest": "more likely, most common",
     r"rightly": "correctly",
-    r"endless test rows": "infinitely many test rows",
     r"calibrates? nothing": "is not used to calibrate",
     r"give or take chance": "up to chance",
     r"no room here for": "left out at this width",
@@ -77,6 +76,7 @@ OVERUSED_WORDS = {
     r"(?:judge|person)'s word": "verdict, label",
     r"held against": "compared with",
     r"lives? on": "continues",
+    r"endless test rows": "infinitely many test rows",
 }
 PLAIN_ENGLISH = re.compile(
     r"\b(?:(?:be|not) found|stands? for|stands? out|standing)\b", re.IGNORECASE
