@@ -70,6 +70,9 @@ BANNED_PHRASES = {
     r"comes? twice": "is repeated",
     r"outlives?": "continues after",
     r"one's own": "the user's",
+    r"calibrates? nothing": "is not used to calibrate",
+    r"give or take chance": "up to chance",
+    r"no room here for": "left out at this width",
 }
 
 #: Ordinary words that took the place of a precise one; not on pages and not in messages.
@@ -93,6 +96,7 @@ OVERUSED_WORDS = {
     r"lives? on": "continues",
     r"turned away": "refused",
     r"gives? back": "releases, returns",
+    r"endless test rows": "infinitely many test rows",
 }
 
 COMMENT = re.compile(r"(?:^|\s)#:? (.*)")

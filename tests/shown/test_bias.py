@@ -302,8 +302,8 @@ FOUND = (
         ),
         (
             replace(ALONE, effect_low=None, effect_high=None, low=None, high=None, biased=False),
-            f"{FOUND}, 6 models held fixed; no interval: too few pairs or clusters for so many "
-            "models",
+            f"{FOUND}, 6 models held fixed; no interval: too few pairs or clusters for this "
+            "number of models",
         ),
         (
             replace(ALONE, n=0, effect=None, effect_low=None, effect_high=None, biased=False),

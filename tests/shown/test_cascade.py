@@ -34,7 +34,7 @@ PLAN_LINES = [
     "learning share: 30 % of the rows by a hash of prompt_id (seed 7); calibrate refuses them",
     "left out 210 rows: outside the learning share",
     "detail: What this assumes",
-    "detail: A CONDITION",
+    "detail: It assumes: A CONDITION",
     "figure: Up and to the left is better: more is accepted at less cost. A smaller tau moves "
     "right along the curve.",
 ]
@@ -98,13 +98,13 @@ def test_a_policy() -> None:
         "most tau 0.125"
     )
     assert lines[at + 1 : at + 7] == [
-        "stage | cost a row | rows that end here | share | failed",
+        "stage | cost per row | rows that end here | share | failed",
         "cheap | 1 | 212 | 70.7 % | 6",
         "strong | 30 | 88 | 29.3 % | 3",
-        "mean cost 10.25 a row, 47.3 % accepted; strong alone 30, 49 % accepted",
-        "learned from 90 rows of the learning share, which calibrate nothing; 4 of 300 verdicts "
-        "are not those of the judge at which the row ends",
-        "useless was dropped: it did not pay",
+        "mean cost 10.25 per row, 47.3 % accepted; strong alone 30, 49 % accepted",
+        "learned from 90 rows of the learning share, which is not used to calibrate; 4 of 300 "
+        "verdicts differ from that of the last judge asked",
+        "useless was dropped: it does not save cost",
     ]
 
 

@@ -69,8 +69,8 @@ CYCLES = Transitivity(
 
 NOISY_SENTENCE = (
     "3.2 % of a document's triples are cycles and 55 % of documents have one; a transitive judge "
-    "with one ranking and noise would show 4.1 % and 64 %; noise around one ranking explains them; "
-    "the same rate at random would touch 58 % of documents"
+    "with one ranking and noise would show 4.1 % and 64 %; noise around one ranking explains as "
+    "many; as many cycles spread at random would be in 58 % of documents"
 )
 
 
@@ -120,7 +120,9 @@ def test_the_headline_of_one_group_follows_its_test() -> None:
     assert html_lines(more)[0] == "bad: " + numbers + "more than noise explains"
     assert "that noise does not explain as many (p = 0.025)" in str(more)
     fewer = replace(CYCLES, groups=(replace(NOISY, expected_rate_low=0.0324),))
-    assert "fewer than that: noise around one ranking does not describe this judge" in str(fewer)
+    assert "here there are fewer: noise around one ranking does not describe this judge" in str(
+        fewer
+    )
     none = replace(CYCLES, groups=(EMPTY,), worst=())
     assert html_lines(none)[0] == (
         "bad: No cycle could be counted: no document has three models with decisive verdicts among "
@@ -146,8 +148,8 @@ def test_the_picture_of_cycles() -> None:
         [(0, 25), (1, 25)],
     ]
     assert sorted(y for _, y in panel["dots"]) == [0.0, 1.79, 8.9, 12.5, 33.9]
-    assert panel["x"] == "% below each shape: documents with a cycle"
-    assert legend(figure) == ["gpt-x", "odd", "transitive but noisy judge"]
+    assert panel["x"] == "share of documents with a cycle"
+    assert legend(figure) == ["gpt-x", "odd", "transitive judge with noise", "coin flips: 25 %"]
     [alone] = replace(CYCLES, groups=CYCLES.groups[:1]).plot().axes
     left, right = alone.get_xlim()
     assert right - left > 2.5  # one violin does not fill the picture
@@ -373,10 +375,10 @@ def test_sets_that_are_the_whole_scale_are_said_to_be() -> None:
     ) in terminal_lines(short)
     # Row by row there is another count, and with enough documents another cause.
     for other in (replace(short, weigh="rows"), replace(short, documents=18)):
-        assert "alpha 0.1: every set is the whole scale" in terminal_lines(other)
+        assert "alpha 0.1: every set is the entire scale" in terminal_lines(other)
     all_whole = tuple(replace(g, whole_scale=True) for g in groups)
     assert html_lines(replace(short, groups=all_whole))[0] == (
-        "bad: Every set is the whole scale: 16 labelled documents are too few"
+        "bad: Every set is the entire scale: 16 labelled documents are too few"
     )
 
 

@@ -67,10 +67,10 @@ def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
     people = replace(sure, method="bt", outcome="votes", covers_judge_error=True)
     assert headline(people)[0] == (
         "ash is first of 4 models by bt; 95 % rank range 1 only; 95 % intervals of people's "
-        "votes, without a judge"
+        "votes, no judge"
     )
     helped = replace(people, outcome="votes and a judge", interval="sandwich")
-    assert headline(helped)[0].endswith("; 95 % intervals, sandwich, judge errors included")
+    assert headline(helped)[0].endswith("; 95 % intervals (sandwich) include judge errors")
     unranked = tuple(replace(row, rank_low=None, rank_high=None) for row in MODELS)
     assert headline(replace(BOARD, models=unranked)) == [
         f"ash is first of 4 models by soft-elo{ALONE}",
@@ -88,8 +88,8 @@ def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
     apart = (*MODELS[:2], *(replace(row, rank=row.rank - 2, component=1) for row in MODELS[2:]))
     several = replace(BOARD, models=apart, components=(("ash", "birch"), ("cedar", "dogwood")))
     assert headline(several)[0] == (
-        "ash is first of 2 models by soft-elo, in the first of 2 groups that never met; 95 % rank "
-        f"range 1 to 3; 1 other model can also be first{ALONE}"
+        "ash is first of 2 models by soft-elo, in the first of 2 groups without battles between "
+        f"them; 95 % rank range 1 to 3; 1 other model can also be first{ALONE}"
     )
     assert markdown_lines(several)[3:8] == [
         "model | rank | rank range | Elo | 95 % interval | battles | group",

@@ -196,12 +196,12 @@ def test_what_a_policy_says_to_do() -> None:
     )
     everything = replace(POLICY, accepts="all", threshold=None)
     assert html_lines(everything)[1] == (
-        "Every verdict passes; keep labelling a random sample to see that it stays so."
+        "Accept every verdict. Keep labelling a random sample to check the error rate."
     )
     nothing = replace(POLICY, accepts="none", threshold=None, feasible=False, judges=("x", "y"))
     assert html_lines(nothing)[:2] == [
-        "bad: scope at alpha 0.1 (an average over sets) accepts nothing of 2 judges: no threshold "
-        "passes",
+        "bad: scope at alpha 0.1 (an average over sets) accepts no verdict of 2 judges: no "
+        "threshold passes",
         "Label more pairs, allow a larger alpha, or use a better judge.",
     ]
     old = replace(POLICY, alternatives=(replace(FDR, guarantee="scope"),))
@@ -239,8 +239,8 @@ def test_a_check_of_a_policy() -> None:
         "with its calibration scores"
     )
     assert old[2] == (
-        "Thresholds were compared with the counts in the file and not computed again: the policy "
-        "is of an older version of its guarantee, or keeps only some of its scores."
+        "Thresholds were compared with the counts in the file and not computed again, because "
+        "the policy has an older version of its guarantee or keeps only some of its scores."
     )
     broken = replace(intact, recomputed=False, unreadable="field alpha: THE REASON")
     assert html_lines(broken) == [
@@ -273,7 +273,7 @@ def test_a_selection() -> None:
             "detail: What this assumes and does not promise",
             "detail: It promises: THE PROMISE",
             "detail: It does not promise: THE LIMIT",
-            "detail: A CONDITION",
+            "detail: It assumes: A CONDITION",
             "not accepted, 380 rows: too uncertain",
             "not accepted, 16 rows: no verdict",
         ],
@@ -455,7 +455,7 @@ def test_a_plan() -> None:
             "that accept a verdict; * extrapolated",
             "left out 4 rows: human tie",
             "detail: What this assumes",
-            "detail: A CONDITION",
+            "detail: It assumes: A CONDITION",
             "figure: Stop labelling where the line flattens; the band is one standard deviation "
             "over the draws.",
         ],

@@ -89,7 +89,7 @@ def test_several_judges_are_lines_of_the_first_guarantee() -> None:
     assert words(coverage)[1:] == ("share of verdicts accepted at alpha = 0.05", "")
     assert title(coverage) == "Most accepted at alpha 0.05: x, 31 %"
     best = title(panel(TWO, "risk-coverage"))
-    assert best == "Fewest errors in the surest half: x, 11 %"
+    assert best == "Fewest errors in the half with the least doubt: x, 11 %"
 
 
 def rows_of(axes: Axes) -> dict[str, float]:
@@ -179,7 +179,7 @@ def test_a_policy() -> None:
     assert dots == [[[0.5, 0.05]], []]  # where the rule of its only group stops, and the legend's
     assert title(axes) == "scope accepts 142 of 300 calibration verdicts, 8.5 % of them wrong"
     assert words(axes)[1:] == (
-        "share of labelled verdicts accepted, surest first",
+        "share of labelled verdicts accepted, least doubt first",
         "error share among accepted",
     )
 
@@ -191,7 +191,7 @@ def test_a_policy_by_group_has_a_line_for_each_and_a_dot_where_a_rule_accepts() 
     assert dots == [[[0.5, 0.05]], []]
     nothing = replace(POLICY, feasible=False, alpha=0.02)
     assert legend(panel(nothing)) == ["error share as the threshold rises", "alpha = 0.02"]
-    assert title(panel(nothing)) == "scope: nothing can be accepted at alpha 0.02"
+    assert title(panel(nothing)) == "scope accepts nothing at alpha 0.02"
     batch = replace(POLICY, guarantee="fdr", indicative=True)
     assert title(panel(batch)).startswith("fdr accepts about 142 of 300 ")
     empty = replace(POLICY, groups=(replace(POLICY.groups[0], scores=(0.1,), errors=(0,)),))

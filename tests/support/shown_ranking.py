@@ -98,7 +98,7 @@ BOARD_TABLE = [
 BOARD_FIGURE = "figure: Each model with its interval; the number after a name is its rank."
 BOARD_NOTES = [
     "detail: What this assumes",
-    "detail: assumes: battles of different prompts are independent draws",
+    "detail: battles of different prompts are independent draws",
     "warning: dogwood (lost all): the interval is open on that side",
     "left out 17 battles: no outcome",
     "left out 1 battle: battle of a model with itself",

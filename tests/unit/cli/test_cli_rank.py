@@ -78,11 +78,11 @@ def test_save_and_use_anchors(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     table = shown[shown.index("new model") :]
     assert table.index("model-14") < table.index("Among people's Elo")
     assert "of 15" in table
-    assert "assumes: new models" not in table
+    assert "- new models" not in table
     assert table.endswith("--explain prints what this assumes\n")
     assert run(["rank", str(new), "--anchors", str(anchors), "--explain"]) == 0
     shown = capsys.readouterr().out
-    assert "assumes: new models" in shown
+    assert "- new models" in shown
     assert "--explain" not in shown
     for option in (["--l2", "1"], ["--confidence-level", "0.95"], ["--evaluate"]):
         assert run(["rank", str(new), "--anchors", str(anchors), *option]) == 1

@@ -59,4 +59,4 @@ def test_a_store_made_by_mistake_and_a_wrong_status(
     assert run(["replies", "--status", "fine"]) == 1
     assert "off_answer" in capsys.readouterr().err
     assert run(["replies", "--status", "off_answer"]) == 0
-    assert "no such reply" in capsys.readouterr().out
+    assert "no matching reply" in capsys.readouterr().out

@@ -57,7 +57,7 @@ def test_adaptive_width_follows_the_error_where_constant_width_does_not() -> Non
     assert of["adaptive"] is not None
     assert of["per-criterion"] is not None
     assert of["adaptive"] > 0.05 > of["per-criterion"]
-    assert "width against error, adaptive sets" in str(report)
+    assert "set size against error, adaptive sets" in str(report)
 
 
 def test_nothing_is_said_of_a_width_that_cannot_tell() -> None:
@@ -65,13 +65,13 @@ def test_nothing_is_said_of_a_width_that_cannot_tell() -> None:
     report = diagnose_scores(rows, alphas=[0.1], sets="residual", splits=3)
     assert report.telling_methods == ()
     assert "Spearman" not in str(report)
-    assert "width against error" not in str(report)
+    assert "set size against error" not in str(report)
     assert "it has no information about a row" in render_text(blocks_of(report), explain=True)
     with pytest.raises(ArgumentError, match="choose one of sizes, coverage"):
         report.plot(figure="width")
     learned = diagnose_scores(rows, alphas=[0.1], splits=3)
     assert learned.telling_methods == ("learned",)
-    assert "width against error, learned sets" in str(learned)
+    assert "set size against error, learned sets" in str(learned)
     assert "residual sets" in str(learned)
 
 
@@ -145,7 +145,7 @@ def test_too_few_documents_are_said_to_be_too_few() -> None:
     few = DRAWN.filter(pl.col("doc_id").is_in([f"doc-{k}" for k in range(12)]))
     report = diagnose_scores(few, alphas=[0.1])
     assert all(g.mean_size == 5.0 for g in report.groups)
-    assert "calibration needs 9 labelled documents and half of them is 6" in str(report)
+    assert "calibration needs 9 labelled documents and has 6" in str(report)
 
 
 def test_the_same_seed_gives_the_same_report_and_a_random_rater_another() -> None:

@@ -53,9 +53,9 @@ def test_what_declaring_and_people_alone_would_give_is_said() -> None:
     assert (offer.estimate, offer.low, offer.high) == (
         declared.estimate, declared.low, declared.high,
     )  # fmt: skip
-    assert f"{number(declared.width)} wide, not {number(got.width)}" in str(got)
+    assert f"{number(declared.width)} wide instead of {number(got.width)}" in str(got)
     assert declared.if_random is None
-    assert "declared a random sample of the test rows (--labels" not in str(declared)
+    assert "declare it (--labels-are-random)" not in str(declared)
     people = paper(method="human-only")
     for result in (got, declared):
         assert (result.people_alone.low, result.people_alone.high) == (people.low, people.high)

@@ -84,7 +84,7 @@ def test_a_number_is_never_broken(width: int) -> None:
 
 def test_a_narrow_table_leaves_out_columns_and_then_becomes_a_list() -> None:
     assert "left out at this width" not in printed(WIDE, 80)
-    assert "left out at this width: test rows (see --json" in printed(WIDE, 58)
+    assert "left out at this width: test rows (see --json" in printed(WIDE, 54)
     listed = [line.strip() for line in printed(WIDE, 34).splitlines()[2:]]
     assert [line for line in listed if line] == [
         "judge           a judge with a",

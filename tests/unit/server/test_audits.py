@@ -149,7 +149,7 @@ def test_a_check_reads_audits_labels_and_state_from_the_store(
     command = ["monitor", "check", "store.db", "--policy", "policy.json", "--state", "store.db"]
     assert run(command) == 2
     first = capsys.readouterr().out
-    assert first.startswith("ALARM at audit 4; alarm above 0.15, not above your alpha 0.10")
+    assert first.startswith("ALARM at audit 4; the alarm limit is 0.15, not your alpha 0.10")
     assert run(command) == 2
     assert capsys.readouterr().out == first
     drawn = len(stored(labelled)[0])

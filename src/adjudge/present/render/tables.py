@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
 from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -86,7 +86,7 @@ class TerminalTable:
         made = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
         columns = []
         for at, width in zip(kept, widths, strict=True):
-            justify = "left" if self._is_text(at) else "right"
+            justify: JustifyMethod = "left" if self._is_text(at) else "right"
             made.add_column(Text(self._names[at]), justify=justify, width=width, overflow="fold")
             cells = [row[at] for row in self._rows]
             columns.append(_shorten(cells, width) if self._is_text(at) else cells)
