@@ -342,7 +342,7 @@ def test_numbers_of_two_routes_are_not_mixed(habits: Habits, tmp_path: Path) -> 
     habits.post("shrunk", "become/plain")
     ask(habits, "shrunk", store=tmp_path / "other.db", pairs=PAIRS[:12])
     habits.post("shrunk", "become/five")
-    with pytest.raises(JudgeRefusedError, match="gives only 5 log probabilities now"):
+    with pytest.raises(JudgeRefusedError, match="now gives only 5 log probabilities"):
         ask(habits, "shrunk", store=tmp_path / "other.db")
 
 

@@ -173,16 +173,16 @@ HALF = "half \ud800 a character"
 #: Name -> (path, value, status, words). `KEY` in a value stands for the key that was sent.
 EDITS: dict[str, tuple[str, object, str, str]] = {
     # the shape
-    "no_choices": ("choices", ..., "error", "holds no message"),
-    "choices_null": ("choices", None, "error", "holds no message"),
-    "choices_empty": ("choices", [], "error", "holds no message"),
-    "choices_text": ("choices", "A", "error", "holds no message"),
-    "choices_object": ("choices", {"0": {}}, "error", "holds no message"),
-    "choice_text": ("choices/0", "A", "error", "holds no message"),
-    "choice_list": ("choices/0", [1], "error", "holds no message"),
-    "no_message": ("choices/0/message", ..., "error", "holds no message"),
-    "message_text": ("choices/0/message", "A", "error", "holds no message"),
-    "message_list": ("choices/0/message", ["A"], "error", "holds no message"),
+    "no_choices": ("choices", ..., "error", "has no message"),
+    "choices_null": ("choices", None, "error", "has no message"),
+    "choices_empty": ("choices", [], "error", "has no message"),
+    "choices_text": ("choices", "A", "error", "has no message"),
+    "choices_object": ("choices", {"0": {}}, "error", "has no message"),
+    "choice_text": ("choices/0", "A", "error", "has no message"),
+    "choice_list": ("choices/0", [1], "error", "has no message"),
+    "no_message": ("choices/0/message", ..., "error", "has no message"),
+    "message_text": ("choices/0/message", "A", "error", "has no message"),
+    "message_list": ("choices/0/message", ["A"], "error", "has no message"),
     # the text
     "content_number": ("choices/0/message/content", 7, "error", "text is 7, not text"),
     "content_bool": ("choices/0/message/content", True, "error", "text is True"),
@@ -298,13 +298,13 @@ def edited(path: str, value: object) -> Act:
 
 #: The same for Anthropic's messages.
 MESSAGE_EDITS: dict[str, tuple[str, object, str, str]] = {
-    "no_content": ("content", ..., "error", "holds no message"),
-    "content_text": ("content", "A", "error", "holds no message"),
-    "content_number": ("content", 7, "error", "holds no message"),
-    "block_text": ("content/0", "A", "error", "holds no message"),
-    "block_without_type": ("content/0/type", ..., "error", "holds no message"),
-    "block_of_numbers": ("content/0/text", 7, "error", "holds no message"),
-    "block_null": ("content/0/text", None, "error", "holds no message"),
+    "no_content": ("content", ..., "error", "has no message"),
+    "content_text": ("content", "A", "error", "has no message"),
+    "content_number": ("content", 7, "error", "has no message"),
+    "block_text": ("content/0", "A", "error", "has no message"),
+    "block_without_type": ("content/0/type", ..., "error", "has no message"),
+    "block_of_numbers": ("content/0/text", 7, "error", "has no message"),
+    "block_null": ("content/0/text", None, "error", "has no message"),
     "block_half": ("content/0/text", HALF, "error", "half a character"),
     "block_nul": ("content/0/text", "\0A", "error", "NUL character"),
     "block_large": ("content/0/text", MEGABYTES, "error", "--max-reply"),
@@ -466,7 +466,7 @@ MODES: dict[str, Mode] = {
         send(good, 200, {"Content-Encoding": "gzip"}), "error", "cannot be decompressed"
     ),
     "packing_unknown": Mode(
-        send(good, 200, {"Content-Encoding": "br, x-evil"}), "error", "was not asked for"
+        send(good, 200, {"Content-Encoding": "br, x-evil"}), "error", "was not requested"
     ),
     # what is no JSON, or odd JSON
     "empty": Mode(send(b""), "error", "not JSON"),
@@ -477,11 +477,11 @@ MODES: dict[str, Mode] = {
     "two_documents": Mode(send(lambda asked: good(asked) * 2), "error", "not JSON"),
     "single_quotes": Mode(send(b"{'choices': []}"), "error", "not JSON"),
     "comma_at_end": Mode(send(b'{"choices": [],}'), "error", "not JSON"),
-    "list": Mode(send(b"[1, 2]"), "error", "holds no message"),
-    "text": Mode(send(b'"A"'), "error", "holds no message"),
-    "number": Mode(send(b"1e999"), "error", "holds no message"),
-    "null": Mode(send(b"null"), "error", "holds no message"),
-    "nan": Mode(send(b"NaN"), "error", "holds no message"),
+    "list": Mode(send(b"[1, 2]"), "error", "has no message"),
+    "text": Mode(send(b'"A"'), "error", "has no message"),
+    "number": Mode(send(b"1e999"), "error", "has no message"),
+    "null": Mode(send(b"null"), "error", "has no message"),
+    "nan": Mode(send(b"NaN"), "error", "has no message"),
     "large": Mode(send(lambda _: b" " * (30 << 20)), "error", "--max-reply"),
     "deep": Mode(send(b"[" * 200_000), "error", "not JSON"),
     "deep_objects": Mode(send(b'{"a":' * 100_000), "error", "not JSON"),
