@@ -21,7 +21,7 @@ from adjudge.present.blocks import Table
 #: A cell: a name of millions of characters would take minutes to fold.
 LONGEST = 2_000
 #: Words up to this width stay complete while a column can be left out; then shorter ones.
-_WORDS = (24, 16, 10)
+_WORDS = (52, 24, 16, 10)
 #: The spaces between two columns, and at both edges.
 _GAP, _EDGES = 3, 2
 
@@ -38,8 +38,8 @@ class TerminalTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         every = range(len(self._names))
-        left_out: list[int] = []
         for word in _WORDS:
+            left_out: list[int] = []
             for more in (None, *self._optional):
                 if more is not None and more not in left_out:
                     left_out.append(more)
