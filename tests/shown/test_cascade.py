@@ -34,7 +34,7 @@ PLAN_LINES = [
     "learning share: 30 % of the rows by a hash of prompt_id (seed 7); calibrate refuses them",
     "left out 210 rows: outside the learning share",
     "detail: What this assumes",
-    "detail: It assumes: A CONDITION",
+    "detail: A CONDITION",
     "figure: Up and to the left is better: more is accepted at less cost. A smaller tau moves "
     "right along the curve.",
 ]

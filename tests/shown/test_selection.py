@@ -455,7 +455,7 @@ def test_a_plan() -> None:
             "that accept a verdict; * extrapolated",
             "left out 4 rows: human tie",
             "detail: What this assumes",
-            "detail: It assumes: A CONDITION",
+            "detail: A CONDITION",
             "figure: Stop labelling where the line flattens; the band is one standard deviation "
             "over the draws.",
         ],

@@ -138,7 +138,7 @@ def test_names_and_intervals_stay_whole_at_80_columns(
             (line,) = [text for text in out.splitlines() if text.strip().startswith(name)]
             assert re.search(r"\[0\.\d{3}, [01]\.\d{3}\]", line)
             assert len(line) <= int(width)
-        assert ("no room here for" in out) == (width == "80")
+        assert ("left out at this width" in out) == (width == "80")
         assert ("sensitivity   specificity" in out) == (width == "200")
 
 

@@ -21,7 +21,7 @@ from adjudge.present.blocks import Table
 #: A cell: a name of millions of characters would take minutes to fold.
 LONGEST = 2_000
 #: Words up to this width stay complete while a column can be left out; then shorter ones.
-_WORDS = (24, 16, 10)
+_WORDS = (52, 24, 16, 10)
 #: The spaces between two columns, and at both edges.
 _GAP, _EDGES = 3, 2
 
@@ -38,8 +38,8 @@ class TerminalTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         every = range(len(self._names))
-        left_out: list[int] = []
         for word in _WORDS:
+            left_out: list[int] = []
             for more in (None, *self._optional):
                 if more is not None and more not in left_out:
                     left_out.append(more)
@@ -50,7 +50,7 @@ class TerminalTable:
                     yield self._table(kept, widths)
                     yield from self._remark(left_out)
                     return
-        yield from self._stacked(every)
+        yield from self._stacked(every, options.max_width)
 
     def _fit(self, kept: Sequence[int], room: int, word: int) -> list[int] | None:
         """The width of each column; None if numbers or names would be broken."""
@@ -104,14 +104,18 @@ class TerminalTable:
             names = "; ".join(self._names[at] for at in left_out)
             yield Text(f"left out at this width: {names} (see --json or the report)")
 
-    def _stacked(self, every: Sequence[int]) -> RenderResult:
+    def _stacked(self, every: Sequence[int], room: int) -> RenderResult:
         """A list of its cells for each row, for a console too narrow for a table."""
         yield from self._heading()
         for row in self._rows:
-            grid = RichTable.grid(padding=(0, 2))
+            yield Text("")
             for at in every:
-                grid.add_row(Text(self._names[at], overflow="fold"), Text(row[at], overflow="fold"))
-            yield Padding(grid, (1, 0, 0, 1))
+                line = f"{self._names[at]}: {row[at]}"
+                if cell_len(line) <= room:
+                    yield Text(line)
+                else:  # a number is not broken while a line of its own can hold it
+                    yield Text(f"{self._names[at]}:")
+                    yield Padding(Text(row[at]), (0, 0, 0, 2))
 
 
 def _places(columns: Sequence[str], name: str) -> list[int]:
