@@ -207,7 +207,7 @@ def test_scores_alone_cannot_contradict_themselves() -> None:
     for rows in (scored, rubric):
         report = diagnose_bias(rows)
         assert report.contradictions is None
-        assert "made from the scores" in report.not_measured["contradictions"]
+        assert "computed from the scores" in report.not_measured["contradictions"]
         assert "against own scores" not in str(report)
 
 
@@ -341,7 +341,7 @@ def test_a_rubric_in_both_orders_shows_position_in_verdicts_and_points() -> None
     # 1/2 + s/18 is no probability, labels or not.
     labelled = diagnose_bias(frame.with_columns(label=pl.lit("A")))
     assert labelled.reliability is None
-    assert "no probability" in labelled.not_measured["reliability"]
+    assert "not a probability" in labelled.not_measured["reliability"]
 
 
 def test_one_order_without_scores_has_no_advantage_and_equal_ones_an_end() -> None:

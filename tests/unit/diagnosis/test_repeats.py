@@ -128,4 +128,4 @@ def test_what_a_reply_prefers_is_held_against_its_own_scores() -> None:
     assert result.dropped == {"no verdict": 10, "equal scores": 10}
     before = diagnose_bias(rows.drop("preference_ab", "preference_ba"))
     assert before.contradictions is None
-    assert "made from the scores" in before.not_measured["contradictions"]
+    assert "computed from the scores" in before.not_measured["contradictions"]

@@ -82,7 +82,7 @@ def test_sets_are_chosen_by_the_documents_or_by_name() -> None:
     report = diagnose_scores(rows, alphas=[0.05], splits=1)
     assert report.sets == "residual"
     explained = render_text(blocks_of(report), explain=True)
-    assert "take 76 labelled documents for each judge and criterion at alpha 0.05" in explained
+    assert "need 76 labelled documents for each judge and criterion at alpha 0.05" in explained
     crossed = diagnose_scores(rows, alphas=[0.1], sets="cross-fitted", splits=2)
     assert (crossed.sets, crossed.main_method) == ("cross-fitted", "cross-fitted")
     assert "at least about 1 - 2 alpha - sqrt(2/D)" in str(crossed)

@@ -492,7 +492,7 @@ def test_nothing_accepted_has_no_share_of_errors_and_one_is_singular():
     frame = pl.DataFrame({"id": ["a"], "p_a": [0.9], "label": ["B"]})
     policy = calibrate(frame)
     lines = [" ".join(line.split()) for line in str(policy).splitlines()]
-    assert "On the 1 calibration label (1 wrong), under each guarantee at alpha 0.1" in lines
+    assert "Each guarantee at alpha 0.1, on the 1 calibration label (1 wrong)" in lines
     assert [line for line in lines if line.endswith(("0 %", "–"))] == [
         "* scope nothing 0 0 % –",
         "fdr nothing ~0 ~0 % –",

@@ -135,7 +135,7 @@ def test_the_judges_word_is_kept_and_overturned_verdicts_are_counted():
     assert run.rows["p_a"].to_list() == mean["p_a"].to_list()
     turned = run.rows.filter("accepted", pl.col("verdict") != pl.col("learned_verdict"))
     assert run.summary.n_overturned == turned.height > 0
-    assert "learned_verdict: it is not the judge's verdict in" in str(run)
+    assert "learned_verdict, which differs from the judge's verdict in" in str(run)
 
 
 def test_errors_are_those_of_the_learned_verdict():

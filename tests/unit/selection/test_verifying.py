@@ -201,7 +201,7 @@ def _accept_nothing(self: Guarantee, labels: Labels, levels: Any) -> Any:
 def test_the_verbs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_result(MADE["scope"], tmp_path / "p.json")
     assert run(["policy", "verify", str(path)]) == 0
-    assert "not attackers" in capsys.readouterr().out
+    assert "not attacks" in capsys.readouterr().out
     assert run(["policy", "show", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == MADE["scope"].to_dict()
     assert run(["policy", "show", str(FOLDER / "pac.json")]) == 0
