@@ -20,6 +20,7 @@ _CONTROL = re.compile(
 #: A word longer than this is shortened in the middle; what stays of it.
 LONG_WORD = re.compile(r"([\w:=.,@+/\\-]{41,})")
 _BEGINNING, _END = 24, 8
+_PATH = re.compile(r"(?P<scheme>(?:\w+:)?)(?=[/.~]).*(?P<last>/[^/]{1,40})")
 
 
 def safe(text: object) -> str:
@@ -100,10 +101,20 @@ def shorten(text: object) -> str:
 
     >>> shorten("openai:an-organisation/a-model-with-a-very-long-name is right")
     'openai:an-organisation/a…ong-name is right'
+
+    Of a path the last part is kept.
+
+    >>> shorten("/home/ann/evaluations/november/second-round/policy.json is unchanged")
+    '…/policy.json is unchanged'
     """
-    return LONG_WORD.sub(
-        lambda word: f"{word.group()[:_BEGINNING]}…{word.group()[-_END:]}", safe(text)
-    )
+    return LONG_WORD.sub(lambda word: _shorten_word(word.group()), safe(text))
+
+
+def _shorten_word(word: str) -> str:
+    path = _PATH.fullmatch(word)
+    if path is not None:
+        return f"{path['scheme']}…{path['last']}"
+    return f"{word[:_BEGINNING]}…{word[-_END:]}"
 
 
 def number(value: float | int | None, digits: int = 3) -> str:

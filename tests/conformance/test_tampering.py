@@ -83,6 +83,6 @@ def test_the_verbs_on_a_damaged_policy(tmp_path: Path, capsys: pytest.CaptureFix
     assert run(["policy", "verify", str(policy)]) == 2
     assert run(["report", str(tmp_path)]) == 2
     page = (tmp_path / "report.html").read_text()
-    assert "policy.json: has a number above 1e+18" in page
+    assert "<td>policy.json</td><td class=sentence>has a number above 1e+18" in page
     assert "estimate.json" in page
     assert "Traceback" not in capsys.readouterr().err

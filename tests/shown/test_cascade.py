@@ -98,7 +98,7 @@ def test_a_policy() -> None:
         "most tau 0.125"
     )
     assert lines[at + 1 : at + 7] == [
-        "stage | cost per row | rows that end here | share | failed",
+        "stage | cost per row | ended | share | failed",
         "cheap | 1 | 212 | 70.7 % | 6",
         "strong | 30 | 88 | 29.3 % | 3",
         "mean cost 10.25 per row, 47.3 % accepted; strong alone 30, 49 % accepted",
@@ -112,7 +112,7 @@ def test_a_selection() -> None:
     lines = html_lines(CASCADE_SELECTION)
     at = lines.index("The cascade; its rows cost $0.1250")
     assert lines[at + 1 : at + 4] == [
-        "stage | rows that end here | accepted | failed",
+        "stage | ended | accepted | failed",
         "cheap | 140 | 90 | 5",
         "strong | 60 | 30 | 1",
     ]

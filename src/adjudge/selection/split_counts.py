@@ -21,7 +21,7 @@ from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.selection.thresholds import at_most, order_by_lot
 
 Counts = NDArray[np.signedinteger]
-#: Cuts that are settled together where there are many.
+#: Number of cuts that are decided together.
 _BUCKET = 1024
 #: How many bits of each byte are set.
 _BITS = np.array([value.bit_count() for value in range(256)], dtype=np.uint8)
@@ -319,6 +319,6 @@ def _count_before(marked: BoolArray) -> Counts:
 
 
 def last_passing(passes: BoolArray) -> IntArray:
-    """The last cut that passes in each split; -1 where none does."""
+    """The last cut that passes in each split; -1 if none does."""
     last = passes.shape[1] - 1 - np.argmax(passes[:, ::-1], axis=1)
     return np.where(passes.any(axis=1), last, -1)

@@ -12,7 +12,7 @@ from adjudge.cli import run
 from adjudge.io.results import read_result
 from adjudge.results.store import StoreCheck
 
-JUDGE = ["judge", "pairs.jsonl", "--judge", "simulated:accuracy=0.8"]
+JUDGE = ["judge", "pairs.jsonl", "--judge", "simulated:accuracy=0.8", "--concurrency", "8"]
 
 
 def test_a_run_resumes_with_a_rescued_store(capsys: pytest.CaptureFixture[str]) -> None:

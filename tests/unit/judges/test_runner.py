@@ -173,7 +173,9 @@ def test_an_output_that_cannot_be_written_is_refused_before_a_call_is_made() -> 
 def test_bad_input_is_refused_before_a_call_is_made(twin: bool) -> None:
     judge = Scripted()
     pairs: list[Any] = [*PAIRS, PAIRS[7] if twin else "not a pair"]
-    with pytest.raises(DataError if twin else ArgumentError, match="twice" if twin else "pairs"):
+    with pytest.raises(
+        DataError if twin else ArgumentError, match="is repeated" if twin else "pairs"
+    ):
         judge_pairs(pairs, judge=judge, store=None)
     assert not judge.asked
 

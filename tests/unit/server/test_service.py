@@ -294,7 +294,7 @@ class Broken(SimulatedBackend):
     ("trouble", "status", "detail"),
     [(JudgeRefusedError("no key"), 502, "the judge cannot be asked; see the server's log"),
      (ArgumentError("group", None, "name it"), 422, "group = None: name it"),
-     (RuntimeError("a bug"), 500, "unexpected trouble; see the server's log")],
+     (RuntimeError("a bug"), 500, "unexpected error; see the server's log")],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8"])
 def test_a_judge_that_fails_is_told_in_one_line(

@@ -78,13 +78,13 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
                 result, command = _read_checked(entry)
                 files.append(ResultFile(path=entry, result=result, command=command))
             except (NotAResultError, ArgumentError) as error:
-                skipped[entry.name] = str(error)
+                skipped[entry.name] = _reason(error, entry)
             except AdjudgeError as error:
-                damaged[entry.name] = str(error)
+                damaged[entry.name] = _reason(error, entry)
         elif entry.suffix in _TABLES:
             tables.append(entry)
     if not files:
-        first = next((f" that can be read ({reason})" for reason in damaged.values()), "")
+        first = next((f" that can be read ({name}: {why})" for name, why in damaged.items()), "")
         raise DataError(
             path,
             f"holds no result of adjudge{first}",
@@ -110,6 +110,11 @@ def _texts(frames: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
     if not frames:
         return None
     return pl.concat(frames, how="diagonal_relaxed").unique("id", keep="first")
+
+
+def _reason(error: AdjudgeError, path: Path) -> str:
+    """The message without the path, because the file's name is shown with it."""
+    return str(error).removeprefix(str(path)).lstrip(":, ")
 
 
 def _read_checked(path: Path) -> tuple[Result, str | None]:

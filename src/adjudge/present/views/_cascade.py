@@ -121,7 +121,7 @@ def cascade_blocks(cascade: CascadeReport, policy: Policy) -> list[Block]:
         {
             "stage": lambda one: one[0].judge,
             "cost per row": lambda one: money(one[0].cost, cascade.cost_source),
-            "rows that end here": lambda one: number(one[1]),
+            "ended": lambda one: number(one[1]),
             "share": lambda one: percent(one[1] / max(cascade.n_verdicts, 1)),
             "failed": lambda one: number(one[2]),
         },
@@ -151,7 +151,7 @@ def stage_table(selection: Selection) -> list[Block]:
             selection.stages,
             {
                 "stage": lambda one: one.judge,
-                "rows that end here": lambda one: number(one.n),
+                "ended": lambda one: number(one.n),
                 "accepted": lambda one: number(one.n_accepted),
                 "failed": lambda one: number(one.n_failed),
             },
