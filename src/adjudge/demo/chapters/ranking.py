@@ -70,13 +70,13 @@ def run(context: DemoContext) -> None:
     )
     context.say(
         f"{board.n_battles} battles, {len(NAMES) // 2} on each pair. Each writer in turn is a new "
-        "model without votes. The conformal interval holds its Elo by votes for "
+        "model without votes. The conformal interval contains its Elo by votes for "
         f"{sum(row.covered is True for row in held_out)} of {len(held_out)} writers, because it is "
         "made from the judge's errors on the other writers."
     )
     context.say(
-        f"The usual intervals, from the noise of the battles alone, hold it for {alone}: they do "
-        "not include the judge's errors."
+        f"The usual intervals, from the noise of the battles alone, contain it for {alone}: they "
+        "do not include the judge's errors."
     )
     by_judge = [row.elo for row in held_out]
     by_votes = [row.human_elo for row in held_out]

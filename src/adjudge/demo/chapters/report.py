@@ -21,7 +21,7 @@ def run(context: DemoContext) -> None:
     rows = [{name: getattr(pair, name) for name in texts} for pair in context.pairs]
     write_rows(pl.DataFrame(rows), context.out / "pairs.jsonl")
     path = write_report(
-        context.out, context.out / "report.html", title="How far the embedded judge can be trusted"
+        context.out, context.out / "report.html", title="How far the demo's judge can be trusted"
     )
     context.files.append(str(path))
     context.say(f"Report: {path.resolve()}")
