@@ -122,7 +122,8 @@ DIALECT = {
 REWRITTEN = (
     *("selection", "estimation", "uncertainty", "rows", "results", "monitoring", "diagnosis"),
     *("ranking", "errors.py", "plugins.py", "records.py", "auditing.py", "testing.py"),
-    *("_text.py", "_stats.py", "_validation.py", "_bradley_terry.py"),
+    *("_text.py", "_stats.py", "_validation.py", "_bradley_terry.py", "present", "cli", "io"),
+    *("store", "server", "integrations", "simulate", "reproduce"),
 )
 PLAIN_ENGLISH = re.compile(
     r"\b(?:(?:be|not) found|stands? for|stands? out|standing|there(?: always)? is no)\b",

@@ -287,7 +287,7 @@ FOUND = (
             replace(LENGTH, low=-0.05, biased=False),
             f"{FOUND}, 6 models held fixed [+8.5, +16.3], odds times 1.62 for twice the length "
             "(people +5.3 points in 96, difference +7.1 [-5.0, +12.0]): no preference for length "
-            "beyond that of people shown",
+            "stronger than people's shown",
         ),
         (
             replace(LENGTH, human_effect=0.2, excess=-0.076, low=-0.12, high=-0.03, biased=False),

@@ -13,7 +13,7 @@ from adjudge.results.monitoring import AuditPath
 from shown import assert_shown, html_lines, legend, named_points, words
 
 _RATES = "audits | counted | wrong | error rate | interval (%) | e, limit | e, alpha | alarm"
-_BECAME = "What became of the audits; they count in the order of drawing"
+_BECAME = "Status of the audits; they count in the order of drawing"
 _COUNTS = "audits | drawn | returned | pending | missing | not counted yet | human ties"
 
 

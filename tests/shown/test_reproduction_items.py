@@ -36,7 +36,7 @@ def test_items_of_two_papers() -> None:
         ITEMS,
         [
             "3 items: 1 reproduced, 1 simulated, 1 not possible",
-            "What became of each paper's items",
+            "Status of each paper's items",
             "paper | items | reproduced | simulated | not possible",
             "soft-elo | 2 | 1 | 0 | 1",
             "diagnosis | 1 | 0 | 1 | 0",

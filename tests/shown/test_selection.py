@@ -309,7 +309,7 @@ def test_words_for_grades() -> None:
     )
     moved = replace(SELECTION, about="grades", drift=replace(SELECTION.drift, flagged=True))
     assert html_lines(moved)[1] == (
-        "The promise may not hold: label some of the new answers and calibrate again."
+        "The promise might not hold: label some of the new answers and calibrate again."
     )
 
 
@@ -317,7 +317,7 @@ def test_a_selection_with_drift_or_nothing_accepted() -> None:
     drift = replace(SELECTION.drift, flagged=True, statistic=0.3121, p_value=0.00041)
     moved = replace(SELECTION, drift=drift, groups=SELECTION.groups[:1])
     assert html_lines(moved)[1:3] == [
-        "The promise may not hold: label some of the new pairs and calibrate again.",
+        "The promise might not hold: label some of the new pairs and calibrate again.",
         "DRIFT: the distributions of new and calibration scores differ by at most 0.312 "
         "(Kolmogorov-Smirnov, p = 0.00041)",
     ]

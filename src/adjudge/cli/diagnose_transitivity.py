@@ -72,7 +72,7 @@ def transitivity(
         tournaments,
         columns=column_map(column, doc_id=doc_column),
         labels_as=label_map(labels_as),
-        combine=combine,  # type: ignore[arg-type]  # checked where it is used
+        combine=combine,  # type: ignore[arg-type]  # checked by its user
         replicates=replicates,
         worst=worst,
         seed=seed,

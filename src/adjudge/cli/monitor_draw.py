@@ -49,7 +49,7 @@ def draw(
 ) -> None:
     """Draw random audits among accepted verdicts.
 
-    A keyed hash of the id decides each draw, so that nobody can choose the rows.
+    A keyed hash of the id decides each draw, so that the rows cannot be chosen.
     """
     from adjudge.io import write_rows
     from adjudge.monitoring import draw_audits

@@ -80,7 +80,7 @@ def select(
     deliver(result, as_json=as_json, output=summary, explain=explain)
     if result.drift.flagged:
         remark(
-            "the new scores do not look like the calibration scores: the guarantee may not hold; "
+            "the new scores do not look like the calibration scores: the guarantee might not hold; "
             f"label some of the new {LABELLED[result.about]} and calibrate again"
         )
     if result.n_accepted == 0:

@@ -77,7 +77,7 @@ class Format:
     name: str
     #: As in "looks like the MT-Bench human judgments".
     title: str
-    #: Where it is published.
+    #: The page that publishes it.
     source: str
     signature: Signature
     #: What it can be read as, the default first, and the function that converts one row.

@@ -305,7 +305,7 @@ class JudgeProtocol(ABC):
         """Everything to ask about one pair or item."""
 
     def plain_words(self, subject: Subject) -> PlainWords | None:
-        """The words of `questions` where they are plain: one question for each order, no slots.
+        """The texts of `questions` if they are plain: one question for each order, no slots.
 
         Building questions takes longer than hashing their words, and a question that was answered
         is only hashed. None: they are taken from `questions`.

@@ -198,7 +198,7 @@ class JudgingOptions:
     def _make_backend(self, judge: OneJudge) -> Backend:
         given = self._given(_OF_BACKENDS)
         if isinstance(judge, str):
-            # The runner limits how many calls run at once; only a backend that pools connections
+            # The runner limits how many calls are in flight; only a backend that pools connections
             # needs the number.
             name = judge.partition(":")[0]
             if name in BACKENDS and "concurrency" not in BACKENDS.load(name).options:

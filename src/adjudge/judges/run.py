@@ -356,7 +356,7 @@ def _frozen_heap() -> Iterator[None]:
     """Take what is loaded by now out of the garbage collector's rounds until the run ends.
 
     A run makes many short-lived objects, and every full collection would walk through all modules
-    and the caller's data: a sixth of the time of a run. Whoever froze them before keeps them so.
+    and the caller's data: a sixth of the time of a run. What was frozen before stays frozen.
     """
     if gc.get_freeze_count():
         yield

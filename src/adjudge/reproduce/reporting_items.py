@@ -211,8 +211,8 @@ def _propositions(book: ItemBook) -> None:
 def _bias_ratio(q: float, each: int) -> float:
     """Largest |bias| of the corrected rate over that of the judge's rate, `each` labels per class.
 
-    Exact, for infinitely many test rows and labels that separate the judge from a coin. The paper
-    has a second-order approximation, which is the same at every rate.
+    Exact, for infinitely many test rows and labels that show the judge to be better than chance.
+    The paper has a second-order approximation, which is the same at every rate.
     """
     right = np.arange(each + 1)
     chance = np.outer(*(binom.pmf(right, each, q),) * 2)

@@ -269,7 +269,7 @@ class JudgeService:
     async def _ask_all(
         self, subject: Subject, questions: Sequence[Question], stage: int
     ) -> list[Reply]:
-        """All questions at once: the first here, the others in tasks of their own."""
+        """All questions together: the first here, the others in their own tasks."""
         first, *others = questions
         tasks = [asyncio.create_task(self._ask(subject, one, stage)) for one in others]
         try:

@@ -208,7 +208,7 @@ def misled_judges(
 
     One answer looks better; on a share `hard` of the pairs it is the worse one. Judge j sees
     `skills[j]` of the truth and `misled[j]` of the looks. All judges but the first are right less
-    often than a coin, which is information too.
+    often than by chance, which is information too.
 
     >>> p, prefers_a = misled_judges(2000, seed=0)
     >>> ((p > 0.5) == prefers_a[:, None]).mean(axis=0).round(2).tolist()

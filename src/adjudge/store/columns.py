@@ -126,7 +126,7 @@ class PlainReply(NamedTuple):
 
 
 def plain_reply(row: CallRow) -> PlainReply | None:
-    """The reply in a row of READ_COLUMNS where it is plain; None where `decode_call` must look."""
+    """The reply in a row of READ_COLUMNS if it is plain; None if `decode_call` must look."""
     status, _, text, censored, counts = row[8:13]
     if status != "ok" or text is None or censored or counts is not None:
         return None

@@ -227,7 +227,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     """A connection that cannot write.
 
     Reading a file with write-ahead logging makes two files next to it, unless it is declared
-    immutable. That is correct while there is no log, so while nobody is writing.
+    immutable. That is correct while there is no log, so while no process is writing.
     """
     unshared = "" if _is_written(path) else "&immutable=1"
     return _connect(f"{path.absolute().as_uri()}?mode=ro{unshared}", uri=True)

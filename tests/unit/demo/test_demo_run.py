@@ -138,5 +138,5 @@ def test_the_leaderboard_counts_its_own_intervals(demo):
     )
     (chapter,) = (part for part in demo.first["chapters"] if part["name"] == "ranking")
     assert f"for {covered} of {len(held_out)} writers" in chapter["findings"][0]
-    assert f"hold it for {held}:" in chapter["findings"][1]
+    assert f"contain it for {held}:" in chapter["findings"][1]
     assert covered >= 10

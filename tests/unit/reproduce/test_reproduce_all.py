@@ -46,7 +46,7 @@ def test_a_paper_is_a_function_and_a_line(
         shown.err.splitlines()[0],
     )
     assert shown.err.splitlines()[-1] == f"wrote {out}/index.html"
-    assert "What became of each paper's items" in shown.out
+    assert "Status of each paper's items" in shown.out
     [given] = asked
     assert (given.judge, given.size, given.seed, list(given.data)) == (
         "simulated:seed=1", 0.5, 3, ["mine"],

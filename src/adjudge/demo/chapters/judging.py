@@ -100,7 +100,7 @@ def _say_position(context: DemoContext, way: Way) -> None:
     elif way.right.low > 0.5:
         context.say(f"Asked in both orders it is right on {describe_share(way.right)}.")
     else:
-        context.say("Asked in both orders, its verdict is not better than a coin.")
+        context.say("Asked in both orders, its verdict is not better than chance.")
 
 
 def _say_likelihood(context: DemoContext, way: Way) -> None:

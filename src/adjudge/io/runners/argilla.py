@@ -18,7 +18,7 @@ from adjudge.io.runners.annotation import (
 from adjudge.io.runners.values import list_in, name_in, object_in
 
 _SUBMITTED = ("submitted", None)
-#: A text question of this name is a comment on the others, not a question of its own.
+#: A text question of this name is a comment on the others, not a separate question.
 _COMMENT = "comment"
 
 

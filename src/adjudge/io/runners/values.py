@@ -43,7 +43,7 @@ def read_share(value: Any) -> float:
         try:
             value = float(word)
         except ValueError:
-            raise UnusableRow("a grade in words other than pass and fail") from None
+            raise UnusableRow("a grade other than pass and fail") from None
     if not isinstance(value, (bool, int, float)):
         raise UnusableRow("a grade that is neither a number nor a word")
     if not 0 <= value <= 1:

@@ -1,6 +1,6 @@
 """`simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1`: a judge with known errors.
 
-It answers from the pair's label or the item's column truth (else human), or from a coin if there is
+It answers from the pair's label or the item's column truth (else human), or at random if there is
 none, never from the text. It is for tests, documentation and planning, where the truth must be
 known.
 """
@@ -31,7 +31,7 @@ class SimulatedBackend(Backend):
     free = True
     knows_subject = True
     wants: frozenset[type] = frozenset({Choice, Reasoned, Text, Likelihood})
-    #: It answers at once: the more calls at a time, the fewer commits.
+    #: It answers immediately: the more calls in flight, the fewer commits.
     concurrency = 256
 
     def __init__(

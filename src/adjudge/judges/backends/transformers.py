@@ -218,7 +218,7 @@ class TransformersBackend(Backend):
         except UnusableTreesError as error:
             raise JudgeRefusedError(
                 f"{self.name}: its stored replies are by prefix trees, which cannot be used now "
-                f"({error}); give another --store, or run on a machine where they can"
+                f"({error}); give another --store, or run on a machine that can use them"
             ) from error
 
     def _job(self, question: Question) -> _Job:

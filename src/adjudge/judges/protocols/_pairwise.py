@@ -217,7 +217,7 @@ class LetterQuestions:
 
 
 def _share(one: Any, other: Any) -> float | None:
-    """`softmax` of two log probabilities, the share of the first; None where one is no number."""
+    """`softmax` of two log probabilities, the share of the first; None if one is not a number."""
     if type(one) is not float or type(other) is not float:
         return None
     top = one if one >= other else other

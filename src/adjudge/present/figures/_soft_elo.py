@@ -38,7 +38,7 @@ def shown_judge(rows: Sequence[SoftEloRow], name: str) -> SoftEloRow:
 
 
 def corpus_name(result: SoftEloReproduction, corpus: str) -> str:
-    """A corpus as a legend shows it, marked where it is simulated."""
+    """A corpus as a legend shows it, marked if it is simulated."""
     name = CORPUS_NAME.get(corpus, corpus)
     return f"{name} (simulated)" if result.simulated else name
 

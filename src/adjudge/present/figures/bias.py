@@ -104,7 +104,7 @@ def _draw_biases(axes: Axes, measured: JudgeMeasures, confidence_level: float) -
 
 
 def _bias_title(measured: JudgeMeasures) -> str:
-    """About the biases drawn here: a judge without any of them may still be over-confident."""
+    """About the biases drawn here: a judge without any of them can still be over-confident."""
     off = [[name for name, measure in measures if measure.departs] for _, measures in measured]
     if len(measured) > 1:
         return f"{sum(map(bool, off))} of {len(measured)} judges show one of these biases"

@@ -120,5 +120,5 @@ def axis_names(names: Iterable[str | None]) -> dict[str | None, str]:
 
 
 def axis_name(name: str | None) -> str:
-    """A judge or criterion as an axis shows it; nothing where it has no name."""
+    """A judge or criterion as an axis shows it; nothing if it has no name."""
     return clip(group_name(name, none=""))

@@ -55,7 +55,7 @@ def estimate_figure(one: Estimate) -> Figure:
         axes = figure.subplots()
         for at, (name, value, low, high, colour, marker) in enumerate(bars):
             if value is None:
-                # An interval may be known without an estimate: the words are above its line.
+                # An interval can be known without an estimate: the words are above its line.
                 _say_no_estimate(axes, at if low is None else at + 0.22)
             _draw_bar(axes, at, value, low, high, colour, marker)
             if name in ruled_out:

@@ -53,7 +53,7 @@ class _Line:
 
 
 def panel(draw: Callable[[Axes, Evaluation], None], evaluation: Evaluation) -> Figure:
-    """One of the panels below as a figure of its own."""
+    """One of the panels below as a separate figure."""
     with themed():
         figure = new_figure(7.2, 4.6)
         draw(figure.subplots(), evaluation)
@@ -202,7 +202,7 @@ def draw_risk_coverage(axes: Axes, evaluation: Evaluation) -> None:
     """Error share among the rows with the least doubt, against their share of all rows."""
     curves = [one for one in _curves(evaluation) if one[1].coverage]
     for at, (name, curve, colour) in enumerate(curves):
-        # A signal with one value has one point, which is no line.
+        # A signal with one value has one point, which is not a line.
         mark = MARKS[at % len(MARKS)] if len(curve.coverage) == 1 else ""
         axes.step(
             curve.coverage,

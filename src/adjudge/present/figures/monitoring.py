@@ -73,7 +73,7 @@ def _draw_evidence(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
     most = max(*path.log10_e, alarm)
     axes.set_ylim(min(-1.0, *path.log10_e) - 0.2, most + 0.25 * (most + 1))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
-    # Logarithms on a plain axis: e itself may be too large for a float.
+    # Logarithms on a plain axis: e itself can be too large for a float.
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
     axes.set_xlabel("audits counted, in the order of drawing")
     axes.set_ylabel("evidence (log scale)")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def prompts_figure(result: PromptSensitivity) -> Figure:
-    """A dot with its interval for each judge and criterion, a ring where it was asked again."""
+    """A dot with its interval for each judge and criterion, a ring if it was asked again."""
     from matplotlib.lines import Line2D
 
     groups = result.groups

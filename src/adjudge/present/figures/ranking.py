@@ -32,7 +32,7 @@ def leaderboard_figure(board: Leaderboard) -> Figure:
 
 
 def _rows(board: Leaderboard) -> tuple[ModelRow, ...]:
-    """What fits: the top of a board, or around the new models where there are any."""
+    """What fits: the top of a board, or around the new models if there are any."""
     new = [row.rank for row in board.models if row.origin == "new"]
     if not new or len(board.models) <= _MOST_ROWS:
         return board.models[:_MOST_ROWS]
@@ -71,7 +71,7 @@ def leaders(board: Leaderboard) -> list[ModelRow]:
 
 
 def rank_range(row: ModelRow) -> str:
-    """The ranks that a model can have; a dash where they are not known."""
+    """The ranks that a model can have; a dash if they are not known."""
     if row.rank_low is None or row.rank_high is None:
         return DASH
     return span(str(row.rank_low), str(row.rank_high))

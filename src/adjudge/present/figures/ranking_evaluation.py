@@ -58,7 +58,7 @@ def panel(
     size: tuple[float, float],
     board: Leaderboard,
 ) -> Figure:
-    """One of the panels below as a figure of its own."""
+    """One of the panels below as a separate figure."""
     _need_evaluation(board)
     with themed():
         figure = new_figure(*size)

@@ -33,7 +33,7 @@ def describe_change(result: SoftEloReproduction) -> str:
 
 
 def row_names(rows: list[SoftEloRow]) -> list[str]:
-    """The judge of each row, with its corpus where there are several."""
+    """The judge of each row, with its corpus if there are several."""
     several = len({row.corpus for row in rows}) > 1
     return [f"{row.judge}, {row.corpus}" if several else row.judge for row in rows]
 

@@ -256,7 +256,7 @@ def _legend(
     extra: Mapping[str, Any] | None,
     promise: bool = False,
 ) -> None:
-    """A mark for each method, for 1 - alpha where it is drawn, and for what is drawn pale."""
+    """A mark for each method, for 1 - alpha if it is drawn, and for what is drawn pale."""
     from matplotlib.lines import Line2D
 
     marks = [Line2D([], [], color=_COLOURS[m], marker=_MARKS[m], ms=5, label=m) for m in methods]

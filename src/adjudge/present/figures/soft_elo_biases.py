@@ -244,7 +244,7 @@ def figure_13(result: SoftEloReproduction) -> Figure:
 def _plot_excess(
     axes: Axes, part: FamilyExcess | None, at: float, colour: str, *, filled: bool
 ) -> list[float]:
-    """One excess with its interval; returned where there is one."""
+    """One excess with its interval; returned if there is one."""
     if part is None:
         return []
     if part.low is not None and part.high is not None:

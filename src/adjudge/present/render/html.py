@@ -118,7 +118,7 @@ def _section(section: Section) -> str:
 
 def _blocks(blocks: Sequence[Block], prefix: str) -> str:
     made = [(block, _block(block, f"{prefix}-{i}")) for i, block in enumerate(blocks)]
-    # Pictures that follow one another are side by side where there is room.
+    # Pictures that follow one another are side by side if there is space.
     return "\n".join(
         f'<div class="pictures">{"".join(html for _, html in run)}</div>'
         if pictures

@@ -113,7 +113,7 @@ class TerminalTable:
                 line = f"{self._names[at]}: {row[at]}"
                 if cell_len(line) <= room:
                     yield Text(line)
-                else:  # a number is not broken while a line of its own can hold it
+                else:  # a number is not broken while a separate line can hold it
                     yield Text(f"{self._names[at]}:")
                     yield Padding(Text(row[at]), (0, 0, 0, 2))
 

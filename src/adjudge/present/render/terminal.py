@@ -1,4 +1,4 @@
-"""Blocks on a terminal: rich renderables, or plain text where there is none."""
+"""Blocks on a terminal: rich renderables, or plain text without it."""
 
 from __future__ import annotations
 

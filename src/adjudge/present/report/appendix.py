@@ -85,8 +85,8 @@ def _commands(folder: Folder) -> list[Block]:
 
 
 def _to_copy(command: str | None) -> str | None:
-    """A command of ours as plain words: nobody checks that field, so no operator of a shell that
-    was written into it takes effect where it is pasted.
+    """A command of ours as plain words: that field is not checked, so no operator of a shell that
+    was written into it takes effect when it is pasted.
 
     >>> _to_copy("adjudge report . ; echo pasted"), _to_copy("echo pasted")
     ("adjudge report . ';' echo pasted", None)

@@ -29,7 +29,7 @@ Written = Mapping[tuple[str, str, str], Sequence[JudgeReply]]
 
 def doubtful_part(folder: Folder) -> list[Part]:
     """The most doubtful pairs and answers, where the folder holds their texts and verdicts; then
-    rows without a number. Of both what the judge wrote, where there is its store."""
+    rows without a number. Both with what the judge wrote, if its store is given."""
     blocks: list[Block] = []
     for noun, texts, frames in (
         ("pair", folder.pairs, folder.judgments),
@@ -105,7 +105,7 @@ def _words(row: Mapping[str, Any], written: Written) -> list[str]:
 
 
 def _verdicts(folder: Folder, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """All verdicts; where there are policies, those of the judges and protocols they hold."""
+    """All verdicts; with policies, those of the judges and protocols they hold."""
     rows = pl.concat(
         [frame.select([c for c in _COLUMNS if c in frame.columns]) for frame in frames],
         how="diagonal_relaxed",

@@ -30,7 +30,7 @@ HOW_TO_READ = (
 class PaperRun:
     """What running one paper gave: its results by name, and its items.
 
-    `given` says in words on what it ran.
+    `given` describes the data.
     """
 
     name: str
@@ -41,7 +41,7 @@ class PaperRun:
 
 
 def papers_document(runs: Sequence[PaperRun], *, subtitle: str) -> Document:
-    """The page: what became of the items, then a section for each paper."""
+    """The page: the status of the items, then a section for each paper."""
     items = [item for run in runs for item in run.items]
     blocks: list[Block] = [
         Headline(_describe(items, len(runs))),

@@ -188,7 +188,7 @@ def _columns(confidence_level: float) -> dict[str, Callable[[Measure], str]]:
 
 
 def _measures(report: BiasReport) -> Table:
-    """A row for each measure, with its judge where there are several."""
+    """A row for each measure, with its judge if there are several."""
     columns = _columns(report.confidence_level)
     rows = [
         (_who(judge), *(cell(measure) for cell in columns.values()))

@@ -1,4 +1,4 @@
-"""One sentence about each bias of a judge; a bias is claimed where it is shown, and matters."""
+"""One sentence about each bias of a judge; a bias is claimed if it is shown, and matters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ORDER_DECIDES = 0.9
 
 @singledispatch
 def describe(part: BiasMeasures) -> str:
-    """One sentence about a judge, without its subject; a bias is claimed where it is shown."""
+    """One sentence about a judge, without its subject; a bias is claimed if it is shown."""
     raise ArgumentError("part", type(part).__name__, "give one of the diagnoses of a judge")
 
 
@@ -139,7 +139,7 @@ def _(s: FamilyScores) -> str:
 
 
 def _beyond(bias: LengthBias) -> str:
-    return "" if bias.excess is None else " beyond that of people"
+    return "" if bias.excess is None else " stronger than people's"
 
 
 def _small(part: BiasTest) -> str:

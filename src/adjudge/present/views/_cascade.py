@@ -162,7 +162,7 @@ def stage_table(selection: Selection) -> list[Block]:
 
 
 def money(cost: float, source: CostSource) -> str:
-    """A cost: in dollars where it was measured, else as the user counts."""
+    """A cost: in dollars if it was measured, else as the user counts."""
     return f"${cost:.3g}" if source == "dollars" else f"{cost:,.4g}"
 
 

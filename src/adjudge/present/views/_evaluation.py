@@ -26,7 +26,7 @@ from adjudge.present.figures.evaluation import (
 from adjudge.present.figures.selection import plan_figure
 from adjudge.results.evaluation import Evaluation, JudgeKey, LabelPlan, MethodRisk, SelectionPlan
 
-#: The alpha of the paper's Table 3; shown first where it was run.
+#: The alpha of the paper's Table 3; shown first if it was run.
 _SHOWN_ALPHA = 0.10
 _METHOD_COLUMNS = ("method", "coverage", "sd", "error share", "sd", "ratio", "above alpha")
 

@@ -1,4 +1,4 @@
-"""What became of each item of a paper: one table for every paper."""
+"""The status of each item of a paper: one table for every paper."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def count_items(items: Sequence[PaperItem]) -> Table:
         for paper in papers
         for states in [[item.status for item in items if item.paper == paper]]
     ]
-    return Table(("paper", "items", *STATES), rows, "What became of each paper's items")
+    return Table(("paper", "items", *STATES), rows, "Status of each paper's items")
 
 
 def one_item(item: PaperItem) -> list[Block]:

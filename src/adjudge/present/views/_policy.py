@@ -133,7 +133,7 @@ def error_share(rule: Alternative | PolicyGroup | Threshold) -> str:
 
 
 def _alternatives(policy: Policy) -> Table:
-    """What each guarantee accepts; ~ where it is a mean over halves of the labels."""
+    """What each guarantee accepts; ~ marks a mean over halves of the labels."""
 
     def about(other: Alternative, text: str) -> str:
         return f"~{text}" if other.indicative and text != DASH else text

@@ -80,7 +80,7 @@ def _ways(plan: RatePlan) -> Table:
 
 
 def _random(plan: RatePlan) -> tuple[str, float | None]:
-    """Random labels for conditional: as many as the width takes, where one was asked for."""
+    """Random labels for conditional: as many as the width needs, if one was asked for."""
     return number(plan.conditional_labels or plan.random_m), plan.conditional_width
 
 

@@ -139,7 +139,7 @@ def _published_cycles(result: DiagnosisReproduction) -> Table:
 
 
 def _rankings(result: DiagnosisReproduction) -> Table:
-    """A row per judge and criterion, a column per method, the paper's below where it has one."""
+    """A row per judge and criterion, a column per method, the paper's below if it has one."""
     methods = list(dict.fromkeys(row.method for row in result.rankings))
     lines: list[tuple[str, ...]] = []
     for key in dict.fromkeys((row.data, row.judge, row.criterion) for row in result.rankings):

@@ -99,7 +99,7 @@ def _settings(result: ReportingReproduction) -> Table:
 
 
 def _protocol(result: ReportingReproduction) -> Table:
-    """Section 8.2 on the user's rows; the paper's figures only where it has these models."""
+    """Section 8.2 on the user's rows; the paper's figures only if it has these models."""
     columns: dict[str, Callable[[ProtocolRow], str]] = {
         "model": lambda row: row.model,
         "rows": lambda row: number(row.rows),

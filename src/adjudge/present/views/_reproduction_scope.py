@@ -52,7 +52,7 @@ def _headline(done: ScopeReproduction) -> Headline:
 
 
 def _signals(done: ScopeReproduction, one: ReproducedSet) -> Table:
-    """Tables 1 and 2: each metric with the paper's, where it has the judge and the signal."""
+    """Tables 1 and 2: each metric with the paper's, if it has the judge and the signal."""
     rows = sorted(one.qualities, key=_place)
     theirs = {
         (s.judge, s.signal): p

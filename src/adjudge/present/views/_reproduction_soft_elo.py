@@ -230,7 +230,7 @@ def _languages(result: SoftEloReproduction) -> list[Block]:
 
 
 def _figures(result: SoftEloReproduction) -> list[Block]:
-    """The paper's pictures that these rows allow; the list of items says why others are missing."""
+    """The paper's pictures that these rows allow; the list of items explains the others."""
     drawable = {"errors", *(item.figure for item in result.items)} if result.rows else set()
     return [
         Figure(name, partial(draw, result), caption)

@@ -65,7 +65,7 @@ def _name(group: ScoreSetGroup | HumanAgreement) -> str:
 
 
 def _advice(result: ScoreDiagnosis, main: list[ScoreSetGroup]) -> Table:
-    """Rows by the size of their set, and how size goes with error where it can say so."""
+    """Rows by the size of their set, and how size and error correlate if that is known."""
     columns: dict[str, Callable[[ScoreSetGroup], str]] = {
         "judge, criterion": _name,
         "trust": lambda g: percent(g.trust),
@@ -145,7 +145,7 @@ def _sizes(result: ScoreDiagnosis) -> list[Block]:
 
 
 def _remarks(result: ScoreDiagnosis) -> list[str]:
-    """Odd judges, sets that say nothing, what learning gained, what width says, own families."""
+    """Odd judges, uninformative sets, what learning gained, what width shows, own families."""
     judges = dict.fromkeys(entry.judge for entry in result.human_agreement)
     lines = [line for judge in judges for line in _odd_scores(result, judge)]
     whole = result.scale[1] - result.scale[0] + 1

@@ -14,7 +14,7 @@ TITLE = "The demo"
 
 
 def describe_share(share: Share) -> str:
-    """A share in words.
+    """A share as text.
 
     >>> describe_share(Share(name="", right=3, pairs=4, share=0.75, low=0.194, high=0.994))
     '3 of 4, 75 % [19, 99]'

@@ -157,7 +157,7 @@ def _range(one: Estimate | RateDifference) -> str:
 
 
 def _said(one: Estimate | GroupedEstimate | RateDifference) -> str:
-    """The level of its intervals, by name where they are the judge's own."""
+    """The level of its intervals, by name if they are the judge's own."""
     return ("naive " if one.method == "naive" else "") + level(one.confidence_level)
 
 

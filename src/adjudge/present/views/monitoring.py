@@ -141,7 +141,7 @@ def _counts(monitor: Monitor) -> Table:
             "not counted yet": lambda group: number(group.n_waiting),
             "human ties": lambda group: number(group.n_ties),
         },
-        caption="What became of the audits; they count in the order of drawing",
+        caption="Status of the audits; they count in the order of drawing",
         optional=("human ties", "not counted yet"),
     )
 

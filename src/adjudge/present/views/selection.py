@@ -85,7 +85,7 @@ def _selection_headline(selection: Selection) -> Headline:
         text += f" ({known[selection.guarantee]})"
     if selection.drift.flagged:
         some = f"label some of the new {LABELLED[selection.about]} and calibrate again"
-        action = f"The promise may not hold: {some}."
+        action = f"The promise might not hold: {some}."
     elif not selection.n_accepted:
         action = "Give all of them to people."
     elif selection.n_accepted == selection.n:
