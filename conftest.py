@@ -10,11 +10,9 @@ import os
 from collections import Counter
 from collections.abc import Generator
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from _pytest.doctest import DoctestModule
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 NEEDS_TORCH = "src/adjudge/judges/backends/_causal.py"
@@ -25,18 +23,6 @@ collect_ignore_glob = [
     "src/adjudge/integrations/inspect.py",
     "src/adjudge/integrations/deepeval.py",
 ]
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file(
-    file_path: Path,
-) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Look for doctests only in files that have some: pytest would load every file for them."""
-    collectors = yield
-    if ">>> " in file_path.read_text(encoding="utf-8", errors="replace"):
-        return collectors
-    return [one for one in collectors if not isinstance(one, DoctestModule)]
-
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
