@@ -132,7 +132,7 @@ disk, pairs, output = sys.argv[1:]
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", disk], check=True)
 os.chdir(disk)
 judge = [sys.executable, "-m", "adjudge", "judge", pairs, "--judge", "simulated:accuracy=0.8"]
-judge += ["--store", "s.db", "-o"]
+judge += ["--concurrency", "8", "--store", "s.db", "-o"]
 first = subprocess.run([*judge, "o.jsonl"], capture_output=True, text=True)
 print(first.returncode, sorted(os.listdir()), first.stderr)
 subprocess.run(["mount", "-o", "remount,size=20m", disk], check=True)
