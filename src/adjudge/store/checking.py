@@ -64,8 +64,8 @@ def check_file(place: str | Path, *, rescue: str | Path | None = None) -> StoreC
             reading = _Reading(db, path)
             check = reading.check(str(place))
             return check if rescue is None else reading.rescue(check, Path(rescue))
-    except sqlite3.Error as error:
-        if "malformed" in str(error):
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        if isinstance(error, UnicodeDecodeError) or "malformed" in str(error):
             raise StoreError(
                 f"{place}: nothing in it can be read ({error}); restore it from a backup"
             ) from None

@@ -61,7 +61,7 @@ class SQLiteFile:
                 applied = self._migrate()
             if self._path is not None and "0004_store_identity" in applied:
                 self.store_id = str(self._all("SELECT store_id FROM store_identity")[0][0])
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             self._db.close()
             raise self._failed(error) from None
         except BaseException:
@@ -158,21 +158,25 @@ class SQLiteFile:
                     self._db.close()
                     self._db = self._open_to_read()
                 return self._db.execute(query, values).fetchall()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._failed(error) from None
 
     def _missing(self) -> StoreMissingError:
         return StoreMissingError(f"{self.name}: no such store; check --store")
 
-    def _failed(self, error: sqlite3.Error) -> StoreError:
+    def _failed(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         if self._readonly and "readonly" in str(error):
             return StoreError(f"{self.name}: {error}; it was opened with readonly; open it without")
         return explain(error, self.name)
 
 
-def explain(error: sqlite3.Error, name: str) -> StoreError:
-    """SQLite's message, with the remedy."""
-    text = reason_of(error)
+def explain(error: sqlite3.Error | UnicodeDecodeError, name: str) -> StoreError:
+    """SQLite's message, with the remedy.
+
+    A message that quotes damaged text is not UTF-8 itself: Python then raises a decoding error.
+    """
+    damaged_text = isinstance(error, UnicodeDecodeError)
+    text = "malformed: has text that is not UTF-8" if damaged_text else reason_of(error)
     if "locked" in text or "busy" in text:
         remedy = "another program has locked it; close that program and run the same command again"
     elif "not a database" in text:

@@ -218,6 +218,14 @@ def test_a_file_that_is_no_database_is_refused(place: Path) -> None:
         SQLiteStore(place)
 
 
+def test_a_schema_that_is_not_utf8_is_damaged_in_one_line(place: Path) -> None:
+    SQLiteStore(place).close()
+    place.write_bytes(place.read_bytes().replace(b"CREATE TABLE", b"CREATE \x83ABLE", 1))
+    for readonly in (True, False):
+        with pytest.raises(StoreError, match=r"not UTF-8; .*adjudge store check"):
+            SQLiteStore(place, readonly=readonly)
+
+
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be opened"):
