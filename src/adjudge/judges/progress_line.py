@@ -85,7 +85,7 @@ class ProgressLine:
 
 
 def choose_progress(progress: ProgressCallback | bool | None) -> ProgressCallback | None:
-    """The callback that is meant: True is a line, False and None are silent."""
+    """The callback of an option: True is a line; False and None show nothing."""
     if isinstance(progress, bool):
         return ProgressLine() if progress else None
     return progress

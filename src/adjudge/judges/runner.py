@@ -232,7 +232,7 @@ class Runner:
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(self._batch)
         self._waiting: list[Work] = []
         # Most calls of a resumed run are answered: many are looked up together, and only
-        # the others are prepared and claimed. As long as none is, that would be for nothing.
+        # the others are prepared and claimed. A first run has no answered calls and stops looking.
         self._looks = True
         self._failure: Exception | None = None
 

@@ -1,7 +1,7 @@
 """The time limits of all requests, checked together.
 
-A timer of the event loop for each of them costs as much as everything else that is checked of a
-request. One clock ticks while there are requests; a limit is met up to one tick late.
+One timer of the event loop per request costs as much as all other checks of a request together.
+Instead one clock ticks while there are requests. A limit can act up to one tick late.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from types import TracebackType
 
-#: Seconds between two looks at the requests in flight.
+#: Seconds between two checks of the requests in flight.
 TICK = 0.05
 
 
@@ -28,13 +28,13 @@ class Deadlines:
         return self._stops_at is not None
 
     def stop(self, seconds: float) -> None:
-        """Let nothing run for more than so many seconds from now."""
+        """Let requests run for at most this many seconds from now."""
         self._stops_at = asyncio.get_running_loop().time() + seconds
 
     def within(self, seconds: float, on_slow: Callable[[], None] | None = None) -> Deadline:
-        """A limit for the block that it is entered for; a stop of the server shortens it.
+        """A time limit for a block; a stop of the server shortens it.
 
-        `on_slow` is called once, where the block takes longer than a tick.
+        `on_slow` is called once, if the block takes longer than a tick.
         """
         loop = asyncio.get_running_loop()
         if not self._ticks:

@@ -1,8 +1,8 @@
-"""The usual request without the framework: what fits is answered, all else is left to its route.
+"""The usual request without FastAPI's routing; every other request goes to its route.
 
-FastAPI resolves dependencies and looks through its routes for every request, which takes longer
-than deciding on a pair. A JSON body that its model accepts needs none of it. Every other request,
-and so every message about one that does not fit, comes from the route of the same path.
+For every request FastAPI searches its routes and resolves dependencies, which takes longer than
+deciding on a pair. A JSON body that is valid for its model does not need this. All other requests,
+and therefore all messages about invalid ones, are answered by the route of the same path.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adjudge.server.safety import replay
 
-#: What a client that sends JSON says of it; any other spelling takes the long way.
+#: The header of the usual request; any other spelling goes to the route.
 _JSON = (b"content-type", b"application/json")
 
 
 class Shortcut:
-    """ASGI middleware behind the guard, which hands on a body as one message.
+    """ASGI middleware behind the guard, which passes the body on as one message.
 
-    `answer` is what the POST route at `path` does with its body, a `model`.
+    `answer` is the handler of the POST route at `path`, whose body is a `model`.
     """
 
     def __init__(
