@@ -3,10 +3,12 @@
     python benchmarks/bench_transformers.py [--shape small|7b] [--minutes 6]
 
 All read the same prompts with the same weights in one run (random: only their shape matters for
-speed). `generate` is what a user would write: one prompt, one new token, its scores. Prompts are as
-long, and share as much, as those of the preference protocol: an instruction, a question, two
-answers. On CUDA the matrix-multiplication ceiling is measured too: the flops of the prompts' tokens
-without their padding, at the speed of one large bfloat16 product.
+speed). `generate` is what a user would write: one prompt, one new token, its scores. It is measured
+twice on the same prompts: on CUDA torch prepares its attention for every new length (about 70 ms),
+and the second time all lengths are known. Prompts are as long, and share as much, as those of the
+preference protocol: an instruction, a question, two answers. On CUDA the matrix-multiplication
+ceiling is measured too: the flops of the prompts' tokens without their padding, each alone and as
+one prefix tree, at the speed of large products.
 
 `--shape 7b` needs a CUDA machine. `small` runs on any machine, on one core, in CPU seconds, which
 do not grow on a busy machine, without prefix trees. Needs torch, transformers and numpy. A part
@@ -48,6 +50,7 @@ CLOCK = time.perf_counter if CUDA else time.process_time
 IN_FLIGHT = 512  # as in the runner
 ORDERS, SEVEN = "pairs in both orders", "all pairs of 7 answers"
 LIKELIHOODS = "likelihoods of 7 answers"
+AGAIN = "generate, lengths known"
 FLOAT32 = "the same weights in float32"
 #: Trees as a multiple of padded batches and of `generate`.
 GOALS = {ORDERS: (1.4, 5.0), SEVEN: (2.5, 10.0)}
@@ -171,7 +174,8 @@ def measure_generate(
 def print_packing(bench: Bench, work: str, questions: list[Question]) -> None:
     """The number of tokens asked, the number as trees, and how full the rows are."""
     prompts = [bench.backends["padded"].prompt_tokens(question) for question in questions]
-    length = bench.backends.get("trees", bench.backends["padded"])._budget
+    trees = bench.backends.get("trees")
+    length = bench.backends["padded"]._budget if trees is None else trees._trees.lengths[-1]
     began = time.perf_counter()
     rows = plan_rows(prompts, length=length, kept=[1] * len(prompts), most_kept=1 << 20)
     sizes = [make_tree([prompts[at] for at in row]).tokens.size for row in rows]
@@ -203,41 +207,51 @@ def print_agreement(bench: Bench) -> None:
 
 def print_table(bench: Bench) -> None:
     """Rates and ratios."""
+    paths = ("trees", "padded", "generate", AGAIN)
     print(
-        f"{'a second':34} {'trees':>8} {'padded':>8} {'generate':>8} {'x padded':>9} {'x gen.':>7}"
+        f"{'a second':24} {'trees':>8} {'padded':>8} {'generate':>8} {'known':>8} "
+        f"{'x padded':>9} {'x gen.':>7} {'x known':>8}"
     )
     for work in dict.fromkeys(work for work, _ in bench.rates):
-        trees, padded, alone = (
-            bench.rates.get((work, path), np.nan) for path in ("trees", "padded", "generate")
-        )
-        line = f"{work:34} {trees:8.2f} {padded:8.2f} {alone:8.2f} "
+        trees, *others = rates = [bench.rates.get((work, path), np.nan) for path in paths]
+        shown = " ".join(f"{rate:8.2f}" for rate in rates)
+        padded, alone, known = (trees / other for other in others)
         goal = GOALS.get(work)
         words = "" if goal is None else f"   goals {goal[0]:g} and {goal[1]:g}"
-        print(f"{line}{trees / padded:9.2f} {trees / alone:7.1f}{words}", flush=True)
+        print(f"{work:24} {shown} {padded:9.2f} {alone:7.1f} {known:8.1f}{words}", flush=True)
 
 
-def matmul_speed() -> float:
-    """Flops a second of one large bfloat16 product."""
+def matmul_speed(products: int) -> float:
+    """Flops a second of large bfloat16 products, one after the other."""
     n = 8192
     x = torch.randn(n, n, device="cuda", dtype=torch.bfloat16)
     for _ in range(3):
         x @ x
     torch.cuda.synchronize()
     began = time.perf_counter()
-    for _ in range(10):
+    for _ in range(products):
         x @ x
     torch.cuda.synchronize()
-    return 10 * 2 * n**3 / (time.perf_counter() - began)
+    return products * 2 * n**3 / (time.perf_counter() - began)
 
 
-def print_ceiling(bench: Bench, questions: list[Question]) -> None:
-    """Pairs per second if only the layers' matrix products took time, without sharing."""
+def print_ceiling(bench: Bench, work: str, questions: list[Question]) -> None:
+    """Pairs per second if only the layers' matrix products took time, without and with sharing."""
     prompts = [bench.backends["padded"].prompt_tokens(question) for question in questions]
     weights = sum(p.numel() for p in bench.model.model.layers.parameters())
-    speed = matmul_speed()
-    seconds = 2 * weights * sum(map(len, prompts)) / speed
-    print(f"    matmul {speed / 1e12:.0f} TFLOP/s: without sharing at most ", end="")
-    print(f"{len(prompts) / 2 / seconds:.1f} pairs a second", flush=True)
+    short, speed = matmul_speed(10), matmul_speed(1500)
+    alone, known = (bench.rates.get((work, path), np.nan) for path in ("generate", AGAIN))
+    print(
+        f"    {work}: matmul {short / 1e12:.0f} TFLOP/s for 14 ms, {speed / 1e12:.0f} for 2 s "
+        "(the device lowers its clock), so at most"
+    )
+    for path, tokens in (
+        ("without sharing", sum(map(len, prompts))),
+        ("as trees", make_tree(prompts).tokens.size),
+    ):
+        most = len(prompts) / 2 / (2 * weights * tokens / speed)
+        print(f"      {path}: {most:.1f} pairs a second, {most / alone:.1f}x generate, ", end="")
+        print(f"{most / known:.1f}x once lengths are known", flush=True)
 
 
 def first_row(bench: Bench, questions: list[Question]) -> tuple[list[list[int]], list[list[int]]]:
@@ -265,7 +279,7 @@ def profile(bench: Bench, questions: list[Question]) -> None:
         kernels = sorted(seen.key_averages(), key=lambda one: -one.self_device_time_total)
         total = sum(one.self_device_time_total for one in kernels)
         print(f"    {path}: {total / 1e3:.1f} ms on the device, of which")
-        for one in kernels[:7]:
+        for one in kernels[:12]:
             print(
                 f"      {one.self_device_time_total / 1e3:8.2f} ms {one.count:5d} x {one.key[:70]}"
             )
@@ -316,8 +330,9 @@ async def run_all(bench: Bench, dtype: torch.dtype, scale: int, row: int | None)
         await part(work, print_packing, bench, work, questions)
         for path in paths:
             await part(work, measure, bench, work, path, questions, calls=2)
-        few = questions[: 24 * min(scale, 4)]
-        await part(work, measure_generate, bench, work, few)
+        for path in ("generate", AGAIN):
+            few = questions[: 24 * min(scale, 8)]
+            await part(work, measure_generate, bench, work, few, path)
     # The same path with other batches: the effect of batching on the numbers.
     await part("smaller batches", start, bench, "padded again", token_budget=3072)
     for work, questions in ((ORDERS, orders[: 32 * scale]), (SEVEN, seven[:84])):
@@ -327,7 +342,8 @@ async def run_all(bench: Bench, dtype: torch.dtype, scale: int, row: int | None)
             await part(work, measure, bench, work, path, questions, calls=1)
     print_table(bench)
     if CUDA:
-        await part("ceiling", print_ceiling, bench, orders)
+        for work, questions in ((ORDERS, orders), (SEVEN, seven)):
+            await part("ceiling", print_ceiling, bench, work, questions)
         await part("profile", profile, bench, seven)
         # The effect of bfloat16 on the numbers: last, because the model stays in float32.
         await part("weights to float32", bench.model.float)
