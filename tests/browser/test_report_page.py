@@ -110,3 +110,9 @@ def test_what_scrolls_can_be_reached_by_keyboard(report: Path, context: BrowserC
         "(found) => found.filter((e) => e.tabIndex < 0).length"
     )
     assert unreachable == 0
+    # At the width of the phone the text of a drawing would have six pixels.
+    widths = page.locator(".drawing svg").evaluate_all(
+        "(found) => found.map((e) => e.getBoundingClientRect().width)"
+    )
+    assert {width for width in widths if width} == {480}  # those that are folded have no width
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
