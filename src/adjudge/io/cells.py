@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,8 @@ from adjudge.io.words import (
     read_words,
     refuse_words,
 )
+
+_LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,10 +154,12 @@ def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
         numbers = values.cast(pl.Float64)
         numbers = numbers.fill_nan(None) if numbers.is_nan().any() else numbers
     refuse = partial(refuse_values, numbers, source=source)
-    wrong = ~numbers.is_finite().fill_null(True)
-    refuse(wrong, "{} is not a finite number", remedy="leave it empty if nothing was measured")
-    outside = ~numbers.is_between(column.low, column.high).fill_null(True)
-    refuse(outside, "{} is out of range", remedy=column.range_remedy)
+    # Within the largest floats there is neither infinity nor NaN: most columns need this pass only.
+    if not numbers.is_between(max(column.low, -_LARGEST), min(column.high, _LARGEST)).all():
+        wrong = ~numbers.is_finite()
+        refuse(wrong, "{} is not a finite number", remedy="leave it empty if nothing was measured")
+        outside = ~numbers.is_between(column.low, column.high)
+        refuse(outside, "{} is out of range", remedy=column.range_remedy)
     if column.type == "whole":
         # Above 2^53 a float is not exact, and such a number is not a count.
         broken = ((numbers != numbers.round()) | (numbers.abs() > 2.0**53)).fill_null(False)
