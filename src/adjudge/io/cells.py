@@ -17,8 +17,8 @@ from adjudge.io.conversations import NotTextError, from_text, is_conversation, r
 from adjudge.io.refusals import refuse_values
 from adjudge.io.tables import as_text
 from adjudge.io.words import (
-    MISSING,
     Vocabulary,
+    drop_gaps,
     drop_missing,
     point_decimals,
     read_words,
@@ -144,9 +144,7 @@ def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
     if values.dtype.is_nested() or values.dtype.is_temporal():
         raise DataError(source, "has no numbers", row=1, column=column.name, remedy="give numbers")
     if values.dtype == pl.String:
-        trimmed = values.str.strip_chars()
-        gaps = trimmed.str.to_lowercase().is_in(["", *MISSING])
-        trimmed = pl.select(pl.when(~gaps).then(trimmed)).to_series().alias(values.name)
+        trimmed = drop_gaps(values)
         numbers = point_decimals(trimmed).cast(pl.Float64, strict=False)
         wrong = trimmed.is_not_null() & numbers.is_null()
         refuse_values(values, wrong, "{} is not a number", source=source, remedy="give numbers")

@@ -20,6 +20,7 @@ import polars.selectors as cs
 
 from adjudge.io.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File
 from adjudge.io.spreadsheets import MARK, restore, restore_frame
+from adjudge.io.words import drop_gaps
 
 #: Names of columns, or a function that returns them from all names.
 ColumnChoice = Collection[str] | Callable[[Sequence[str]], Collection[str]]
@@ -39,11 +40,11 @@ _SEPARATOR = re.compile(rb'^"?sep=(.)"?\s*$')
 
 
 class NotNumbersError(Exception):
-    """A column that should have numbers has other fields, or the file needs the exact reading."""
+    """A column that is declared as numbers has a field that is not one."""
 
 
 def csv_frame(file: File, numbers: ColumnChoice = ()) -> pl.DataFrame:
-    """All rows as text; the columns `numbers` as numbers if every field of theirs is one."""
+    """All rows, as in `csv_blocks`; if a field of `numbers` is not a number, all are text."""
     try:
         return pl.concat(list(csv_blocks(file, numbers=numbers)))
     except NotNumbersError:
@@ -55,8 +56,8 @@ def csv_blocks(
 ) -> Iterator[pl.DataFrame]:
     """Frames of text columns; an empty field is null, a quoted empty one is the empty text.
 
-    The columns `numbers` become numbers while they are parsed, which is faster than from text. If
-    that is not possible, NotNumbersError is raised.
+    The columns `numbers` are numbers, null for a word that means a missing value; they are parsed
+    as numbers, which is faster than from text. Any other field raises NotNumbersError.
     """
     pieces = file.pieces()
     first, rest = _header_record(file, pieces)
@@ -66,7 +67,8 @@ def csv_blocks(
     delimiter = said[1].decode() if said else _delimiter(first)
     header = _header(file, first, delimiter)
     declared = {*(numbers(header) if callable(numbers) else numbers)} & {*header}
-    schema = {name: pl.Float64 if name in declared else pl.String for name in header}
+    texts: Schema = dict.fromkeys(header, pl.String)
+    schema: Schema = {**texts, **dict.fromkeys(declared, pl.Float64)}
     block = BLOCK if block is None else block
     pending, want, row, ended = rest, block, 0, False
     while not ended:
@@ -84,15 +86,15 @@ def csv_blocks(
             continue
         adds_up = records >= 0 and not (ended and pending)
         frame = _parse(data[:cut], delimiter, schema, records) if adds_up else None
-        if frame is None and declared:
-            raise NotNumbersError
+        if frame is None and adds_up and declared:
+            frame = _parse(data[:cut], delimiter, texts, records)
         if frame is None:
             for frame in _read_exactly(file, pieces, data + rest, delimiter, header, row):
                 row += frame.height
-                yield frame
+                yield _with_numbers(frame, declared)
             break
         row += frame.height
-        yield frame
+        yield _with_numbers(frame, declared)
         want = block
     if row == 0:
         raise file.error("has a header and no rows", GIVE_ROWS)
@@ -198,23 +200,20 @@ def _well_formed(data: bytes, delimiter: int, width: int) -> tuple[int, int]:
     """The end of the last complete record, and the number of records; -1 if a count is wrong."""
     codes = np.frombuffer(data, dtype=np.uint8)
     if width > 1 and _QUOTE not in data:
-        # polars refuses a record that is too long. So if the sum is right, none is too short.
+        # polars refuses a record that is too long. So if it reads as many records as there are
+        # delimiters for, none is too short.
         cut = data.rfind(_NEWLINE) + 1
-        records, odd = divmod(int(np.count_nonzero(codes[:cut] == delimiter)), width - 1)
-        return cut, -1 if odd else records
-    breaks = codes == _NEWLINE
-    commas = codes == delimiter
-    quotes = codes == _QUOTE
-    if quotes.any():
-        # Running parity of quotes; uint8 wraps at 256, which is even, so parity survives.
-        outside = (np.cumsum(quotes, dtype=np.uint8) & 1) == 0
-        breaks &= outside
-        commas &= outside
-    ends = np.flatnonzero(breaks)
+        return cut, int(np.count_nonzero(codes[:cut] == delimiter)) // (width - 1)
+    at = np.flatnonzero((codes == _NEWLINE) | (codes == delimiter) | (codes == _QUOTE))
+    kinds = codes[at]
+    # Running parity of quotes; uint8 wraps at 256, which is even, so parity survives.
+    outside = (np.cumsum(kinds == _QUOTE, dtype=np.uint8) & 1) == 0
+    breaks = outside & (kinds == _NEWLINE)
+    ends = at[breaks]
     if ends.size == 0:
         return 0, 0
-    per_record = np.diff(np.searchsorted(np.flatnonzero(commas), ends), prepend=0)
-    if (per_record != width - 1).any():
+    commas = np.cumsum(outside & (kinds == delimiter))[breaks]
+    if (np.diff(commas, prepend=0) != width - 1).any():
         return int(ends[-1]) + 1, -1
     if width == 1:
         lengths = np.diff(ends, prepend=-1)
@@ -231,14 +230,21 @@ def _parse(data: bytes, delimiter: str, schema: Schema, records: int) -> pl.Data
         frame = pl.read_csv(data, has_header=False, schema=schema, separator=delimiter)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
-    numbers = frame.select(cs.float())
     # A sum is finite only if every number is.
-    if frame.height != records or not all(math.isfinite(column.sum()) for column in numbers):
+    finite = all(math.isfinite(column.sum()) for column in frame.select(cs.float()))
+    if frame.height != records or not finite:
         return None
     # One byte of the mark is rare in files, and searching it is faster than the complete mark.
-    if not (_MARK[-1] in data and _MARK in data):
-        return frame
-    return None if numbers.width else restore_frame(frame)
+    marked = _MARK[-1] in data and _MARK in data
+    return restore_frame(frame) if marked else frame
+
+
+def _with_numbers(frame: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
+    texts = [column for column in frame if column.name in names and column.dtype == pl.String]
+    numbers = [_as_numbers(drop_gaps(column)) for column in texts]
+    if any(column.dtype == pl.String for column in numbers):
+        raise NotNumbersError
+    return frame.with_columns(numbers)
 
 
 def _read_exactly(
