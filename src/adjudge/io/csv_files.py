@@ -12,6 +12,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 
 import numpy as np
@@ -45,10 +46,9 @@ class NotNumbersError(Exception):
 
 def csv_frame(file: File, numbers: ColumnChoice = ()) -> pl.DataFrame:
     """All rows, as in `csv_blocks`; if a field of `numbers` is not a number, all are text."""
-    try:
+    with suppress(NotNumbersError):
         return pl.concat(list(csv_blocks(file, numbers=numbers)))
-    except NotNumbersError:
-        return pl.concat(list(csv_blocks(file)))
+    return pl.concat(list(csv_blocks(file)))
 
 
 def csv_blocks(
