@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -16,13 +17,15 @@ from adjudge.io.conversations import NotTextError, from_text, is_conversation, r
 from adjudge.io.refusals import refuse_values
 from adjudge.io.tables import as_text
 from adjudge.io.words import (
-    MISSING,
     Vocabulary,
+    drop_gaps,
     drop_missing,
     point_decimals,
     read_words,
     refuse_words,
 )
+
+_LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +144,7 @@ def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
     if values.dtype.is_nested() or values.dtype.is_temporal():
         raise DataError(source, "has no numbers", row=1, column=column.name, remedy="give numbers")
     if values.dtype == pl.String:
-        trimmed = values.str.strip_chars()
-        gaps = trimmed.str.to_lowercase().is_in(["", *MISSING])
-        trimmed = pl.select(pl.when(~gaps).then(trimmed)).to_series().alias(values.name)
+        trimmed = drop_gaps(values)
         numbers = point_decimals(trimmed).cast(pl.Float64, strict=False)
         wrong = trimmed.is_not_null() & numbers.is_null()
         refuse_values(values, wrong, "{} is not a number", source=source, remedy="give numbers")
@@ -151,10 +152,12 @@ def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
         numbers = values.cast(pl.Float64)
         numbers = numbers.fill_nan(None) if numbers.is_nan().any() else numbers
     refuse = partial(refuse_values, numbers, source=source)
-    wrong = ~numbers.is_finite().fill_null(True)
-    refuse(wrong, "{} is not a finite number", remedy="leave it empty if nothing was measured")
-    outside = ~numbers.is_between(column.low, column.high).fill_null(True)
-    refuse(outside, "{} is out of range", remedy=column.range_remedy)
+    # Within the largest floats there is neither infinity nor NaN: most columns need this pass only.
+    if not numbers.is_between(max(column.low, -_LARGEST), min(column.high, _LARGEST)).all():
+        wrong = ~numbers.is_finite()
+        refuse(wrong, "{} is not a finite number", remedy="leave it empty if nothing was measured")
+        outside = ~numbers.is_between(column.low, column.high)
+        refuse(outside, "{} is out of range", remedy=column.range_remedy)
     if column.type == "whole":
         # Above 2^53 a float is not exact, and such a number is not a count.
         broken = ((numbers != numbers.round()) | (numbers.abs() > 2.0**53)).fill_null(False)

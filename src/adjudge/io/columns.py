@@ -109,7 +109,7 @@ class Layout:
             return {known.get(c.name, c.name) for c in self.columns if c.type in types}
 
         def numbers(_: Sequence[str]) -> set[str]:
-            return typed("number", "whole")
+            return typed("number", "whole") - typed("text")
 
         frame = refuse_working(read_table(source, text=texts, numbers=numbers), name)
         remark_names(name, taken)

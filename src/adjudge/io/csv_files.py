@@ -9,18 +9,26 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from adjudge.io.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File
 from adjudge.io.spreadsheets import MARK, restore, restore_frame
+from adjudge.io.words import drop_gaps
+
+#: Names of columns, or a function that returns them from all names.
+ColumnChoice = Collection[str] | Callable[[Sequence[str]], Collection[str]]
+Schema = dict[str, type[pl.String | pl.Float64]]
 
 #: Bytes parsed in one step: large if all rows are read, small if they are streamed.
-BLOCK = 16 * 1024 * 1024
+BLOCK = 8 * 1024 * 1024
 STREAM_BLOCK = 1024 * 1024
 _BATCH = 20_000
 _MARK = MARK.encode()
@@ -32,8 +40,25 @@ _TRUTH = ("true", "false", "True", "False", "TRUE", "FALSE")
 _SEPARATOR = re.compile(rb'^"?sep=(.)"?\s*$')
 
 
-def csv_blocks(file: File, *, block: int | None = None) -> Iterator[pl.DataFrame]:
-    """Frames of text columns; an empty field is null, a quoted empty one is the empty text."""
+class NotNumbersError(Exception):
+    """A column that is declared as numbers has a field that is not one."""
+
+
+def csv_frame(file: File, numbers: ColumnChoice = ()) -> pl.DataFrame:
+    """All rows, as in `csv_blocks`; if a field of `numbers` is not a number, all are text."""
+    with suppress(NotNumbersError):
+        return pl.concat(list(csv_blocks(file, numbers=numbers)))
+    return pl.concat(list(csv_blocks(file)))
+
+
+def csv_blocks(
+    file: File, *, block: int | None = None, numbers: ColumnChoice = ()
+) -> Iterator[pl.DataFrame]:
+    """Frames of text columns; an empty field is null, a quoted empty one is the empty text.
+
+    The columns `numbers` are numbers, null for a word that means a missing value; they are parsed
+    as numbers, which is faster than from text. Any other field raises NotNumbersError.
+    """
     pieces = file.pieces()
     first, rest = _header_record(file, pieces)
     said = _SEPARATOR.match(first)
@@ -41,30 +66,36 @@ def csv_blocks(file: File, *, block: int | None = None) -> Iterator[pl.DataFrame
         first, rest = _header_record(file, chain([rest], pieces))
     delimiter = said[1].decode() if said else _delimiter(first)
     header = _header(file, first, delimiter)
+    declared = {*(numbers(header) if callable(numbers) else numbers)} & {*header}
+    texts: Schema = dict.fromkeys(header, pl.String)
+    schema: Schema = {**texts, **dict.fromkeys(declared, pl.Float64)}
     block = BLOCK if block is None else block
     pending, want, row, ended = rest, block, 0, False
     while not ended:
-        data, ended = _gather(pending, pieces, want)
+        data, rest, ended = _gather(pending, pieces, want)
         if ended and len(header) > 1:
             data = data.rstrip(b"\r\n")
         if ended and data and not data.endswith(b"\n"):
             data += b"\n"
         cut, records = _well_formed(data, ord(delimiter), len(header))
-        if records == 0 and not ended:
-            if len(data) > LINE_LIMIT:
+        pending = data[cut:] + rest
+        if cut == 0 and not ended:
+            if len(pending) > LINE_LIMIT:
                 raise file.too_long(row + 1)
-            pending, want = data, 2 * want
+            want *= 2
             continue
-        adds_up = records >= 0 and not (ended and cut != len(data))
-        frame = _parse(data[:cut], delimiter, header, records) if adds_up else None
+        adds_up = records >= 0 and not (ended and pending)
+        frame = _parse(data[:cut], delimiter, schema, records) if adds_up else None
+        if frame is None and adds_up and declared:
+            frame = _parse(data[:cut], delimiter, texts, records)
         if frame is None:
-            for frame in _read_exactly(file, pieces, data, delimiter, header, row):
+            for frame in _read_exactly(file, pieces, data + rest, delimiter, header, row):
                 row += frame.height
-                yield frame
+                yield _with_numbers(frame, declared)
             break
         row += frame.height
-        yield frame
-        pending, want = data[cut:], block
+        yield _with_numbers(frame, declared)
+        want = block
     if row == 0:
         raise file.error("has a header and no rows", GIVE_ROWS)
 
@@ -79,7 +110,7 @@ def type_columns(
     return frame.with_columns(
         _as_numbers(column) if column.name in numbers else _typed(column)
         for column in frame
-        if column.name not in text
+        if column.name not in text and column.dtype == pl.String
     )
 
 
@@ -105,15 +136,19 @@ def _typed(column: pl.Series) -> pl.Series:
     return column.str.to_lowercase() == "true" if column.is_in(_TRUTH).all() else column
 
 
-def _gather(pending: bytes, pieces: Iterator[bytes], want: int) -> tuple[bytes, bool]:
+def _gather(pending: bytes, pieces: Iterator[bytes], want: int) -> tuple[bytes, bytes, bool]:
+    """Lines of about `want` bytes, the beginning of the next line, and whether the file ended."""
     gathered, size = [pending], len(pending)
     while size < want:
         piece = next(pieces, None)
         if piece is None:
-            return b"".join(gathered), True
+            return b"".join(gathered), b"", True
         gathered.append(piece)
         size += len(piece)
-    return b"".join(gathered), False
+    # The last piece is cut, not the block: copying a block takes a tenth of its parsing.
+    last = gathered.pop()
+    cut = last.rfind(b"\n") + 1
+    return b"".join([*gathered, last[:cut]]), last[cut:], False
 
 
 def _header_record(file: File, pieces: Iterator[bytes]) -> tuple[bytes, bytes]:
@@ -165,25 +200,20 @@ def _well_formed(data: bytes, delimiter: int, width: int) -> tuple[int, int]:
     """The end of the last complete record, and the number of records; -1 if a count is wrong."""
     codes = np.frombuffer(data, dtype=np.uint8)
     if width > 1 and _QUOTE not in data:
-        # polars refuses a record that is too long. So if the sum is right, none is too short.
+        # polars refuses a record that is too long. So if it reads as many records as there are
+        # delimiters for, none is too short.
         cut = data.rfind(_NEWLINE) + 1
-        records, commas = (
-            int(np.count_nonzero(codes[:cut] == code)) for code in (_NEWLINE, delimiter)
-        )
-        return cut, records if commas == records * (width - 1) else -1
-    breaks = codes == _NEWLINE
-    commas = codes == delimiter
-    quotes = codes == _QUOTE
-    if quotes.any():
-        # Running parity of quotes; uint8 wraps at 256, which is even, so parity survives.
-        outside = (np.cumsum(quotes, dtype=np.uint8) & 1) == 0
-        breaks &= outside
-        commas &= outside
-    ends = np.flatnonzero(breaks)
+        return cut, int(np.count_nonzero(codes[:cut] == delimiter)) // (width - 1)
+    at = np.flatnonzero((codes == _NEWLINE) | (codes == delimiter) | (codes == _QUOTE))
+    kinds = codes[at]
+    # Running parity of quotes; uint8 wraps at 256, which is even, so parity survives.
+    outside = (np.cumsum(kinds == _QUOTE, dtype=np.uint8) & 1) == 0
+    breaks = outside & (kinds == _NEWLINE)
+    ends = at[breaks]
     if ends.size == 0:
         return 0, 0
-    per_record = np.diff(np.searchsorted(np.flatnonzero(commas), ends), prepend=0)
-    if (per_record != width - 1).any():
+    commas = np.cumsum(outside & (kinds == delimiter))[breaks]
+    if (np.diff(commas, prepend=0) != width - 1).any():
         return int(ends[-1]) + 1, -1
     if width == 1:
         lengths = np.diff(ends, prepend=-1)
@@ -192,20 +222,29 @@ def _well_formed(data: bytes, delimiter: int, width: int) -> tuple[int, int]:
     return int(ends[-1]) + 1, int(ends.size)
 
 
-def _parse(data: bytes, delimiter: str, header: list[str], records: int) -> pl.DataFrame | None:
-    if records == 0:
-        return pl.DataFrame(schema=dict.fromkeys(header, pl.String))
+def _parse(data: bytes, delimiter: str, schema: Schema, records: int) -> pl.DataFrame | None:
+    """The records, or None if only the exact reading is sure to be right."""
+    if not data:
+        return pl.DataFrame(schema=schema)
     try:
-        frame = pl.read_csv(
-            data, has_header=False, new_columns=header, separator=delimiter, infer_schema=False
-        )
+        frame = pl.read_csv(data, has_header=False, schema=schema, separator=delimiter)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
-    if frame.height != records:
+    # A sum is finite only if every number is.
+    finite = all(math.isfinite(column.sum()) for column in frame.select(cs.float()))
+    if frame.height != records or not finite:
         return None
     # One byte of the mark is rare in files, and searching it is faster than the complete mark.
     marked = _MARK[-1] in data and _MARK in data
     return restore_frame(frame) if marked else frame
+
+
+def _with_numbers(frame: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
+    texts = [column for column in frame if column.name in names and column.dtype == pl.String]
+    numbers = [_as_numbers(drop_gaps(column)) for column in texts]
+    if any(column.dtype == pl.String for column in numbers):
+        raise NotNumbersError
+    return frame.with_columns(numbers)
 
 
 def _read_exactly(

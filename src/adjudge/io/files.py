@@ -58,7 +58,8 @@ class File:
         return self._head.removeprefix(_BOM)
 
     def pieces(self) -> Iterator[bytes]:
-        """The content without a byte order mark, about a megabyte at a time."""
+        """The content without a byte order mark, from its start, about a megabyte at a time."""
+        self._stream.seek(len(self._head))
         if self.beginning:
             yield self.beginning
         while piece := _read(self.path, self._stream, PIECE):

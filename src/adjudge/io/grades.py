@@ -147,7 +147,7 @@ def _shares(values: pl.Series, source: str) -> pl.Series:
     """Each value as `human_share` reads it; the first that it cannot read is refused."""
     text = as_text(values)
     known: dict[str | None, float | None] = {}
-    for value in text.unique().to_list():
+    for value in text.unique(maintain_order=True).to_list():
         try:
             known[value] = human_share(value)
         except ValueError:

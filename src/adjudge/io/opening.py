@@ -318,7 +318,12 @@ def open_judgments(
     source: TableLike, format: str | None = None, *, columns: Mapping[str, str] | None = None
 ) -> Table:
     """Judgments from a native file, AlpacaEval annotations or the Trust or Escalate release."""
-    return _open(source, "judgments", format, read_judgments, columns)
+
+    def read(rows: TableLike) -> pl.DataFrame:
+        # An analysis adds columns of one chunk, and polars copies a frame whose chunks differ.
+        return read_judgments(rows).rechunk()
+
+    return _open(source, "judgments", format, read, columns)
 
 
 def open_verdicts(source: TableLike) -> tuple[Table, About]:

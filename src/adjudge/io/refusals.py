@@ -7,6 +7,7 @@ of a second; only a failing check searches its row.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import polars as pl
 
@@ -69,9 +70,16 @@ def refuse_duplicates(frame: pl.DataFrame, key: Sequence[str], *, source: str, r
 def _are_distinct(values: pl.Series) -> bool:
     """A fast check that all values are unique; in rare cases a False is wrong."""
     # Most files are sorted by id. Different hashes mean different values.
-    if (values[1:] > values[:-1]).all(ignore_nulls=False):
-        return True
-    return values.hash().n_unique() == len(values)
+    return _increase(values) or values.hash().n_unique() == len(values)
+
+
+def _increase(values: pl.Series) -> bool:
+    """Whether every value is larger than the one before it."""
+    # Chunk by chunk: a column and its shifted self have different chunks, which polars copies.
+    chunks = [chunk for chunk in values.get_chunks() if len(chunk)]
+    pairs = [(chunk[:-1], chunk[1:]) for chunk in chunks]
+    borders = [(one[-1:], next_one[:1]) for one, next_one in pairwise(chunks)]
+    return all((low < high).all(ignore_nulls=False) for low, high in (*borders, *pairs))
 
 
 def quote(value: object) -> str:

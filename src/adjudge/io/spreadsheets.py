@@ -62,6 +62,7 @@ def restore_frame(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(
         _where(column.str.contains(_TO_RESTORE), column.str.slice(len(MARK)), column)
         for column in frame
+        if column.dtype == pl.String
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,13 @@ import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.archives import Archive
-from adjudge.io.csv_files import STREAM_BLOCK, csv_blocks, type_columns
+from adjudge.io.csv_files import (
+    STREAM_BLOCK,
+    ColumnChoice,
+    csv_blocks,
+    csv_frame,
+    type_columns,
+)
 from adjudge.io.files import GIVE_ROWS, File, open_file
 from adjudge.io.folders import is_saved, saved_files
 from adjudge.io.formats import known_archives, known_envelopes, looks_like, refuse_log
@@ -103,10 +109,6 @@ TableLike = (
 )
 
 
-#: Columns that stay text, or a function that returns them from the columns.
-TextColumns = Collection[str] | Callable[[Sequence[str]], Collection[str]]
-
-
 @contextmanager
 def parse_file(path: str | Path) -> Iterator[File]:
     """Open a file for a complete reading. Tests count these calls."""
@@ -117,8 +119,8 @@ def parse_file(path: str | Path) -> Iterator[File]:
 def read_table(
     source: TableLike,
     *,
-    text: TextColumns | None = (),
-    numbers: TextColumns = (),
+    text: ColumnChoice | None = (),
+    numbers: ColumnChoice = (),
     without: Collection[str] = (),
 ) -> pl.DataFrame:
     """The rows of a file of any known type; gzip is unpacked.
@@ -131,7 +133,7 @@ def read_table(
     raise DataError with the row, counted from 1 without the header.
     """
     if isinstance(source, (str, Path)):
-        rows, untyped = _parse(source, without)
+        rows, untyped = _parse(source, without, numbers)
     else:
         rows, untyped = as_frame(source), False
     kept = text(rows.columns) if callable(text) else text
@@ -155,8 +157,10 @@ def parse_table(source: TableLike, *, without: Collection[str] = ()) -> Table:
     return Table(frame=type_columns(rows, ()), name=str(source), fields=rows)
 
 
-def _parse(path: str | Path, without: Collection[str] = ()) -> tuple[pl.DataFrame, bool]:
-    """All rows, and whether they are CSV fields without types."""
+def _parse(
+    path: str | Path, without: Collection[str] = (), numbers: ColumnChoice = ()
+) -> tuple[pl.DataFrame, bool]:
+    """All rows, and whether they are CSV fields without types, except for `numbers`."""
     if is_saved(path):
         parts = [_parse(part)[0] for part in saved_files(path)]
         return pl.concat(parts), False
@@ -168,7 +172,7 @@ def _parse(path: str | Path, without: Collection[str] = ()) -> tuple[pl.DataFram
         elif file.container == "workbook":
             rows = records_frame(workbook_rows(path), str(path))
         elif file.container == "csv":
-            rows = pl.concat(list(csv_blocks(file)))
+            rows = csv_frame(file, numbers)
         elif (inside := _rows_inside(file)) is not None:
             rows = records_frame(list(_not_of_a_log(inside, path)), str(path))
         else:

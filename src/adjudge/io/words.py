@@ -123,6 +123,17 @@ def drop_missing(values: pl.Series) -> pl.Series:
     return pl.select(pl.when(~gone).then(values)).to_series().alias(values.name)
 
 
+def drop_gaps(values: pl.Series) -> pl.Series:
+    """Texts of numbers without blanks around them; null if they mean a missing value.
+
+    >>> drop_gaps(pl.Series([" 0.5", "N/A"])).to_list()
+    ['0.5', None]
+    """
+    trimmed = values.str.strip_chars()
+    gaps = trimmed.str.to_lowercase().is_in(["", *MISSING])
+    return pl.select(pl.when(~gaps).then(trimmed)).to_series().alias(values.name)
+
+
 def read_word(
     value: str,
     vocabulary: Vocabulary,

@@ -115,7 +115,8 @@ def prepare_verdicts(
         table = replace(table, labels_as={})
     rows = add_ids(rows, table.name, _VERDICTS.apart)
     table = replace(table, frame=rows, fields=None)
-    frame = judge_names(read_judgments(table))
+    # One chunk, as in `open_judgments`.
+    frame = judge_names(read_judgments(table).rechunk())
     if pairs is not None:
         published = sniff(pairs) not in NATIVE and "pairs" in kinds_of(sniff(pairs))
         known = read_public(pairs, kind="pairs").frame if published else read_pairs(pairs)

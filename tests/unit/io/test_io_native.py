@@ -16,6 +16,7 @@ from adjudge.io import (
     iter_items,
     iter_pairs,
     join_human_scores,
+    open_judgments,
     read_battles,
     read_binary,
     read_items,
@@ -103,7 +104,7 @@ class TestPairsRefused:
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
 def test_streaming_holds_little_in_memory(tmp_path: Path, suffix: str) -> None:
-    """60 MB of pairs pass through a few megabytes (CSV goes by blocks of 16 MiB)."""
+    """60 MB of pairs pass through a few megabytes (CSV goes by blocks of 1 MiB)."""
     count = 20_000
     rows = pl.DataFrame({"id": [f"pair-{i}" for i in range(count)]}).with_columns(
         prompt=pl.lit("q" * 1000), response_a=pl.lit("a" * 1000), response_b=pl.lit("b" * 1000)
@@ -203,6 +204,23 @@ def test_own_uncertainty_is_kept_per_judge_and_protocol() -> None:
 )
 def test_judgments_refused(rows: dict[str, Any], start: str) -> None:
     assert refusal(read_judgments, rows).removeprefix("the dict of columns, ").startswith(start)
+
+
+def test_judgments_in_chunks_are_not_copied_and_are_checked_across_them() -> None:
+    chunks = [
+        pl.DataFrame({"id": ids, "p_a": p_a})
+        for ids, p_a in ([["a", "b"], [0.9, 0.5]], [["c"], [0.2]], [["d", "e"], [0.5, 0.7]])
+    ]
+    given = pl.concat(chunks, rechunk=False)
+    rows = read_judgments(given)
+    made = rows.select("id", "p_a", "uncertainty", "verdict")
+    assert {column.n_chunks() for column in made} == {3}
+    assert {column.n_chunks() for column in open_judgments(given).frame} == {1}
+    assert rows["verdict"].to_list() == ["A", None, "B", None, "A"]
+    assert rows["uncertainty"].to_list() == preference_entropy(rows["p_a"]).tolist()
+    again = pl.concat([*chunks[:2], chunks[1], chunks[2]], rechunk=False)
+    with pytest.raises(DataError, match="row 4, column id: id 'c', judge 'unnamed'"):
+        read_judgments(again)
 
 
 def test_judgments_come_back_as_they_were_written(tmp_path: Path) -> None:

@@ -127,6 +127,12 @@ def test_grades(one: Any, zero: Any) -> None:
     assert graded["label"].to_list() == ["fail", "pass", None]
 
 
+def test_the_first_of_many_unknown_grades_is_refused() -> None:
+    given = {"p_pass": [0.9] * 50, "human": [f"word {i}" for i in range(50)]}
+    with pytest.raises(DataError, match="row 1, column human: 'word 0' is neither pass nor fail"):
+        read_grades(given)
+
+
 def test_a_text_that_is_judged_can_say_null(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text("id,prompt,response_a,response_b,label\nNA,null,N/A,NaN,N/A\n")
