@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import methodcaller
 from typing import Any
 
 from adjudge.errors import UnusableRepliesError
@@ -22,8 +23,10 @@ from adjudge.judges.options import JudgingOptions
 from adjudge.judges.progress import Tally
 from adjudge.judges.redact import Redactor, environment_secrets
 from adjudge.judges.replies import check_reply, without_raw
+from adjudge.judges.rows import RowMaker
 from adjudge.records import Reply, Status, Subject
-from adjudge.store.interface import Call, Claim, Store
+from adjudge.store.columns import decode_reply
+from adjudge.store.interface import Call, CallRow, Claim, Store
 from adjudge.store.thread import StoreThread
 
 #: Seconds between two checks of calls that another process is making.
@@ -32,6 +35,8 @@ _POLL_S = 0.2
 _MOST_WAITING = 4096
 #: The number of calls that are sorted before they are asked, so that prompts follow each other.
 _CALLS_AHEAD = 1024
+#: The number of calls that are looked up together as long as all are answered.
+_CALLS_ANSWERED = 4096
 _SHOW_EVERY_S = 0.1
 _WATCH_EVERY_S = 0.5
 
@@ -43,7 +48,8 @@ class RunContext:
     `budget` is the amount that can be spent. `more_budget` waits for more of it and returns whether
     there was any. `spent` is the cost of earlier judges, which share the budget. `claimed` holds
     the calls that are claimed in the store and not answered yet. If workers ask instead, they
-    report the `load` of their servers and their `remarks`.
+    report the `load` of their servers and their `remarks`. `maker` makes rows of calls that were
+    answered before; a worker has none, because the process that started the run makes the rows.
     """
 
     judge: Judge
@@ -58,6 +64,7 @@ class RunContext:
     pace: Pace | None = None
     load: ServerLoad | None = None
     remarks: tuple[str, ...] = ()
+    maker: RowMaker | None = None
     _redactor: Redactor = field(init=False)
     claimed: set[str] = field(default_factory=set)
     _remembered: bool = False
@@ -90,17 +97,32 @@ class RunContext:
         return ours, busy
 
     async def open_calls(self, batch: list[tuple[Subject, list[str]]]) -> list[Work]:
-        """The calls of these subjects that are not answered yet; the others are counted."""
+        """The calls of these subjects that are not answered yet; the others are counted.
+
+        Rows are made of subjects whose calls are all answered, from what was looked up for that.
+        """
         keys = [key for _, own in batch for key in own]
-        retry, again = self.options.statuses_to_ask_again, await self._worthless(keys)
-        done: dict[str, Status] = await self.store.do(
-            lambda store: store.answered(keys, retry=retry, since=self.since, again=again)
-        )
-        self.tally.reused.update([done[key] for key in keys if key in done])
+        kept: dict[str, CallRow] = await self.store.do(methodcaller("lookup_rows", keys))
+        since, retry = self.since, self.options.statuses_to_ask_again
+        done = {key: row for key, row in kept.items() if row[0] > since or row[3] not in retry}
+        if self.options.retry:
+            done = {key: row for key, row in done.items() if row[0] > since or self._worth(row)}
+        self.tally.reused.update([done[key][3] for key in keys if key in done])
         self.show()
-        left = [subject for subject, own in batch if any(key not in done for key in own)]
-        work = [one for subject in left for one in prepare_calls(self.judge, subject)]
-        return [one for one in work if one.key not in done]
+        work: list[Work] = []
+        for subject, own in batch:
+            answered = [done[key] for key in own if key in done]
+            if len(answered) < len(own):
+                self.calls.note(own)
+                work += [one for one in prepare_calls(self.judge, subject) if one.key not in done]
+            else:
+                rows = None if self.maker is None else self.maker.make(subject, answered)
+                self.calls.note(own, rows)
+        return work
+
+    def _worth(self, row: CallRow) -> bool:
+        """Whether a stored reply is also read as a status that is not asked again."""
+        return not self.options.asks_again(self.judge, decode_reply(row, self.store.name))
 
     async def _worthless(self, keys: list[str]) -> frozenset[str]:
         """Calls whose stored reply is ok, but is read as a status that is asked again."""
@@ -231,9 +253,9 @@ class Runner:
         self._batch = min(max(4 * self._concurrency, 8), 512)
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(self._batch)
         self._waiting: list[Work] = []
-        # Most calls of a resumed run are answered: many are looked up together, and only
+        # Most calls of a resumed run are answered: this number is looked up together, and only
         # the others are prepared and claimed. A first run has no answered calls and stops looking.
-        self._looks = True
+        self._to_look_up = _CALLS_AHEAD
         self._failure: Exception | None = None
 
     @property
@@ -286,8 +308,8 @@ class Runner:
         calls = self._context.calls
         while not self._stop.requested:
             reused = self._tally.reused.total()
-            if self._looks:
-                batch = await asyncio.to_thread(calls.look, subjects, _CALLS_AHEAD)
+            if self._to_look_up:
+                batch = await asyncio.to_thread(calls.look, subjects, self._to_look_up)
                 ahead = by_beginning(await self._context.open_calls(batch))
                 ended = not batch
             else:
@@ -295,10 +317,13 @@ class Runner:
                 ended = not ahead
             if ended:
                 return
+            answered = not ahead
             while ahead and not self._stop.requested:
                 self._waiting += await self._offer(ahead[: self._batch])
                 ahead = ahead[self._batch :]
-            self._looks = self._tally.reused.total() > reused
+            self._to_look_up = _CALLS_ANSWERED if answered else _CALLS_AHEAD
+            if self._tally.reused.total() == reused:
+                self._to_look_up = 0
             while len(self._waiting) > _MOST_WAITING and not self._stop.requested:
                 await self._wait_for_others()
 
