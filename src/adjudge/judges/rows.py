@@ -23,7 +23,7 @@ from adjudge.store.columns import PlainReply, decode_reply, plain_reply
 from adjudge.store.interface import CallRow
 from adjudge.store.thread import StoreThread
 
-_BATCH = 2048
+_BATCH = 512
 _COLUMNS: dict[type, tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind) if entry.name != "extra")
     for kind in (Judgment, Score, Grade)

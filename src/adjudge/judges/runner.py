@@ -35,8 +35,6 @@ _POLL_S = 0.2
 _MOST_WAITING = 4096
 #: The number of calls that are sorted before they are asked, so that prompts follow each other.
 _CALLS_AHEAD = 1024
-#: The number of calls that are looked up together as long as all are answered.
-_CALLS_ANSWERED = 4096
 _SHOW_EVERY_S = 0.1
 _WATCH_EVERY_S = 0.5
 
@@ -253,9 +251,9 @@ class Runner:
         self._batch = min(max(4 * self._concurrency, 8), 512)
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(self._batch)
         self._waiting: list[Work] = []
-        # Most calls of a resumed run are answered: this number is looked up together, and only
+        # Most calls of a resumed run are answered: many are looked up together, and only
         # the others are prepared and claimed. A first run has no answered calls and stops looking.
-        self._to_look_up = _CALLS_AHEAD
+        self._looks = True
         self._failure: Exception | None = None
 
     @property
@@ -308,8 +306,8 @@ class Runner:
         calls = self._context.calls
         while not self._stop.requested:
             reused = self._tally.reused.total()
-            if self._to_look_up:
-                batch = await asyncio.to_thread(calls.look, subjects, self._to_look_up)
+            if self._looks:
+                batch = await asyncio.to_thread(calls.look, subjects, _CALLS_AHEAD)
                 ahead = by_beginning(await self._context.open_calls(batch))
                 ended = not batch
             else:
@@ -317,13 +315,10 @@ class Runner:
                 ended = not ahead
             if ended:
                 return
-            answered = not ahead
             while ahead and not self._stop.requested:
                 self._waiting += await self._offer(ahead[: self._batch])
                 ahead = ahead[self._batch :]
-            self._to_look_up = _CALLS_ANSWERED if answered else _CALLS_AHEAD
-            if self._tally.reused.total() == reused:
-                self._to_look_up = 0
+            self._looks = self._tally.reused.total() > reused
             while len(self._waiting) > _MOST_WAITING and not self._stop.requested:
                 await self._wait_for_others()
 

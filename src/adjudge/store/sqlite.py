@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -260,13 +261,20 @@ class SQLiteStore(SQLiteServed):
 
     def _latest(self, columns: str, keys: Sequence[str]) -> dict[str, CallRow]:
         """The latest row of each key; the second column is the key."""
-        # In the order of the index, so that the latest row of a key comes last, without sorting.
-        query = f"SELECT {columns} FROM calls WHERE call_key IN {{}} ORDER BY call_key, call_id"
-        return {
-            row[1]: row
-            for chunk in _chunks(list(keys))
-            for row in self._all(query.format(_marks(chunk)), chunk)
-        }
+        latest: dict[str, CallRow] = {}
+        for chunk in _chunks(list(keys)):
+            # An IN list would first be sorted, which takes a tenth of the time.
+            named = ", ".join(["(?)"] * len(chunk))
+            rows = self._all(
+                f"WITH wanted (wanted_key) AS (VALUES {named})"
+                f" SELECT {columns} FROM wanted CROSS JOIN calls ON call_key = wanted_key",
+                chunk,
+            )
+            part = {row[1]: row for row in rows}
+            if len(part) < len(rows):
+                part = {row[1]: row for row in sorted(rows, key=itemgetter(0))}
+            latest |= part
+        return latest
 
     def _holders(self, keys: Sequence[str]) -> dict[str, str]:
         held: dict[str, str] = {}
