@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from adjudge.io.writing import Row
@@ -14,8 +15,6 @@ from adjudge.judges.subjects import Spool
 from adjudge.records import Subject
 from adjudge.store.keys import call_key, frame
 
-#: The columns of a row that are ours, and those of the protocol, which follow the subject's.
-OwnRow = tuple[Row, Mapping[str, Any]]
 CHARACTERS_PER_TOKEN = 4.0
 _KEY_BYTES = 32
 
@@ -130,7 +129,8 @@ class CallList:
     def __init__(self, judge: Judge, *, subjects: int) -> None:
         self.judge = judge
         self.subjects = subjects
-        self._noted = Spool[bytes | list[OwnRow]]()
+        self._noted = Spool[bytes | list[Row]]()
+        self._count = 0
         #: The number of calls of the run, estimated from the first subject; it can be off by a few.
         self.total = 0
 
@@ -156,28 +156,30 @@ class CallList:
             count += len(keys)
         return batch
 
-    def note(self, keys: list[str], rows: list[OwnRow] | None = None) -> None:
+    def note(self, keys: list[str], rows: list[Row] | None = None) -> None:
         """Keep the keys of the next subject, or its rows if they can be made already."""
         self.total = self.total or self.subjects * len(keys)
         self._noted.append(bytes.fromhex("".join(keys)) if rows is None else rows)
+        self._count += 1
 
-    def noted(
-        self, subjects: Iterator[Subject]
-    ) -> Iterator[tuple[Subject, list[str], list[OwnRow] | None]]:
-        """Each subject with the keys of its calls, or with its rows.
+    def noted(self, subjects: Iterator[Subject]) -> Iterator[list[Row] | tuple[Subject, list[str]]]:
+        """The rows of each subject, or the subject and the keys of its calls.
 
         If the run was stopped before preparing all of them, the rest is prepared here.
         """
-        kept = iter(self._noted)
-        for subject in subjects:
-            noted = next(kept, None)
-            if noted is None:
-                yield subject, call_keys(self.judge, subject), None
-            elif isinstance(noted, bytes):
+        passed = 0
+        for noted in self._noted:
+            if isinstance(noted, bytes):
                 ends = range(_KEY_BYTES, len(noted) + 1, _KEY_BYTES)
-                yield subject, [noted[end - _KEY_BYTES : end].hex() for end in ends], None
+                keys = [noted[end - _KEY_BYTES : end].hex() for end in ends]
+                yield next(islice(subjects, passed, None)), keys
+                passed = 0
             else:
-                yield subject, [], noted
+                passed += 1
+                yield noted
+        if self._count < self.subjects:
+            for subject in islice(subjects, passed, None):
+                yield subject, call_keys(self.judge, subject)
 
     def close(self) -> None:
         """Remove the temporary file."""

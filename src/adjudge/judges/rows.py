@@ -15,7 +15,7 @@ import polars as pl
 from adjudge.errors import StoreError
 from adjudge.io.columns import input_name
 from adjudge.io.writing import Row, Schema
-from adjudge.judges.calls import CallList, OwnRow
+from adjudge.judges.calls import CallList
 from adjudge.judges.interface import Judge, Record
 from adjudge.judges.prices import Price
 from adjudge.records import MEASURED, STATUSES, Grade, Judgment, Pair, Reply, Score, Subject
@@ -118,10 +118,9 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class RowBatch:
-    """Rows, their subjects, and the number of other subjects without a row."""
+    """Rows, and the number of other subjects without a row."""
 
     rows: list[Row]
-    subjects: list[Subject]
     incomplete: int
 
 
@@ -142,29 +141,27 @@ async def make_rows(
     remaining = calls.noted(iter(subjects))
     maker = RowMaker(judge, price=price, store=store.name)
     while batch := await asyncio.to_thread(lambda: list(islice(remaining, _BATCH))):
-        keys = [key for _, own, _ in batch for key in own]
+        keys = [key for one in batch if isinstance(one, tuple) for key in one[1]]
         kept: dict[str, CallRow] = {}
         if keys:
             kept = await store.do(methodcaller("lookup_rows", keys))
         rows: list[Row] = []
-        asked: list[Subject] = []
         incomplete = 0
-        for subject, own, made in batch:
-            if made is None:
-                answered = [kept[key] for key in own if key in kept]
-                if len(answered) == len(own):
-                    made = maker.make(subject, answered)
-                elif complete:
-                    raise StoreError(
-                        f"the store has lost a reply about {subject.id!r};"
-                        " run the same command again"
-                    )
-                else:
-                    incomplete += 1
-                    continue
-            asked.append(subject)
-            rows += [maker.complete(one, subject) for one in made]
-        yield RowBatch(rows, asked, incomplete)
+        for one in batch:
+            if isinstance(one, list):
+                rows += one
+                continue
+            subject, own = one
+            answered = [kept[key] for key in own if key in kept]
+            if len(answered) == len(own):
+                rows += maker.rows_of(subject, answered)
+            elif complete:
+                raise StoreError(
+                    f"the store has lost a reply about {subject.id!r}; run the same command again"
+                )
+            else:
+                incomplete += 1
+        yield RowBatch(rows, incomplete)
 
 
 class RowMaker:
@@ -195,40 +192,17 @@ class RowMaker:
 
     def rows_of(self, subject: Subject, kept: Sequence[CallRow]) -> list[Row]:
         """The rows about one subject, from the rows of its calls in the store."""
-        return [self.complete(one, subject) for one in self.make(subject, kept)]
-
-    def make(self, subject: Subject, kept: Sequence[CallRow]) -> list[OwnRow]:
-        """`rows_of` without the columns of the subject."""
         plain = self._plain_row(subject, kept)
         if plain is not None:
-            return [(plain, {})]
+            return [plain]
         replies = [decode_reply(row, self._store) for row in kept]
         slots = [row[2] for row in kept]
         each = len(replies) // self._judge.repeats
-        rows: list[OwnRow] = []
+        rows: list[Row] = []
         for repeat in range(self._judge.repeats):
             part = slice(repeat * each, (repeat + 1) * each)
             rows += self._rows(subject, replies[part], slots[part], repeat)
         return rows
-
-    def complete(self, made: OwnRow, subject: Subject) -> Row:
-        """Add the columns of the subject that its rows keep: all except the texts and the id."""
-        row, last = made
-        given = {
-            name: value
-            for name in (self._of_pair if isinstance(subject, Pair) else self._of_item)
-            if (value := getattr(subject, name)) is not None
-        }
-        given |= subject.extra
-        if self._judge.protocol.record is Grade:
-            given.pop("human", None)  # read by the protocol
-        for name, value in given.items():
-            # An input column with the name of one of our columns keeps its value under a name
-            # that shows its origin.
-            ours = name in self._ours
-            row[input_name(name, {*given, *self._ours}) if ours else name] = value
-        row.update(last)
-        return row
 
     def _plain_row(self, subject: Subject, kept: Sequence[CallRow]) -> Row | None:
         if self._plain is None or not isinstance(subject, Pair):
@@ -241,23 +215,23 @@ class RowMaker:
             return None
         row = {**self._plain, **numbers, "id": subject.id, "label": subject.label}
         self._finish(row, replies, replies)
+        self._add_given(row, subject)
         return row
 
     def _rows(
         self, subject: Subject, replies: Sequence[Reply], slots: Sequence[str], repeat: int
-    ) -> list[OwnRow]:
-        rows: list[OwnRow] = []
+    ) -> list[Row]:
+        rows = []
         for position, record in enumerate(self._judge.protocol.judge(subject, replies)):
             row = self._row(subject, record)
-            last = dict(record.extra)
             if self._judge.repeats > 1:
-                last["repeat"] = repeat
-            criterion = last.get("criterion", row.get("criterion"))
+                row["repeat"] = repeat
+            criterion = row.get("criterion")
             asked = zip(replies, slots, strict=True)
             own = [reply for reply, slot in asked if slot and slot == criterion]
             # Rows can share their calls: the calls are counted once, on the first row.
             self._finish(row, replies, own or (replies if position == 0 else []))
-            rows.append((row, last))
+            rows.append(row)
         return rows
 
     def _row(self, subject: Subject, record: Record) -> Row:
@@ -270,6 +244,8 @@ class RowMaker:
             row["label"] = subject.label
         if isinstance(record, Score) and record.score_probs is not None:
             row["score_probs"] = list(record.score_probs)
+        self._add_given(row, subject)
+        row.update(record.extra)
         return row
 
     def _finish(
@@ -284,6 +260,22 @@ class RowMaker:
             row["server"] = ", ".join(sorted(named)) if named else None
         if row["tokens"] is None:
             row["tokens"], row["cost"] = _spent(counted, self._price)
+
+    def _add_given(self, row: Row, subject: Subject) -> None:
+        """Add the columns of a subject that its rows keep: all except the texts and the id."""
+        given = {
+            name: value
+            for name in (self._of_pair if isinstance(subject, Pair) else self._of_item)
+            if (value := getattr(subject, name)) is not None
+        }
+        given |= subject.extra
+        if self._judge.protocol.record is Grade:
+            given.pop("human", None)  # read by the protocol
+        for name, value in given.items():
+            # An input column with the name of one of our columns keeps its value under a name
+            # that shows its origin.
+            ours = name in self._ours
+            row[input_name(name, {*given, *self._ours}) if ours else name] = value
 
 
 def _spent(

@@ -173,7 +173,10 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     store=thread,
                     since=await thread.do_apart(partial(_begin, judge=judge)),
                     calls=lists.enter_context(closing(calls)),
-                    maker=RowMaker(judge, price=tally.price, store=thread.name),
+                    # What the caller holds in memory cannot always be copied to a file.
+                    maker=RowMaker(judge, price=tally.price, store=thread.name)
+                    if subjects.copied
+                    else None,
                     tally=tally,
                     claimed=claimed,
                     pace=pace,

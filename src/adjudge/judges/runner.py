@@ -47,7 +47,7 @@ class RunContext:
     there was any. `spent` is the cost of earlier judges, which share the budget. `claimed` holds
     the calls that are claimed in the store and not answered yet. If workers ask instead, they
     report the `load` of their servers and their `remarks`. `maker` makes rows of calls that were
-    answered before; a worker has none, because the process that started the run makes the rows.
+    answered before; without it, these are made at the end with the others.
     """
 
     judge: Judge
@@ -114,7 +114,7 @@ class RunContext:
                 self.calls.note(own)
                 work += [one for one in prepare_calls(self.judge, subject) if one.key not in done]
             else:
-                rows = None if self.maker is None else self.maker.make(subject, answered)
+                rows = None if self.maker is None else self.maker.rows_of(subject, answered)
                 self.calls.note(own, rows)
         return work
 

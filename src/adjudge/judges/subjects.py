@@ -58,13 +58,13 @@ _REDUCERS = {**copyreg.dispatch_table, Pair: lambda pair: (_pair, _VALUES(pair))
 
 
 class Spool(Generic[T]):
-    """Values written to a temporary file and read again in order, one reader at a time.
+    """Values written to a temporary file and read again in order, by readers that take turns.
 
     >>> spool = Spool[int]()
     >>> for number in range(100):
     ...     spool.append(number)
-    >>> sum(spool), sum(spool)
-    (4950, 4950)
+    >>> sum(one * other for one, other in zip(spool, spool))
+    328350
     >>> spool.close()
     """
 
@@ -80,12 +80,15 @@ class Spool(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         self._write()
-        self._file.seek(0)
+        at = 0
         while True:
+            self._file.seek(at)
             try:
-                yield from pickle.load(self._file)  # noqa: S301  (we wrote the file ourselves)
+                group = pickle.load(self._file)  # noqa: S301  (we wrote the file ourselves)
             except EOFError:
                 return
+            at = self._file.tell()
+            yield from group
 
     def close(self) -> None:
         """Remove the file."""
@@ -198,6 +201,11 @@ class Subjects:
         if self._kept is None:
             raise ArgumentError("pairs", self.name, "they are closed; give them again")
         return iter(self._kept)
+
+    @property
+    def copied(self) -> bool:
+        """Whether they are in a temporary file, not in the caller's list."""
+        return isinstance(self._kept, Spool)
 
     def close(self) -> None:
         """Remove the temporary file, if there is one."""

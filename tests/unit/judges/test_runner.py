@@ -22,6 +22,7 @@ from adjudge.errors import ArgumentError, DataError, JudgeRefusedError
 from adjudge.judges import (
     Backend,
     JudgingOptions,
+    JudgingRun,
     judge_pairs,
     judge_pairs_async,
     plan_judging,
@@ -107,19 +108,23 @@ class Handle:
         raise TypeError("not to be pickled")
 
 
+@pytest.mark.parametrize("kind", ["generator", "list"])
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_a_resumed_run_looks_each_reply_up_once(
-    repeats: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repeats: int, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows come from the look-up that shows which calls are answered."""
-    given = [replace(pair, extra={"own": Handle(), "status": "?"}) for pair in PAIRS]
-    options = dict[str, Any](repeats=repeats, prices={"scripted:1": Price(1.0, 2.0, "example")})
-    whole = judge_pairs(
-        given, judge=Scripted(), store=None, output=tmp_path / "whole.jsonl", **options
-    )
+    """Rows come from the look-up that shows which calls are answered; not for a list in memory."""
+    extra = {"own": Handle() if kind == "list" else [1], "status": "?"}
+    pairs = [replace(pair, extra=extra) for pair in PAIRS]
+
+    def judge(answer: Any = None, **options: Any) -> JudgingRun:
+        given = pairs if kind == "list" else iter(pairs)
+        prices = {"scripted:1": Price(1.0, 2.0, "example")}
+        return judge_pairs(given, judge=Scripted(answer), repeats=repeats, prices=prices, **options)
+
+    whole = judge(store=None, output=tmp_path / "whole.jsonl")
     fails = Reply(status="error", error="busy")
-    broken = Scripted(lambda question, number: fails if number in (40, 77) else None)
-    judge_pairs(given, judge=broken, store="s.db", **options)
+    judge(lambda _, number: fails if number in (40, 77) else None, store="s.db")
     looked: Counter[str] = Counter()
     lookup_rows = SQLiteStore.lookup_rows
 
@@ -130,12 +135,11 @@ def test_a_resumed_run_looks_each_reply_up_once(
     monkeypatch.setattr(SQLiteStore, "lookup_rows", counted)
     for asked in (2, 0):
         looked.clear()
-        done = judge_pairs(
-            given, judge=Scripted(), store="s.db", output=tmp_path / "again.jsonl", **options
-        )
+        done = judge(store="s.db", output=tmp_path / "again.jsonl")
         assert done.summary.calls == ({"ok": asked} if asked else {})
         assert done.summary.reused == 120 * repeats - asked
-        assert sum(looked.values()) == (120 * repeats if not asked else (120 + 2 * 2) * repeats)
+        again = 120 * repeats if kind == "list" else 2 * repeats * asked
+        assert sum(looked.values()) == 120 * repeats + again
         assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
         assert done.summary.cost == whole.summary.cost
 
