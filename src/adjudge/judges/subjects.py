@@ -157,9 +157,10 @@ class Subjects:
     def read(self) -> Iterator[Subject]:
         """Every subject, read from the source, with all columns that the prompt names."""
         stream = self._stream if self._stream is not None else _checked(self._records)
+        columns = self._columns if self._columns is not None and self._columns.names else None
         for row, subject in enumerate(islice(stream, self._limit), start=1):
-            if self._columns is not None:
-                self._columns.check(subject, source=self.name, row=row)
+            if columns is not None:
+                columns.check(subject, source=self.name, row=row)
             yield subject
 
     def _check(self, subject: Subject, row: int) -> None:

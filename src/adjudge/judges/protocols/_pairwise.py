@@ -185,9 +185,10 @@ class LetterQuestions:
         """
         if not self._plain or len(replies) != 2:
             return None
-        (first, mass, *_), (second, other, *_) = replies
-        p_fwd = _share(first.get("A"), first.get("B"))
-        p_rev = _share(second.get("B"), second.get("A"))
+        first, second = replies
+        mass, other = first.answer_mass, second.answer_mass
+        p_fwd = _share(first.logprobs.get("A"), first.logprobs.get("B"))
+        p_rev = _share(second.logprobs.get("B"), second.logprobs.get("A"))
         least = self.asking.min_answer_mass
         if p_fwd is None or p_rev is None:
             return None
