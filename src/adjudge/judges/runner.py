@@ -106,7 +106,6 @@ class RunContext:
         if self.options.retry:
             done = {key: row for key, row in done.items() if row[0] > since or self._worth(row)}
         self.tally.reused.update([done[key][3] for key in keys if key in done])
-        self.show()
         work: list[Work] = []
         for subject, own in batch:
             answered = [done[key] for key in own if key in done]
@@ -116,6 +115,7 @@ class RunContext:
             else:
                 rows = None if self.maker is None else self.maker.rows_of(subject, answered)
                 self.calls.note(own, rows)
+        self.show()
         return work
 
     def _worth(self, row: CallRow) -> bool:
