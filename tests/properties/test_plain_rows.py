@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -100,7 +101,8 @@ def test_keys_are_those_of_the_questions(
     if prompt == "column":
         pair = replace(pair, extra={"lang": "en"})
     for judge in judges(prompt, order=order, samples=samples):
-        asked = replace(judge, repeats=repeats)
+        sent = pickle.loads(pickle.dumps(judge.protocol))  # as a worker gets it
+        asked = replace(judge, repeats=repeats, protocol=sent)
         assert call_keys(asked, pair) == [one.key for one in prepare_calls(asked, pair)]
 
 

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 from adjudge.errors import ArgumentError
 from adjudge.judges.flow import IDLE, Pace, ServerLoad
 from adjudge.records import Grade, Item, Judgment, Order, Pair, Reply, Score, Status, Subject
-from adjudge.store.columns import PlainReply
 
 if TYPE_CHECKING:
     from adjudge.judges.columns import PromptColumns
+    from adjudge.store.columns import PlainReply
 
 Role = Literal["system", "user", "assistant"]
 

@@ -247,7 +247,8 @@ class PromptHash:
     True
     """
 
-    def __init__(self, prompt: Prompt, end: Iterable[str] = ()) -> None:
+    def __init__(self, prompt: Prompt, end: Sequence[str] = ()) -> None:
+        self._given = prompt, end
         self._begun = hashlib.sha256()
         #: After the beginning: frames, and texts with slots.
         self._parts: list[bytes | str] = []
@@ -256,6 +257,10 @@ class PromptHash:
             message = section.message
             self._add(_text_with_slots(section) if message is None else frame([message.text]))
         self._add(frame(end))
+
+    def __reduce__(self) -> tuple[type[PromptHash], tuple[Prompt, Sequence[str]]]:
+        # Protocols are sent to workers, and a hash that has begun cannot be pickled.
+        return PromptHash, self._given
 
     def fill(self, values: Mapping[str, str]) -> hashlib._Hash:
         """The hash with every slot filled; it can be updated with more frames."""
