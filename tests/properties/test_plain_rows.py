@@ -101,7 +101,7 @@ def test_keys_are_those_of_the_questions(
     if prompt == "column":
         pair = replace(pair, extra={"lang": "en"})
     for judge in judges(prompt, order=order, samples=samples):
-        sent = pickle.loads(pickle.dumps(judge.protocol))  # as a worker gets it
+        sent = pickle.loads(pickle.dumps(judge.protocol))  # noqa: S301  (as a worker gets it)
         asked = replace(judge, repeats=repeats, protocol=sent)
         assert call_keys(asked, pair) == [one.key for one in prepare_calls(asked, pair)]
 
