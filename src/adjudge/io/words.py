@@ -18,8 +18,8 @@ from adjudge.io.refusals import refuse_values
 
 #: Words for a missing value. `none` is not here: it can be a class, or mean neither.
 MISSING = ("nan", "n/a", "na", "null", "#n/a", "<na>")
-#: Every spelling that is searched in long columns, because lower case would cost time.
 _NOTHING = frozenset({"", *MISSING})
+#: Every spelling that is searched in long columns, because lower case would cost time.
 _SPELLINGS = ["", " ", *{form for w in MISSING for form in (w, w.upper(), w.title())}, "NaN"]
 _LONGEST = max(map(len, _SPELLINGS))
 _SIDES = "{} response_{} answer_{} output_{} model_{}"
