@@ -11,7 +11,6 @@ import io
 import json
 import math
 import re
-import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,7 +92,7 @@ def row_writer(path: str | Path, *, schema: Schema) -> Iterator[RowWriter]:
         lines_path = partial.with_name(partial.name + ".lines")
         try:
             # A lone surrogate from a JSON file has no UTF-8: a question mark is written.
-            with lines_path.open("w", encoding="utf-8", errors="replace", newline="\n") as lines:
+            with lines_path.open("w", encoding="utf-8", errors="replace") as lines:
                 writer = RowWriter(lines)
                 yield writer
             if suffix == ".parquet":
@@ -106,13 +105,14 @@ def row_writer(path: str | Path, *, schema: Schema) -> Iterator[RowWriter]:
                 return
             with (
                 _opened(partial, packed=path.suffix == ".gz") as out,
-                lines_path.open("rb") as made,
+                lines_path.open(encoding="utf-8") as lines,
+                io.TextIOWrapper(out, encoding="utf-8", newline="") as text,
             ):
-                if suffix not in (".csv", ".tsv"):
-                    shutil.copyfileobj(made, out, 1 << 20)
-                    return
-                with io.TextIOWrapper(out, encoding="utf-8", newline="") as text:
-                    _to_csv(made, text, list(writer.columns), _separator(suffix))
+                if suffix in (".csv", ".tsv"):
+                    _to_csv(lines, text, list(writer.columns), _separator(suffix))
+                else:
+                    while piece := lines.read(1 << 20):
+                        text.write(piece)
         finally:
             lines_path.unlink(missing_ok=True)
 
@@ -205,7 +205,7 @@ def _write_mixed_as_text(path: Path, known: Collection[str]) -> set[str]:
     return mixed
 
 
-def _to_csv(lines: Iterable[bytes], out: IO[str], columns: list[str], separator: str) -> None:
+def _to_csv(lines: IO[str], out: IO[str], columns: list[str], separator: str) -> None:
     quoted = re.compile(rf'["\r\n{separator}]|^$')
     out.write(separator.join(_cell(name, quoted) for name in columns) + "\n")
     for line in lines:
