@@ -11,7 +11,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
@@ -70,12 +70,13 @@ class RowWriter:
         self._lines = lines
         self.columns: dict[str, None] = {}
 
-    def write(self, rows: Collection[Row]) -> None:
-        """Append rows."""
-        if not self.columns.keys() >= set[str]().union(*rows):
-            for row in rows:
+    def write(self, rows: Iterable[Row]) -> None:
+        """Append a batch of rows, which are in memory together."""
+        batch = list(rows)
+        if not self.columns.keys() >= set[str]().union(*batch):
+            for row in batch:
                 self.columns.update(dict.fromkeys(row))
-        self._lines.write("".join([_line(row) + "\n" for row in rows]))
+        self._lines.write("".join([_line(row) + "\n" for row in batch]))
 
 
 @contextmanager
