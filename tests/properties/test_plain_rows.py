@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from adjudge.judges.prompting import make_prompt
 from adjudge.judges.protocols.preference import Preference
 from adjudge.judges.rows import RowMaker
 from adjudge.records import STATUSES, Pair, Reply
-from adjudge.store.columns import READ_COLUMNS, row_of
+from adjudge.store.columns import REPLY_COLUMNS, WRITTEN, row_of
 from adjudge.store.interface import Call
 
 _TEXT = st.text(max_size=12)
@@ -62,13 +63,16 @@ _PROMPTS = {
     "usual": None,
     "tie": make_prompt("t", "{prompt}{response_a}{response_b}\n--- answer ---\ntie: C"),
     "column": make_prompt("c", "{prompt} {response_a} {response_b} {lang}"),
+    "signs": make_prompt(
+        "s", "--- system ---\n%s {prompt} é\n--- user ---\n{response_a} 9% of {response_b}"
+    ),
 }
 
 
 class _Slow(Preference):
     """The same protocol without its quick ways."""
 
-    def plain_words(self, subject: Any) -> None:
+    def plain_hashes(self, subject: Any) -> None:
         return None
 
     def judge_plain(self, replies: Any) -> None:
@@ -97,7 +101,8 @@ def test_keys_are_those_of_the_questions(
     if prompt == "column":
         pair = replace(pair, extra={"lang": "en"})
     for judge in judges(prompt, order=order, samples=samples):
-        asked = replace(judge, repeats=repeats)
+        sent = pickle.loads(pickle.dumps(judge.protocol))  # noqa: S301  (as a worker gets it)
+        asked = replace(judge, repeats=repeats, protocol=sent)
         assert call_keys(asked, pair) == [one.key for one in prepare_calls(asked, pair)]
 
 
@@ -106,9 +111,8 @@ def kept(pair: Pair, reply: Reply, number: int) -> tuple[Any, ...]:
         call_key=str(number), judge_fingerprint="f", subject_id=pair.id, content_hash="c",
         order="ab", repeat=0, slot="", reply=reply,
     )  # fmt: skip
-    row = (number, *row_of(call, "now")[:-1])
-    assert len(row) == len(READ_COLUMNS)
-    return row
+    row = dict(zip(WRITTEN.split(", "), row_of(call, "now"), strict=True))
+    return tuple({"call_id": number, **row}[name] for name in REPLY_COLUMNS)
 
 
 @settings(max_examples=40)
@@ -143,7 +147,7 @@ def test_rows_are_those_of_the_whole_replies(
 def test_damaged_log_probabilities_are_refused(damaged: str) -> None:
     pair = Pair(id="1", prompt="p", response_a="a", response_b="b")
     good = kept(pair, Reply(status="ok", logprobs={"A": -1.0, "B": -2.0}), 1)
-    at = READ_COLUMNS.index("logprobs")
+    at = REPLY_COLUMNS.index("logprobs")
     bad = (*good[:at], damaged, *good[at + 1 :])
     maker = RowMaker(judges("usual")[0], price=None, store="store.db")
     with pytest.raises(StoreError, match=r"store\.db: call 1 is damaged .*; `adjudge store check"):

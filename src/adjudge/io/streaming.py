@@ -34,6 +34,8 @@ def check_rows(
     name = source_name(source)
     names = _Names(layout, name, dict(columns or {}), matched=isinstance(source, NamedRows))
     said = {str(word): ours for word, ours in (labels_as or labels_as_of(source)).items()}
+    parts = [(column.name, column, column.can_say_nothing) for column in layout.columns]
+    chosen = [column for column in layout.columns if column.choices is not None]
     maker = IdMaker()
     content: list[str] = []
     with SeenIds(name, layout.kind.removesuffix("s")) as seen:
@@ -42,13 +44,18 @@ def check_rows(
             if row == 1:
                 content = [] if "id" in record else hashed_columns(layout.required)
             known: dict[str, Any] = {}
-            for column in layout.columns:
-                value = _text(record.pop(column.name, None), row, column, name)
-                if value is None and column.required and (column.name != "id" or not content):
+            for ours, column, optional in parts:
+                value = record.pop(ours, None)
+                # Most values are text that is taken as it is.
+                if value is not None and (
+                    optional or type(value) is not str or value.startswith("[{")
+                ):
+                    value = _text(value, row, column, name)
+                if value is None and column.required and (ours != "id" or not content):
                     remedy = "fill it in every row"
-                    raise DataError(name, "is empty", row=row, column=column.name, remedy=remedy)
-                known[column.name] = value
-            for column in layout.columns:
+                    raise DataError(name, "is empty", row=row, column=ours, remedy=remedy)
+                known[ours] = value
+            for column in chosen:
                 _read_words(known, column, said, row, name)
             if known["id"] is None:
                 known["id"] = maker.make([known[text] for text in content])
@@ -71,13 +78,14 @@ class _Names:
         self._matched = matched
         self._here: dict[str, None] = {}
         self._taken: dict[str, str] = {}
+        self._renamed = _other_names(theirs)
 
     def apply(self, record: Record) -> None:
         """Rename the columns of a row in place; a replaced value is kept as `*_given`."""
         if not self._matched and not record.keys() <= self._here.keys():
             self._look(record)
-        for ours, their in (*self._theirs.items(), *self._taken.items()):
-            if their in record and ours != their:
+        for ours, their in self._renamed:
+            if their in record:
                 if ours in record:
                     record[f"{ours}_given"] = record[ours]
                 record[ours] = record.pop(their)
@@ -95,6 +103,7 @@ class _Names:
         taken = self._layout.match(list(self._here), self._source, given=self._theirs)
         new = {ours: their for ours, their in taken.items() if ours not in self._taken}
         self._taken.update(new)
+        self._renamed += _other_names(new)
         if first:
             self._require([ours for ours in self._theirs if ours in self._layout.required])
             self._layout.require(list(record), self._source, {**self._theirs, **taken})
@@ -104,6 +113,10 @@ class _Names:
         for their in (self._theirs[ours] for ours in named):
             if their not in self._here:
                 raise absent_column(their, list(self._here), self._source)
+
+
+def _other_names(theirs: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(ours, their) for ours, their in theirs.items() if ours != their]
 
 
 def _read_words(

@@ -18,6 +18,7 @@ from adjudge.io.refusals import refuse_values
 
 #: Words for a missing value. `none` is not here: it can be a class, or mean neither.
 MISSING = ("nan", "n/a", "na", "null", "#n/a", "<na>")
+_NOTHING = frozenset({"", *MISSING})
 #: Every spelling that is searched in long columns, because lower case would cost time.
 _SPELLINGS = ["", " ", *{form for w in MISSING for form in (w, w.upper(), w.title())}, "NaN"]
 _LONGEST = max(map(len, _SPELLINGS))
@@ -108,7 +109,7 @@ def is_missing(value: object) -> bool:
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return True
-    return isinstance(value, str) and value.strip().lower() in {"", *MISSING}
+    return isinstance(value, str) and value.strip().lower() in _NOTHING
 
 
 def drop_missing(values: pl.Series) -> pl.Series:

@@ -71,11 +71,12 @@ class RowWriter:
         self.columns: dict[str, None] = {}
 
     def write(self, rows: Iterable[Row]) -> None:
-        """Append rows."""
-        for row in rows:
-            if not row.keys() <= self.columns.keys():
+        """Append a batch of rows, which are in memory together."""
+        batch = list(rows)
+        if not self.columns.keys() >= set[str]().union(*batch):
+            for row in batch:
                 self.columns.update(dict.fromkeys(row))
-            self._lines.write(_line(row) + "\n")
+        self._lines.write("".join([_line(row) + "\n" for row in batch]))
 
 
 @contextmanager

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
-from adjudge.judges.fingerprint import question_hash, words_hash
+from adjudge.io.writing import Row
+from adjudge.judges.fingerprint import question_hash, texts_of_subject
 from adjudge.judges.interface import Judge, Question
 from adjudge.judges.prices import Price
 from adjudge.judges.subjects import Spool
 from adjudge.records import Subject
-from adjudge.store.keys import call_key
+from adjudge.store.keys import call_key, frame
 
 CHARACTERS_PER_TOKEN = 4.0
 _KEY_BYTES = 32
@@ -74,15 +76,14 @@ def prepare_calls(judge: Judge, subject: Subject) -> list[Work]:
 
 def call_keys(judge: Judge, subject: Subject) -> list[str]:
     """The keys of `prepare_calls`."""
-    plain = judge.protocol.plain_words(subject) if judge.repeats == 1 else None
+    plain = judge.protocol.plain_hashes(subject) if judge.repeats == 1 else None
     if plain is None:
         return [one.key for one in prepare_calls(judge, subject)]
-    want, asked = plain
-    known = subject if judge.backend.knows_subject else None
-    return [
-        call_key(judge.fingerprint, words_hash(said, want, known), order, 0, "")
-        for order, said in asked
-    ]
+    if judge.backend.knows_subject:
+        known = frame(texts_of_subject(subject))
+        for _, asked in plain:
+            asked.update(known)
+    return [call_key(judge.fingerprint, one.hexdigest(), order, 0, "") for order, one in plain]
 
 
 def by_beginning(work: Sequence[Work]) -> list[Work]:
@@ -118,16 +119,18 @@ def _beginnings(question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 class CallList:
-    """The calls of all subjects, prepared in input order while asking, and looked up afterwards.
+    """The calls of all subjects in input order: noted while asking, read again to make the rows.
 
-    Building and hashing the prompts of a pair costs more than reading it. Their keys, 32 bytes per
-    call, are written to a temporary file, so that a run of millions of pairs needs no more memory.
+    Building and hashing the prompts of a pair costs more than reading it, so the keys of its calls
+    are kept, 32 bytes per call; or its rows, if all calls were answered before. They are written to
+    a temporary file, so that a run of millions of pairs needs no more memory.
     """
 
     def __init__(self, judge: Judge, *, subjects: int) -> None:
         self.judge = judge
         self.subjects = subjects
-        self._keys = Spool[bytes]()
+        self._noted = Spool[bytes | list[Row]]()
+        self._count = 0
         #: The number of calls of the run, estimated from the first subject; it can be off by a few.
         self.total = 0
 
@@ -136,39 +139,48 @@ class CallList:
         batch: list[Work] = []
         while len(batch) < least and (subject := next(subjects, None)) is not None:
             work = prepare_calls(self.judge, subject)
-            self._note([one.key for one in work])
+            self.note([one.key for one in work])
             batch += work
         return batch
 
     def look(self, subjects: Iterator[Subject], least: int) -> list[tuple[Subject, list[str]]]:
-        """`prepare` for calls that are probably answered: the next subjects with their keys."""
+        """`prepare` for calls that are probably answered: the next subjects with their keys.
+
+        Each of them is then noted by the caller.
+        """
         batch: list[tuple[Subject, list[str]]] = []
         count = 0
         while count < least and (subject := next(subjects, None)) is not None:
             keys = call_keys(self.judge, subject)
-            self._note(keys)
             batch.append((subject, keys))
             count += len(keys)
         return batch
 
-    def _note(self, keys: list[str]) -> None:
+    def note(self, keys: list[str], rows: list[Row] | None = None) -> None:
+        """Keep the keys of the next subject, or its rows if they can be made already."""
         self.total = self.total or self.subjects * len(keys)
-        self._keys.append(bytes.fromhex("".join(keys)))
+        self._noted.append(bytes.fromhex("".join(keys)) if rows is None else rows)
+        self._count += 1
 
-    def with_keys(self, subjects: Iterator[Subject]) -> Iterator[tuple[Subject, list[str]]]:
-        """Each subject with the keys of its calls.
+    def noted(self, subjects: Iterator[Subject]) -> Iterator[list[Row] | tuple[Subject, list[str]]]:
+        """The rows of each subject, or the subject and the keys of its calls.
 
         If the run was stopped before preparing all of them, the rest is prepared here.
         """
-        prepared = iter(self._keys)
-        for subject in subjects:
-            keys = next(prepared, None)
-            if keys is None:
+        passed = 0
+        for noted in self._noted:
+            if isinstance(noted, bytes):
+                ends = range(_KEY_BYTES, len(noted) + 1, _KEY_BYTES)
+                keys = [noted[end - _KEY_BYTES : end].hex() for end in ends]
+                yield next(islice(subjects, passed, None)), keys
+                passed = 0
+            else:
+                passed += 1
+                yield noted
+        if self._count < self.subjects:
+            for subject in islice(subjects, passed, None):
                 yield subject, call_keys(self.judge, subject)
-                continue
-            ends = range(_KEY_BYTES, len(keys) + 1, _KEY_BYTES)
-            yield subject, [keys[end - _KEY_BYTES : end].hex() for end in ends]
 
     def close(self) -> None:
         """Remove the temporary file."""
-        self._keys.close()
+        self._noted.close()

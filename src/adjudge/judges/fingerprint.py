@@ -7,7 +7,7 @@ different fingerprints never do, and the parts show what differs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -102,28 +102,30 @@ def question_hash(question: Question, subject: Pair | Item | None = None) -> str
     reference, a persona, demonstrations) makes a new question when it changes. `subject` is for
     judges that answer from the subject itself instead of the text (`knows_subject`).
     """
-    said = [part for message in question.messages for part in (message.role, message.text)]
-    return words_hash(said, question.want, subject)
-
-
-def words_hash(said: Sequence[str], want: Want, subject: Pair | Item | None = None) -> str:
-    """`question_hash` of the role and text of each message."""
-    texts = list(said)
-    if isinstance(want, Choice):
-        texts += ["choice", *want.options]
-    elif isinstance(want, Reasoned):
-        texts += ["reasoned", want.format, *want.options]
-        texts += [str(want.max_tokens), repr(want.temperature)]
-    elif isinstance(want, Likelihood):
-        texts += ["likelihood", want.continuation.text]
-    else:
-        texts += ["text", str(want.max_tokens), repr(want.temperature)]
-        if want.json_schema is not None:
-            texts.append(sha256_json(plain(want.json_schema)))
+    texts = [part for message in question.messages for part in (message.role, message.text)]
+    texts += texts_of_want(question.want)
     if subject is not None:
-        known = [subject.label] if isinstance(subject, Pair) else _truths(subject)
-        texts += ["subject", subject.id, "".join(str(one) for one in known if one is not None)]
+        texts += texts_of_subject(subject)
     return content_hash(texts)
+
+
+def texts_of_want(want: Want) -> list[str]:
+    """What is wanted, for the content hash: it comes after the messages."""
+    if isinstance(want, Choice):
+        return ["choice", *want.options]
+    if isinstance(want, Reasoned):
+        written = [str(want.max_tokens), repr(want.temperature)]
+        return ["reasoned", want.format, *want.options, *written]
+    if isinstance(want, Likelihood):
+        return ["likelihood", want.continuation.text]
+    texts = ["text", str(want.max_tokens), repr(want.temperature)]
+    return texts if want.json_schema is None else [*texts, sha256_json(plain(want.json_schema))]
+
+
+def texts_of_subject(subject: Pair | Item) -> list[str]:
+    """What a judge that knows the subject can answer from, for the content hash: it comes last."""
+    known = [subject.label] if isinstance(subject, Pair) else _truths(subject)
+    return ["subject", subject.id, "".join([str(one) for one in known if one is not None])]
 
 
 def _truths(item: Item) -> list[object]:

@@ -11,6 +11,7 @@ checks its name.
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from adjudge.records import Grade, Item, Judgment, Order, Pair, Reply, Score, St
 
 if TYPE_CHECKING:
     from adjudge.judges.columns import PromptColumns
+    from adjudge.store.columns import PlainReply
 
 Role = Literal["system", "user", "assistant"]
 
@@ -104,8 +106,8 @@ class Question:
     slot: str = ""
 
 
-#: What is wanted of every question, and for each order the role and text of each message.
-PlainWords = tuple[Want, Sequence[tuple[Order, Sequence[str]]]]
+#: For each order the hash of the messages and of what is wanted.
+PlainHashes = Sequence[tuple[Order, "hashlib._Hash"]]
 
 
 class Backend(ABC):
@@ -304,8 +306,8 @@ class JudgeProtocol(ABC):
     def questions(self, subject: Subject) -> Sequence[Question]:
         """Everything to ask about one pair or item."""
 
-    def plain_words(self, subject: Subject) -> PlainWords | None:
-        """The texts of `questions` if they are plain: one question for each order, no slots.
+    def plain_hashes(self, subject: Subject) -> PlainHashes | None:
+        """The hashes of `questions` if they are plain: one question for each order, no slots.
 
         Building questions takes longer than hashing their words, and a question that was answered
         is only hashed. None: they are taken from `questions`.
@@ -325,11 +327,9 @@ class JudgeProtocol(ABC):
         runner fills in judge, fingerprint, tokens and cost.
         """
 
-    def judge_plain(
-        self, replies: Sequence[tuple[Mapping[str, Any], float | None]]
-    ) -> dict[str, Any] | None:
-        """`judge` for replies that are ok and are log probabilities, of which each comes with its
-        answer mass: the columns of the one row that are not empty, without those of the subject.
+    def judge_plain(self, replies: Sequence[PlainReply]) -> dict[str, Any] | None:
+        """`judge` for replies that are ok and are log probabilities: the columns of the one row
+        that are not empty, without those of the subject.
 
         None where this needs `judge`, as it does for most protocols. It is for the million replies
         of a run that is resumed, and gives the same numbers to the last bit.

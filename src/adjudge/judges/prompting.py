@@ -27,6 +27,7 @@ from typing import cast
 from adjudge.errors import DataError
 from adjudge.io.files import open_regular
 from adjudge.judges.interface import Data, Message, Prompt, Role
+from adjudge.store.keys import frame
 
 Part = str | Data
 Value = Part | Sequence[Part]
@@ -235,17 +236,55 @@ def fill(prompt: Prompt, values: Mapping[str, Value]) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def fill_texts(prompt: Prompt, values: Mapping[str, str]) -> list[str]:
-    """Role and text of each message that `fill` would give, for who needs no more than the words.
+class PromptHash:
+    """`content_hash` of a prompt's messages as `fill` gives them, and of the texts in `end`.
 
-    >>> fill_texts(make_prompt("p", "Q: {prompt}"), {"prompt": "2+2?"})
-    ['user', 'Q: 2+2?']
+    The beginning that does not depend on the row is hashed once.
+
+    >>> from adjudge.store.keys import content_hash
+    >>> asked = PromptHash(make_prompt("p", "Q: {prompt}"), end=["choice"])
+    >>> asked.fill({"prompt": "2+2?"}).hexdigest() == content_hash(["user", "Q: 2+2?", "choice"])
+    True
     """
-    texts = []
-    for section in template(prompt):
-        words = [part if isinstance(part, str) else values[part.name] for part in section.parts]
-        texts += [section.role, "".join(words)]
-    return texts
+
+    def __init__(self, prompt: Prompt, end: Sequence[str] = ()) -> None:
+        self._given = prompt, end
+        self._begun = hashlib.sha256()
+        #: After the beginning: frames, and texts with slots.
+        self._parts: list[bytes | str] = []
+        for section in template(prompt):
+            self._add(frame([section.role]))
+            message = section.message
+            self._add(_text_with_slots(section) if message is None else frame([message.text]))
+        self._add(frame(end))
+
+    def __reduce__(self) -> tuple[type[PromptHash], tuple[Prompt, Sequence[str]]]:
+        # Protocols are sent to workers, and a hash that has begun cannot be pickled.
+        return PromptHash, self._given
+
+    def fill(self, values: Mapping[str, str]) -> hashlib._Hash:
+        """The hash with every slot filled; it can be updated with more frames."""
+        digest = self._begun.copy()
+        for part in self._parts:
+            if isinstance(part, bytes):
+                digest.update(part)
+            else:
+                said = (part % values).encode("utf-8", "surrogatepass")
+                digest.update(b"%d:%b" % (len(said), said))
+        return digest
+
+    def _add(self, part: bytes | str) -> None:
+        if isinstance(part, bytes) and not self._parts:
+            self._begun.update(part)
+        else:
+            self._parts.append(part)
+
+
+def _text_with_slots(section: Section) -> str:
+    return "".join(
+        f"%({part.name})s" if isinstance(part, Slot) else part.replace("%", "%%")
+        for part in section.parts
+    )
 
 
 def _section(role: Role, body: str) -> Section:

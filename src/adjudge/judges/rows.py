@@ -19,8 +19,8 @@ from adjudge.judges.calls import CallList
 from adjudge.judges.interface import Judge, Record
 from adjudge.judges.prices import Price
 from adjudge.records import MEASURED, STATUSES, Grade, Judgment, Pair, Reply, Score, Subject
-from adjudge.store.columns import PlainReply, decode_call, plain_reply
-from adjudge.store.interface import Call, CallRow
+from adjudge.store.columns import PlainReply, decode_reply, plain_reply
+from adjudge.store.interface import CallRow
 from adjudge.store.thread import StoreThread
 
 _BATCH = 512
@@ -31,7 +31,7 @@ _COLUMNS: dict[type, tuple[str, ...]] = {
 #: Reads the values of these columns in one call.
 _VALUES = {kind: attrgetter(*columns) for kind, columns in _COLUMNS.items()}
 #: Columns of a subject, other than its texts, that its rows keep.
-_GIVEN = ("prompt_id", "model_a", "model_b", "model", "doc_id")
+_OF_PAIR, _OF_ITEM = ("prompt_id", "model_a", "model_b"), ("model", "doc_id")
 _NUMBERS = (
     *("p_fwd", "p_rev", "p_a", "p_tie", "p_pass", "uncertainty", "answer_mass", "cost"),
     *("judge_score", "human"),
@@ -118,10 +118,9 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class RowBatch:
-    """Rows, their subjects, and the number of other subjects without a row."""
+    """Rows, and the number of other subjects without a row."""
 
     rows: list[Row]
-    subjects: list[Subject]
     incomplete: int
 
 
@@ -139,19 +138,22 @@ async def make_rows(
     Each batch has the number of subjects whose replies are incomplete. They have no row. After a
     stopped run they were not asked; after a `complete` run there are none.
     """
-    remaining = calls.with_keys(iter(subjects))
-    name = await store.do(attrgetter("name"))
-    maker = RowMaker(judge, price=price, store=name)
+    remaining = calls.noted(iter(subjects))
+    maker = RowMaker(judge, price=price, store=store.name)
     while batch := await asyncio.to_thread(lambda: list(islice(remaining, _BATCH))):
-        keys = [key for _, own in batch for key in own]
-        kept: dict[str, CallRow] = await store.do(methodcaller("lookup_rows", keys))
+        keys = [key for one in batch if isinstance(one, tuple) for key in one[1]]
+        kept: dict[str, CallRow] = {}
+        if keys:
+            kept = await store.do(methodcaller("lookup_rows", keys))
         rows: list[Row] = []
-        asked: list[Subject] = []
         incomplete = 0
-        for subject, own in batch:
+        for one in batch:
+            if isinstance(one, list):
+                rows += one
+                continue
+            subject, own = one
             answered = [kept[key] for key in own if key in kept]
             if len(answered) == len(own):
-                asked.append(subject)
                 rows += maker.rows_of(subject, answered)
             elif complete:
                 raise StoreError(
@@ -159,7 +161,7 @@ async def make_rows(
                 )
             else:
                 incomplete += 1
-        yield RowBatch(rows, asked, incomplete)
+        yield RowBatch(rows, incomplete)
 
 
 class RowMaker:
@@ -175,7 +177,8 @@ class RowMaker:
         self._store = store
         record = judge.protocol.record
         columns = _COLUMNS[record]
-        self._given = tuple(name for name in _GIVEN if name not in columns)
+        self._of_pair = tuple(name for name in _OF_PAIR if name not in columns)
+        self._of_item = tuple(name for name in _OF_ITEM if name not in columns)
         repeat = ("repeat",) if judge.repeats > 1 else ()
         self._ours = {*columns, *judge.protocol.columns, *repeat}
         self._plain: Row | None = None
@@ -192,11 +195,13 @@ class RowMaker:
         plain = self._plain_row(subject, kept)
         if plain is not None:
             return [plain]
-        calls = [decode_call(row, None, self._store) for row in kept]
-        each = len(calls) // self._judge.repeats
+        replies = [decode_reply(row, self._store) for row in kept]
+        slots = [row[2] for row in kept]
+        each = len(replies) // self._judge.repeats
         rows: list[Row] = []
         for repeat in range(self._judge.repeats):
-            rows += self._rows(subject, calls[repeat * each : (repeat + 1) * each], repeat)
+            part = slice(repeat * each, (repeat + 1) * each)
+            rows += self._rows(subject, replies[part], slots[part], repeat)
         return rows
 
     def _plain_row(self, subject: Subject, kept: Sequence[CallRow]) -> Row | None:
@@ -205,22 +210,25 @@ class RowMaker:
         replies = [reply for row in kept if (reply := plain_reply(row)) is not None]
         if len(replies) < len(kept):
             return None
-        numbers = self._judge.protocol.judge_plain([(one[0], one[1]) for one in replies])
+        numbers = self._judge.protocol.judge_plain(replies)
         if numbers is None:
             return None
         row = {**self._plain, **numbers, "id": subject.id, "label": subject.label}
-        self._finish(row, replies)
+        self._finish(row, replies, replies)
         self._add_given(row, subject)
         return row
 
-    def _rows(self, subject: Subject, calls: Sequence[Call], repeat: int) -> list[Row]:
+    def _rows(
+        self, subject: Subject, replies: Sequence[Reply], slots: Sequence[str], repeat: int
+    ) -> list[Row]:
         rows = []
-        replies = [call.reply for call in calls]
         for position, record in enumerate(self._judge.protocol.judge(subject, replies)):
             row = self._row(subject, record)
             if self._judge.repeats > 1:
                 row["repeat"] = repeat
-            own = [call.reply for call in calls if call.slot and call.slot == row.get("criterion")]
+            criterion = row.get("criterion")
+            asked = zip(replies, slots, strict=True)
+            own = [reply for reply, slot in asked if slot and slot == criterion]
             # Rows can share their calls: the calls are counted once, on the first row.
             self._finish(row, replies, own or (replies if position == 0 else []))
             rows.append(row)
@@ -244,26 +252,22 @@ class RowMaker:
         self,
         row: Row,
         replies: Sequence[Reply | PlainReply],
-        counted: Sequence[Reply | PlainReply] | None = None,
+        counted: Sequence[Reply | PlainReply],
     ) -> None:
-        """Add the server and the tokens of the `counted` replies (default: all of them)."""
+        """Add the server of the replies, and the tokens of the `counted` ones."""
         if not row["server"]:
-            named = sorted({reply.server for reply in replies if reply.server})
-            row["server"] = ", ".join(named) if named else None
+            named = {reply.server for reply in replies if reply.server}
+            row["server"] = ", ".join(sorted(named)) if named else None
         if row["tokens"] is None:
-            row["tokens"], row["cost"] = _spent(
-                replies if counted is None else counted, self._price
-            )
+            row["tokens"], row["cost"] = _spent(counted, self._price)
 
     def _add_given(self, row: Row, subject: Subject) -> None:
         """Add the columns of a subject that its rows keep: all except the texts and the id."""
         given = {
             name: value
-            for name in self._given
-            if (value := getattr(subject, name, None)) is not None
+            for name in (self._of_pair if isinstance(subject, Pair) else self._of_item)
+            if (value := getattr(subject, name)) is not None
         }
-        if not given and not subject.extra:
-            return
         given |= subject.extra
         if self._judge.protocol.record is Grade:
             given.pop("human", None)  # read by the protocol
@@ -277,9 +281,13 @@ class RowMaker:
 def _spent(
     replies: Sequence[Reply | PlainReply], price: Price | None
 ) -> tuple[int | None, float | None]:
-    prompt = [reply.prompt_tokens for reply in replies if reply.prompt_tokens is not None]
-    written = [reply.completion_tokens for reply in replies if reply.completion_tokens is not None]
-    if not prompt and not written:
+    known = False
+    read = wrote = 0
+    for reply in replies:
+        if reply.prompt_tokens is not None:
+            known, read = True, read + reply.prompt_tokens
+        if reply.completion_tokens is not None:
+            known, wrote = True, wrote + reply.completion_tokens
+    if not known:
         return None, None
-    read, wrote = sum(prompt), sum(written)
     return read + wrote, None if price is None else price.of(read, wrote)

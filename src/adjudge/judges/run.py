@@ -30,7 +30,7 @@ from adjudge.judges.planning import calls_in_words
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import Tally
 from adjudge.judges.routing import settle
-from adjudge.judges.rows import RowBatch, RowCounts, make_rows, schema_of
+from adjudge.judges.rows import RowBatch, RowCounts, RowMaker, make_rows, schema_of
 from adjudge.judges.runner import RunContext, Runner
 from adjudge.judges.stages import OpenSubjects, Outcome, Stages, check_stages
 from adjudge.judges.subjects import SubjectSource, Survey
@@ -173,6 +173,10 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     store=thread,
                     since=await thread.do_apart(partial(_begin, judge=judge)),
                     calls=lists.enter_context(closing(calls)),
+                    # What the caller holds in memory cannot always be copied to a file.
+                    maker=RowMaker(judge, price=tally.price, store=thread.name)
+                    if subjects.copied
+                    else None,
                     tally=tally,
                     claimed=claimed,
                     pace=pace,

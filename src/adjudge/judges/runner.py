@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import methodcaller
 from typing import Any
 
 from adjudge.errors import UnusableRepliesError
@@ -22,8 +23,10 @@ from adjudge.judges.options import JudgingOptions
 from adjudge.judges.progress import Tally
 from adjudge.judges.redact import Redactor, environment_secrets
 from adjudge.judges.replies import check_reply, without_raw
+from adjudge.judges.rows import RowMaker
 from adjudge.records import Reply, Status, Subject
-from adjudge.store.interface import Call, Claim, Store
+from adjudge.store.columns import decode_reply
+from adjudge.store.interface import Call, CallRow, Claim, Store
 from adjudge.store.thread import StoreThread
 
 #: Seconds between two checks of calls that another process is making.
@@ -43,7 +46,8 @@ class RunContext:
     `budget` is the amount that can be spent. `more_budget` waits for more of it and returns whether
     there was any. `spent` is the cost of earlier judges, which share the budget. `claimed` holds
     the calls that are claimed in the store and not answered yet. If workers ask instead, they
-    report the `load` of their servers and their `remarks`.
+    report the `load` of their servers and their `remarks`. `maker` makes rows of calls that were
+    answered before; without it, these are made at the end with the others.
     """
 
     judge: Judge
@@ -58,6 +62,7 @@ class RunContext:
     pace: Pace | None = None
     load: ServerLoad | None = None
     remarks: tuple[str, ...] = ()
+    maker: RowMaker | None = None
     _redactor: Redactor = field(init=False)
     claimed: set[str] = field(default_factory=set)
     _remembered: bool = False
@@ -90,17 +95,32 @@ class RunContext:
         return ours, busy
 
     async def open_calls(self, batch: list[tuple[Subject, list[str]]]) -> list[Work]:
-        """The calls of these subjects that are not answered yet; the others are counted."""
+        """The calls of these subjects that are not answered yet; the others are counted.
+
+        Rows are made of subjects whose calls are all answered, from what was looked up for that.
+        """
         keys = [key for _, own in batch for key in own]
-        retry, again = self.options.statuses_to_ask_again, await self._worthless(keys)
-        done: dict[str, Status] = await self.store.do(
-            lambda store: store.answered(keys, retry=retry, since=self.since, again=again)
-        )
-        self.tally.reused.update([done[key] for key in keys if key in done])
+        kept: dict[str, CallRow] = await self.store.do(methodcaller("lookup_rows", keys))
+        since, retry = self.since, self.options.statuses_to_ask_again
+        done = {key: row for key, row in kept.items() if row[0] > since or row[3] not in retry}
+        if self.options.retry:
+            done = {key: row for key, row in done.items() if row[0] > since or self._worth(row)}
+        self.tally.reused.update([done[key][3] for key in keys if key in done])
+        work: list[Work] = []
+        for subject, own in batch:
+            answered = [done[key] for key in own if key in done]
+            if len(answered) < len(own):
+                self.calls.note(own)
+                work += [one for one in prepare_calls(self.judge, subject) if one.key not in done]
+            else:
+                rows = None if self.maker is None else self.maker.rows_of(subject, answered)
+                self.calls.note(own, rows)
         self.show()
-        left = [subject for subject, own in batch if any(key not in done for key in own)]
-        work = [one for subject in left for one in prepare_calls(self.judge, subject)]
-        return [one for one in work if one.key not in done]
+        return work
+
+    def _worth(self, row: CallRow) -> bool:
+        """Whether a stored reply is also read as a status that is not asked again."""
+        return not self.options.asks_again(self.judge, decode_reply(row, self.store.name))
 
     async def _worthless(self, keys: list[str]) -> frozenset[str]:
         """Calls whose stored reply is ok, but is read as a status that is asked again."""

@@ -64,13 +64,15 @@ class Stages:
         earlier = None if self._history is None else iter(self._history)
         history, left = Spool[list[Row]](), set[str]()
         outcomes: Counter[Outcome] = Counter()
+        remaining = iter(subjects)
         async for batch in batches:
             ways = [[row] for row in batch.rows]
             if earlier is not None:
                 ways = [[*_way_of(row, earlier), row] for row in batch.rows]
-            said = self._rule(batch.subjects, ways)
+            asked = [_subject_of(row, remaining) for row in batch.rows]
+            said = self._rule(asked, ways)
             outcomes.update(said)
-            for outcome, subject, way in zip(said, batch.subjects, ways, strict=True):
+            for outcome, subject, way in zip(said, asked, ways, strict=True):
                 if outcome != "settled":
                     left.add(subject.id)
                     history.append(way)
@@ -89,6 +91,11 @@ class Stages:
 def _way_of(row: Row, earlier: Iterator[list[Row]]) -> list[Row]:
     """The rows of the stages before; both are in input order."""
     return next(way for way in earlier if way[-1]["id"] == row["id"])
+
+
+def _subject_of(row: Row, subjects: Iterator[Subject]) -> Subject:
+    """The subject of a row; both are in input order."""
+    return next(subject for subject in subjects if subject.id == row["id"])
 
 
 def check_stages(judges: Sequence[Judge]) -> None:

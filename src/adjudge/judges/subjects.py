@@ -7,12 +7,14 @@ others read. So a change of the input file during the run has no effect.
 
 from __future__ import annotations
 
+import copyreg
 import pickle
 import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import combinations, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -33,14 +35,36 @@ _IN_MEMORY = 8 << 20
 _GROUP = 64
 
 
+_VALUES = attrgetter(*(entry.name for entry in fields(Pair)))
+
+
+def _pair(*values: Any) -> Pair:
+    name, prompt, first, second, model_a, model_b, label, prompt_id, extra = values
+    return Pair(
+        id=name,
+        prompt=prompt,
+        response_a=first,
+        response_b=second,
+        model_a=model_a,
+        model_b=model_b,
+        label=label,
+        prompt_id=prompt_id,
+        extra=extra,
+    )
+
+
+#: Pairs are pickled as their values, in half the time that a frozen dataclass takes by itself.
+_REDUCERS = {**copyreg.dispatch_table, Pair: lambda pair: (_pair, _VALUES(pair))}
+
+
 class Spool(Generic[T]):
-    """Values written to a temporary file and read again in order, one reader at a time.
+    """Values written to a temporary file and read again in order, by readers that take turns.
 
     >>> spool = Spool[int]()
     >>> for number in range(100):
     ...     spool.append(number)
-    >>> sum(spool), sum(spool)
-    (4950, 4950)
+    >>> sum(one * other for one, other in zip(spool, spool))
+    328350
     >>> spool.close()
     """
 
@@ -56,12 +80,15 @@ class Spool(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         self._write()
-        self._file.seek(0)
+        at = 0
         while True:
+            self._file.seek(at)
             try:
-                yield from pickle.load(self._file)  # noqa: S301  (we wrote the file ourselves)
+                group = pickle.load(self._file)  # noqa: S301  (we wrote the file ourselves)
             except EOFError:
                 return
+            at = self._file.tell()
+            yield from group
 
     def close(self) -> None:
         """Remove the file."""
@@ -69,7 +96,9 @@ class Spool(Generic[T]):
 
     def _write(self) -> None:
         if self._group:
-            pickle.dump(self._group, self._file, protocol=pickle.HIGHEST_PROTOCOL)
+            pickler = pickle.Pickler(self._file, pickle.HIGHEST_PROTOCOL)
+            pickler.dispatch_table = _REDUCERS
+            pickler.dump(self._group)
             self._group = []
 
 
@@ -128,9 +157,10 @@ class Subjects:
     def read(self) -> Iterator[Subject]:
         """Every subject, read from the source, with all columns that the prompt names."""
         stream = self._stream if self._stream is not None else _checked(self._records)
+        columns = self._columns if self._columns is not None and self._columns.names else None
         for row, subject in enumerate(islice(stream, self._limit), start=1):
-            if self._columns is not None:
-                self._columns.check(subject, source=self.name, row=row)
+            if columns is not None:
+                columns.check(subject, source=self.name, row=row)
             yield subject
 
     def _check(self, subject: Subject, row: int) -> None:
@@ -172,6 +202,11 @@ class Subjects:
         if self._kept is None:
             raise ArgumentError("pairs", self.name, "they are closed; give them again")
         return iter(self._kept)
+
+    @property
+    def copied(self) -> bool:
+        """Whether they are in a temporary file, not in the caller's list."""
+        return isinstance(self._kept, Spool)
 
     def close(self) -> None:
         """Remove the temporary file, if there is one."""

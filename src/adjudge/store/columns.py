@@ -20,7 +20,17 @@ WRITTEN = (
     "completion_tokens, latency_s, error, answer_mass, exact_mass, cut_off, server, "
     "created_at, raw"
 )
-READ_COLUMNS = ("call_id", *WRITTEN.removesuffix(", raw").split(", "))
+#: What rows of a run are made from; the other columns describe the question.
+REPLY_COLUMNS = (
+    *("call_id", "call_key", "slot", "status", "reply_text", "logprobs", "censored", "counts"),
+    *("mean_logprob", "scored_tokens", "prompt_tokens", "completion_tokens", "latency_s", "error"),
+    *("answer_mass", "exact_mass", "cut_off", "server"),
+)
+READ_COLUMNS = (
+    *REPLY_COLUMNS,
+    *("judge_fingerprint", "subject_id", "content_hash", "shown_order", "repeat_index"),
+    "created_at",
+)
 EVENT = (
     "nonce, rater, subject_id, action, label, shown_order, sampled_by, comment, undoes, created_at"
 )
@@ -77,13 +87,29 @@ def event_of(event: LabelEvent) -> list[Any]:
 
 def call_of(row: Sequence[Any], raw: str | None) -> Call:
     """The call in a row of READ_COLUMNS. ValueError if the row is damaged."""
-    call_id, key, fingerprint, subject_id, content, order, repeat, slot = row[:8]
-    status, text, logprobs, censored, counts, mean_logprob, scored = row[8:15]
-    prompt_tokens, completion_tokens, latency_s, error = row[15:19]
-    answer_mass, exact_mass, cut_off, server, created_at = row[19:24]
+    call_id, key, slot = row[:3]
+    fingerprint, subject_id, content, order, repeat, created_at = row[len(REPLY_COLUMNS) :][:6]
+    return Call(
+        call_id=call_id,
+        created_at=created_at,
+        call_key=key,
+        judge_fingerprint=fingerprint,
+        subject_id=subject_id,
+        content_hash=content,
+        order=order,
+        repeat=repeat,
+        slot=slot,
+        reply=_reply_of(row, raw),
+    )
+
+
+def _reply_of(row: Sequence[Any], raw: str | None) -> Reply:
+    status, text, logprobs, censored, counts, mean_logprob, scored = row[3:10]
+    prompt_tokens, completion_tokens, latency_s, error = row[10:14]
+    answer_mass, exact_mass, cut_off, server = row[14:18]
     if status not in STATUSES:
         raise ValueError(f"status is {status!r}")
-    reply = Reply(
+    return Reply(
         status=status,
         text=text,
         logprobs=None if logprobs is None else dict(json.loads(logprobs)),
@@ -101,18 +127,6 @@ def call_of(row: Sequence[Any], raw: str | None) -> Call:
         server=server,
         raw=raw,
     )
-    return Call(
-        call_id=call_id,
-        created_at=created_at,
-        call_key=key,
-        judge_fingerprint=fingerprint,
-        subject_id=subject_id,
-        content_hash=content,
-        order=order,
-        repeat=repeat,
-        slot=slot,
-        reply=reply,
-    )
 
 
 class PlainReply(NamedTuple):
@@ -126,18 +140,28 @@ class PlainReply(NamedTuple):
 
 
 def plain_reply(row: CallRow) -> PlainReply | None:
-    """The reply in a row of READ_COLUMNS if it is plain; None if `decode_call` must look."""
-    status, _, text, censored, counts = row[8:13]
-    if status != "ok" or text is None or censored or counts is not None:
+    """The reply in a row of REPLY_COLUMNS if it is plain; None if `decode_reply` must look."""
+    text = row[5]
+    if row[3] != "ok" or text is None or row[6] or row[7] is not None:
         return None
     try:
         logprobs, end = _DECODER.raw_decode(text)
     except (ValueError, TypeError):
         return None
-    mass = row[19]
-    if end != len(text) or type(logprobs) is not dict or not isinstance(mass, float | None):
+    mass = row[14]
+    if end != len(text) or type(logprobs) is not dict:
         return None
-    return PlainReply(logprobs, mass, row[15], row[16], row[22])
+    if mass is not None and not isinstance(mass, float):
+        return None
+    return PlainReply(logprobs, mass, row[10], row[11], row[17])
+
+
+def decode_reply(row: CallRow, store: str) -> Reply:
+    """The reply in a row of REPLY_COLUMNS, without raw; StoreError if the row is damaged."""
+    try:
+        return _reply_of(row, None)
+    except (ValueError, TypeError) as error:
+        raise _damaged(row, error, store) from None
 
 
 def decode_call(row: Sequence[Any], raw: str | None, store: str) -> Call:
@@ -145,9 +169,11 @@ def decode_call(row: Sequence[Any], raw: str | None, store: str) -> Call:
     try:
         return call_of(row, raw)
     except (ValueError, TypeError) as error:
-        raise StoreError(
-            f"{store}: call {row[0]} is damaged ({error}); {DAMAGED.format(store)}"
-        ) from None
+        raise _damaged(row, error, store) from None
+
+
+def _damaged(row: CallRow, error: Exception, store: str) -> StoreError:
+    return StoreError(f"{store}: call {row[0]} is damaged ({error}); {DAMAGED.format(store)}")
 
 
 def decode_object(row: Sequence[Any], table: str, store: str) -> list[Any]:

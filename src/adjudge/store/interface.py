@@ -42,7 +42,7 @@ class Call:
     call_id: int | None = None
 
 
-#: The values of `READ_COLUMNS` (store/columns.py) of one call, as the database gave them.
+#: The values of `REPLY_COLUMNS` (store/columns.py) of one call, as the database gave them.
 CallRow = Sequence[Any]
 
 
@@ -181,7 +181,10 @@ class Store(Protocol):
         """The latest row of each call that has one, without its raw reply."""
 
     def lookup_rows(self, keys: Sequence[str]) -> dict[str, CallRow]:
-        """`lookup` without decoding: most rows of a long run are read by a few of their columns."""
+        """The reply in the latest row of each call that has one, not decoded.
+
+        Most rows of a long run need only a few of its columns.
+        """
 
     def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
         """The latest row of every call, or of those about some subjects, oldest first, with raw."""

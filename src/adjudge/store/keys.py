@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from json.encoder import encode_basestring
+from json.encoder import encode_basestring as _quote
 from typing import Any
 
 _ENCODER = json.JSONEncoder(
@@ -28,18 +28,29 @@ def sha256_json(value: Any) -> str:
     return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def frame(texts: Iterable[str]) -> bytes:
+    """A sequence of texts as bytes, each after its length, so that their boundaries count.
+
+    The frame of two sequences one after the other is the two frames one after the other.
+
+    >>> frame(["ab", "\u00fc"])
+    b'2:ab2:\\xc3\\xbc'
+    """
+    given = list(texts)
+    joined = "".join([f"{len(text)}:{text}" for text in given])
+    if joined.isascii():  # a letter is a byte: the usual case, and the quick one
+        return joined.encode()
+    encoded = [text.encode("utf-8", "surrogatepass") for text in given]
+    return b"".join([b"%d:%b" % (len(one), one) for one in encoded])
+
+
 def content_hash(texts: Iterable[str]) -> str:
     """SHA-256 over a sequence of texts; their boundaries count.
 
     >>> content_hash(["ab", "c"]) == content_hash(["a", "bc"])
     False
     """
-    given = list(texts)
-    joined = "".join([f"{len(text)}:{text}" for text in given])
-    if joined.isascii():  # a letter is a byte: the usual case, and the quick one
-        return hashlib.sha256(joined.encode()).hexdigest()
-    encoded = [text.encode("utf-8", "surrogatepass") for text in given]
-    return hashlib.sha256(b"".join([b"%d:%b" % (len(one), one) for one in encoded])).hexdigest()
+    return hashlib.sha256(frame(texts)).hexdigest()
 
 
 def call_key(fingerprint: str, content: str, order: str | None, repeat: int, slot: str) -> str:
@@ -50,7 +61,6 @@ def call_key(fingerprint: str, content: str, order: str | None, repeat: int, slo
     >>> call_key("f", "c", None, 0, "s") == sha256_json(["f", "c", None, 0, "s"])
     True
     """
-    shown = "null" if order is None else encode_basestring(order)
-    parts = (encode_basestring(fingerprint), encode_basestring(content), shown, str(repeat))
-    text = f"[{','.join(parts)},{encode_basestring(slot)}]"
+    shown = "null" if order is None else _quote(order)
+    text = f"[{_quote(fingerprint)},{_quote(content)},{shown},{repeat},{_quote(slot)}]"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

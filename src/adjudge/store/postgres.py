@@ -16,6 +16,7 @@ from typing import Any
 from adjudge.records import Status
 from adjudge.store.columns import (
     READ_COLUMNS,
+    REPLY_COLUMNS,
     WRITTEN,
     decode_call,
     decode_object,
@@ -30,6 +31,7 @@ from adjudge.store.postgres_database import outgoing
 from adjudge.store.postgres_served import PAGE, PostgresServed
 
 _READ = ", ".join(READ_COLUMNS)
+_REPLIES = ", ".join(REPLY_COLUMNS)
 
 
 class PostgresStore(PostgresServed, PostgresChecking):
@@ -143,16 +145,11 @@ class PostgresStore(PostgresServed, PostgresChecking):
             )
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
-        rows = self.lookup_rows(keys)
+        rows = self._latest(_READ, keys)
         return {key: decode_call(row, None, self.name) for key, row in rows.items()}
 
     def lookup_rows(self, keys: Sequence[str]) -> dict[str, CallRow]:
-        rows = self._all(
-            f"SELECT DISTINCT ON (call_key) {_READ} FROM calls WHERE call_key = ANY(%s)"
-            " ORDER BY call_key, call_id DESC",
-            (list(keys),),
-        )
-        return {row[1]: row for row in rows}
+        return self._latest(_REPLIES, keys)
 
     def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
         about = "" if subject_ids is None else " AND subject_id = ANY(%s)"
@@ -177,6 +174,15 @@ class PostgresStore(PostgresServed, PostgresChecking):
         ):
             histories.setdefault(row[1], []).append(decode_call(row, row[-1], self.name))
         return histories
+
+    def _latest(self, columns: str, keys: Sequence[str]) -> dict[str, CallRow]:
+        """The latest row of each key; the second column is the key."""
+        rows = self._all(
+            f"SELECT DISTINCT ON (call_key) {columns} FROM calls WHERE call_key = ANY(%s)"
+            " ORDER BY call_key, call_id DESC",
+            (list(keys),),
+        )
+        return {row[1]: row for row in rows}
 
     def _save(self, rows: Sequence[Sequence[Any]], keys: Sequence[str]) -> None:
         with self.transaction(), self._session() as db:

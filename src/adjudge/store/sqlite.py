@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from adjudge.store.columns import (
     EVENT,
     EVENT_COLUMNS,
     READ_COLUMNS,
+    REPLY_COLUMNS,
     WRITTEN,
     decode_call,
     decode_object,
@@ -61,6 +63,7 @@ class SQLiteStore(SQLiteServed):
         self.owner = Owner.here()
         self._signs: dict[str, tuple[float, float]] = {}
         self._read = self._there("calls", READ_COLUMNS)
+        self._replies = self._there("calls", REPLY_COLUMNS)
         if not readonly:
             try:
                 self.heartbeat()
@@ -177,19 +180,11 @@ class SQLiteStore(SQLiteServed):
                 )
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
-        rows = self.lookup_rows(keys)
+        rows = self._latest(self._read, keys)
         return {key: decode_call(row, None, self.name) for key, row in rows.items()}
 
     def lookup_rows(self, keys: Sequence[str]) -> dict[str, CallRow]:
-        latest: dict[str, CallRow] = {}
-        for chunk in _chunks(list(keys)):
-            for row in self._all(
-                f"SELECT {self._read} FROM calls WHERE call_key IN {_marks(chunk)}", chunk
-            ):
-                earlier = latest.get(row[1])
-                if earlier is None or earlier[0] < row[0]:
-                    latest[row[1]] = row
-        return latest
+        return self._latest(self._replies, keys)
 
     def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
         wanted = [] if subject_ids is None else list(subject_ids)
@@ -263,6 +258,23 @@ class SQLiteStore(SQLiteServed):
         """The columns to select; NULL for those that an older, read-only file lacks."""
         known = {row[1] for row in self._all(f"PRAGMA table_info({table})")}
         return ", ".join(name if name in known else f"NULL AS {name}" for name in columns)
+
+    def _latest(self, columns: str, keys: Sequence[str]) -> dict[str, CallRow]:
+        """The latest row of each key; the second column is the key."""
+        latest: dict[str, CallRow] = {}
+        for chunk in _chunks(list(keys)):
+            # An IN list would first be sorted, which takes a tenth of the time.
+            named = ", ".join(["(?)"] * len(chunk))
+            rows = self._all(
+                f"WITH wanted (wanted_key) AS (VALUES {named})"
+                f" SELECT {columns} FROM wanted CROSS JOIN calls ON call_key = wanted_key",
+                chunk,
+            )
+            part = {row[1]: row for row in rows}
+            if len(part) < len(rows):
+                part = {row[1]: row for row in sorted(rows, key=itemgetter(0))}
+            latest |= part
+        return latest
 
     def _holders(self, keys: Sequence[str]) -> dict[str, str]:
         held: dict[str, str] = {}

@@ -36,6 +36,8 @@ class StoreThread:
 
     def __init__(self, place: StorePlace) -> None:
         self._place = place
+        #: The name of the store in messages, once it is open.
+        self.name = ""
         self._loop = asyncio.get_running_loop()
         self._groups: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
         self._gathering: list[Job] = []
@@ -91,6 +93,7 @@ class StoreThread:
             except BaseException as error:
                 self._tell([(self._opened, None, error)])
                 return
+            self.name = store.name
             self._patience = store.patience
             self._patience.hurry(False)
             self._tell([(self._opened, None, None)])

@@ -8,7 +8,8 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from adjudge.errors import ArgumentError, DataError, JudgeRefusedError
 from adjudge.judges import (
     Backend,
     JudgingOptions,
+    JudgingRun,
     judge_pairs,
     judge_pairs_async,
     plan_judging,
@@ -94,6 +96,52 @@ def test_the_second_run_asks_nobody_and_gives_the_same_rows(tmp_path: Path) -> N
     assert not again.asked
     assert (first.summary.reused, second.summary.reused) == (0, 120)
     assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
+
+
+class Handle:
+    """A value of the caller that cannot be copied to a file."""
+
+    def __str__(self) -> str:
+        return "handle"
+
+    def __reduce__(self) -> str:
+        raise TypeError("not to be pickled")
+
+
+@pytest.mark.parametrize("kind", ["generator", "list"])
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_a_resumed_run_looks_each_reply_up_once(
+    repeats: int, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows come from the look-up that shows which calls are answered; not for a list in memory."""
+    extra = {"own": Handle() if kind == "list" else [1], "status": "?"}
+    pairs = [replace(pair, extra=extra) for pair in PAIRS]
+
+    def judge(answer: Any = None, **options: Any) -> JudgingRun:
+        given = pairs if kind == "list" else iter(pairs)
+        prices = {"scripted:1": Price(1.0, 2.0, "example")}
+        return judge_pairs(given, judge=Scripted(answer), repeats=repeats, prices=prices, **options)
+
+    whole = judge(store=None, output=tmp_path / "whole.jsonl")
+    fails = Reply(status="error", error="busy")
+    judge(lambda _, number: fails if number in (40, 77) else None, store="s.db")
+    looked: Counter[str] = Counter()
+    lookup_rows = SQLiteStore.lookup_rows
+
+    def counted(self: SQLiteStore, keys: Sequence[str]) -> Any:
+        looked.update(keys)
+        return lookup_rows(self, keys)
+
+    monkeypatch.setattr(SQLiteStore, "lookup_rows", counted)
+    for asked in (2, 0):
+        looked.clear()
+        done = judge(store="s.db", output=tmp_path / "again.jsonl")
+        assert done.summary.calls == ({"ok": asked} if asked else {})
+        assert done.summary.reused == 120 * repeats - asked
+        again = 120 * repeats if kind == "list" else 2 * repeats * asked
+        assert sum(looked.values()) == 120 * repeats + again
+        assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+        assert done.summary.cost == whole.summary.cost
 
 
 @pytest.mark.parametrize("change", ["judge", "prompt", "content", "samples"])

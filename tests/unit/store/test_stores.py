@@ -23,7 +23,7 @@ from adjudge.store import (
     read_judge_parts,
     use_store,
 )
-from adjudge.store.columns import READ_COLUMNS
+from adjudge.store.columns import REPLY_COLUMNS
 from adjudge.store.interface import KnownPrompt
 from adjudge.store.labels import LabelBook
 
@@ -67,7 +67,7 @@ def test_the_latest_row_speaks_and_history_stays(store: Store) -> None:
     store.save([make_call("k", "error", error="timed out")])
     store.save([make_call("k", "ok", text="A")])
     assert store.lookup(["k"])["k"].reply.status == "ok"
-    row = dict(zip(READ_COLUMNS, store.lookup_rows(["k", "other"])["k"], strict=True))
+    row = dict(zip(REPLY_COLUMNS, store.lookup_rows(["k", "other"])["k"], strict=True))
     assert (row["call_key"], row["status"], row["reply_text"]) == ("k", "ok", "A")
     assert [one.reply.status for one in store.histories(["k"])["k"]] == ["error", "ok"]
 

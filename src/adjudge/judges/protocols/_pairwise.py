@@ -15,9 +15,11 @@ from typing import Any
 from adjudge._validation import count, one_of
 from adjudge.judges.answers import Asking, worst
 from adjudge.judges.columns import PromptColumns
-from adjudge.judges.interface import Choice, Data, PlainWords, Prompt, Question
-from adjudge.judges.prompting import Value, fill, fill_texts
+from adjudge.judges.fingerprint import texts_of_want
+from adjudge.judges.interface import Choice, Data, PlainHashes, Prompt, Question
+from adjudge.judges.prompting import PromptHash, Value, fill
 from adjudge.records import MEASURED, STATUSES, Judgment, Order, Pair, Reply, Status
+from adjudge.store.columns import PlainReply
 from adjudge.uncertainty.entropy import entropy_of, verdict
 
 PLACEHOLDERS = ("prompt", "response_a", "response_b")
@@ -131,6 +133,7 @@ class LetterQuestions:
         self.asking = Asking(letters_of(prompt), prompt=prompt, **how)
         self.want = self.asking.want
         self.per_order = self.asking.repeats
+        self._hash = PromptHash(prompt, end=texts_of_want(self.want))
         self._plain = (
             isinstance(self.want, Choice)
             and self.asking.options == LETTERS
@@ -158,15 +161,15 @@ class LetterQuestions:
             ]
         return asked
 
-    def plain_words(self, pair: Pair) -> PlainWords | None:
-        """The texts of `questions` if each order has one and the pair's texts fill the prompt."""
+    def plain_hashes(self, pair: Pair) -> PlainHashes | None:
+        """The hashes of `questions` if each order has one and the pair's texts fill the prompt."""
         if self.per_order > 1 or self.prompt_columns.names:
             return None
         a, b = pair.response_a, pair.response_b
         ab = {"prompt": pair.prompt, "response_a": a, "response_b": b}
-        shown = {"ab": ab, "ba": {**ab, "response_a": b, "response_b": a}}
-        orders = self.orders.of(pair)
-        return self.want, [(order, fill_texts(self.prompt, shown[order])) for order in orders]
+        ba = {"prompt": pair.prompt, "response_a": b, "response_b": a}
+        fill = self._hash.fill
+        return [(order, fill(ab if order == "ab" else ba)) for order in self.orders.of(pair)]
 
     def read(self, pair: Pair, replies: Sequence[Reply]) -> Readings:
         """The replies to `questions`, by the order in which the responses were shown."""
@@ -176,17 +179,16 @@ class LetterQuestions:
             for at, order in enumerate(self.orders.of(pair))
         }
 
-    def read_plain(
-        self, replies: Sequence[tuple[Mapping[str, Any], float | None]]
-    ) -> dict[str, Any] | None:
+    def read_plain(self, replies: Sequence[PlainReply]) -> dict[str, Any] | None:
         """What `judgment_of` makes of the letters' log probabilities in both orders; None where
         anything is out of the ordinary: another number of replies or letters, a mass that is small.
         """
         if not self._plain or len(replies) != 2:
             return None
-        (first, mass), (second, other) = replies
-        p_fwd = _share(first.get("A"), first.get("B"))
-        p_rev = _share(second.get("B"), second.get("A"))
+        first, second = replies
+        mass, other = first.answer_mass, second.answer_mass
+        p_fwd = _share(first.logprobs.get("A"), first.logprobs.get("B"))
+        p_rev = _share(second.logprobs.get("B"), second.logprobs.get("A"))
         least = self.asking.min_answer_mass
         if p_fwd is None or p_rev is None:
             return None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.judges.interface import JudgeProtocol, PlainWords, Prompt, Question
+from adjudge.judges.interface import JudgeProtocol, PlainHashes, Prompt, Question
 from adjudge.judges.prompting import builtin_prompt, check_prompt
 from adjudge.judges.protocols._pairwise import PLACEHOLDERS, LetterQuestions, judgment_of
 from adjudge.records import Judgment, Reply, Status, Subject
+from adjudge.store.columns import PlainReply
 
 
 class Preference(JudgeProtocol):
@@ -74,14 +75,12 @@ class Preference(JudgeProtocol):
     def questions(self, subject: Subject) -> Sequence[Question]:
         return self.letters.questions(self.pair(subject))
 
-    def plain_words(self, subject: Subject) -> PlainWords | None:
-        return self.letters.plain_words(self.pair(subject))
+    def plain_hashes(self, subject: Subject) -> PlainHashes | None:
+        return self.letters.plain_hashes(self.pair(subject))
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
         pair = self.pair(subject)
         return [judgment_of(pair, self.name, self.letters.read(pair, replies))]
 
-    def judge_plain(
-        self, replies: Sequence[tuple[Mapping[str, Any], float | None]]
-    ) -> dict[str, Any] | None:
+    def judge_plain(self, replies: Sequence[PlainReply]) -> dict[str, Any] | None:
         return self.letters.read_plain(replies)
