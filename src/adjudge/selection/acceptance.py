@@ -95,7 +95,7 @@ def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> 
     if n < 2:
         return Acceptance()
     weights = labels.weights if chosen.takes_weights else None
-    table = SplitTable.build(labels.scores, labels.errors, entry.has_verdict, None)
+    table = SplitTable.build(labels.scores, labels.errors, entry.has_verdict, None, entry.order)
     shares, risks = [], []
     for _ in range(HALF_SPLITS):
         order = rng.permutation(n)

@@ -91,9 +91,10 @@ class SplitTable:
         errors: IntArray,
         has_verdict: BoolArray | None,
         confidence: FloatArray | None,
+        order: IntArray | None = None,
     ) -> SplitTable:
         """Sort once, with ties in a random order that ignores the errors, and compute the cuts."""
-        order = order_by_lot(scores, 0)
+        order = order_by_lot(scores, 0) if order is None else order
         s, wrong = scores[order], errors[order].astype(np.bool_)
         n = len(s)
         ends = np.append(np.flatnonzero(s[1:] != s[:-1]) + 1, n).astype(np.int32)

@@ -166,8 +166,9 @@ class Pac(Guarantee):
     uses_delta = True
 
     def decide(self, labels: Labels, levels: Levels) -> Rule:
-        ordered = labels.take(np.argsort(labels.scores, kind="stable"))
-        return _threshold(ordered, levels.alpha, levels.delta).rule
+        if (labels.scores[1:] < labels.scores[:-1]).any():
+            labels = labels.take(np.argsort(labels.scores, kind="stable"))
+        return _threshold(labels, levels.alpha, levels.delta).rule
 
     def fewest_labels(self, levels: Levels) -> int:
         return fewest_rows(levels.alpha, levels.delta)
