@@ -103,7 +103,8 @@ def cluster_codes(
         highest = np.maximum.accumulate(clusters, dtype=np.int64)
         fresh = np.diff(highest, prepend=-1)
         if len(clusters) and clusters.min() >= 0 and fresh.max() <= 1:
-            return clusters.astype(np.int64), int(highest[-1]) + 1  # they are such codes already
+            # They are such codes already.
+            return clusters.astype(np.int64, copy=False), int(highest[-1]) + 1
         _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
         place = np.empty(len(first), dtype=np.int64)
         place[np.argsort(first)] = np.arange(len(first))
@@ -156,6 +157,12 @@ class Bins:
     accuracy: FloatArray
     which: IntArray
 
+    @property
+    def calibration_error(self) -> float:
+        """Mean |share correct - mean confidence| over bins, weighted by count."""
+        gap = np.abs(self.accuracy - self.confidence)
+        return float((self.count * gap).sum() / self.count.sum())
+
 
 def reliability_bins(
     confidence: FloatArray, correct: IntArray, *, bins: int = 10, equal_mass: bool = False
@@ -191,9 +198,7 @@ def expected_calibration_error(
     >>> expected_calibration_error(np.array([0.9, 0.9]), np.array([1, 0]))
     0.4
     """
-    table = reliability_bins(confidence, correct, bins=bins, equal_mass=equal_mass)
-    gap = np.abs(table.accuracy - table.confidence)
-    return float((table.count * gap).sum() / table.count.sum())
+    return reliability_bins(confidence, correct, bins=bins, equal_mass=equal_mass).calibration_error
 
 
 def auroc(confidence: FloatArray, correct: IntArray) -> float | None:
