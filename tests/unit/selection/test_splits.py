@@ -206,11 +206,13 @@ def test_many_cuts_are_settled_by_buckets() -> None:
     table = SplitTable.build(scores, errors, None, None)
     halves = next(random_halves(20_000, 2, 0))
     counts = SplitCounts.build(table, halves)
-    assert counts.errors.shape[1] > 4 * 1024
+    assert len(table.before) > 4 * 1024
     for level in (Fraction(1, 100), Fraction(3, 10), Fraction(45, 100), Fraction(9, 10)):
-        for whole, extra in ((counts.k, 0), (counts.tested_at, 1)):
-            everywhere = last_passing(at_most(counts.errors + extra, whole, level))
-            assert counts.last_cut(whole, level, extra=extra).tolist() == everywhere.tolist()
+        for extra, of_tested in ((0, False), (1, True)):
+            rows = counts.tested_at if of_tested else counts.k
+            everywhere = last_passing(at_most(counts.errors + extra, rows, level))
+            last = counts.last_cut(level, extra=extra, of_tested=of_tested)
+            assert last.tolist() == everywhere.tolist()
 
 
 @pytest.mark.parametrize("power", [1, 3])
