@@ -12,12 +12,18 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy.special import bdtr, betaincinv, ndtri, stdtrit
 
 from adjudge._validation import FloatArray, IntArray
+
+Number = TypeVar("Number", np.float64, np.uint64)
+#: From this length on polars sorts faster than numpy.
+_MANY = 65_536
 
 # --- conformal ranks -------------------------------------------------------------------------
 
@@ -201,13 +207,24 @@ def expected_calibration_error(
     return reliability_bins(confidence, correct, bins=bins, equal_mass=equal_mass).calibration_error
 
 
+def sort_values(values: NDArray[Number]) -> NDArray[Number]:
+    """The values ascending; a large array takes half the time of `np.sort`.
+
+    >>> sort_values(np.array([0.3, 0.1]))
+    array([0.1, 0.3])
+    """
+    if len(values) < _MANY:
+        return np.sort(values)
+    return pl.Series(values).sort().to_numpy()
+
+
 def auroc(confidence: FloatArray, correct: IntArray) -> float | None:
     """P(confidence of a correct row > of a wrong row), ties half; None if one class is empty."""
     positive = int(correct.sum())
     negative = len(correct) - positive
     if positive == 0 or negative == 0:
         return None
-    right, wrong = np.sort(confidence[correct == 1]), np.sort(confidence[correct != 1])
+    right, wrong = (sort_values(confidence[correct == one]) for one in (1, 0))
     below, up_to = (int(np.searchsorted(wrong, right, side).sum()) for side in ("left", "right"))
     return (below + up_to) / 2 / (positive * negative)
 
@@ -217,9 +234,9 @@ def auprc(confidence: FloatArray, correct: IntArray) -> float | None:
     positive = int(correct.sum())
     if positive == 0:
         return None
-    order = np.argsort(-confidence)
-    c, hits = confidence[order], np.cumsum(correct[order])
-    last = np.append(np.flatnonzero(np.diff(c)), len(c) - 1)
-    precision = hits[last] / (last + 1)
-    recall = hits[last] / positive
+    ordered, right = sort_values(confidence), sort_values(confidence[correct == 1])
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))[::-1]
+    hits = positive - np.searchsorted(right, ordered[first])
+    precision = hits / (len(ordered) - first)
+    recall = hits / positive
     return float((np.diff(recall, prepend=0.0) * precision).sum())

@@ -65,9 +65,18 @@ def partition(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
 
     If there is only one, the frame is not copied.
     """
-    alike = frame.select(pl.col(key).eq_missing(pl.col(key).first()).all() for key in keys)
-    several = frame.is_empty() or not all(alike.row(0))
+    several = frame.is_empty() or varying(frame, keys)
     return frame.partition_by(keys, maintain_order=True) if several else [frame]
+
+
+def varying(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Those of the columns that have more than one value.
+
+    >>> varying(pl.DataFrame({"judge": ["x", "x"], "id": [1, 2]}), ["judge", "id"])
+    ['id']
+    """
+    first = frame.select(pl.col(name).eq_missing(pl.col(name).first()).all() for name in columns)
+    return [name for name in columns if not first[name][0]]
 
 
 def truth_column(frame: pl.DataFrame, column: str, name: str, *, remedy: str) -> pl.Series:

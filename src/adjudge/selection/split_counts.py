@@ -21,7 +21,7 @@ from adjudge.selection.marks import Counts, Marks
 from adjudge.selection.thresholds import at_most, order_by_lot
 
 #: Number of cuts that are decided together.
-_BUCKET = 1024
+_BUCKET = 256
 #: With more columns, ranks of errors are looked up one by one.
 _MANY_COLUMNS = 50_000
 
@@ -144,10 +144,10 @@ class SplitCounts:
     @classmethod
     def build(cls, table: SplitTable, halves: Halves) -> SplitCounts:
         """The halves in the order of the scores."""
-        own = Marks.of(np.take(halves.calibrates, table.order, axis=1))
+        own = Marks.of(_in_order(halves.calibrates, table.order))
         tested = None
         if halves.tested is not None:
-            tested = Marks.of(np.take(halves.tested, table.order, axis=1))
+            tested = Marks.of(_in_order(halves.tested, table.order))
         silent = table.mute_marks
         return cls(
             table=table,
@@ -310,6 +310,25 @@ class SplitCounts:
             (errors - silent).astype(np.int64),
             self.n_tested.astype(np.int64),
         )
+
+
+def _in_order(marked: BoolArray, order: IntArray) -> BoolArray:
+    """The columns of every split in this order.
+
+    Many columns do not fit into the processor's cache, and looking one up takes long. So that of
+    eight splits is looked up together, as one byte.
+    """
+    if len(marked) == 1 or len(order) <= _MANY_COLUMNS:
+        return np.take(marked, order, axis=1)
+    columns = np.empty_like(marked)
+    for start in range(0, len(marked), 8):
+        byte = np.zeros(len(order), dtype=np.uint8)
+        for bit, split in enumerate(marked[start : start + 8]):
+            byte |= split.view(np.uint8) << bit
+        byte = byte[order]
+        for bit, split in enumerate(columns[start : start + 8]):
+            np.not_equal(byte & (1 << bit), 0, out=split)
+    return columns
 
 
 def last_passing(passes: BoolArray) -> IntArray:

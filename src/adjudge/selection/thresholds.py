@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
 
 import numpy as np
-import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from adjudge._stats import sort_values
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator, paired
 from adjudge.results.rules import Accepts, Threshold, share
 
-Number = TypeVar("Number", np.float64, np.uint64)
 _BUCKET = 1024
 #: Rows whose bits are computed together: they fit into the processor's cache.
 _PART = 65_536
@@ -99,13 +97,6 @@ def _rising_bits(scores: FloatArray) -> NDArray[np.uint64]:
     """Integers in the order of the scores; 0.0 and -0.0 are the same."""
     bits = (scores + 0.0).view(np.int64)
     return (bits ^ ((bits >> 63) | np.int64(-(2**63)))).view(np.uint64)
-
-
-def sort_values(values: NDArray[Number]) -> NDArray[Number]:
-    """The values ascending; a large array takes half the time of `np.sort`."""
-    if len(values) < _PART:
-        return np.sort(values)
-    return pl.Series(values).sort().to_numpy()
 
 
 def sort_scores(scores: ArrayLike, errors: ArrayLike) -> SortedScores:

@@ -22,7 +22,7 @@ from adjudge.selection import (
 from adjudge.selection.guarantees.base import Labels
 from adjudge.selection.guarantees.pac import PAC
 from adjudge.selection.split_counts import SplitCounts, SplitTable, last_passing
-from adjudge.selection.splits import _middle_key, choose_methods, random_halves
+from adjudge.selection.splits import _half_of_many, _keys, choose_methods, random_halves
 from adjudge.selection.thresholds import at_most, order_by_lot
 
 RULES = {"scope": scope_threshold, "naive": naive_threshold}
@@ -215,8 +215,12 @@ def test_many_cuts_are_settled_by_buckets() -> None:
             assert last.tolist() == everywhere.tolist()
 
 
-@pytest.mark.parametrize("power", [1, 3])
-def test_the_middle_of_many_keys(power: int) -> None:
-    """Also of keys that are not where random ones are."""
-    keys = (np.random.default_rng(0).random(100_001) ** power * 2**32).astype(np.uint32)
-    assert _middle_key(keys, 50_000) == np.sort(keys)[50_000]
+@pytest.mark.parametrize("reach", [4.0, 1e-6])
+def test_a_half_of_many_units(reach: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the median key is not where it was looked for."""
+    monkeypatch.setattr("adjudge.selection.splits._REACH", reach)
+    drawn, again = np.random.default_rng(3), np.random.default_rng(3)
+    for _ in range(2):
+        keys = _keys(140_001, 1, again)[0]
+        marked = _half_of_many(140_001, drawn)
+        assert (marked == (keys < np.sort(keys)[70_000])).all()
