@@ -80,7 +80,7 @@ def order_by_lot(scores: FloatArray, seed: Seed) -> IntArray:
         part = slice(start, start + _PART)
         keys[part] = _rising_bits(scores[part]) >> low << low | place[part]
     keys = sort_values(keys)
-    rows = (keys & ((np.uint64(1) << low) - np.uint64(1))).astype(np.int64)
+    rows = (keys & ((np.uint64(1) << low) - np.uint64(1))).view(np.int64)
     order = rows if lot is None else lot[rows]
     s = scores[order]
     falls = s[1:] < s[:-1]
