@@ -138,7 +138,7 @@ class _BinSums:
             # A cluster of one row lies in one bin: its products with other bins are 0.
             squares = np.bincount(table.which, weights=gap * gap, minlength=bins)
             total = np.bincount(table.which, weights=gap, minlength=bins)
-            return cls(groups, total, np.diag(squares), None)
+            return cls(groups, total.astype(np.float64), np.diag(squares), None)
         flat = np.bincount(codes * bins + table.which, weights=gap, minlength=groups * bins)
         each = flat.reshape(groups, bins).astype(np.float64, copy=False)
         return cls(groups, each.sum(axis=0), each.T @ each, each if groups <= _MANY else None)

@@ -205,13 +205,13 @@ class SplitCounts:
         """
         if len(self.table.order) <= _MANY_COLUMNS:
             beyond = self._every_error_rank.shape[1] - 1
-            return self._every_error_rank[own[:, None], np.minimum(errors, beyond)]
+            return np.asarray(self._every_error_rank[own[:, None], np.minimum(errors, beyond)])
         split, error = np.broadcast_arrays(own[:, None], errors)
         there = error < self.wrong.total[split]
         ranks = (self.n_calibration[split] + 1).astype(np.int64)
         column = self.wrong.column(split[there], error[there] + 1)
         ranks[there] = self.calibrates.count_at(split[there], column + 1)
-        return ranks
+        return np.asarray(ranks)
 
     @cached_property
     def _every_error_rank(self) -> Counts:
@@ -294,17 +294,17 @@ class SplitCounts:
     def _outcome(self, end: IntArray) -> SplitOutcome:
         """Test rows among the first `end` columns; blocks are complete. No mute row is accepted."""
         wrong, mute = self.table.wrong_marks, self.table.mute_marks
-        rows = np.arange(len(end))
+        rows, silent = np.arange(len(end)), np.zeros(len(end), dtype=np.int32)
         if self.tested is None:
             accepted = end - self.calibrates.count_at(rows, end)
             errors = wrong.count(end)[0] - self.wrong.count_at(rows, end)
-            silent = 0
             if mute is not None and self.mute is not None:
                 silent = mute.count(end)[0] - self.mute.count_at(rows, end)
         else:
             accepted = self.tested.count_at(rows, end)
             errors = self.tested.among(wrong).count_at(rows, end)
-            silent = 0 if mute is None else self.tested.among(mute).count_at(rows, end)
+            if mute is not None:
+                silent = self.tested.among(mute).count_at(rows, end)
         return SplitOutcome(
             (accepted - silent).astype(np.int64),
             (errors - silent).astype(np.int64),

@@ -21,6 +21,7 @@ from adjudge.selection import (
 )
 from adjudge.selection.guarantees.base import Labels
 from adjudge.selection.guarantees.pac import PAC
+from adjudge.selection.halving import first_half
 from adjudge.selection.split_counts import SplitCounts, SplitTable, last_passing
 from adjudge.selection.splits import _half_of_many, _keys, choose_methods, random_halves
 from adjudge.selection.thresholds import at_most, order_by_lot
@@ -95,9 +96,14 @@ def test_every_method_on_every_split(seed, grid, clustered):
 @pytest.mark.parametrize("chosen", all_guarantees(), ids=lambda one: one.name)
 @pytest.mark.parametrize("grid", [4, 30, 10_000])
 @pytest.mark.parametrize("clustered", [False, True])
-def test_the_counts_of_a_guarantee_are_those_of_its_own_decide_and_accept(chosen, grid, clustered):
+@pytest.mark.parametrize("many", [50_000, 0])
+def test_the_counts_of_a_guarantee_are_those_of_its_own_decide_and_accept(
+    chosen, grid, clustered, many, monkeypatch
+):
+    """Also if the rows count as many, for which ranks are looked up one by one."""
+    monkeypatch.setattr("adjudge.selection.split_counts._MANY_COLUMNS", many)
     rng = np.random.default_rng([grid, clustered])
-    for n in (30, 121, 700):
+    for n in (30, 128, 700) if many else (65, 300):
         s = rng.integers(0, grid, n) / grid
         e = (rng.random(n) < 0.02 + 0.3 * s).astype(int)
         verdict = rng.random(n) < 0.95
@@ -213,6 +219,19 @@ def test_many_cuts_are_settled_by_buckets() -> None:
             everywhere = last_passing(at_most(counts.errors + extra, rows, level))
             last = counts.last_cut(level, extra=extra, of_tested=of_tested)
             assert last.tolist() == everywhere.tolist()
+
+
+@pytest.mark.parametrize("n", [35, 64, 129, 1000])
+def test_the_first_half_of_a_permutation(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same rows and the same numbers drawn, although the rows count as many."""
+    monkeypatch.setattr("adjudge.selection.halving._FEW_ROWS", 16)
+    monkeypatch.setattr("adjudge.selection.halving._PART", 8)
+    for seed in range(40):
+        drawn, again = np.random.default_rng(seed), np.random.default_rng(seed)
+        for _ in range(2):
+            rows = np.flatnonzero(first_half(n, drawn))
+            assert rows.tolist() == np.sort(again.permutation(n)[: n // 2]).tolist()
+        assert drawn.bit_generator.state == again.bit_generator.state
 
 
 @pytest.mark.parametrize("reach", [4.0, 1e-6])
