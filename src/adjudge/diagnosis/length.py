@@ -297,8 +297,8 @@ class _Fit:
         # A cluster attracts the fit by its share of the information. Without the cluster, the fit
         # would be that much further away (the jackknife to first order).
         own, groups = self.pairs.clusters
-        pull = np.bincount(own, weights=pull, minlength=groups)
-        influence /= (1 - pull / max(variance, 1e-300))[own]
+        pulls = np.bincount(own, weights=pull, minlength=groups)
+        influence /= (1 - pulls / max(variance, 1e-300))[own]
         return _Estimate(value, influence, variance, limit)
 
     def interval(self, estimate: _Estimate, confidence_level: float) -> Interval:
