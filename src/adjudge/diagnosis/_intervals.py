@@ -52,10 +52,10 @@ def mean_or_none(values: FloatArray) -> float | None:
 
 def count_clusters(codes: IntArray) -> int:
     """How many different codes there are."""
-    return int(np.count_nonzero(_present(codes)))
+    return int(np.count_nonzero(_mark_present(codes)))
 
 
-def _present(codes: IntArray) -> BoolArray:
+def _mark_present(codes: IntArray) -> BoolArray:
     here = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.bool_)
     here[codes] = True
     return here
@@ -63,7 +63,7 @@ def _present(codes: IntArray) -> BoolArray:
 
 def recode(codes: IntArray) -> tuple[IntArray, int]:
     """Codes 0..G-1 of the clusters that remain after rows were removed."""
-    here = _present(codes)
+    here = _mark_present(codes)
     if here.all():
         return codes, len(here)
     return (np.cumsum(here) - 1)[codes], int(np.count_nonzero(here))

@@ -84,7 +84,7 @@ def agreement(
     raw_rows = np.clip(agree.astype(np.float64), 0.0, 1.0).round(12)
     cells, clusters = (mine[row], said_by, weight, own[row]), None
     if single and groups == len(mine):
-        cells, clusters = _kinds(mine, said_by, len(values))
+        cells, clusters = _count_kinds(mine, said_by, len(values))
     counted = groups if clusters is None else len(clusters)
     pairs = add_up(*cells, counted)
     both_ways = pairs + add_up(cells[1], cells[0], *cells[2:], counted)
@@ -249,7 +249,7 @@ def _alpha_of_tables(tables: FloatArray, *, level: str) -> FloatArray:
         return np.asarray(1 - observed / np.where(expected > 1e-12, expected, np.nan))
 
 
-def _kinds(mine: IntArray, said_by: IntArray, size: int) -> tuple[Cells, IntArray]:
+def _count_kinds(mine: IntArray, said_by: IntArray, size: int) -> tuple[Cells, IntArray]:
     """The different pairs of values, each as a cluster, and how many rows have each.
 
     Clusters of one row and one rater are equal if both values are.

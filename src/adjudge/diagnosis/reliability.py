@@ -84,7 +84,7 @@ def reliability(
     sums = _BinSums.of(gap, table, codes, groups)
     null = None
     if groups > 1:
-        null = float((np.abs(sums.with_signs(replicates, random)).sum(axis=1) / n).mean())
+        null = float((np.abs(sums.draw_signs(replicates, random)).sum(axis=1) / n).mean())
     coarse = max(2, min(bins, groups // 8))
     tested = sums
     if coarse < bins:
@@ -143,14 +143,14 @@ class _BinSums:
         each = flat.reshape(groups, bins).astype(np.float64, copy=False)
         return cls(groups, each.sum(axis=0), each.T @ each, each if groups <= _MANY else None)
 
-    def with_signs(self, replicates: int, random: np.random.Generator) -> FloatArray:
+    def draw_signs(self, replicates: int, random: np.random.Generator) -> FloatArray:
         """Totals if each cluster's residuals get a random sign, (replicates, bins)."""
         if self.each is None:
             return _normal(self.products, replicates, random)
         signs = 2.0 * random.integers(0, 2, size=(replicates, self.groups)) - 1.0
         return np.asarray(signs @ self.each, dtype=np.float64)
 
-    def resampled(self, replicates: int, random: np.random.Generator) -> FloatArray:
+    def resample(self, replicates: int, random: np.random.Generator) -> FloatArray:
         """The change of the totals if clusters are resampled, (replicates, bins)."""
         if self.each is None:
             around_mean = self.products - np.outer(self.total, self.total) / self.groups
@@ -171,7 +171,7 @@ def _p_value(sums: _BinSums, replicates: int, random: np.random.Generator) -> fl
     Residuals that are fitted to their own bin are too small by sqrt(1 - bins/groups). Without that
     factor, or with a bin per two clusters, the false-alarm rate is 7 to 14 % instead of 5 %.
     """
-    null = np.abs(sums.with_signs(replicates, random)).sum(axis=1)
+    null = np.abs(sums.draw_signs(replicates, random)).sum(axis=1)
     null *= np.sqrt(sums.groups / (sums.groups - len(sums.total)))
     seen = float(np.abs(sums.total).sum())
     return (1 + int((null >= seen * (1 - 1e-12)).sum())) / (1 + replicates)
@@ -189,7 +189,7 @@ def _ece_interval(
     groups, size = sums.groups, len(sums.total)
     if groups <= size:
         return None, None
-    moved = sums.resampled(replicates, random)
+    moved = sums.resample(replicates, random)
     noise = np.abs(moved).sum(axis=1) / n * np.sqrt(groups / (groups - size))
     reach = float(np.quantile(noise, confidence_level))
     return max(0.0, ece - reach), min(1.0, ece + reach)

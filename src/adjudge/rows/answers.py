@@ -59,7 +59,7 @@ def same_answers(frame: pl.DataFrame, wins: ArrayLike) -> tuple[SameAnswer, ...]
         ).drop_nulls(["model", "answer"])
         for side in ("a", "b")
     ]
-    likely = _likely(sides, every_row=prompt.n_unique() == frame.height)
+    likely = _find_likely(sides, every_row=prompt.n_unique() == frame.height)
     if likely.is_empty():
         return ()
     answers = pl.concat(side.join(likely, on="model", maintain_order="left") for side in sides)
@@ -85,7 +85,7 @@ def same_answers(frame: pl.DataFrame, wins: ArrayLike) -> tuple[SameAnswer, ...]
     )
 
 
-def _likely(sides: Sequence[pl.DataFrame], *, every_row: bool) -> pl.DataFrame:
+def _find_likely(sides: Sequence[pl.DataFrame], *, every_row: bool) -> pl.DataFrame:
     """The models that can have one answer to most prompts, from counts that are quick to add up.
 
     Few models do, and to count different prompts takes much longer. `every_row`: each row has its

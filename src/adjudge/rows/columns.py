@@ -67,14 +67,14 @@ def partition(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
 
     If there is only one, the frame is not copied.
     """
-    several = frame.is_empty() or varying(frame, keys)
+    several = frame.is_empty() or find_varying(frame, keys)
     return frame.partition_by(keys, maintain_order=True) if several else [frame]
 
 
-def varying(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+def find_varying(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     """Those of the columns that have more than one value.
 
-    >>> varying(pl.DataFrame({"judge": ["x", "x"], "id": [1, 2]}), ["judge", "id"])
+    >>> find_varying(pl.DataFrame({"judge": ["x", "x"], "id": [1, 2]}), ["judge", "id"])
     ['id']
     """
     first = frame.select(pl.col(name).eq_missing(pl.col(name).first()).all() for name in columns)
@@ -89,7 +89,7 @@ def sort_rows(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     [('x', 'a', 0.9), ('x', 'b', 0.1)]
     """
     simple = [name for name, kind in frame.schema.items() if kind in _SIMPLE]
-    fixed = {*simple} - {*varying(frame, simple)}
+    fixed = {*simple} - {*find_varying(frame, simple)}
     moved = frame.select(name for name in frame.columns if name not in fixed)
     own = [key for key in keys if key not in fixed]
     if not own:

@@ -11,7 +11,7 @@ from adjudge._validation import BoolArray, IntArray
 from adjudge.results.rules import Rule, share
 from adjudge.selection.groups import Entry, by_judge
 from adjudge.selection.guarantees.base import Guarantee, Labels
-from adjudge.selection.halving import first_half
+from adjudge.selection.halving import draw_half
 from adjudge.selection.split_counts import Halves, Levels, SplitCounts, SplitTable
 
 HALF_SPLITS = 20
@@ -103,9 +103,10 @@ def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> 
     if weights is None:
         table = SplitTable.build(labels.scores, labels.errors, entry.has_verdict, None, entry.order)
         for start in range(0, HALF_SPLITS, _TOGETHER):
-            some = range(start, min(start + _TOGETHER, HALF_SPLITS))
-            halves = Halves(np.stack([first_half(n, rng) for _ in some]), None)
-            counts = SplitCounts.build(table, halves)
+            calibrates = np.empty((min(_TOGETHER, HALF_SPLITS - start), n), dtype=np.bool_)
+            for own in calibrates:
+                own[:] = draw_half(n, rng)
+            counts = SplitCounts.build(table, Halves(calibrates, None))
             outcome = chosen.counts_over_splits(counts, levels)
             for accepted, wrong, tested in zip(*(part.tolist() for part in outcome), strict=True):
                 shares.append(accepted / tested)
@@ -113,9 +114,10 @@ def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> 
     else:
         for _ in range(HALF_SPLITS):
             order = rng.permutation(n)
-            own, new = order[: n // 2], order[n // 2 :]
+            new = order[n // 2 :]
             new = rng.choice(new, size=len(new), p=weights[new] / weights[new].sum())
-            rule, batch = chosen.decide(labels.take(own), levels), labels.take(new)
+            rule = chosen.decide(labels.take(order[: n // 2]), levels)
+            batch = labels.take(new)
             taken = chosen.accept(rule, batch.scores, levels, batch.weights)
             taken &= entry.has_verdict[new]
             shares.append(float(taken.mean()))

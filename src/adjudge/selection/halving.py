@@ -18,11 +18,11 @@ _FEW_ROWS = 1 << 20
 _PART = 1 << 15
 
 
-def first_half(n: int, rng: np.random.Generator) -> BoolArray:
+def draw_half(n: int, rng: np.random.Generator) -> BoolArray:
     """Marks the rows rng.permutation(n)[: n // 2], and draws the same numbers.
 
     >>> rows = np.random.default_rng(0).permutation(9)[:4]
-    >>> np.flatnonzero(first_half(9, np.random.default_rng(0))).tolist() == sorted(rows.tolist())
+    >>> np.flatnonzero(draw_half(9, np.random.default_rng(0))).tolist() == sorted(rows.tolist())
     True
     """
     half = n // 2
@@ -30,7 +30,7 @@ def first_half(n: int, rng: np.random.Generator) -> BoolArray:
     if n <= 2 * _FEW_ROWS:
         marked[rng.permutation(n)[:half]] = True
         return marked
-    partners = _partners(n, half, rng)
+    partners = _draw_partners(n, half, rng)
     # The shuffle swaps the rows i = n - 1, ..., 1 with a partner j <= i. Undone from the last swap
     # to the first, it brings back to their rows the marks of the first half. Swaps within that half
     # change no mark. In each of the others, row i is still unmarked: it takes the mark of j.
@@ -41,7 +41,7 @@ def first_half(n: int, rng: np.random.Generator) -> BoolArray:
     return marked
 
 
-def _partners(n: int, half: int, rng: np.random.Generator) -> NDArray[np.int32]:
+def _draw_partners(n: int, half: int, rng: np.random.Generator) -> NDArray[np.int32]:
     """The partners of the rows from `half` on, in the order of the rows."""
     partners, top = np.empty(n - half, dtype=np.int32), n - 1
     while top >= _FEW_ROWS:
@@ -49,7 +49,7 @@ def _partners(n: int, half: int, rng: np.random.Generator) -> NDArray[np.int32]:
         mask = 2 ** top.bit_length() - 1
         size = min(_PART, top - max(mask // 2, _FEW_ROWS - 1))
         drawn = rng.integers(0, 2**32, size=size, dtype=np.uint32) & np.uint32(mask)
-        drawn = drawn[_accepted(drawn, top)]
+        drawn = drawn[_accept(drawn, top)]
         rows = slice(max(top - len(drawn) + 1 - half, 0), max(top + 1 - half, 0))
         partners[rows] = drawn[: rows.stop - rows.start][::-1]
         top -= len(drawn)
@@ -57,7 +57,7 @@ def _partners(n: int, half: int, rng: np.random.Generator) -> NDArray[np.int32]:
     return partners
 
 
-def _accepted(drawn: NDArray[np.uint32], top: int) -> BoolArray:
+def _accept(drawn: NDArray[np.uint32], top: int) -> BoolArray:
     """Which numbers are accepted: those up to `top`, which is 1 less after each of them."""
     accepted = np.asarray(drawn <= top)
     # How far each would be above the limit, if all numbers before it were accepted.

@@ -38,15 +38,19 @@ class Marks:
     @classmethod
     def of(cls, marked: BoolArray) -> Marks:
         """From a table of splits x columns."""
-        splits, n = marked.shape
+        return cls.of_bits(marked.shape[1], np.packbits(marked, axis=1, bitorder="little"))
+
+    @classmethod
+    def of_bits(cls, n: int, bits: NDArray[np.uint8]) -> Marks:
+        """From the bits of n columns, eight in a byte."""
         # The last word is never full, so that a cut at the end has a word too.
-        bits = np.zeros((splits, 8 * (n // 64 + 1)), dtype=np.uint8)
-        bits[:, : -(-n // 8)] = np.packbits(marked, axis=1, bitorder="little")
-        return cls.of_words(n, bits.view("<u8").astype(np.uint64, copy=False))
+        filled = np.zeros((len(bits), 8 * (n // 64 + 1)), dtype=np.uint8)
+        filled[:, : bits.shape[1]] = bits
+        return cls.of_words(n, filled.view("<u8").astype(np.uint64, copy=False))
 
     @classmethod
     def of_words(cls, n: int, words: Words) -> Marks:
-        """From the bits of n columns."""
+        """From the bits of n columns, 64 in a word."""
         before = np.zeros(words.shape, dtype=np.int32)
         np.cumsum(np.bitwise_count(words[:, :-1]), axis=1, dtype=np.int32, out=before[:, 1:])
         return cls(n, words, before)

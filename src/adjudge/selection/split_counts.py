@@ -144,10 +144,10 @@ class SplitCounts:
     @classmethod
     def build(cls, table: SplitTable, halves: Halves) -> SplitCounts:
         """The halves in the order of the scores."""
-        own = Marks.of(_in_order(halves.calibrates, table.order))
+        own = _look_up(halves.calibrates, table.order)
         tested = None
         if halves.tested is not None:
-            tested = Marks.of(_in_order(halves.tested, table.order))
+            tested = _look_up(halves.tested, table.order)
         silent = table.mute_marks
         return cls(
             table=table,
@@ -312,23 +312,24 @@ class SplitCounts:
         )
 
 
-def _in_order(marked: BoolArray, order: IntArray) -> BoolArray:
-    """The columns of every split in this order.
+def _look_up(marked: BoolArray, order: IntArray) -> Marks:
+    """The marks of every split in this order of the columns.
 
     Many columns do not fit into the processor's cache, and looking one up takes long. So that of
     eight splits is looked up together, as one byte.
     """
-    if len(marked) == 1 or len(order) <= _MANY_COLUMNS:
-        return np.take(marked, order, axis=1)
-    columns = np.empty_like(marked)
-    for start in range(0, len(marked), 8):
-        byte = np.zeros(len(order), dtype=np.uint8)
+    splits, n = marked.shape
+    if splits == 1 or n <= _MANY_COLUMNS:
+        return Marks.of(np.take(marked, order, axis=1))
+    bits = np.empty((splits, -(-n // 8)), dtype=np.uint8)
+    for start in range(0, splits, 8):
+        byte = np.zeros(n, dtype=np.uint8)
         for bit, split in enumerate(marked[start : start + 8]):
             byte |= split.view(np.uint8) << bit
         byte = byte[order]
-        for bit, split in enumerate(columns[start : start + 8]):
-            np.not_equal(byte & (1 << bit), 0, out=split)
-    return columns
+        for bit, own in enumerate(bits[start : start + 8]):
+            own[:] = np.packbits(byte & (1 << bit), bitorder="little")
+    return Marks.of_bits(n, bits)
 
 
 def last_passing(passes: BoolArray) -> IntArray:

@@ -189,7 +189,10 @@ def _half_of(
 def _draw_halves(units: int, splits: int, gen: np.random.Generator) -> BoolArray:
     """The units of each split whose random key is below the median key."""
     if units >= _FEW_KEYS:
-        return np.stack([_half_of_many(units, gen) for _ in range(splits)])
+        marked = np.empty((splits, units), dtype=np.bool_)
+        for own in marked:
+            _mark_half(own, gen)
+        return marked
     keys = _keys(units, splits, gen)
     cut = np.partition(keys, units // 2, axis=1)[:, units // 2]
     return np.asarray(keys < cut[:, None])
@@ -203,12 +206,13 @@ def _keys(units: int, splits: int, gen: np.random.Generator) -> NDArray[np.unsig
     return raw.view(width)[:, :units]
 
 
-def _half_of_many(units: int, gen: np.random.Generator) -> BoolArray:
+def _mark_half(marked: BoolArray, gen: np.random.Generator) -> None:
     """The same for many units: keys are drawn in parts, and only those near the middle are kept."""
-    before, half = gen.bit_generator.state, units // 2
+    units, before = len(marked), gen.bit_generator.state
+    half = units // 2
     reach = int(_REACH * 2**32 / math.sqrt(units))
     low = np.uint32(2**31 - reach)
-    marked, rows, keys = np.empty(units, dtype=np.bool_), [], []
+    rows, keys = [], []
     for start in range(0, units, _PART):
         part = _keys(min(_PART, units - start), 1, gen)[0]
         np.less(part, low, out=marked[start : start + _PART])
@@ -220,9 +224,9 @@ def _half_of_many(units: int, gen: np.random.Generator) -> BoolArray:
     if not 0 <= at < len(middle):
         gen.bit_generator.state = before
         every = _keys(units, 1, gen)[0]
-        return np.asarray(every < np.partition(every, half)[half])
-    marked[np.concatenate(rows)] = middle < np.partition(middle, at)[at]
-    return marked
+        np.less(every, np.partition(every, half)[half], out=marked)
+    else:
+        marked[np.concatenate(rows)] = middle < np.partition(middle, at)[at]
 
 
 def _by_cluster(chosen: BoolArray, codes: IntArray, gen: np.random.Generator) -> Halves:

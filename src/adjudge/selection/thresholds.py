@@ -78,7 +78,7 @@ def order_by_lot(scores: FloatArray, seed: Seed) -> IntArray:
     keys = np.empty(n, dtype=np.uint64)
     for start in range(0, n, _PART):
         part = slice(start, start + _PART)
-        keys[part] = _rising_bits(scores[part]) >> low << low | place[part]
+        keys[part] = _to_rising_bits(scores[part]) >> low << low | place[part]
     keys = sort_values(keys)
     rows = (keys & ((np.uint64(1) << low) - np.uint64(1))).view(np.int64)
     order = rows if lot is None else lot[rows]
@@ -93,7 +93,7 @@ def order_by_lot(scores: FloatArray, seed: Seed) -> IntArray:
     return order
 
 
-def _rising_bits(scores: FloatArray) -> NDArray[np.uint64]:
+def _to_rising_bits(scores: FloatArray) -> NDArray[np.uint64]:
     """Integers in the order of the scores; 0.0 and -0.0 are the same."""
     bits = (scores + 0.0).view(np.int64)
     return (bits ^ ((bits >> 63) | np.int64(-(2**63)))).view(np.uint64)

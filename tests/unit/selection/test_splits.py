@@ -21,9 +21,9 @@ from adjudge.selection import (
 )
 from adjudge.selection.guarantees.base import Labels
 from adjudge.selection.guarantees.pac import PAC
-from adjudge.selection.halving import first_half
+from adjudge.selection.halving import draw_half
 from adjudge.selection.split_counts import SplitCounts, SplitTable, last_passing
-from adjudge.selection.splits import _half_of_many, _keys, choose_methods, random_halves
+from adjudge.selection.splits import _keys, _mark_half, choose_methods, random_halves
 from adjudge.selection.thresholds import at_most, order_by_lot
 
 RULES = {"scope": scope_threshold, "naive": naive_threshold}
@@ -229,7 +229,7 @@ def test_the_first_half_of_a_permutation(n: int, monkeypatch: pytest.MonkeyPatch
     for seed in range(8):
         drawn, again = np.random.default_rng(seed), np.random.default_rng(seed)
         for _ in range(2):
-            rows = np.flatnonzero(first_half(n, drawn))
+            rows = np.flatnonzero(draw_half(n, drawn))
             assert rows.tolist() == np.sort(again.permutation(n)[: n // 2]).tolist()
         assert drawn.bit_generator.state == again.bit_generator.state
 
@@ -241,5 +241,6 @@ def test_a_half_of_many_units(reach: float, monkeypatch: pytest.MonkeyPatch) -> 
     drawn, again = np.random.default_rng(3), np.random.default_rng(3)
     for _ in range(2):
         keys = _keys(140_001, 1, again)[0]
-        marked = _half_of_many(140_001, drawn)
+        marked = np.empty(140_001, dtype=bool)
+        _mark_half(marked, drawn)
         assert (marked == (keys < np.sort(keys)[70_000])).all()
