@@ -106,11 +106,12 @@ def cluster_codes(
     (array([0, 1, 0, 2]), 3)
     """
     if isinstance(clusters, np.ndarray) and np.issubdtype(clusters.dtype, np.integer):
-        highest = np.maximum.accumulate(clusters, dtype=np.int64)
-        fresh = np.diff(highest, prepend=-1)
-        if len(clusters) and clusters.min() >= 0 and fresh.max() <= 1:
+        fresh = np.maximum.accumulate(clusters, dtype=np.int64)
+        fresh += 1
+        first = len(clusters) > 0 and clusters[0] == 0 == clusters.min()
+        if first and (clusters[1:] <= fresh[:-1]).all():
             # They are such codes already.
-            return clusters.astype(np.int64, copy=False), int(highest[-1]) + 1
+            return clusters.astype(np.int64, copy=False), int(fresh[-1])
         _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
         place = np.empty(len(first), dtype=np.int64)
         place[np.argsort(first)] = np.arange(len(first))
@@ -136,7 +137,9 @@ def cluster_means_se(values: FloatArray, codes: IntArray, groups: int) -> tuple[
     mean = float(values.mean())
     if groups < 2:
         return mean, float("nan")
-    sums = np.bincount(codes, weights=values - mean, minlength=groups)
+    sums = values - mean
+    if groups < n:
+        sums = np.bincount(codes, weights=sums, minlength=groups).astype(np.float64, copy=False)
     variance = groups / (groups - 1) * float(sums @ sums) / n**2
     return mean, math.sqrt(variance)
 

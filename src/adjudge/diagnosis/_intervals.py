@@ -63,9 +63,11 @@ def _mark_present(codes: IntArray) -> BoolArray:
 
 def recode(codes: IntArray) -> tuple[IntArray, int]:
     """Codes 0..G-1 of the clusters that remain after rows were removed."""
+    if len(codes) and (codes[1:] > codes[:-1]).all():
+        # Every row is its own cluster: nothing to look up.
+        known = codes[-1] + 1 == len(codes)
+        return codes if known else np.arange(len(codes)), len(codes)
     here = _mark_present(codes)
-    if here.all():
-        return codes, len(here)
     return (np.cumsum(here) - 1)[codes], int(np.count_nonzero(here))
 
 
