@@ -190,7 +190,7 @@ class _Pairs:
         )
 
     def parts(self) -> Iterator[tuple[slice, _Pairs]]:
-        """Some of the pairs at a time, and where they are."""
+        """Some of the pairs at a time, and their slice of all pairs."""
         for start in range(0, len(self.doublings), _PART):
             at = slice(start, start + _PART)
             yield (
