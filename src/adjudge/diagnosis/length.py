@@ -182,23 +182,18 @@ class _Pairs:
         """The cluster of each pair among those that are here, and how many there are."""
         return recode(self.codes)
 
-    def only(self, kept: BoolArray) -> _Pairs:
-        if kept.all():
+    def only(self, rows: BoolArray | slice) -> _Pairs:
+        if not isinstance(rows, slice) and rows.all():
             return self
         return _Pairs(
-            self.doublings[kept], self.first[kept], self.second[kept], self.codes[kept], self.models
+            self.doublings[rows], self.first[rows], self.second[rows], self.codes[rows], self.models
         )
 
     def parts(self) -> Iterator[tuple[slice, _Pairs]]:
         """Some of the pairs at a time, and their slice of all pairs."""
         for start in range(0, len(self.doublings), _PART):
             at = slice(start, start + _PART)
-            yield (
-                at,
-                _Pairs(
-                    self.doublings[at], self.first[at], self.second[at], self.codes[at], self.models
-                ),
-            )
+            yield at, self.only(at)
 
     def along(self, direction: FloatArray) -> FloatArray:
         """The change of each pair's log odds by a change of strengths and gamma."""
