@@ -12,12 +12,18 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy.special import bdtr, betaincinv, ndtri, stdtrit
 
 from adjudge._validation import FloatArray, IntArray
+
+Number = TypeVar("Number", np.float64, np.uint64)
+#: From this length on polars sorts faster than numpy.
+_MANY = 65_536
 
 # --- conformal ranks -------------------------------------------------------------------------
 
@@ -100,10 +106,12 @@ def cluster_codes(
     (array([0, 1, 0, 2]), 3)
     """
     if isinstance(clusters, np.ndarray) and np.issubdtype(clusters.dtype, np.integer):
-        highest = np.maximum.accumulate(clusters, dtype=np.int64)
-        fresh = np.diff(highest, prepend=-1)
-        if len(clusters) and clusters.min() >= 0 and fresh.max() <= 1:
-            return clusters.astype(np.int64), int(highest[-1]) + 1  # they are such codes already
+        fresh = np.maximum.accumulate(clusters, dtype=np.int64)
+        fresh += 1
+        first = len(clusters) > 0 and clusters[0] == 0 == clusters.min()
+        if first and (clusters[1:] <= fresh[:-1]).all():
+            # They are such codes already.
+            return clusters.astype(np.int64, copy=False), int(fresh[-1])
         _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
         place = np.empty(len(first), dtype=np.int64)
         place[np.argsort(first)] = np.arange(len(first))
@@ -129,7 +137,9 @@ def cluster_means_se(values: FloatArray, codes: IntArray, groups: int) -> tuple[
     mean = float(values.mean())
     if groups < 2:
         return mean, float("nan")
-    sums = np.bincount(codes, weights=values - mean, minlength=groups)
+    sums = values - mean
+    if groups < n:
+        sums = np.bincount(codes, weights=sums, minlength=groups).astype(np.float64, copy=False)
     variance = groups / (groups - 1) * float(sums @ sums) / n**2
     return mean, math.sqrt(variance)
 
@@ -155,6 +165,12 @@ class Bins:
     confidence: FloatArray
     accuracy: FloatArray
     which: IntArray
+
+    @property
+    def calibration_error(self) -> float:
+        """Mean |share correct - mean confidence| over bins, weighted by count."""
+        gap = np.abs(self.accuracy - self.confidence)
+        return float((self.count * gap).sum() / self.count.sum())
 
 
 def reliability_bins(
@@ -191,9 +207,18 @@ def expected_calibration_error(
     >>> expected_calibration_error(np.array([0.9, 0.9]), np.array([1, 0]))
     0.4
     """
-    table = reliability_bins(confidence, correct, bins=bins, equal_mass=equal_mass)
-    gap = np.abs(table.accuracy - table.confidence)
-    return float((table.count * gap).sum() / table.count.sum())
+    return reliability_bins(confidence, correct, bins=bins, equal_mass=equal_mass).calibration_error
+
+
+def sort_values(values: NDArray[Number]) -> NDArray[Number]:
+    """The values ascending; a large array takes half the time of `np.sort`.
+
+    >>> sort_values(np.array([0.3, 0.1]))
+    array([0.1, 0.3])
+    """
+    if len(values) < _MANY:
+        return np.sort(values)
+    return pl.Series(values).sort().to_numpy()
 
 
 def auroc(confidence: FloatArray, correct: IntArray) -> float | None:
@@ -202,7 +227,7 @@ def auroc(confidence: FloatArray, correct: IntArray) -> float | None:
     negative = len(correct) - positive
     if positive == 0 or negative == 0:
         return None
-    right, wrong = np.sort(confidence[correct == 1]), np.sort(confidence[correct != 1])
+    right, wrong = (sort_values(confidence[correct == one]) for one in (1, 0))
     below, up_to = (int(np.searchsorted(wrong, right, side).sum()) for side in ("left", "right"))
     return (below + up_to) / 2 / (positive * negative)
 
@@ -212,9 +237,9 @@ def auprc(confidence: FloatArray, correct: IntArray) -> float | None:
     positive = int(correct.sum())
     if positive == 0:
         return None
-    order = np.argsort(-confidence)
-    c, hits = confidence[order], np.cumsum(correct[order])
-    last = np.append(np.flatnonzero(np.diff(c)), len(c) - 1)
-    precision = hits[last] / (last + 1)
-    recall = hits[last] / positive
+    ordered, right = sort_values(confidence), sort_values(confidence[correct == 1])
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))[::-1]
+    hits = positive - np.searchsorted(right, ordered[first])
+    precision = hits / (len(ordered) - first)
+    recall = hits / positive
     return float((np.diff(recall, prepend=0.0) * precision).sum())

@@ -111,7 +111,7 @@ def finite(values: ArrayLike, name: str, *, allow_empty: bool = False) -> FloatA
 def optional_numbers(values: ArrayLike, name: str) -> FloatArray:
     """A one-dimensional array of floats, NaN (or None) if one is missing."""
     try:
-        return _as_1d(values, name).astype(np.float64)
+        return _as_1d(values, name).astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise ArgumentError(name, "text", "give numbers; NaN if one is missing") from None
 
@@ -127,7 +127,10 @@ def probabilities(values: ArrayLike, name: str, *, allow_empty: bool = False) ->
 
 
 def zero_one(values: ArrayLike, name: str) -> IntArray:
-    """A one-dimensional array of 0 and 1 (or False and True)."""
+    """A one-dimensional array of 0 and 1 (or False and True); integers are not copied."""
+    given = np.asarray(values)
+    if _already(given, "i8", -1, 2):
+        return given
     floats = finite(values, name)
     bad = (floats != 0) & (floats != 1)
     if bad.any():
@@ -155,7 +158,7 @@ def paired(scores: ArrayLike, errors: ArrayLike) -> tuple[FloatArray, IntArray]:
     """
     s, e = np.asarray(scores), np.asarray(errors)
     s = s if _already(s, "f8", -np.inf, np.inf) else finite(scores, "scores")
-    e = e if _already(e, "i8", -1, 2) else zero_one(errors, "errors")
+    e = zero_one(e, "errors")
     same_length(scores=s, errors=e)
     return s, e
 

@@ -24,6 +24,7 @@ from adjudge.diagnosis._intervals import (
     mean_interval,
     recode,
     share_interval,
+    sum_tables,
 )
 from adjudge.errors import ArgumentError
 from adjudge.results.bias import Agreement, Ceiling
@@ -33,6 +34,8 @@ from adjudge.rows.dropped import merge_dropped
 Statistic = Callable[[FloatArray], FloatArray]
 #: From two values per pair, its weight, its cluster and the number of clusters: sums per cluster.
 AddUp = Callable[[IntArray, IntArray, FloatArray, IntArray, int], FloatArray]
+#: All of these but the number of clusters.
+Cells = tuple[IntArray, IntArray, FloatArray, IntArray]
 LEVELS = ("nominal", "ordinal", "interval")
 _MOST_VALUES = 200
 
@@ -72,20 +75,29 @@ def agreement(
     mine, theirs = mine[kept], theirs[kept]
     own, groups = recode(codes[kept])
     add_up, kappa_of, alpha_of = _statistics(values, level)
-    row, rater = np.nonzero(theirs >= 0)
+    single = theirs.shape[1] == 1
+    row, rater = (np.arange(len(theirs)), 0) if single else np.nonzero(theirs >= 0)
     said_by = theirs[row, rater]
     weight = 1 / (theirs >= 0).sum(axis=1)[row]
     agree = np.bincount(row, weights=weight * (mine[row] == said_by))
     # Thirds do not sum to exactly one; agreement with all raters is agreement.
     raw_rows = np.clip(agree.astype(np.float64), 0.0, 1.0).round(12)
-    pairs = add_up(mine[row], said_by, weight, own[row], groups)
-    both_ways = pairs + add_up(said_by, mine[row], weight, own[row], groups)
+    cells, clusters = (mine[row], said_by, weight, own[row]), None
+    if single and groups == len(mine):
+        cells, clusters = _count_kinds(mine, said_by, len(values))
+    counted = groups if clusters is None else len(clusters)
+    pairs = add_up(*cells, counted)
+    both_ways = pairs + add_up(cells[1], cells[0], *cells[2:], counted)
     raw = float(raw_rows.mean())
     raw_range = share_interval(raw_rows, own, confidence_level)
     judge_counts = np.bincount(mine, minlength=len(values))
     chance = float(((judge_counts / len(mine)) ** 2).sum())
-    kappa, kappa_range = _estimate(kappa_of, pairs, raw, raw_range, chance, confidence_level)
-    alpha, alpha_range = _estimate(alpha_of, both_ways, raw, raw_range, chance, confidence_level)
+    kappa, kappa_range = _estimate(
+        kappa_of, pairs, clusters, raw, raw_range, chance, confidence_level
+    )
+    alpha, alpha_range = _estimate(
+        alpha_of, both_ways, clusters, raw, raw_range, chance, confidence_level
+    )
     ceiling = _ceiling(theirs, raw_rows, own, (add_up, kappa_of, alpha_of), confidence_level)
     human_counts = np.bincount(said_by, weights=weight, minlength=len(values))
     return Agreement(
@@ -184,7 +196,7 @@ def _tables(
 ) -> FloatArray:
     cell = (codes * size + one) * size + other
     table = np.bincount(cell, weights=weight, minlength=groups * size * size)
-    return table.reshape(groups, size, size).astype(np.float64)
+    return table.reshape(groups, size, size).astype(np.float64, copy=False)
 
 
 def _moments(
@@ -237,19 +249,37 @@ def _alpha_of_tables(tables: FloatArray, *, level: str) -> FloatArray:
         return np.asarray(1 - observed / np.where(expected > 1e-12, expected, np.nan))
 
 
+def _count_kinds(mine: IntArray, said_by: IntArray, size: int) -> tuple[Cells, IntArray]:
+    """The different pairs of values, each as a cluster, and how many rows have each.
+
+    Clusters of one row and one rater are equal if both values are.
+    """
+    every = mine * size + said_by
+    if size > _MOST_VALUES:
+        kind, rows = np.unique_counts(every)
+    else:
+        rows = np.bincount(every)
+        kind = np.flatnonzero(rows)
+        rows = rows[kind]
+    return (kind // size, kind % size, np.ones(len(kind)), np.arange(len(kind))), rows
+
+
 def _estimate(
     statistic: Statistic,
     tables: FloatArray,
+    clusters: IntArray | None,
     raw: float,
     raw_range: Interval,
     chance: float,
     confidence_level: float,
 ) -> tuple[float | None, Interval]:
     """`chance` is how often two raters who always agree would do so by chance."""
-    whole = float(statistic(tables.sum(axis=0)[None])[0])
+    whole = float(statistic(sum_tables(tables, clusters)[None])[0])
     if not np.isfinite(whole):
         return None, (None, None)
-    low, high = jackknife_interval(statistic, tables, confidence_level, bounds=(-1.0, 1.0))
+    low, high = jackknife_interval(
+        statistic, tables, confidence_level, bounds=(-1.0, 1.0), clusters=clusters
+    )
     if raw == 1.0 and raw_range[0] is not None:
         # Perfect agreement leaves nothing to resample: as many rows as the raw interval allows
         # can disagree, at the observed chance level.

@@ -11,13 +11,14 @@ difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from adjudge._bradley_terry import DEFAULT_L2
@@ -48,6 +49,9 @@ _MAX_STEPS = 200
 _FEWEST_BATTLES = 20
 #: With fewer, judge and people can differ by chance in every pair in which they differ.
 _FEWEST_CLUSTERS = 10
+#: Pairs that are computed together.
+_PART = 65_536
+Codes = NDArray[np.int32]
 
 
 def length_bias(
@@ -90,7 +94,10 @@ def length_bias(
     measured = np.isfinite(a + b) & (a >= 0) & (b >= 0)
     kept = answered & measured & named
     with np.errstate(invalid="ignore"):
-        doublings = np.log2((1 + a) / (1 + b)).clip(-_MOST_DOUBLINGS, _MOST_DOUBLINGS)
+        doublings = 1 + a
+        doublings /= 1 + b
+        np.log2(doublings, out=doublings)
+        doublings.clip(-_MOST_DOUBLINGS, _MOST_DOUBLINGS, out=doublings)
     pairs = _Pairs(doublings, first, second, codes_of(clusters, n), max(1, len(names)))
     people = np.full(n, np.nan) if labels is None else label_values(labels)
     voted = kept & ~np.isnan(people)
@@ -98,8 +105,8 @@ def length_bias(
     fit = _Fit.of(own, won[kept])
     ends = fit.interval(fit.of_effect, confidence_level)
     odds = fit.interval(fit.of_gamma, confidence_level)
-    here = _Fit.of(pairs.only(voted), won[voted])
-    theirs = _Fit.of(pairs.only(voted), people[voted])
+    here = fit if (voted == kept).all() else _Fit.of(pairs.only(voted), won[voted])
+    theirs = _Fit.of(here.pairs, people[voted])
     apart: Interval = None, None
     if count_clusters(pairs.codes[voted & unequal]) >= _FEWEST_CLUSTERS:
         apart = here.interval(here.of_effect.minus(theirs.of_effect), confidence_level)
@@ -142,36 +149,59 @@ def length_bias(
 
 def _code_models(
     models_a: Sequence[Any] | pl.Series | None, models_b: Sequence[Any] | pl.Series | None, n: int
-) -> tuple[list[Any], IntArray, IntArray]:
+) -> tuple[list[Any], Codes, Codes]:
     """Names, and both columns as their positions; -1 without a name, all equal without columns."""
     if models_a is None or models_b is None:
-        return [], np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    both = pl.concat([pl.Series("", models_a), pl.Series("", models_b)])
-    names = both.unique(maintain_order=True).drop_nulls()
-    places = pl.Series(range(len(names)), dtype=pl.Int64)
-    codes = both.replace_strict(names, places, default=-1, return_dtype=pl.Int64).to_numpy()
-    return names.to_list(), codes[:n], codes[n:]
+        return [], np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
+    sides = [pl.Series("", models) for models in (models_a, models_b)]
+    names = pl.concat([side.unique(maintain_order=True) for side in sides])
+    names = names.unique(maintain_order=True).drop_nulls()
+    places = pl.Series(range(len(names)), dtype=pl.Int32)
+    first, second = (
+        side.replace_strict(names, places, default=-1, return_dtype=pl.Int32).to_numpy()
+        for side in sides
+    )
+    return names.to_list(), first, second
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """log2 of the length ratio, both models and the cluster of each pair."""
+    """log2 of the length ratio, both models and the cluster of each pair.
+
+    Sums over pairs are computed part by part: what a part needs fits into the processor's cache.
+    """
 
     doublings: FloatArray
-    first: IntArray
-    second: IntArray
+    first: Codes
+    second: Codes
     codes: IntArray
     models: int
 
-    def only(self, kept: BoolArray) -> _Pairs:
+    @cached_property
+    def clusters(self) -> tuple[IntArray, int]:
+        """The cluster of each pair among those that are here, and how many there are."""
+        return recode(self.codes)
+
+    def only(self, rows: BoolArray | slice) -> _Pairs:
+        if not isinstance(rows, slice) and rows.all():
+            return self
         return _Pairs(
-            self.doublings[kept], self.first[kept], self.second[kept], self.codes[kept], self.models
+            self.doublings[rows], self.first[rows], self.second[rows], self.codes[rows], self.models
         )
+
+    def parts(self) -> Iterator[tuple[slice, _Pairs]]:
+        """Some of the pairs at a time, and their slice of all pairs."""
+        for start in range(0, len(self.doublings), _PART):
+            at = slice(start, start + _PART)
+            yield at, self.only(at)
 
     def along(self, direction: FloatArray) -> FloatArray:
         """The change of each pair's log odds by a change of strengths and gamma."""
-        strengths = direction[self.first] - direction[self.second]
-        return np.asarray(strengths + direction[-1] * self.doublings)
+        return np.asarray(self.by_strength(direction) + direction[-1] * self.doublings)
+
+    def by_strength(self, direction: FloatArray) -> FloatArray:
+        """The same by a change of the strengths alone."""
+        return np.asarray(direction[self.first] - direction[self.second])
 
     def gather(self, values: FloatArray) -> FloatArray:
         """The transpose: from a value per pair to strengths and gamma."""
@@ -211,49 +241,64 @@ class _Fit:
         penalty = np.append(np.full(pairs.models, 2 * DEFAULT_L2), 2 * _PENALTY)
         beta = np.zeros(pairs.models + 1)
         for _ in range(_MAX_STEPS):
-            p = expit(pairs.along(beta))
-            information = _information(pairs, p * (1 - p)) + np.diag(penalty)
-            step = _solve(information, pairs.gather(won - p) - penalty * beta)
-            moved = float(np.abs(pairs.along(step)).max(initial=0.0))
+            information, slope = np.diag(penalty), -penalty * beta
+            for at, part in pairs.parts():
+                p = expit(part.along(beta))
+                information += _information(part, p * (1 - p))
+                slope += part.gather(won[at] - p)
+            step = _solve(information, slope)
+            moved = max(
+                (float(np.abs(part.along(step)).max()) for _, part in pairs.parts()), default=0.0
+            )
             beta = beta + step * (math.log1p(moved) / moved if moved > 1e-12 else 1.0)
             if np.abs(step).max() <= 1e-9 * (1 + np.abs(beta).max()):
-                return cls(pairs, beta, won - expit(pairs.along(beta)), information)
+                residual = won.copy()
+                for at, part in pairs.parts():
+                    residual[at] -= expit(part.along(beta))
+                return cls(pairs, beta, residual, information)
         raise ArithmeticError(f"the length regression did not converge in {_MAX_STEPS} steps")
 
     @property
     def by_strength(self) -> FloatArray:
         """P(response_a wins) by the strengths alone, as if both had the same length."""
-        return np.asarray(expit(self.beta[self.pairs.first] - self.beta[self.pairs.second]))
+        return np.asarray(expit(self.pairs.by_strength(self.beta)))
 
-    @property
+    @cached_property
     def of_gamma(self) -> _Estimate:
         return self._estimate(float(self.beta[-1]), np.eye(len(self.beta))[-1], math.inf)
 
-    @property
+    @cached_property
     def of_effect(self) -> _Estimate:
         """Mean of P(longer wins) minus P(longer wins) by strength alone."""
-        longer = np.sign(self.pairs.doublings)
-        share = longer / max(1, np.count_nonzero(longer))
-        p, alone = expit(self.pairs.along(self.beta)), self.by_strength
-        gradient = self.pairs.gather(share * (p * (1 - p) - alone * (1 - alone)))
-        gradient[-1] = (share * p * (1 - p)) @ self.pairs.doublings
-        return self._estimate(float(share @ (p - alone)), gradient, 1.0)
+        unequal = max(1, np.count_nonzero(self.pairs.doublings))
+        value, gradient = 0.0, np.zeros(len(self.beta))
+        for _, part in self.pairs.parts():
+            share = np.sign(part.doublings) / unequal
+            p, alone = expit(part.along(self.beta)), expit(part.by_strength(self.beta))
+            value += float(share @ (p - alone))
+            own = part.gather(share * (p * (1 - p) - alone * (1 - alone)))
+            own[-1] = (share * p * (1 - p)) @ part.doublings
+            gradient += own
+        return self._estimate(value, gradient, 1.0)
 
     def _estimate(self, value: float, gradient: FloatArray, limit: float) -> _Estimate:
         direction = _solve(self.information, gradient)
         variance = float(gradient @ direction)
-        lean = self.pairs.along(direction)
-        p = expit(self.pairs.along(self.beta))
+        influence, pull = self.residual.copy(), np.empty(len(self.residual))
+        for at, part in self.pairs.parts():
+            lean, p = part.along(direction), expit(part.along(self.beta))
+            influence[at] *= lean
+            pull[at] = p * (1 - p) * lean**2
         # A cluster attracts the fit by its share of the information. Without the cluster, the fit
         # would be that much further away (the jackknife to first order).
-        own, groups = recode(self.pairs.codes)
-        pull = np.bincount(own, weights=p * (1 - p) * lean**2, minlength=groups)
-        influence = self.residual * lean / (1 - pull / max(variance, 1e-300))[own]
+        own, groups = self.pairs.clusters
+        pulls = np.bincount(own, weights=pull, minlength=groups)
+        influence /= (1 - pulls / max(variance, 1e-300))[own]
         return _Estimate(value, influence, variance, limit)
 
     def interval(self, estimate: _Estimate, confidence_level: float) -> Interval:
         """Value plus or minus t standard errors; none with too few clusters or pairs."""
-        own, groups = recode(self.pairs.codes)
+        own, groups = self.pairs.clusters
         n, parameters = len(own), len(self.beta)
         if groups < 2 or n <= parameters or not self.pairs.doublings.any():
             return None, None
@@ -271,7 +316,8 @@ def _solve(table: FloatArray, right: FloatArray) -> FloatArray:
 
 def _information(pairs: _Pairs, weight: FloatArray) -> FloatArray:
     models = pairs.models
-    cells = np.bincount(pairs.first * models + pairs.second, weight, models * models)
+    cell = pairs.first.astype(np.int64) * models + pairs.second
+    cells = np.bincount(cell, weight, models * models)
     met = cells.reshape(models, models)
     met = met + met.T
     table = np.zeros((models + 1, models + 1))

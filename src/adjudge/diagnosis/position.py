@@ -134,7 +134,7 @@ def optional_probabilities(values: ArrayLike, name: str) -> FloatArray:
 
 def picks(p: FloatArray) -> FloatArray:
     """1, 0 or, at exactly one half, 1/2."""
-    return np.where(p > 0.5, 1.0, np.where(p < 0.5, 0.0, 0.5))
+    return ((p > 0.5).astype(np.int8) + ~(p < 0.5)) / 2
 
 
 def _mean(shares: FloatArray) -> float:

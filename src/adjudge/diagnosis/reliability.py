@@ -6,6 +6,7 @@ Both in the Soft-Elo paper, appendix G.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -77,14 +78,19 @@ def reliability(
     groups = int(codes.max()) + 1
     gap = sure - right
     low, high = mean_interval(gap, codes, confidence_level, bounds=(-1.0, 1.0))
-    ece = expected_calibration_error(sure, right, bins=bins, equal_mass=True)
     random = generator(seed)
     table = reliability_bins(sure, right, bins=bins, equal_mass=True)
-    sums = _residual_sums(gap, table, codes, groups)
+    ece = table.calibration_error
+    sums = _BinSums.of(gap, table, codes, groups)
     null = None
     if groups > 1:
-        null = float((np.abs(_null_sums(sums, replicates, random)).sum(axis=1) / n).mean())
-    p_value = _p_value(sure, right, codes, groups, bins, replicates, random)
+        null = float((np.abs(sums.draw_signs(replicates, random)).sum(axis=1) / n).mean())
+    coarse = max(2, min(bins, groups // 8))
+    tested = sums
+    if coarse < bins:
+        few = reliability_bins(sure, right, bins=coarse, equal_mass=True)
+        tested = _BinSums.of(gap, few, codes, groups)
+    p_value = None if groups <= coarse else _p_value(tested, replicates, random)
     ece_range = _ece_interval(sums, n, ece, replicates, confidence_level, random)
     hits = share_interval(right.astype(np.float64), codes, confidence_level)
     return Reliability(
@@ -111,66 +117,68 @@ def reliability(
     )
 
 
-def _residual_sums(gap: FloatArray, table: Bins, codes: IntArray, groups: int) -> FloatArray:
-    """Summed residuals per cluster and bin; an ECE is sum over bins |column sum| / n."""
-    bins = len(table.count)
-    flat = np.bincount(codes * bins + table.which, weights=gap, minlength=groups * bins)
-    return flat.reshape(groups, bins).astype(np.float64)
+@dataclass(frozen=True)
+class _BinSums:
+    """Summed residuals of clusters in bins; an ECE is sum over bins |total| / n.
+
+    Sums over many clusters are normal, and only their covariance is needed. So `each`, the sums of
+    every cluster (clusters, bins), is kept only if there are few; `products` is each' @ each.
+    """
+
+    groups: int
+    total: FloatArray
+    products: FloatArray
+    each: FloatArray | None
+
+    @classmethod
+    def of(cls, gap: FloatArray, table: Bins, codes: IntArray, groups: int) -> _BinSums:
+        """Add up the residuals `gap`."""
+        bins = len(table.count)
+        if groups == len(gap) > _MANY:
+            # A cluster of one row lies in one bin: its products with other bins are 0.
+            squares = np.bincount(table.which, weights=gap * gap, minlength=bins)
+            total = np.bincount(table.which, weights=gap, minlength=bins)
+            return cls(groups, total.astype(np.float64), np.diag(squares), None)
+        flat = np.bincount(codes * bins + table.which, weights=gap, minlength=groups * bins)
+        each = flat.reshape(groups, bins).astype(np.float64, copy=False)
+        return cls(groups, each.sum(axis=0), each.T @ each, each if groups <= _MANY else None)
+
+    def draw_signs(self, replicates: int, random: np.random.Generator) -> FloatArray:
+        """Totals if each cluster's residuals get a random sign, (replicates, bins)."""
+        if self.each is None:
+            return _normal(self.products, replicates, random)
+        signs = 2.0 * random.integers(0, 2, size=(replicates, self.groups)) - 1.0
+        return np.asarray(signs @ self.each, dtype=np.float64)
+
+    def resample(self, replicates: int, random: np.random.Generator) -> FloatArray:
+        """The change of the totals if clusters are resampled, (replicates, bins)."""
+        if self.each is None:
+            around_mean = self.products - np.outer(self.total, self.total) / self.groups
+            return _normal(around_mean, replicates, random)
+        weights = bootstrap_weights(self.groups, replicates, random)
+        return np.asarray((weights - 1) @ self.each, dtype=np.float64)
 
 
-def _null_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
-    """Bin sums if each cluster's residuals get a random sign, (replicates, bins)."""
-    if len(sums) > _MANY:
-        return _normal_sums(sums, replicates, random)
-    signs = 2.0 * random.integers(0, 2, size=(replicates, len(sums))) - 1.0
-    return np.asarray(signs @ sums, dtype=np.float64)
-
-
-def _resampled_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
-    """The change of bin sums if clusters are resampled, (replicates, bins)."""
-    if len(sums) > _MANY:
-        return _normal_sums(sums - sums.mean(axis=0), replicates, random)
-    weights = bootstrap_weights(len(sums), replicates, random)
-    return np.asarray((weights - 1) @ sums, dtype=np.float64)
-
-
-def _normal_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
-    """Sums over many clusters are normal with covariance S'S; the cost does not depend on rows."""
-    covariance = sums.T @ sums
-    drawn = random.multivariate_normal(
-        np.zeros(len(covariance)), covariance, replicates, method="eigh"
-    )
+def _normal(covariance: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
+    zero = np.zeros(len(covariance))
+    drawn = random.multivariate_normal(zero, covariance, replicates, method="eigh")
     return np.asarray(drawn, dtype=np.float64)
 
 
-def _p_value(
-    sure: FloatArray,
-    right: IntArray,
-    codes: IntArray,
-    groups: int,
-    bins: int,
-    replicates: int,
-    random: np.random.Generator,
-) -> float | None:
+def _p_value(sums: _BinSums, replicates: int, random: np.random.Generator) -> float:
     """How often random signs give the observed ECE, with at most one bin per eight clusters.
 
     Residuals that are fitted to their own bin are too small by sqrt(1 - bins/groups). Without that
     factor, or with a bin per two clusters, the false-alarm rate is 7 to 14 % instead of 5 %.
     """
-    coarse = max(2, min(bins, groups // 8))
-    if groups <= coarse:
-        return None
-    table = reliability_bins(sure, right, bins=coarse, equal_mass=True)
-    size = len(table.count)
-    sums = _residual_sums(sure - right, table, codes, groups)
-    null = np.abs(_null_sums(sums, replicates, random)).sum(axis=1)
-    null *= np.sqrt(groups / (groups - size))
-    seen = float(np.abs(sums.sum(axis=0)).sum())
+    null = np.abs(sums.draw_signs(replicates, random)).sum(axis=1)
+    null *= np.sqrt(sums.groups / (sums.groups - len(sums.total)))
+    seen = float(np.abs(sums.total).sum())
     return (1 + int((null >= seen * (1 - 1e-12)).sum())) / (1 + replicates)
 
 
 def _ece_interval(
-    sums: FloatArray,
+    sums: _BinSums,
     n: int,
     ece: float,
     replicates: int,
@@ -178,10 +186,10 @@ def _ece_interval(
     random: np.random.Generator,
 ) -> tuple[float | None, float | None]:
     """ECE -+ a quantile of sum |noise of a bin|: by the triangle inequality never too narrow."""
-    groups, size = sums.shape
+    groups, size = sums.groups, len(sums.total)
     if groups <= size:
         return None, None
-    moved = _resampled_sums(sums, replicates, random)
+    moved = sums.resample(replicates, random)
     noise = np.abs(moved).sum(axis=1) / n * np.sqrt(groups / (groups - size))
     reach = float(np.quantile(noise, confidence_level))
     return max(0.0, ece - reach), min(1.0, ece + reach)

@@ -55,11 +55,12 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
                 "that verdict has a human label; label a random sample of rows of verdict "
                 f"{verdict}"
             )
-        parts.append(_verdict_rate(sample, weights, rows))
-    (r1, part1, size1), (r0, part0, size0) = parts
+        parts.append((rows, *_verdict_rate(sample, weights, rows)))
+    (rows1, r1, part1, size1), (rows0, r0, part0, size0) = parts
     theta = p * r1 + (1 - p) * r0
-    influence = np.where(judged, (r1 - r0) * (x - p) / n, 0.0)
-    influence = influence + p * part1 + (1 - p) * part0
+    influence = sample.spread(judged, p, r1 - r0, n)
+    influence[rows1] += p * part1
+    influence[rows0] += (1 - p) * part0
     z = normal_quantile(confidence_level)
     centre, se = adjust(p, r1, r0, n, size1, size0, z)
     warnings: tuple[str, ...] = ()
@@ -119,12 +120,10 @@ def _weights(sample: Sample) -> FloatArray | None:
 def _verdict_rate(
     sample: Sample, weights: FloatArray, rows: BoolArray
 ) -> tuple[float, FloatArray, float]:
-    """Weighted human rate of these rows, its influence, and the equivalent unweighted size."""
-    part = np.zeros_like(sample.judge)
+    """Weighted human rate of these rows, the influence of each, and the unweighted size."""
     if not rows.any():
-        return 0.0, part, 0.0
+        return 0.0, np.empty(0), 0.0
     w, z = weights[rows], sample.human[rows].astype(np.float64)
     total = float(w.sum())
     rate = float(w @ z) / total
-    part[rows] = w * (z - rate) / total
-    return rate, part, total**2 / float(w @ w)
+    return rate, w * (z - rate) / total, total**2 / float(w @ w)

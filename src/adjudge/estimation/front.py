@@ -218,7 +218,9 @@ def estimate(
         return estimate_difference(rows, sample, request, compare)
     if rows.by is not None:
         return estimate_groups(rows, sample, request)
-    result, _ = describe(sample, request, dropped=rows.dropped, warnings=_mixed_models(rows))
+    warnings, dropped = _mixed_models(rows), rows.dropped
+    del rows  # a large file is in memory once: its numbers are in `sample`
+    result, _ = describe(sample, request, dropped=dropped, warnings=warnings)
     return result
 
 

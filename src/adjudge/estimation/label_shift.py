@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from adjudge._text import percent
+from adjudge._validation import FloatArray
 from adjudge.estimation.clusters import active_clusters, variance
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import LabelShift
@@ -34,7 +35,7 @@ def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
     x = sample.judge
     labelled, test = x[sample.labelled], x[sample.test]
     gap = float(labelled.mean() - test.mean())
-    p_value = _p_value(sample, gap)
+    p_value = _p_value(sample, labelled, test, gap)
     shown = (
         f"the judge says 1 on {percent(labelled.mean())} of labelled and "
         f"{percent(test.mean())} of test rows"
@@ -65,10 +66,9 @@ def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
     )
 
 
-def _p_value(sample: Sample, gap: float) -> float | None:
-    x = sample.judge
-    labelled, test = x[sample.labelled], x[sample.test]
+def _p_value(sample: Sample, labelled: FloatArray, test: FloatArray, gap: float) -> float | None:
     if sample.clusters is not None:
+        x = sample.judge
         influence = np.where(sample.labelled, (x - labelled.mean()) / sample.m, 0.0)
         influence -= np.where(sample.test, (x - test.mean()) / sample.n, 0.0)
         active = active_clusters(sample)

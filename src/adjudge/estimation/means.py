@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjudge._validation import FloatArray
+from adjudge._validation import BoolArray, FloatArray
 from adjudge.estimation.counts import missing
 from adjudge.estimation.outcome import Outcome, refusal, variance_floor, widen
 from adjudge.estimation.sample import Sample
@@ -45,25 +45,28 @@ def correct_means(sample: Sample) -> Correction:
     0.5
     """
     x = sample.judge
-    weights = np.ones_like(x) if sample.weights is None else sample.weights
     mean = float(x[sample.test].mean())
-    mu0, part0 = _class_mean(x, weights, sample.negative)
-    mu1, part1 = _class_mean(x, weights, sample.positive)
+    negative, positive = sample.negative, sample.positive
+    mu0, part0 = _class_mean(sample, negative)
+    mu1, part1 = _class_mean(sample, positive)
     edge = mu1 - mu0
     if edge <= 0:
         return Correction(0.0, edge, mu0, mu1, np.zeros_like(x))
     theta = (mean - mu0) / edge
-    test = np.where(sample.test, (x - mean) / sample.n, 0.0)
-    influence = (test - (1 - theta) * part0 - theta * part1) / edge
+    influence = sample.spread(sample.test, mean, 1.0, sample.n)
+    influence[negative] -= (1 - theta) * part0
+    influence[positive] -= theta * part1
+    influence /= edge
     return Correction(theta, edge, mu0, mu1, influence)
 
 
-def _class_mean(x: FloatArray, weights: FloatArray, rows: np.ndarray) -> tuple[float, FloatArray]:
-    total = float(weights[rows].sum())
-    mean = float((weights[rows] * x[rows]).sum()) / total
-    part = np.zeros_like(x)
-    part[rows] = weights[rows] * (x[rows] - mean) / total
-    return mean, part
+def _class_mean(sample: Sample, rows: BoolArray) -> tuple[float, FloatArray]:
+    """The weighted mean over these rows, and the influence of each."""
+    x = sample.judge[rows]
+    weights = np.ones_like(x) if sample.weights is None else sample.weights[rows]
+    total = float(weights.sum())
+    mean = float((weights * x).sum()) / total
+    return mean, weights * (x - mean) / total
 
 
 def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:

@@ -272,7 +272,8 @@ def describe(
         interval=request.interval,
         seed=request.seed,
     )
-    judge_alone = naive(sample, confidence_level=level)
+    # Only its ends are shown: one number per row less in memory.
+    judge_alone = replace(naive(sample, confidence_level=level), influence=None)
     shift = label_shift(sample, level=LEVEL / checks)
     ruled_out = shift.rules_out if shift is not None else ()
     has_profile = alternatives and _no_profile_for(sample) is None

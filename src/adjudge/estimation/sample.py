@@ -90,6 +90,17 @@ class Sample:
         calibrating = rows if calibration is None else calibration
         return replace(self, test=self.test & rows, labelled=self.labelled & calibrating)
 
+    def spread(self, rows: BoolArray, centre: float, factor: float, n: int) -> FloatArray:
+        """factor * (judge - centre) / n in these rows and 0 in the others, as influence values.
+
+        In place: with many rows, every copy counts.
+        """
+        values = self.judge - centre
+        values *= factor
+        values /= n
+        values[~rows] = 0.0
+        return values
+
     def compact(self) -> Sample:
         """Remove the rows that neither test nor calibrate; probabilities are left unchanged.
 
@@ -164,6 +175,8 @@ def sample_of(grades: Grades) -> Sample | None:
 
 def _with_gaps(values: ArrayLike, name: str) -> FloatArray:
     """The numbers, NaN if missing."""
+    if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1:
+        return values
     raw = np.asarray(values, dtype=object)
     if raw.ndim != 1:
         raise ArgumentError(name, f"shape {raw.shape}", "give a one-dimensional array")

@@ -69,11 +69,12 @@ def _cells(
 ) -> FloatArray:
     counts = np.bincount(pair * len(levels) + level, minlength=n * n * len(levels))
     cell = np.flatnonzero(counts)
-    drawn = rng.multinomial(total, counts[cell] / total, size=replicates)
+    shares = counts[cell] / total
     where, value = cell // len(levels), levels[cell % len(levels)]
     wins = np.zeros((replicates, n * n))
     met = np.zeros((replicates, n * n))
-    for k, sample in enumerate(drawn):
+    for k in range(replicates):
+        sample = rng.multinomial(total, shares)
         wins[k] = np.bincount(where, weights=sample * value, minlength=n * n)
         met[k] = np.bincount(where, weights=sample, minlength=n * n)
     return _both_ways(wins, met, n)
@@ -104,8 +105,11 @@ def cluster_weights(groups: int, replicates: int, rng: np.random.Generator) -> F
 
 
 def _both_ways(won: FloatArray, met: FloatArray, n: int) -> FloatArray:
+    """Both sides' wins from one side's and the battles; both tables are overwritten."""
+    lost = np.subtract(met, won, out=met).reshape(-1, n, n)
     wins = won.reshape(-1, n, n)
-    return wins + (met - won).reshape(-1, n, n).swapaxes(-1, -2)
+    wins += lost.swapaxes(-1, -2)
+    return wins
 
 
 def map_here(work: Callable[[Block], FloatArray], blocks: Sequence[Block]) -> list[FloatArray]:

@@ -57,6 +57,8 @@ def code_clusters(values: pl.Series, rows: pl.Series | None = None) -> IntArray:
         own = pl.concat_str(pl.lit("row "), names.cast(pl.String))
         shared = pl.concat_str(pl.lit("cluster "), keys)
         keys = pl.select(pl.when(keys.is_null()).then(own).otherwise(shared)).to_series()
+    if keys.n_unique() == len(keys):
+        return np.arange(len(keys))
     return code_column(keys)[0]
 
 

@@ -16,6 +16,8 @@ from adjudge.io.refusals import refuse_values
 from adjudge.io.tables import as_text
 from adjudge.io.words import MISSING, point_decimals
 
+#: Types of columns whose single value can be written as a literal.
+_SIMPLE = (pl.String, pl.Float64, pl.Int64, pl.Boolean, pl.Null)
 _TRUTH = {"true": "1", "false": "0"}
 
 
@@ -65,9 +67,35 @@ def partition(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
 
     If there is only one, the frame is not copied.
     """
-    alike = frame.select(pl.col(key).eq_missing(pl.col(key).first()).all() for key in keys)
-    several = frame.is_empty() or not all(alike.row(0))
+    several = frame.is_empty() or find_varying(frame, keys)
     return frame.partition_by(keys, maintain_order=True) if several else [frame]
+
+
+def find_varying(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Those of the columns that have more than one value.
+
+    >>> find_varying(pl.DataFrame({"judge": ["x", "x"], "id": [1, 2]}), ["judge", "id"])
+    ['id']
+    """
+    first = frame.select(pl.col(name).eq_missing(pl.col(name).first()).all() for name in columns)
+    return [name for name in columns if not first[name][0]]
+
+
+def sort_rows(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """The rows sorted by the keys. A column with one value is not moved, and takes no memory.
+
+    >>> rows = pl.DataFrame({"judge": ["x", "x"], "id": ["b", "a"], "p_a": [0.1, 0.9]})
+    >>> sort_rows(rows, ["judge", "id"]).rows()
+    [('x', 'a', 0.9), ('x', 'b', 0.1)]
+    """
+    simple = [name for name, kind in frame.schema.items() if kind in _SIMPLE]
+    fixed = {*simple} - {*find_varying(frame, simple)}
+    moved = frame.select(name for name in frame.columns if name not in fixed)
+    own = [key for key in keys if key not in fixed]
+    if not own:
+        return frame
+    values = (pl.lit(frame[name][0], frame.schema[name]).alias(name) for name in fixed)
+    return moved.sort(own).with_columns(values).select(frame.columns)
 
 
 def truth_column(frame: pl.DataFrame, column: str, name: str, *, remedy: str) -> pl.Series:

@@ -143,7 +143,7 @@ def prepare_grades(
         verdict, label = (read_grade_words(values) for values in (verdict, label))
     named_columns = (judge_column, human_column)
     scale = scale_of(verdict, label, name, named_columns, kept["__row"].to_numpy())
-    chances = as_numbers(kept["__chance"])
+    chances = kept["__chance"]
     nothing = np.empty(0, dtype=np.int64)
     classes, said, known = Classes((), nothing, nothing), np.empty(0), np.empty(0)
     if scale == "classes":
@@ -165,7 +165,7 @@ def prepare_grades(
         scale=scale,
         judge=said,
         human=known,
-        sampling_probability=None if np.isnan(chances).all() else chances,
+        sampling_probability=None if chances.is_null().all() else as_numbers(chances),
         drawn_at_random=_drawn_at_random(kept, label, name),
         verdicts=classes.verdicts,
         labels=classes.labels,

@@ -22,7 +22,7 @@ from adjudge.io.tables import TableLike, as_text, read_table, source_name
 from adjudge.records import MEASURED, About
 from adjudge.results.rules import Cut
 from adjudge.rows.clusters import cluster_column
-from adjudge.rows.columns import refuse_options, text_column
+from adjudge.rows.columns import refuse_options, sort_rows, text_column
 from adjudge.rows.cuts import BEYOND, cuts_of, lie_below
 from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.labels import join_labels
@@ -208,7 +208,7 @@ def read_labelled(
             raise ArgumentError("by", by, "it is empty in every labelled row")
     # Sorted, so that everything random depends on the seed and not on the order of the file.
     frame = doubt_ties(rows.frame).with_columns(IS_ERROR.alias(ERROR))
-    frame = frame.sort("judge", "protocol", "id")
+    frame = sort_rows(frame, ["judge", "protocol", "id"])
     if weights is not None:
         frame = _with_weights(frame, weights)
     column = cluster_column(frame, cluster, within=["judge", "protocol"])

@@ -132,7 +132,7 @@ def sampling_of(
 def _probabilities(frame: pl.DataFrame, name: str, column: str) -> pl.Series:
     """The column as numbers above 0 and at most 1, null if empty or absent."""
     if column not in frame.columns:
-        return pl.repeat(None, frame.height, dtype=pl.Float64, eager=True).alias(column)
+        return pl.repeat(None, frame.height, dtype=pl.Null, eager=True).alias(column)
     # An array argument is a column of the table whose name starts with two underscores.
     text = tidy(frame.get_column(column), name, column.removeprefix("__"))
     chance = text.cast(pl.Float64, strict=False)

@@ -34,13 +34,12 @@ def scale_of(
     numbers = [s.cast(pl.Float64, strict=False) for s in (verdict, label)]
     if any(n.null_count() > s.null_count() for n, s in zip(numbers, (verdict, label), strict=True)):
         return "classes"
-    values = [n.to_numpy() for n in numbers]
-    said, known = (v[~np.isnan(v)] for v in values)
-    if all(((v >= 0) & (v <= 1)).all() for v in (said, known)):
-        return "binary" if ((said == 0) | (said == 1)).all() else "probability"
-    whole = np.concatenate([said, known])
-    if (whole == np.round(whole)).all():
+    numbers = [n.fill_nan(None) for n in numbers]
+    if all(n.is_between(0, 1).all() for n in numbers):
+        return "binary" if numbers[0].is_in([0.0, 1.0]).all() else "probability"
+    if all((n == n.round()).all() for n in numbers):
         return "classes"
+    values = [n.to_numpy() for n in numbers]
     column, given, outside = next(
         (column, given, outside)
         for column, given in zip(columns, values, strict=True)
@@ -58,7 +57,7 @@ def scale_of(
 
 def as_numbers(values: pl.Series) -> FloatArray:
     """A column of text as numbers; NaN if empty."""
-    return values.cast(pl.Float64).fill_null(np.nan).to_numpy().astype(np.float64)
+    return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
 def as_classes(verdict: pl.Series, label: pl.Series, name: str, column: str) -> Classes:

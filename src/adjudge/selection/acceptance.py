@@ -11,9 +11,12 @@ from adjudge._validation import BoolArray, IntArray
 from adjudge.results.rules import Rule, share
 from adjudge.selection.groups import Entry, by_judge
 from adjudge.selection.guarantees.base import Guarantee, Labels
+from adjudge.selection.halving import draw_half
 from adjudge.selection.split_counts import Halves, Levels, SplitCounts, SplitTable
 
 HALF_SPLITS = 20
+#: Splits that are in memory together.
+_TOGETHER = 8
 
 
 @dataclass(frozen=True)
@@ -95,26 +98,30 @@ def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> 
     if n < 2:
         return Acceptance()
     weights = labels.weights if chosen.takes_weights else None
-    table = SplitTable.build(labels.scores, labels.errors, entry.has_verdict, None)
-    shares, risks = [], []
-    for _ in range(HALF_SPLITS):
-        order = rng.permutation(n)
-        own, new = order[: n // 2], order[n // 2 :]
-        if weights is None:
-            calibrates = np.zeros((1, n), dtype=np.bool_)
-            calibrates[0, own] = True
+    shares: list[float] = []
+    risks: list[float] = []
+    if weights is None:
+        table = SplitTable.build(labels.scores, labels.errors, entry.has_verdict, None, entry.order)
+        for start in range(0, HALF_SPLITS, _TOGETHER):
+            calibrates = np.empty((min(_TOGETHER, HALF_SPLITS - start), n), dtype=np.bool_)
+            for own in calibrates:
+                own[:] = draw_half(n, rng)
             counts = SplitCounts.build(table, Halves(calibrates, None))
-            accepted, wrong, tested = (
-                int(part[0]) for part in chosen.counts_over_splits(counts, levels)
-            )
-            shares.append(accepted / tested)
-            risks.append(share(wrong, accepted))
-            continue
-        new = rng.choice(new, size=len(new), p=weights[new] / weights[new].sum())
-        rule, batch = chosen.decide(labels.take(own), levels), labels.take(new)
-        taken = chosen.accept(rule, batch.scores, levels, batch.weights) & entry.has_verdict[new]
-        shares.append(taken.mean())
-        risks.append(_risk(taken, batch.errors))
+            outcome = chosen.counts_over_splits(counts, levels)
+            for accepted, wrong, tested in zip(*(part.tolist() for part in outcome), strict=True):
+                shares.append(accepted / tested)
+                risks.append(share(wrong, accepted))
+    else:
+        for _ in range(HALF_SPLITS):
+            order = rng.permutation(n)
+            new = order[n // 2 :]
+            new = rng.choice(new, size=len(new), p=weights[new] / weights[new].sum())
+            rule = chosen.decide(labels.take(order[: n // 2]), levels)
+            batch = labels.take(new)
+            taken = chosen.accept(rule, batch.scores, levels, batch.weights)
+            taken &= entry.has_verdict[new]
+            shares.append(float(taken.mean()))
+            risks.append(_risk(taken, batch.errors))
     return _indication(n, float(np.mean(shares)), float(np.mean(risks)))
 
 

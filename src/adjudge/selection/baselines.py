@@ -63,7 +63,7 @@ class Vanilla(Method):
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         last = len(splits.table.before) - 1
-        return splits.before_cut(np.full(len(splits.k), last))
+        return splits.before_cut(np.full(len(splits), last))
 
 
 class Heuristic(Method):
@@ -83,7 +83,7 @@ class Naive(Method):
     name, baseline = "naive", True
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
-        return splits.below_threshold(splits.last_cut(splits.k, levels.alpha))
+        return splits.below_threshold(splits.last_cut(levels.alpha))
 
 
 BASELINES: tuple[Method, ...] = (Vanilla(), Heuristic(), Naive())

@@ -179,6 +179,8 @@ def calibrate(
         keep_failed=in_stages,
         model_labels=model_labels,
     )
+    if not in_stages:
+        given = replace(given, frame=given.frame.clear())
     frame, column = table.frame, table.cluster
     chosen_on: Mapping[str, int] = {}
     if leave_out is not None:

@@ -54,7 +54,7 @@ class Candidate:
         least = guarantee.fewest_labels(own)
         rules = []
         for entry in entries:
-            labels, rule = entry.in_order(terms.seed), Rule(accepts="none")
+            labels, rule = entry.in_order, Rule(accepts="none")
             if len(entry) >= least:
                 rule = guarantee.decide(labels, own)
             rules.append(limit_rule(rule, labels.scores, entry, terms.cuts))
@@ -104,7 +104,7 @@ class Candidate:
         feasible = seen.coverage > 0 if rule.accepts == "batch" else rule.accepts != "none"
         fingerprint = entry.fingerprints[0] if len(entry.fingerprints) == 1 else None
         known = None if fingerprint is None else parts.get(fingerprint)
-        kept, weights = entry.in_order(self.terms.seed), entry.labels.weights
+        kept, weights = entry.in_order, entry.labels.weights
         if not self.guarantee.per_batch and len(kept) > KEPT_SCORES:
             spaced = (2 * np.arange(KEPT_SCORES) + 1) * len(kept) // (2 * KEPT_SCORES)
             kept = kept.take(spaced)

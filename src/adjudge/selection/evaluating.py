@@ -14,6 +14,7 @@ from adjudge._stats import (
     cluster_codes,
     expected_calibration_error,
     reliability_bins,
+    sort_values,
 )
 from adjudge._validation import FloatArray, IntArray, count, exact_level
 from adjudge.errors import ArgumentError
@@ -235,12 +236,11 @@ def risk_coverage(scores: FloatArray, errors: IntArray, *, n: int) -> tuple[Floa
     """
     if not len(scores):
         return np.empty(0), np.empty(0)
-    order = np.argsort(scores)
-    s, wrong = scores[order], np.cumsum(errors[order])
+    s, wrong = sort_values(scores), sort_values(scores[errors == 1])
     ends = np.append(np.flatnonzero(s[1:] != s[:-1]), len(s) - 1)
     if len(ends) > _CURVE_POINTS:
         ends = ends[np.unique(np.linspace(0, len(ends) - 1, _CURVE_POINTS).astype(np.int64))]
-    return (ends + 1) / n, wrong[ends] / (ends + 1)
+    return (ends + 1) / n, np.searchsorted(wrong, s[ends], side="right") / (ends + 1)
 
 
 def _risk(signal: Signal, row: SplitRisk, *, baseline: bool) -> MethodRisk:

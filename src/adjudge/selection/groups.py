@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 
-from adjudge._validation import BoolArray, one_of
+from adjudge._validation import BoolArray, IntArray, one_of
 from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.rows.columns import partition
 from adjudge.rows.judgments import ERROR, HAS_VERDICT
@@ -30,14 +31,21 @@ class Entry:
     fingerprints: tuple[str, ...]
     labels: Labels
     has_verdict: BoolArray
+    seed: int
     members: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def in_order(self, seed: int) -> Labels:
-        """The labels sorted by score; ties in a random order that ignores the errors."""
-        return self.labels.take(order_by_lot(self.labels.scores, seed))
+    @cached_property
+    def order(self) -> IntArray:
+        """The rows by score; ties in a random order that ignores the errors."""
+        return order_by_lot(self.labels.scores, self.seed)
+
+    @cached_property
+    def in_order(self) -> Labels:
+        """The labels in that order."""
+        return self.labels.take(self.order)
 
 
 def make_entries(
@@ -70,6 +78,7 @@ def make_entries(
                     None if weights is None else rows.get_column(weights).to_numpy(),
                 ),
                 has_verdict=rows.select(HAS_VERDICT).to_series().to_numpy(),
+                seed=seed,
             )
         )
     return entries
@@ -99,5 +108,6 @@ def _pool(own: Sequence[Entry]) -> Entry:
         fingerprints=tuple(sorted({name for entry in own for name in entry.fingerprints})),
         labels=Labels.join([entry.labels for entry in own]),
         has_verdict=np.concatenate([entry.has_verdict for entry in own]),
+        seed=own[0].seed,
         members=tuple(entry.group or "" for entry in own),
     )

@@ -1,8 +1,8 @@
 """What methods accept on many splits together, from running counts over one sorted order.
 
 Columns are rows of the data sorted by score. A threshold can lie only where a tie block ends, and
-the loosest one only just before a block with an error or at the end (see `thresholds`). So counts
-are kept only at those cuts.
+the loosest one only just before a block with an error or at the end (see `thresholds`). So only
+those cuts are looked at.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adjudge._validation import BoolArray, FloatArray, IntArray
+from adjudge.selection.marks import Counts, Marks
 from adjudge.selection.thresholds import at_most, order_by_lot
 
-Counts = NDArray[np.signedinteger]
 #: Number of cuts that are decided together.
-_BUCKET = 1024
-#: How many bits of each byte are set.
-_BITS = np.array([value.bit_count() for value in range(256)], dtype=np.uint8)
+_BUCKET = 256
+#: With more columns, ranks of errors are looked up one by one.
+_MANY_COLUMNS = 50_000
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,7 @@ class SplitTable:
     """What does not change between splits. A cut is a number of columns: those before it.
 
     `before[i]` is the cut before the i-th block with an error; the last of `before` is the end of
-    all columns. `block_start[c]` and `block_end[c]` are the cuts around column c's block. `mute`
-    marks rows without a verdict, which no method accepts.
+    all columns. `mute` marks rows without a verdict, which no method accepts.
     """
 
     order: IntArray
@@ -78,10 +76,7 @@ class SplitTable:
     wrong: BoolArray
     mute: BoolArray
     before: IntArray
-    block_start: Counts
-    block_end: Counts
-    wrong_before: Counts
-    mute_before: Counts
+    tied: bool
     confidence: FloatArray | None
 
     @classmethod
@@ -91,231 +86,250 @@ class SplitTable:
         errors: IntArray,
         has_verdict: BoolArray | None,
         confidence: FloatArray | None,
+        order: IntArray | None = None,
     ) -> SplitTable:
         """Sort once, with ties in a random order that ignores the errors, and compute the cuts."""
-        order = order_by_lot(scores, 0)
+        order = order_by_lot(scores, 0) if order is None else order
         s, wrong = scores[order], errors[order].astype(np.bool_)
         n = len(s)
-        ends = np.append(np.flatnonzero(s[1:] != s[:-1]) + 1, n).astype(np.int32)
-        starts = np.concatenate((np.zeros(1, np.int32), ends[:-1]))
-        has_error = np.add.reduceat(wrong, starts, dtype=np.int64) > 0
-        mute = np.zeros(n, np.bool_) if has_verdict is None else ~has_verdict[order]
+        starts = np.flatnonzero(np.append(True, s[1:] != s[:-1]))
+        has_error = np.logical_or.reduceat(wrong, starts)
         return cls(
             order=order,
             scores=s,
             wrong=wrong,
-            mute=mute,
-            before=np.append(starts[has_error], n).astype(np.int64),
-            block_start=np.repeat(starts, ends - starts),
-            block_end=np.repeat(ends, ends - starts),
-            wrong_before=_count_before(wrong),
-            mute_before=_count_before(mute),
+            mute=np.zeros(n, np.bool_) if has_verdict is None else ~has_verdict[order],
+            before=np.append(starts[has_error], n),
+            tied=len(starts) < n,
             confidence=None if confidence is None else confidence[order],
         )
 
-    @cached_property
-    def tied(self) -> bool:
-        """Whether any two scores are equal."""
-        return bool((self.block_end - self.block_start > 1).any())
+    def block_start(self, columns: IntArray) -> IntArray:
+        """The cut before the tie block of each column."""
+        return np.searchsorted(self.scores, self.scores[columns], side="left")
+
+    def block_end(self, columns: IntArray) -> IntArray:
+        """The cut after the tie block of each column."""
+        return np.searchsorted(self.scores, self.scores[columns], side="right")
 
     @cached_property
-    def wrong_columns(self) -> IntArray:
+    def wrong_marks(self) -> Marks:
         """The columns of the errors."""
-        return np.flatnonzero(self.wrong)
+        return Marks.of(self.wrong[None])
 
     @cached_property
-    def sure_columns(self) -> dict[float, tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
+    def mute_marks(self) -> Marks | None:
+        """The columns without a verdict; None if all have one."""
+        return Marks.of(self.mute[None]) if self.mute.any() else None
+
+    @cached_property
+    def sure_marks(self) -> dict[float, tuple[Marks, Marks]]:
         """By confidence, what `SplitCounts.as_sure_as` has looked up: it is the same every time."""
         return {}
 
 
 @dataclass(frozen=True)
 class SplitCounts:
-    """Some splits, one per row: counts before each cut of `before`.
+    """Some splits, one per row: the columns that calibrate, and the wrong and mute ones of them.
 
-    k, errors and mute count calibration rows, wrong ones, and those without a verdict. `running`
-    counts calibration rows at every column. `tested` is None if all other rows are tested.
+    `tested` is None if all other rows are tested.
     """
 
     table: SplitTable
-    calibrates: BoolArray
-    tested: BoolArray | None
-    k: Counts
-    errors: Counts
-    mute: Counts | None
-    running: Counts
+    calibrates: Marks
+    wrong: Marks
+    mute: Marks | None
+    tested: Marks | None
 
     @classmethod
     def build(cls, table: SplitTable, halves: Halves) -> SplitCounts:
-        """The halves in the order of the scores, counted."""
-        calibrates = np.take(halves.calibrates, table.order, axis=1)
-        tested = None if halves.tested is None else np.take(halves.tested, table.order, axis=1)
-        cuts, running = table.before, _running(calibrates)
-        wrong = np.take(calibrates, table.wrong_columns, axis=1)
-        mute = None
-        if table.mute_before[-1]:
-            silent = np.take(calibrates, np.flatnonzero(table.mute), axis=1)
-            mute = _at(_running(silent), table.mute_before[cuts])
+        """The halves in the order of the scores."""
+        own = _look_up(halves.calibrates, table.order)
+        tested = None
+        if halves.tested is not None:
+            tested = _look_up(halves.tested, table.order)
+        silent = table.mute_marks
         return cls(
             table=table,
-            calibrates=calibrates,
+            calibrates=own,
+            wrong=own.among(table.wrong_marks),
+            mute=None if silent is None else own.among(silent),
             tested=tested,
-            k=_at(running, cuts),
-            errors=_at(_running(wrong), table.wrong_before[cuts]),
-            mute=mute,
-            running=running,
         )
+
+    def __len__(self) -> int:
+        return len(self.calibrates)
 
     @property
     def n_calibration(self) -> Counts:
         """Calibration rows per split."""
-        return self.k[:, -1]
-
-    @cached_property
-    def tested_at(self) -> Counts:
-        """Tested rows before each cut."""
-        cuts = self.table.before
-        if self.tested is None:
-            return cuts.astype(np.int32) - self.k
-        return _at(_running(self.tested), cuts)
+        return self.calibrates.total
 
     @cached_property
     def n_tested(self) -> Counts:
         """Tested rows per split."""
         if self.tested is None:
-            return len(self.table.order) - self.n_calibration
-        return np.asarray(np.count_nonzero(self.tested, axis=1), dtype=np.int32)
+            return np.asarray(len(self.table.order) - self.n_calibration)
+        return self.tested.total
+
+    @cached_property
+    def errors(self) -> Counts:
+        """Wrong calibration rows before each cut of `before`."""
+        return self.wrong.count(self.table.before)
+
+    @cached_property
+    def k(self) -> Counts:
+        """Calibration rows before each cut of `before`."""
+        return self.calibrates.count(self.table.before)
+
+    @cached_property
+    def tested_at(self) -> Counts:
+        """Tested rows before each cut of `before`."""
+        return self._tested_before(self.table.before)
+
+    def _tested_before(self, cuts: IntArray) -> Counts:
+        if self.tested is None:
+            return np.asarray(cuts.astype(np.int32) - self.calibrates.count(cuts))
+        return self.tested.count(cuts)
 
     def each(self) -> Iterator[tuple[BoolArray, BoolArray]]:
         """Which columns calibrate and which are tested, split by split."""
-        for at, own in enumerate(self.calibrates):
-            yield own, ~own if self.tested is None else self.tested[at]
+        tested = None if self.tested is None else self.tested.unpack()
+        for at, own in enumerate(self.calibrates.unpack()):
+            yield own, ~own if tested is None else tested[at]
+
+    def error_ranks(self, own: IntArray, errors: IntArray) -> IntArray:
+        """In the splits `own`, the ranks of the wrong calibration rows number `errors`, from 0.
+
+        n + 1 if there are not as many.
+        """
+        if len(self.table.order) <= _MANY_COLUMNS:
+            beyond = self._every_error_rank.shape[1] - 1
+            return np.asarray(self._every_error_rank[own[:, None], np.minimum(errors, beyond)])
+        split, error = np.broadcast_arrays(own[:, None], errors)
+        there = error < self.wrong.total[split]
+        ranks = (self.n_calibration[split] + 1).astype(np.int64)
+        column = self.wrong.column(split[there], error[there] + 1)
+        ranks[there] = self.calibrates.count_at(split[there], column + 1)
+        return np.asarray(ranks)
 
     @cached_property
-    def columns(self) -> IntArray:
-        """The columns of the calibration rows of each split; all splits have the same number."""
-        splits, n = self.calibrates.shape
-        flat = np.flatnonzero(self.calibrates).reshape(splits, -1)
-        return np.asarray(flat - n * np.arange(splits)[:, None])
-
-    @cached_property
-    def error_ranks(self) -> IntArray:
+    def _every_error_rank(self) -> Counts:
         """The ranks of the wrong calibration rows, in each split, then n + 1."""
-        wrong, counts = self.table.wrong_columns, self.errors[:, -1]
-        marked = np.take(self.calibrates, wrong, axis=1)
-        own = np.take(self.running, wrong, axis=1)[marked]
-        if len(marked) == 1:
-            return own[None, :]
-        beyond = int(self.n_calibration[0]) + 1
-        ranks = np.full((len(marked), counts.max()), beyond, dtype=np.int32)
-        ranks[np.arange(ranks.shape[1]) < counts[:, None]] = own
+        columns, counts = np.flatnonzero(self.table.wrong), self.wrong.total
+        marked = np.take(self.calibrates.unpack(), columns, axis=1)
+        ranks = np.full((len(self), counts.max() + 1), self.n_calibration[0] + 1, dtype=np.int32)
+        own = np.arange(ranks.shape[1]) < counts[:, None]
+        ranks[own] = self.calibrates.count(columns + 1)[marked]
         return ranks
 
     def block_ends(self, own: IntArray, ranks: IntArray) -> IntArray:
         """The last rank up to each of `ranks` at which a tie block ends, in the splits `own`."""
-        table, rows = self.table, own[:, None]
-        columns = self.columns[rows, np.maximum(ranks, 1) - 1]
-        start, end = table.block_start[columns], table.block_end[columns]
-        before = np.where(start == 0, 0, self.running[rows, np.maximum(start, 1) - 1])
-        return np.where(self.running[rows, end - 1] == ranks, ranks, before)
+        split, rank = np.broadcast_arrays(own[:, None], ranks)
+        column = self.calibrates.column(split, np.maximum(rank, 1))
+        start, end = self.table.block_start(column), self.table.block_end(column)
+        whole = self.calibrates.count_at(split, end) == rank
+        return np.where(whole, rank, self.calibrates.count_at(split, start))
 
-    def last_cut(self, whole: Counts, ratio: Fraction, *, extra: int = 0) -> IntArray:
-        """The last cut of each split with errors + extra <= ratio * whole; -1 if none has.
+    def last_cut(self, ratio: Fraction, *, extra: int = 0, of_tested: bool = False) -> IntArray:
+        """The last cut of each split with errors + extra <= ratio * rows; -1 if none has.
 
-        Both sides grow from cut to cut. If the fewest errors in a bucket of cuts are too many for
-        the largest `whole` of that bucket, no cut of the bucket passes.
+        The rows are those that calibrate, or those that are tested. Both sides grow from cut to
+        cut. If the fewest errors in a bucket of cuts are too many for the most rows of that bucket,
+        no cut of the bucket passes.
         """
-        cuts = self.errors.shape[1]
-        starts = np.arange(0, cuts, _BUCKET)
-        if len(self.errors) > len(starts):
-            return last_passing(at_most(self.errors + extra, whole, ratio))
-        ends = np.append(starts[1:], cuts) - 1
-        hopeful = at_most(self.errors[:, starts] + extra, whole[:, ends], ratio)
-        last = np.full(len(hopeful), -1)
-        for split, buckets in enumerate(hopeful):
-            for bucket in np.flatnonzero(buckets)[::-1]:
-                own = split, slice(starts[bucket], ends[bucket] + 1)
-                passing = np.flatnonzero(at_most(self.errors[own] + extra, whole[own], ratio))
-                if len(passing):
-                    last[split] = starts[bucket] + passing[-1]
-                    break
+        cuts = self.table.before
+        starts = np.arange(0, len(cuts), _BUCKET)
+        if len(self) > len(starts):
+            rows = self.tested_at if of_tested else self.k
+            return last_passing(at_most(self.errors + extra, rows, ratio))
+        whole = self._tested_before if of_tested else self.calibrates.count
+        ends = np.append(starts[1:], len(cuts)) - 1
+        hopeful = at_most(self.wrong.count(cuts[starts]) + extra, whole(cuts[ends]), ratio)
+        last = np.full(len(self), -1)
+        for bucket in np.flatnonzero(hopeful.any(axis=0))[::-1]:
+            if (last >= 0).all():
+                break
+            own = cuts[starts[bucket] : ends[bucket] + 1]
+            passing = last_passing(at_most(self.wrong.count(own) + extra, whole(own), ratio))
+            better = (last < 0) & (passing >= 0)
+            last[better] = starts[bucket] + passing[better]
         return last
 
     def before_cut(self, cut: IntArray) -> SplitOutcome:
         """All test rows before cut number `cut` of each split accepted; -1: none."""
-        k = self.k[np.arange(len(cut)), cut]
-        return self._outcome(k, np.where(cut < 0, 0, self.table.before[cut]))
+        return self._outcome(np.where(cut < 0, 0, self.table.before[cut]))
 
     def below_threshold(self, cut: IntArray) -> SplitOutcome:
         """What a threshold at the last calibration score before each cut accepts; -1: nothing."""
-        return self.below_rank(np.where(cut < 0, 0, self.k[np.arange(len(cut)), cut]))
+        end = np.where(cut < 0, 0, self.table.before[cut])
+        return self.below_rank(self.calibrates.count_at(np.arange(len(cut)), end))
 
-    def below_rank(self, k: IntArray) -> SplitOutcome:
+    def below_rank(self, k: Counts) -> SplitOutcome:
         """What a threshold at the k-th calibration score of each split accepts; 0: nothing.
 
         A threshold is an observed calibration score. Test rows between it and the next one are not
         accepted, unless no calibration row is left above it: then everything is accepted.
         """
-        column = self.columns[np.arange(len(k)), k - 1]
-        end = np.where(k == 0, 0, self.table.block_end[column])
-        return self._outcome(k, np.where(k == self.n_calibration, len(self.table.order), end))
+        column = self.calibrates.column(np.arange(len(k)), np.maximum(k, 1))
+        end = np.where(k == 0, 0, self.table.block_end(column))
+        return self._outcome(np.where(k == self.n_calibration, len(self.table.order), end))
 
     def as_sure_as(self, least: float) -> SplitOutcome:
         """The tested rows whose confidence is at least `least`."""
         table = self.table
-        if least not in table.sure_columns:
+        if least not in table.sure_marks:
             kept = np.asarray(table.confidence) >= least
             kept &= ~table.mute
-            table.sure_columns[least] = np.packbits(kept), np.packbits(kept & table.wrong)
-        tested = ~self.calibrates if self.tested is None else self.tested
-        packed = np.packbits(tested, axis=1)
-        accepted, wrong = (
-            _BITS[packed & columns].sum(axis=1, dtype=np.int64)
-            for columns in table.sure_columns[least]
-        )
+            table.sure_marks[least] = Marks.of(kept[None]), Marks.of((kept & table.wrong)[None])
+        accepted, wrong = (self._tested_of(marks) for marks in table.sure_marks[least])
         return SplitOutcome(accepted, wrong, self.n_tested.astype(np.int64))
 
-    def _outcome(self, k: IntArray, end: IntArray) -> SplitOutcome:
-        """Test rows among the first `end` columns, k of which calibrate; blocks are complete."""
-        rows, some = np.arange(len(end)), end > 0
+    def _tested_of(self, marks: Marks) -> IntArray:
+        """How many of the marked columns are tested in each split."""
+        if self.tested is not None:
+            return self.tested.count_among(marks)
+        return np.asarray(marks.total - self.calibrates.count_among(marks))
+
+    def _outcome(self, end: IntArray) -> SplitOutcome:
+        """Test rows among the first `end` columns; blocks are complete. No mute row is accepted."""
+        wrong, mute = self.table.wrong_marks, self.table.mute_marks
+        rows, silent = np.arange(len(end)), np.zeros(len(end), dtype=np.int32)
         if self.tested is None:
-            # No error lies between the end of a block and the next cut before an error.
-            cut = np.searchsorted(self.table.before, end)
-            accepted = end - k
-            wrong = self.table.wrong_before[end] - self.errors[rows, cut]
-            mute = 0 if self.mute is None else self.table.mute_before[end] - self.mute[rows, cut]
+            accepted = end - self.calibrates.count_at(rows, end)
+            errors = wrong.count(end)[0] - self.wrong.count_at(rows, end)
+            if mute is not None and self.mute is not None:
+                silent = mute.count(end)[0] - self.mute.count_at(rows, end)
         else:
-            inside = self.tested & (np.arange(len(self.table.order)) < end[:, None])
-            accepted = np.count_nonzero(inside, axis=1)
-            wrong = np.count_nonzero(inside[:, self.table.wrong], axis=1)
-            mute = np.count_nonzero(inside[:, self.table.mute], axis=1)
+            accepted = self.tested.count_at(rows, end)
+            errors = self.tested.among(wrong).count_at(rows, end)
+            if mute is not None:
+                silent = self.tested.among(mute).count_at(rows, end)
         return SplitOutcome(
-            np.where(some, accepted - mute, 0).astype(np.int64),
-            np.where(some, wrong - mute, 0).astype(np.int64),
+            (accepted - silent).astype(np.int64),
+            (errors - silent).astype(np.int64),
             self.n_tested.astype(np.int64),
         )
 
 
-def _running(marked: BoolArray) -> Counts:
-    """Running counts of the marked columns, per split, in the smallest integer type that fits."""
-    narrow = np.int16 if marked.shape[1] < 2**15 else np.int32
-    return np.cumsum(marked, axis=1, dtype=narrow)
+def _look_up(marked: BoolArray, order: IntArray) -> Marks:
+    """The marks of every split in this order of the columns.
 
-
-def _at(running: Counts, cuts: Counts) -> Counts:
-    """The running counts before each cut."""
-    if running.shape[1] == 0:
-        return np.zeros((len(running), len(cuts)), dtype=np.int32)
-    counts = np.take(running, np.maximum(cuts - 1, 0), axis=1).astype(np.int32)
-    counts[:, cuts == 0] = 0
-    return counts
-
-
-def _count_before(marked: BoolArray) -> Counts:
-    """How many columns are marked before each column, and before the end."""
-    counts = np.zeros(len(marked) + 1, dtype=np.int32)
-    np.cumsum(marked, out=counts[1:])
-    return counts
+    Many columns do not fit into the processor's cache, and looking one up takes long. So that of
+    eight splits is looked up together, as one byte.
+    """
+    splits, n = marked.shape
+    if splits == 1 or n <= _MANY_COLUMNS:
+        return Marks.of(np.take(marked, order, axis=1))
+    bits = np.empty((splits, -(-n // 8)), dtype=np.uint8)
+    for start in range(0, splits, 8):
+        byte = np.zeros(n, dtype=np.uint8)
+        for bit, split in enumerate(marked[start : start + 8]):
+            byte |= split.view(np.uint8) << bit
+        byte = byte[order]
+        for bit, own in enumerate(bits[start : start + 8]):
+            own[:] = np.packbits(byte & (1 << bit), bitorder="little")
+    return Marks.of_bits(n, bits)
 
 
 def last_passing(passes: BoolArray) -> IntArray:

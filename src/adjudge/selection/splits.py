@@ -40,8 +40,12 @@ from adjudge.selection.split_counts import (
 ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)
 #: Cells of the table (splits x rows) that are in memory together.
 _CELLS = 1_000_000
-#: Below so many keys their median is found by looking at all of them.
+#: With fewer keys their median is computed from all of them.
 _FEW_KEYS = 50_000
+#: Keys that are drawn together: they fit into the processor's cache.
+_PART = 65_536
+#: How far from the middle of all numbers the median is looked for: 8 standard deviations.
+_REACH = 4.0
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,9 @@ def split_risks(
     )
     grid = [(method, level) for method in chosen for level in levels]
     parts: list[list[SplitOutcome]] = []
-    for halves in random_halves(len(s), count(splits, "splits", least=1), seed, clusters=clusters):
+    count(splits, "splits", least=1)
+    together = 8 if clusters is None else 1
+    for halves in random_halves(len(s), splits, seed, clusters=clusters, at_least=together):
         counts = SplitCounts.build(table, halves)
         parts.append([method.counts_over_splits(counts, level) for method, level in grid])
     return [
@@ -138,9 +144,17 @@ def choose_methods(names: Sequence[str] | None = None) -> list[Method]:
 
 
 def random_halves(
-    n: int, splits: int, seed: Seed, *, clusters: ArrayLike | Sequence[object] | None = None
+    n: int,
+    splits: int,
+    seed: Seed,
+    *,
+    clusters: ArrayLike | Sequence[object] | None = None,
+    at_least: int = 1,
 ) -> Iterator[Halves]:
-    """Random halves of n rows, a few hundred splits at a time; row i is column i."""
+    """Random halves of n rows, a few hundred splits at a time, or `at_least` some if n is large.
+
+    Row i is column i.
+    """
     gen = generator(seed)
     codes = None
     units = n
@@ -150,7 +164,7 @@ def random_halves(
         raise ArgumentError("scores", n, "give at least two rows (or clusters) to split")
     # One stream for each purpose, so that splits do not depend on how many are in memory together.
     again, picks = gen.spawn(2)
-    at_once = max(1, _CELLS // n)
+    at_once = max(at_least, _CELLS // n)
     for start in range(0, splits, at_once):
         chosen = _half_of(units, min(at_once, splits - start), gen, again)
         if codes is None:
@@ -164,12 +178,24 @@ def _half_of(
 ) -> BoolArray:
     """A table in which each row marks a uniformly random half of the units."""
     half = units // 2
-    marked = _below_median(_keys(units, splits, gen), half)
+    marked = _draw_halves(units, splits, gen)
     # Equal keys at the cut would make a half too small: draw those splits again.
     for row in np.flatnonzero(np.count_nonzero(marked, axis=1) != half):
         while np.count_nonzero(marked[row]) != half:
-            marked[row] = _below_median(_keys(units, 1, again), half)[0]
+            marked[row] = _draw_halves(units, 1, again)[0]
     return marked
+
+
+def _draw_halves(units: int, splits: int, gen: np.random.Generator) -> BoolArray:
+    """The units of each split whose random key is below the median key."""
+    if units >= _FEW_KEYS:
+        marked = np.empty((splits, units), dtype=np.bool_)
+        for own in marked:
+            _mark_half(own, gen)
+        return marked
+    keys = _keys(units, splits, gen)
+    cut = np.partition(keys, units // 2, axis=1)[:, units // 2]
+    return np.asarray(keys < cut[:, None])
 
 
 def _keys(units: int, splits: int, gen: np.random.Generator) -> NDArray[np.unsignedinteger]:
@@ -180,26 +206,27 @@ def _keys(units: int, splits: int, gen: np.random.Generator) -> NDArray[np.unsig
     return raw.view(width)[:, :units]
 
 
-def _below_median(keys: NDArray[np.unsignedinteger], half: int) -> BoolArray:
-    if keys.shape[1] < _FEW_KEYS:
-        cut = np.partition(keys, half, axis=1)[:, half]
+def _mark_half(marked: BoolArray, gen: np.random.Generator) -> None:
+    """The same for many units: keys are drawn in parts, and only those near the middle are kept."""
+    units, before = len(marked), gen.bit_generator.state
+    half = units // 2
+    reach = int(_REACH * 2**32 / math.sqrt(units))
+    low = np.uint32(2**31 - reach)
+    rows, keys = [], []
+    for start in range(0, units, _PART):
+        part = _keys(min(_PART, units - start), 1, gen)[0]
+        np.less(part, low, out=marked[start : start + _PART])
+        # What is below `low` wraps around to the largest numbers.
+        near = np.flatnonzero(part - low < 2 * reach)
+        rows.append(start + near)
+        keys.append(part[near])
+    at, middle = half - np.count_nonzero(marked), np.concatenate(keys)
+    if not 0 <= at < len(middle):
+        gen.bit_generator.state = before
+        every = _keys(units, 1, gen)[0]
+        np.less(every, np.partition(every, half)[half], out=marked)
     else:
-        cut = np.array([_middle_key(row, half) for row in keys], dtype=keys.dtype)
-    return np.asarray(keys < cut[:, None])
-
-
-def _middle_key(keys: NDArray[np.unsignedinteger], half: int) -> np.unsignedinteger:
-    """The key number `half` of many, by size; only those near the middle are looked at."""
-    span = 2 ** (8 * keys.dtype.itemsize)
-    reach = int(4 * span / math.sqrt(len(keys)))  # 8 standard deviations of the median
-    low = span // 2 - reach
-    # What is below `low` wraps around to the largest numbers.
-    near = keys[keys - keys.dtype.type(low) < 2 * reach]
-    at = half - int(np.count_nonzero(keys < low))
-    if not 0 <= at < len(near):
-        near, at = keys, half
-    middle: np.unsignedinteger = np.partition(near, at)[at]
-    return middle
+        marked[np.concatenate(rows)] = middle < np.partition(middle, at)[at]
 
 
 def _by_cluster(chosen: BoolArray, codes: IntArray, gen: np.random.Generator) -> Halves:

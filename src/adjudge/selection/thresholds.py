@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from adjudge._stats import sort_values
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator, paired
 from adjudge.results.rules import Accepts, Threshold, share
 
 _BUCKET = 1024
+#: Rows whose bits are computed together: they fit into the processor's cache.
+_PART = 65_536
 _SAFE = 2**62
 
 
@@ -59,18 +62,47 @@ class SortedScores:
 
 
 def order_by_lot(scores: FloatArray, seed: Seed) -> IntArray:
-    """The rows by score; ties in a random order, which cannot see the errors."""
-    ordered = np.sort(scores)
-    if not (ordered[1:] == ordered[:-1]).any():
-        return np.argsort(scores)
-    lot = generator(seed).permutation(len(scores))
-    return lot[np.argsort(scores[lot], kind="stable")]
+    """The rows by score; ties in a random order, which cannot see the errors.
+
+    Sorting values is several times faster than `argsort`, which looks up rows all over the memory.
+    So the leading bits of a score and the place of its row in the random order are sorted as one
+    number. Rows whose scores differ only in the other bits are put in order afterwards.
+    """
+    n, ordered = len(scores), sort_values(scores)
+    lot, place = None, np.arange(n, dtype=np.uint32)
+    if (ordered[1:] == ordered[:-1]).any():
+        lot = generator(seed).permutation(n)
+        place[lot] = np.arange(n, dtype=np.uint32)
+    del ordered
+    low = np.uint64(max(n - 1, 1).bit_length())
+    keys = np.empty(n, dtype=np.uint64)
+    for start in range(0, n, _PART):
+        part = slice(start, start + _PART)
+        keys[part] = _to_rising_bits(scores[part]) >> low << low | place[part]
+    keys = sort_values(keys)
+    rows = (keys & ((np.uint64(1) << low) - np.uint64(1))).view(np.int64)
+    order = rows if lot is None else lot[rows]
+    s = scores[order]
+    falls = s[1:] < s[:-1]
+    if falls.any():
+        block = keys >> low
+        starts = np.flatnonzero(np.append(True, block[1:] != block[:-1]))
+        mixed = np.logical_or.reduceat(np.append(falls, False), starts)
+        own = np.flatnonzero(np.repeat(mixed, np.diff(starts, append=n)))
+        order[own] = order[own][np.lexsort((s[own], block[own]))]
+    return order
+
+
+def _to_rising_bits(scores: FloatArray) -> NDArray[np.uint64]:
+    """Integers in the order of the scores; 0.0 and -0.0 are the same."""
+    bits = (scores + 0.0).view(np.int64)
+    return (bits ^ ((bits >> 63) | np.int64(-(2**63)))).view(np.uint64)
 
 
 def sort_scores(scores: ArrayLike, errors: ArrayLike) -> SortedScores:
     """Check scores and 0/1 errors, and return both sorted arrays."""
     s, e = paired(scores, errors)
-    return SortedScores(np.sort(s), np.sort(s[e.astype(np.bool_)]))
+    return SortedScores(sort_values(s), sort_values(s[e.astype(np.bool_)]))
 
 
 def threshold_at(

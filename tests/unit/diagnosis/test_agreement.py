@@ -108,3 +108,17 @@ def test_columns_of_text_are_counted_as_lists_are() -> None:
     assert agreement(pl.Series(judge), pl.Series(human), clusters=clusters) == as_lists
     assert as_lists.n == 4
     assert as_lists.clusters == 3
+
+
+@pytest.mark.parametrize("level", ["nominal", "interval"])
+def test_single_rows_are_counted_by_kind_and_give_the_same_numbers(level: str) -> None:
+    """A second rater who never answers: then every row has its own table."""
+    rng = np.random.default_rng(5)
+    human = rng.integers(0, 250 if level == "interval" else 3, 400).tolist()
+    judge = [
+        value if right else 1 for value, right in zip(human, rng.random(400) < 0.7, strict=True)
+    ]
+    by_kind = agreement(judge, human, level=level)
+    by_row = agreement(judge, [[value, None] for value in human], level=level)
+    for field in ("raw", "kappa", "kappa_low", "kappa_high", "alpha", "alpha_low", "alpha_high"):
+        assert getattr(by_kind, field) == pytest.approx(getattr(by_row, field), rel=1e-12)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from adjudge._stats import reliability_bins
 from adjudge.diagnosis import (
     contradictions,
     family_bias,
@@ -14,6 +15,7 @@ from adjudge.diagnosis import (
     reliability,
     verbosity_bias,
 )
+from adjudge.diagnosis.reliability import _BinSums
 from adjudge.errors import ArgumentError
 
 
@@ -214,3 +216,16 @@ def test_many_clusters_and_few_see_the_same_noise() -> None:
     assert many.ece_low is not None
     reach_few, reach_many = few.ece_equal_mass - few.ece_low, many.ece_equal_mass - many.ece_low
     assert reach_many == pytest.approx(reach_few / np.sqrt(2), rel=0.08)
+
+
+def test_clusters_of_one_row_have_the_sums_of_their_table() -> None:
+    rng = np.random.default_rng(2)
+    sure = rng.uniform(0.5, 1, 1500)
+    right = (rng.random(1500) < sure).astype(np.int64)
+    bins = reliability_bins(sure, right, equal_mass=True)
+    sums = _BinSums.of(sure - right, bins, np.arange(1500), 1500)
+    each = np.zeros((1500, len(bins.count)))
+    each[np.arange(1500), bins.which] = sure - right
+    assert sums.each is None
+    assert np.allclose(sums.products, each.T @ each, rtol=1e-12)
+    assert np.allclose(sums.total, each.sum(axis=0), rtol=1e-12)

@@ -70,6 +70,19 @@ def test_the_lot_for_ties_is_fair_and_cannot_see_the_errors():
     assert (order_by_lot(scores, 5) == order_by_lot(scores, 5)).all()
 
 
+@pytest.mark.parametrize("size", [1, 40, 70_000])
+def test_the_order_is_that_of_a_stable_sort_of_the_lot(size):
+    """Also of scores that differ in their last bits only, and of 0.0 and -0.0."""
+    rng = np.random.default_rng(size)
+    close = np.array([-1e18, -0.5, -0.0, 0.0, *(0.5 + k * 2.0**-53 for k in range(5)), 1e18])
+    for scores in (rng.choice(close, size), rng.normal(size=size)):
+        order = np.argsort(scores, kind="stable")
+        if len(np.unique(scores)) < size:
+            lot = np.random.default_rng(4).permutation(size)
+            order = lot[np.argsort(scores[lot], kind="stable")]
+        assert (order_by_lot(scores, 4) == order).all()
+
+
 def test_a_policy_keeps_its_ties_in_order_so_that_its_rule_can_be_computed_again(tmp_path):
     rng = np.random.default_rng(2)
     frame = pl.DataFrame({"id": range(300), "p_a": 1 - rng.integers(0, 6, 300) / 12})

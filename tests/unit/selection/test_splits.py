@@ -21,8 +21,9 @@ from adjudge.selection import (
 )
 from adjudge.selection.guarantees.base import Labels
 from adjudge.selection.guarantees.pac import PAC
+from adjudge.selection.halving import draw_half
 from adjudge.selection.split_counts import SplitCounts, SplitTable, last_passing
-from adjudge.selection.splits import _middle_key, choose_methods, random_halves
+from adjudge.selection.splits import _keys, _mark_half, choose_methods, random_halves
 from adjudge.selection.thresholds import at_most, order_by_lot
 
 RULES = {"scope": scope_threshold, "naive": naive_threshold}
@@ -95,9 +96,14 @@ def test_every_method_on_every_split(seed, grid, clustered):
 @pytest.mark.parametrize("chosen", all_guarantees(), ids=lambda one: one.name)
 @pytest.mark.parametrize("grid", [4, 30, 10_000])
 @pytest.mark.parametrize("clustered", [False, True])
-def test_the_counts_of_a_guarantee_are_those_of_its_own_decide_and_accept(chosen, grid, clustered):
+@pytest.mark.parametrize("many", [50_000, 0])
+def test_the_counts_of_a_guarantee_are_those_of_its_own_decide_and_accept(
+    chosen, grid, clustered, many, monkeypatch
+):
+    """Also if the rows count as many, for which ranks are looked up one by one."""
+    monkeypatch.setattr("adjudge.selection.split_counts._MANY_COLUMNS", many)
     rng = np.random.default_rng([grid, clustered])
-    for n in (30, 121, 700):
+    for n in (30, 128, 700) if many else (65, 300):
         s = rng.integers(0, grid, n) / grid
         e = (rng.random(n) < 0.02 + 0.3 * s).astype(int)
         verdict = rng.random(n) < 0.95
@@ -206,15 +212,35 @@ def test_many_cuts_are_settled_by_buckets() -> None:
     table = SplitTable.build(scores, errors, None, None)
     halves = next(random_halves(20_000, 2, 0))
     counts = SplitCounts.build(table, halves)
-    assert counts.errors.shape[1] > 4 * 1024
+    assert len(table.before) > 4 * 1024
     for level in (Fraction(1, 100), Fraction(3, 10), Fraction(45, 100), Fraction(9, 10)):
-        for whole, extra in ((counts.k, 0), (counts.tested_at, 1)):
-            everywhere = last_passing(at_most(counts.errors + extra, whole, level))
-            assert counts.last_cut(whole, level, extra=extra).tolist() == everywhere.tolist()
+        for extra, of_tested in ((0, False), (1, True)):
+            rows = counts.tested_at if of_tested else counts.k
+            everywhere = last_passing(at_most(counts.errors + extra, rows, level))
+            last = counts.last_cut(level, extra=extra, of_tested=of_tested)
+            assert last.tolist() == everywhere.tolist()
 
 
-@pytest.mark.parametrize("power", [1, 3])
-def test_the_middle_of_many_keys(power: int) -> None:
-    """Also of keys that are not where random ones are."""
-    keys = (np.random.default_rng(0).random(100_001) ** power * 2**32).astype(np.uint32)
-    assert _middle_key(keys, 50_000) == np.sort(keys)[50_000]
+@pytest.mark.parametrize("n", [35, 64, 129, 1000])
+def test_the_first_half_of_a_permutation(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same rows and the same numbers drawn, although the rows count as many."""
+    monkeypatch.setattr("adjudge.selection.halving._FEW_ROWS", 16)
+    monkeypatch.setattr("adjudge.selection.halving._PART", 8)
+    for seed in range(8):
+        drawn, again = np.random.default_rng(seed), np.random.default_rng(seed)
+        for _ in range(2):
+            rows = np.flatnonzero(draw_half(n, drawn))
+            assert rows.tolist() == np.sort(again.permutation(n)[: n // 2]).tolist()
+        assert drawn.bit_generator.state == again.bit_generator.state
+
+
+@pytest.mark.parametrize("reach", [4.0, 1e-6])
+def test_a_half_of_many_units(reach: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the median key is not where it was looked for."""
+    monkeypatch.setattr("adjudge.selection.splits._REACH", reach)
+    drawn, again = np.random.default_rng(3), np.random.default_rng(3)
+    for _ in range(2):
+        keys = _keys(140_001, 1, again)[0]
+        marked = np.empty(140_001, dtype=bool)
+        _mark_half(marked, drawn)
+        assert (marked == (keys < np.sort(keys)[70_000])).all()

@@ -302,7 +302,7 @@ class Fdr(Guarantee):
         alpha, n, m = levels.alpha, splits.n_calibration, splits.n_tested
         if n.min() == n.max() and m.min() == m.max():
             level = alpha * int(n[0] + 1) / int(m[0])
-            cut = splits.last_cut(splits.tested_at, level, extra=1)
+            cut = splits.last_cut(level, extra=1, of_tested=True)
         else:
             left = (splits.errors + 1).astype(np.int64) * m[:, None]
             right = splits.tested_at.astype(np.int64) * (n[:, None] + 1)

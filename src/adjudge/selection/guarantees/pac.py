@@ -18,6 +18,9 @@ from adjudge.selection.thresholds import SortedScores, order_by_lot, threshold_a
 
 #: For some calibration sets and ranks in each: the last rank up to each that ends a tie block.
 BlockEnds = Callable[[IntArray, IntArray], IntArray]
+#: For some calibration sets and numbers of errors, from 0: the rank of each of these errors in each
+#: of the sets; n + 1 if there are not as many.
+ErrorRanks = Callable[[IntArray, IntArray], IntArray]
 
 
 def pac_threshold(
@@ -74,8 +77,7 @@ def pac_thresholds(
     n, certified = len(labels), np.zeros(len(labels) + 1, dtype=np.bool_)
     band = exact_band(n, exact_level(alpha), exact_level(delta, "delta"))
     if band is not None:
-        ranks = _error_ranks(labels)
-        for _, boundary, last in _step_down(ranks[None, :], band):
+        for _, boundary, last in _step_down(1, _error_ranks(labels), band):
             for start, end in zip(boundary.ranks, last[0], strict=True):
                 certified[start : end + 1] = True
     block_ends = np.append(labels.scores[1:] != labels.scores[:-1], True)
@@ -92,13 +94,19 @@ def _threshold(labels: Labels, alpha: Fraction, delta: Fraction) -> Threshold:
     band, rows = exact_band(len(labels), alpha, delta), 0
     if band is not None:
         block_ends = _block_ends(labels.scores)
-        rows = int(_loosest_ranks(_error_ranks(labels)[None, :], band, block_ends)[0])
+        rows = int(_loosest_ranks(1, _error_ranks(labels), band, block_ends)[0])
     ordered = SortedScores(labels.scores, labels.scores[labels.errors == 1])
     return threshold_at(ordered, rows, method="pac", alpha=alpha, delta=delta)
 
 
-def _error_ranks(labels: Labels) -> IntArray:
-    return np.flatnonzero(labels.errors) + 1
+def _error_ranks(labels: Labels) -> ErrorRanks:
+    ranks = np.append(np.flatnonzero(labels.errors) + 1, len(labels) + 1)
+
+    def of_errors(own: IntArray, errors: IntArray) -> IntArray:
+        one_set = ranks[np.minimum(errors, len(ranks) - 1)]
+        return np.broadcast_to(one_set, (len(own), len(errors)))
+
+    return of_errors
 
 
 def _block_ends(scores: FloatArray) -> BlockEnds | None:
@@ -113,10 +121,12 @@ def _block_ends(scores: FloatArray) -> BlockEnds | None:
     return last_ends
 
 
-def _loosest_ranks(error_ranks: IntArray, band: Band, block_ends: BlockEnds | None) -> IntArray:
+def _loosest_ranks(
+    sets: int, error_ranks: ErrorRanks, band: Band, block_ends: BlockEnds | None
+) -> IntArray:
     """The largest certified block end of each calibration set; 0 if there is none."""
-    loosest = np.zeros(len(error_ranks), dtype=np.int64)
-    for own, boundary, last in _step_down(error_ranks, band):
+    loosest = np.zeros(sets, dtype=np.int64)
+    for own, boundary, last in _step_down(sets, error_ranks, band):
         certified = last >= boundary.ranks
         if block_ends is not None:
             last = block_ends(own, last)
@@ -127,23 +137,20 @@ def _loosest_ranks(error_ranks: IntArray, band: Band, block_ends: BlockEnds | No
     return loosest
 
 
-def _step_down(error_ranks: IntArray, band: Band) -> Iterator[tuple[IntArray, Boundary, IntArray]]:
+def _step_down(
+    sets: int, error_ranks: ErrorRanks, band: Band
+) -> Iterator[tuple[IntArray, Boundary, IntArray]]:
     """Some calibration sets, their last boundary, and what it certifies.
 
-    Each row of `error_ranks` has the ranks of the errors of one set, then n + 1. From each of the
-    boundary's ranks on, all ranks up to the given one are certified; if the given one is lower, no
-    rank is.
+    From each of the boundary's ranks on, all ranks up to the given one are certified; if the given
+    one is lower, no rank is.
     """
-    needed = int(band.boundaries[-1].errors[-1]) + 1
-    ranks = np.full((len(error_ranks), needed), band.n + 1, dtype=np.int32)
-    seen = error_ranks[:, :needed]
-    ranks[:, : seen.shape[1]] = seen
-    reached, at = np.zeros(len(ranks), dtype=np.int64), 0
+    reached, at = np.zeros(sets, dtype=np.int64), 0
     while at < len(band.boundaries):
         own, boundary = np.flatnonzero(reached == at), band.boundaries[at]
         following = np.append(boundary.ranks[1:], band.n + 1).astype(np.int32)
         # A stretch ends at the first error above the allowed number.
-        stop = np.minimum(ranks[own[:, None], boundary.errors], following)
+        stop = np.minimum(error_ranks(own, boundary.errors), following)
         broken, rows = stop < following, np.arange(len(own))
         first = broken.argmax(axis=1)
         uncertified = np.maximum(stop[rows, first], boundary.ranks[first])
@@ -166,8 +173,9 @@ class Pac(Guarantee):
     uses_delta = True
 
     def decide(self, labels: Labels, levels: Levels) -> Rule:
-        ordered = labels.take(np.argsort(labels.scores, kind="stable"))
-        return _threshold(ordered, levels.alpha, levels.delta).rule
+        if (labels.scores[1:] < labels.scores[:-1]).any():
+            labels = labels.take(np.argsort(labels.scores, kind="stable"))
+        return _threshold(labels, levels.alpha, levels.delta).rule
 
     def fewest_labels(self, levels: Levels) -> int:
         return fewest_rows(levels.alpha, levels.delta)
@@ -186,9 +194,9 @@ class Pac(Guarantee):
         # Every split has the same number of calibration rows, so one band serves all of them.
         band = exact_band(int(splits.n_calibration[0]), levels.alpha, levels.delta)
         if band is None:
-            return splits.below_rank(np.zeros(len(splits.k), dtype=np.int64))
+            return splits.below_rank(np.zeros(len(splits), dtype=np.int64))
         block_ends = splits.block_ends if splits.table.tied else None
-        return splits.below_rank(_loosest_ranks(splits.error_ranks, band, block_ends))
+        return splits.below_rank(_loosest_ranks(len(splits), splits.error_ranks, band, block_ends))
 
 
 PAC = Pac()

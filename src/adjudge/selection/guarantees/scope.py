@@ -71,7 +71,7 @@ class Scope(Guarantee):
         )
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
-        return splits.below_threshold(splits.last_cut(splits.k, levels.alpha, extra=1))
+        return splits.below_threshold(splits.last_cut(levels.alpha, extra=1))
 
 
 SCOPE = Scope()
