@@ -11,8 +11,8 @@ from adjudge._validation import BoolArray, IntArray
 from adjudge.results.rules import Rule, share
 from adjudge.selection.groups import Entry, by_judge
 from adjudge.selection.guarantees.base import Guarantee, Labels
-from adjudge.selection.halving import draw_half
-from adjudge.selection.split_counts import Halves, Levels, SplitCounts, SplitTable
+from adjudge.selection.split_counts import Levels, SplitCounts, SplitTable
+from adjudge.selection.splits import random_halves
 
 HALF_SPLITS = 20
 #: Splits that are in memory together.
@@ -102,11 +102,8 @@ def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> 
     risks: list[float] = []
     if weights is None:
         table = SplitTable.build(labels.scores, labels.errors, entry.has_verdict, None, entry.order)
-        for start in range(0, HALF_SPLITS, _TOGETHER):
-            calibrates = np.empty((min(_TOGETHER, HALF_SPLITS - start), n), dtype=np.bool_)
-            for own in calibrates:
-                own[:] = draw_half(n, rng)
-            counts = SplitCounts.build(table, Halves(calibrates, None))
+        for halves in random_halves(n, HALF_SPLITS, rng, at_least=_TOGETHER):
+            counts = SplitCounts.build(table, halves)
             outcome = chosen.counts_over_splits(counts, levels)
             for accepted, wrong, tested in zip(*(part.tolist() for part in outcome), strict=True):
                 shares.append(accepted / tested)

@@ -21,7 +21,6 @@ from adjudge.selection import (
 )
 from adjudge.selection.guarantees.base import Labels
 from adjudge.selection.guarantees.pac import PAC
-from adjudge.selection.halving import draw_half
 from adjudge.selection.split_counts import SplitCounts, SplitTable, last_passing
 from adjudge.selection.splits import _keys, _mark_half, choose_methods, random_halves
 from adjudge.selection.thresholds import at_most, order_by_lot
@@ -219,19 +218,6 @@ def test_many_cuts_are_settled_by_buckets() -> None:
             everywhere = last_passing(at_most(counts.errors + extra, rows, level))
             last = counts.last_cut(level, extra=extra, of_tested=of_tested)
             assert last.tolist() == everywhere.tolist()
-
-
-@pytest.mark.parametrize("n", [35, 64, 129, 1000])
-def test_the_first_half_of_a_permutation(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same rows and the same numbers drawn, although the rows count as many."""
-    monkeypatch.setattr("adjudge.selection.halving._FEW_ROWS", 16)
-    monkeypatch.setattr("adjudge.selection.halving._PART", 8)
-    for seed in range(8):
-        drawn, again = np.random.default_rng(seed), np.random.default_rng(seed)
-        for _ in range(2):
-            rows = np.flatnonzero(draw_half(n, drawn))
-            assert rows.tolist() == np.sort(again.permutation(n)[: n // 2]).tolist()
-        assert drawn.bit_generator.state == again.bit_generator.state
 
 
 @pytest.mark.parametrize("reach", [4.0, 1e-6])
