@@ -60,11 +60,16 @@ def certified(errors, band):
     """Which ranks are certified, ties or not, in every calibration set."""
     repeats, n = errors.shape
     counts = np.cumsum(errors, axis=1)
-    ranks = np.full((repeats, int(counts[:, -1].max(initial=0))), n + 1)
+    most = int(counts[:, -1].max(initial=0))
+    ranks = np.full((repeats, most + 1), n + 1)
     rows, at = np.nonzero(errors)
     ranks[rows, counts[rows, at] - 1] = at + 1
+
+    def error_ranks(own, errors):
+        return ranks[own[:, None], np.minimum(errors, most)]
+
     marks = np.zeros((repeats, n), dtype=bool)
-    for own, boundary, _ in _step_down(ranks, band):
+    for own, boundary, _ in _step_down(repeats, error_ranks, band):
         at = np.searchsorted(boundary.ranks, np.arange(1, n + 1), side="right") - 1
         allowed = np.where(at < 0, -1, boundary.errors[np.maximum(at, 0)])
         marks[own] = counts[own] <= allowed
