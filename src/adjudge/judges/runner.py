@@ -25,7 +25,7 @@ from adjudge.judges.redact import Redactor, environment_secrets
 from adjudge.judges.replies import check_reply, without_raw
 from adjudge.judges.rows import RowMaker
 from adjudge.records import Reply, Status, Subject
-from adjudge.store.columns import decode_reply
+from adjudge.store.columns import CALL_ID, STATUS, answered, decode_reply
 from adjudge.store.interface import Call, CallRow, Claim, Store
 from adjudge.store.thread import StoreThread
 
@@ -77,7 +77,9 @@ class RunContext:
         If a question occurs twice, it is asked once and waited for once.
         """
         keys, retry = [one.key for one in work], self.options.statuses_to_ask_again
-        again = await self._worthless(keys)
+        again: frozenset[str] = frozenset()
+        if self.options.retry:
+            again = self._read_again(await self.store.do(methodcaller("lookup_rows", keys)))
         claim = await self.store.do_apart(lambda store: self._claim(store, keys, retry, again))
         free = set(claim.ours)
         self.claimed |= free
@@ -101,35 +103,34 @@ class RunContext:
         """
         keys = [key for _, own in batch for key in own]
         kept: dict[str, CallRow] = await self.store.do(methodcaller("lookup_rows", keys))
-        since, retry = self.since, self.options.statuses_to_ask_again
-        done = {key: row for key, row in kept.items() if row[0] > since or row[3] not in retry}
-        if self.options.retry:
-            done = {key: row for key, row in done.items() if row[0] > since or self._worth(row)}
-        self.tally.reused.update([done[key][3] for key in keys if key in done])
+        done = answered(
+            [(key, row[CALL_ID], row[STATUS]) for key, row in kept.items()],
+            retry=self.options.statuses_to_ask_again,
+            since=self.since,
+            again=self._read_again(kept),
+        )
+        self.tally.reused.update([done[key] for key in keys if key in done])
         work: list[Work] = []
         for subject, own in batch:
-            answered = [done[key] for key in own if key in done]
-            if len(answered) < len(own):
+            if any(key not in done for key in own):
                 self.calls.note(own)
                 work += [one for one in prepare_calls(self.judge, subject) if one.key not in done]
             else:
-                rows = None if self.maker is None else self.maker.rows_of(subject, answered)
+                replies = [kept[key] for key in own]
+                rows = None if self.maker is None else self.maker.rows_of(subject, replies)
                 self.calls.note(own, rows)
         self.show()
         return work
 
-    def _worth(self, row: CallRow) -> bool:
-        """Whether a stored reply is also read as a status that is not asked again."""
-        return not self.options.asks_again(self.judge, decode_reply(row, self.store.name))
-
-    async def _worthless(self, keys: list[str]) -> frozenset[str]:
+    def _read_again(self, kept: Mapping[str, CallRow]) -> frozenset[str]:
         """Calls whose stored reply is ok, but is read as a status that is asked again."""
         if not self.options.retry:
             return frozenset()
-        kept: dict[str, Call] = await self.store.do(lambda store: store.lookup(keys))
-        old = {key: call for key, call in kept.items() if (call.call_id or 0) <= self.since}
         return frozenset(
-            key for key, call in old.items() if self.options.asks_again(self.judge, call.reply)
+            key
+            for key, row in kept.items()
+            if row[CALL_ID] <= self.since
+            and self.options.asks_again(self.judge, decode_reply(row, self.store.name))
         )
 
     def _claim(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from adjudge.errors import StoreError
-from adjudge.records import STATUSES, Reply
+from adjudge.records import STATUSES, Reply, Status
 from adjudge.store.interface import Call, CallRow, LabelEvent, Served
 
 #: The remedy for a damaged row, given the store's name.
@@ -37,6 +37,9 @@ EVENT = (
 EVENT_COLUMNS = ("event", *EVENT.split(", "))
 SERVED_COLUMNS = "served, rules_id, subject_id, accepted, audited, content, served_at"
 
+#: Where the id and the status of a call are in REPLY_COLUMNS.
+CALL_ID, STATUS = REPLY_COLUMNS.index("call_id"), REPLY_COLUMNS.index("status")
+
 _DECODER = json.JSONDecoder()
 
 
@@ -45,6 +48,24 @@ def storable(value: str | None) -> str | None:
     if value is None or value.isascii():
         return value
     return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def answered(
+    latest: Iterable[tuple[str, int, Status]],
+    *,
+    retry: Collection[Status],
+    since: int,
+    again: Collection[str] = (),
+) -> dict[str, Status]:
+    """The calls that are not asked (again), from key, id and status of the latest row of each.
+
+    `retry`, `since` and `again` are those of `Store.claim`.
+    """
+    return {
+        key: status
+        for key, call_id, status in latest
+        if call_id > since or (status not in retry and key not in again)
+    }
 
 
 def row_of(call: Call, now: str) -> tuple[Any, ...]:

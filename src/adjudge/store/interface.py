@@ -161,16 +161,6 @@ class Store(Protocol):
         for each other.
         """
 
-    def answered(
-        self,
-        keys: Sequence[str],
-        *,
-        retry: Collection[Status],
-        since: int,
-        again: Collection[str] = (),
-    ) -> dict[str, Status]:
-        """What `claim` would call done, by status; nothing is claimed."""
-
     def save(self, calls: Iterable[Call]) -> None:
         """Store calls and release their claims."""
 

@@ -18,6 +18,7 @@ from adjudge.store.columns import (
     READ_COLUMNS,
     REPLY_COLUMNS,
     WRITTEN,
+    answered,
     decode_call,
     decode_object,
     now,
@@ -98,36 +99,26 @@ class PostgresStore(PostgresServed, PostgresChecking):
         self._refuse_in_transaction("claim")
         wanted = list(dict.fromkeys(keys))
         # Answered calls stay answered: most of a resumed run needs no claim.
-        done = self.answered(wanted, retry=retry, since=since, again=again)
+        done = answered(self._statuses(wanted), retry=retry, since=since, again=again)
         unanswered = sorted(key for key in wanted if key not in done)
         ours = self._take(unanswered)
-        late = self.answered(unanswered, retry=retry, since=since, again=again)
+        late = answered(self._statuses(unanswered), retry=retry, since=since, again=again)
         self.release(ours & late.keys())
         done |= late
         ours -= late.keys()
         busy = frozenset(wanted).difference(ours, done)
         return Claim(done=done, ours=frozenset(ours), busy=busy)
 
-    def answered(
-        self,
-        keys: Sequence[str],
-        *,
-        retry: Collection[Status],
-        since: int,
-        again: Collection[str] = (),
-    ) -> dict[str, Status]:
+    def _statuses(self, keys: Sequence[str]) -> list[tuple[str, int, Status]]:
+        """Key, id and status of the latest row of each call that has one."""
         if not keys:
-            return {}
+            return []
         rows = self._all(
             "SELECT DISTINCT ON (call_key) call_key, call_id, status FROM calls"
             " WHERE call_key = ANY(%s) ORDER BY call_key, call_id DESC",
             (list(keys),),
         )
-        return {
-            key: status
-            for key, call_id, status in rows
-            if call_id > since or (status not in retry and key not in again)
-        }
+        return [(key, call_id, status) for key, call_id, status in rows]
 
     def save(self, calls: Iterable[Call]) -> None:
         kept = list(calls)

@@ -22,6 +22,7 @@ from adjudge.store.columns import (
     READ_COLUMNS,
     REPLY_COLUMNS,
     WRITTEN,
+    answered,
     decode_call,
     decode_object,
     event_of,
@@ -125,7 +126,7 @@ class SQLiteStore(SQLiteServed):
         """Sort calls into done, ours and busy, and claim ours, in one transaction."""
         wanted = list(dict.fromkeys(keys))
         with self.transaction():
-            done = self.answered(wanted, retry=retry, since=since, again=again)
+            done = answered(self._statuses(wanted), retry=retry, since=since, again=again)
             open_keys = [key for key in wanted if key not in done]
             held = self._holders(open_keys)
             gone = self._gone({owner for owner in held.values() if owner != self.owner.owner})
@@ -138,27 +139,17 @@ class SQLiteStore(SQLiteServed):
                 )
         return Claim(done=done, ours=frozenset(ours), busy=frozenset(open_keys).difference(ours))
 
-    def answered(
-        self,
-        keys: Sequence[str],
-        *,
-        retry: Collection[Status],
-        since: int,
-        again: Collection[str] = (),
-    ) -> dict[str, Status]:
-        latest: dict[str, tuple[int, Status]] = {}
+    def _statuses(self, keys: Sequence[str]) -> list[tuple[str, int, Status]]:
+        """Key, id and status of the latest row of each call that has one."""
+        latest: dict[str, tuple[str, int, Status]] = {}
         for chunk in _chunks(keys):
             for key, call_id, status in self._all(
                 "SELECT call_key, call_id, status FROM calls"
                 f" WHERE call_key IN {_marks(chunk)} ORDER BY call_id",
                 chunk,
             ):
-                latest[key] = call_id, status
-        return {
-            key: status
-            for key, (call_id, status) in latest.items()
-            if call_id > since or (status not in retry and key not in again)
-        }
+                latest[key] = key, call_id, status
+        return list(latest.values())
 
     def save(self, calls: Iterable[Call]) -> None:
         kept = list(calls)
