@@ -19,7 +19,7 @@ from adjudge.judges.calls import CallList
 from adjudge.judges.interface import Judge, Record
 from adjudge.judges.prices import Price
 from adjudge.records import MEASURED, STATUSES, Grade, Judgment, Pair, Reply, Score, Subject
-from adjudge.store.columns import PlainReply, decode_reply, plain_reply
+from adjudge.store.columns import SLOT, PlainReply, decode_reply, plain_reply
 from adjudge.store.interface import CallRow
 from adjudge.store.thread import StoreThread
 
@@ -142,9 +142,7 @@ async def make_rows(
     maker = RowMaker(judge, price=price, store=store.name)
     while batch := await asyncio.to_thread(lambda: list(islice(remaining, _BATCH))):
         keys = [key for one in batch if isinstance(one, tuple) for key in one[1]]
-        kept: dict[str, CallRow] = {}
-        if keys:
-            kept = await store.do(methodcaller("lookup_rows", keys))
+        kept: dict[str, CallRow] = await store.do(methodcaller("lookup_rows", keys))
         rows: list[Row] = []
         incomplete = 0
         for one in batch:
@@ -196,7 +194,7 @@ class RowMaker:
         if plain is not None:
             return [plain]
         replies = [decode_reply(row, self._store) for row in kept]
-        slots = [row[2] for row in kept]
+        slots = [row[SLOT] for row in kept]
         each = len(replies) // self._judge.repeats
         rows: list[Row] = []
         for repeat in range(self._judge.repeats):

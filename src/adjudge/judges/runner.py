@@ -25,7 +25,7 @@ from adjudge.judges.redact import Redactor, environment_secrets
 from adjudge.judges.replies import check_reply, without_raw
 from adjudge.judges.rows import RowMaker
 from adjudge.records import Reply, Status, Subject
-from adjudge.store.columns import CALL_ID, STATUS, answered, decode_reply
+from adjudge.store.columns import CALL_ID, answered, decode_reply
 from adjudge.store.interface import Call, CallRow, Claim, Store
 from adjudge.store.thread import StoreThread
 
@@ -104,7 +104,7 @@ class RunContext:
         keys = [key for _, own in batch for key in own]
         kept: dict[str, CallRow] = await self.store.do(methodcaller("lookup_rows", keys))
         done = answered(
-            [(key, row[CALL_ID], row[STATUS]) for key, row in kept.items()],
+            kept,
             retry=self.options.statuses_to_ask_again,
             since=self.since,
             again=self._read_again(kept),

@@ -11,12 +11,10 @@ from adjudge._validation import BoolArray, IntArray
 from adjudge.results.rules import Rule, share
 from adjudge.selection.groups import Entry, by_judge
 from adjudge.selection.guarantees.base import Guarantee, Labels
-from adjudge.selection.split_counts import Levels, SplitCounts, SplitTable
+from adjudge.selection.split_counts import TOGETHER, Levels, SplitCounts, SplitTable
 from adjudge.selection.splits import random_halves
 
 HALF_SPLITS = 20
-#: Splits that are in memory together.
-_TOGETHER = 8
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> 
     risks: list[float] = []
     if weights is None:
         table = SplitTable.build(labels.scores, labels.errors, entry.has_verdict, None, entry.order)
-        for halves in random_halves(n, HALF_SPLITS, rng, at_least=_TOGETHER):
+        for halves in random_halves(n, HALF_SPLITS, rng, at_least=TOGETHER):
             counts = SplitCounts.build(table, halves)
             outcome = chosen.counts_over_splits(counts, levels)
             for accepted, wrong, tested in zip(*(part.tolist() for part in outcome), strict=True):

@@ -180,6 +180,7 @@ def calibrate(
         model_labels=model_labels,
     )
     if not in_stages:
+        # Only a cascade reads these rows again: a large file is in memory once.
         given = replace(given, frame=given.frame.clear())
     frame, column = table.frame, table.cluster
     chosen_on: Mapping[str, int] = {}

@@ -22,6 +22,8 @@ from adjudge.selection.thresholds import at_most, order_by_lot
 
 #: Number of cuts that are decided together.
 _BUCKET = 256
+#: Splits that are looked up together: each is one bit of a byte.
+TOGETHER = 8
 #: With more columns, ranks of errors are looked up one by one.
 _MANY_COLUMNS = 50_000
 
@@ -322,12 +324,12 @@ def _look_up(marked: BoolArray, order: IntArray) -> Marks:
     if splits == 1 or n <= _MANY_COLUMNS:
         return Marks.of(np.take(marked, order, axis=1))
     bits = np.empty((splits, -(-n // 8)), dtype=np.uint8)
-    for start in range(0, splits, 8):
+    for start in range(0, splits, TOGETHER):
         byte = np.zeros(n, dtype=np.uint8)
-        for bit, split in enumerate(marked[start : start + 8]):
+        for bit, split in enumerate(marked[start : start + TOGETHER]):
             byte |= split.view(np.uint8) << bit
         byte = byte[order]
-        for bit, own in enumerate(bits[start : start + 8]):
+        for bit, own in enumerate(bits[start : start + TOGETHER]):
             own[:] = np.packbits(byte & (1 << bit), bitorder="little")
     return Marks.of_bits(n, bits)
 

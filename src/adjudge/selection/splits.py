@@ -29,6 +29,7 @@ from adjudge.errors import ArgumentError
 from adjudge.selection.baselines import BASELINES
 from adjudge.selection.guarantees import all_guarantees
 from adjudge.selection.split_counts import (
+    TOGETHER,
     Halves,
     Levels,
     Method,
@@ -125,7 +126,7 @@ def split_risks(
     grid = [(method, level) for method in chosen for level in levels]
     parts: list[list[SplitOutcome]] = []
     count(splits, "splits", least=1)
-    together = 8 if clusters is None else 1
+    together = TOGETHER if clusters is None else 1
     for halves in random_halves(len(s), splits, seed, clusters=clusters, at_least=together):
         counts = SplitCounts.build(table, halves)
         parts.append([method.counts_over_splits(counts, level) for method, level in grid])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -37,8 +37,10 @@ EVENT = (
 EVENT_COLUMNS = ("event", *EVENT.split(", "))
 SERVED_COLUMNS = "served, rules_id, subject_id, accepted, audited, content, served_at"
 
-#: Where the id and the status of a call are in REPLY_COLUMNS.
-CALL_ID, STATUS = REPLY_COLUMNS.index("call_id"), REPLY_COLUMNS.index("status")
+#: Their first columns are enough to decide whether a call is answered.
+STATUS_COLUMNS = REPLY_COLUMNS[:4]
+#: Where these are in all of them.
+CALL_ID, _, SLOT, STATUS = range(4)
 
 _DECODER = json.JSONDecoder()
 
@@ -51,20 +53,20 @@ def storable(value: str | None) -> str | None:
 
 
 def answered(
-    latest: Iterable[tuple[str, int, Status]],
+    latest: Mapping[str, CallRow],
     *,
     retry: Collection[Status],
     since: int,
     again: Collection[str] = (),
 ) -> dict[str, Status]:
-    """The calls that are not asked (again), from key, id and status of the latest row of each.
+    """The calls that are not asked (again), from the latest row of each (or STATUS_COLUMNS of it).
 
     `retry`, `since` and `again` are those of `Store.claim`.
     """
     return {
-        key: status
-        for key, call_id, status in latest
-        if call_id > since or (status not in retry and key not in again)
+        key: row[STATUS]
+        for key, row in latest.items()
+        if row[CALL_ID] > since or (row[STATUS] not in retry and key not in again)
     }
 
 
@@ -162,8 +164,8 @@ class PlainReply(NamedTuple):
 
 def plain_reply(row: CallRow) -> PlainReply | None:
     """The reply in a row of REPLY_COLUMNS if it is plain; None if `decode_reply` must look."""
-    text = row[5]
-    if row[3] != "ok" or text is None or row[6] or row[7] is not None:
+    status, _, text, censored, counts = row[3:8]
+    if status != "ok" or text is None or censored or counts is not None:
         return None
     try:
         logprobs, end = _DECODER.raw_decode(text)

@@ -17,6 +17,7 @@ from adjudge.records import Status
 from adjudge.store.columns import (
     READ_COLUMNS,
     REPLY_COLUMNS,
+    STATUS_COLUMNS,
     WRITTEN,
     answered,
     decode_call,
@@ -32,7 +33,7 @@ from adjudge.store.postgres_database import outgoing
 from adjudge.store.postgres_served import PAGE, PostgresServed
 
 _READ = ", ".join(READ_COLUMNS)
-_REPLIES = ", ".join(REPLY_COLUMNS)
+_REPLIES, _STATUS = ", ".join(REPLY_COLUMNS), ", ".join(STATUS_COLUMNS)
 
 
 class PostgresStore(PostgresServed, PostgresChecking):
@@ -99,26 +100,15 @@ class PostgresStore(PostgresServed, PostgresChecking):
         self._refuse_in_transaction("claim")
         wanted = list(dict.fromkeys(keys))
         # Answered calls stay answered: most of a resumed run needs no claim.
-        done = answered(self._statuses(wanted), retry=retry, since=since, again=again)
+        done = answered(self._latest(_STATUS, wanted), retry=retry, since=since, again=again)
         unanswered = sorted(key for key in wanted if key not in done)
         ours = self._take(unanswered)
-        late = answered(self._statuses(unanswered), retry=retry, since=since, again=again)
+        late = answered(self._latest(_STATUS, unanswered), retry=retry, since=since, again=again)
         self.release(ours & late.keys())
         done |= late
         ours -= late.keys()
         busy = frozenset(wanted).difference(ours, done)
         return Claim(done=done, ours=frozenset(ours), busy=busy)
-
-    def _statuses(self, keys: Sequence[str]) -> list[tuple[str, int, Status]]:
-        """Key, id and status of the latest row of each call that has one."""
-        if not keys:
-            return []
-        rows = self._all(
-            "SELECT DISTINCT ON (call_key) call_key, call_id, status FROM calls"
-            " WHERE call_key = ANY(%s) ORDER BY call_key, call_id DESC",
-            (list(keys),),
-        )
-        return [(key, call_id, status) for key, call_id, status in rows]
 
     def save(self, calls: Iterable[Call]) -> None:
         kept = list(calls)
@@ -168,6 +158,8 @@ class PostgresStore(PostgresServed, PostgresChecking):
 
     def _latest(self, columns: str, keys: Sequence[str]) -> dict[str, CallRow]:
         """The latest row of each key; the second column is the key."""
+        if not keys:
+            return {}
         rows = self._all(
             f"SELECT DISTINCT ON (call_key) {columns} FROM calls WHERE call_key = ANY(%s)"
             " ORDER BY call_key, call_id DESC",

@@ -21,6 +21,7 @@ from adjudge.store.columns import (
     EVENT_COLUMNS,
     READ_COLUMNS,
     REPLY_COLUMNS,
+    STATUS_COLUMNS,
     WRITTEN,
     answered,
     decode_call,
@@ -126,7 +127,8 @@ class SQLiteStore(SQLiteServed):
         """Sort calls into done, ours and busy, and claim ours, in one transaction."""
         wanted = list(dict.fromkeys(keys))
         with self.transaction():
-            done = answered(self._statuses(wanted), retry=retry, since=since, again=again)
+            latest = self._latest(", ".join(STATUS_COLUMNS), wanted)
+            done = answered(latest, retry=retry, since=since, again=again)
             open_keys = [key for key in wanted if key not in done]
             held = self._holders(open_keys)
             gone = self._gone({owner for owner in held.values() if owner != self.owner.owner})
@@ -138,18 +140,6 @@ class SQLiteStore(SQLiteServed):
                     [value for key in chunk for value in (key, self.owner.owner)],
                 )
         return Claim(done=done, ours=frozenset(ours), busy=frozenset(open_keys).difference(ours))
-
-    def _statuses(self, keys: Sequence[str]) -> list[tuple[str, int, Status]]:
-        """Key, id and status of the latest row of each call that has one."""
-        latest: dict[str, tuple[str, int, Status]] = {}
-        for chunk in _chunks(keys):
-            for key, call_id, status in self._all(
-                "SELECT call_key, call_id, status FROM calls"
-                f" WHERE call_key IN {_marks(chunk)} ORDER BY call_id",
-                chunk,
-            ):
-                latest[key] = key, call_id, status
-        return list(latest.values())
 
     def save(self, calls: Iterable[Call]) -> None:
         kept = list(calls)
