@@ -10,14 +10,20 @@ import os
 from collections import Counter
 from collections.abc import Generator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
-NEEDS_TORCH = "src/adjudge/judges/backends/_causal.py"
-# Its doctests cannot even be collected without torch; in CI that is an error like any other.
-collect_ignore = [] if find_spec("torch") or IN_CI else [NEEDS_TORCH]
+ROOT = Path(__file__).parent
+NEED_TORCH = [
+    str(path.relative_to(ROOT))
+    for path in sorted((ROOT / "src/adjudge/judges/backends").glob("*.py"))
+    if "\nimport torch\n" in path.read_text(encoding="utf-8")
+]
+# Their doctests cannot even be collected without torch; in CI that is an error like any other.
+collect_ignore = [] if find_spec("torch") or IN_CI else NEED_TORCH
 # These import the tools they are for, which `make hosts` installs; they have no doctests.
 collect_ignore_glob = [
     "src/adjudge/integrations/inspect.py",
@@ -53,8 +59,8 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = Counter(skip_reason(report) for report in terminalreporter.stats.get("skipped", []))
-    if collect_ignore:
-        reasons[f"torch is not installed: doctests of {NEEDS_TORCH}"] += 1
+    for path in collect_ignore:
+        reasons[f"torch is not installed: doctests of {path}"] += 1
     if reasons:
         terminalreporter.section("NOT TESTED on this machine", sep="!", red=True, bold=True)
         for reason, count in reasons.most_common():
