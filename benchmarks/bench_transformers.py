@@ -5,10 +5,13 @@
 All read the same prompts with the same weights in one run (random: only their shape matters for
 speed). `generate` is what a user would write: one prompt, one new token, its scores. It is measured
 twice on the same prompts: on CUDA torch prepares its attention for every new length (about 70 ms),
-and the second time all lengths are known. Prompts are as long, and share as much, as those of the
-preference protocol: an instruction, a question, two answers. On CUDA the matrix-multiplication
-ceiling is measured too: the flops of the prompts' tokens without their padding, each alone and as
-one prefix tree, at the speed of large products.
+and the second time all lengths are known. A third time it writes two tokens, the letter and the end
+of the turn, as for a user who reads the reply as text.
+
+Prompts are as long, and share as much, as those of the preference protocol: an instruction, a
+question, two answers. On CUDA the matrix-multiplication ceiling is measured too: the flops of the
+prompts' tokens without their padding, each alone and as one prefix tree, at the speed of large
+products.
 
 `--shape 7b` needs a CUDA machine. `small` runs on any machine, on one core, in CPU seconds, which
 do not grow on a busy machine, without prefix trees. Needs torch, transformers and numpy. A part
@@ -50,7 +53,7 @@ CLOCK = time.perf_counter if CUDA else time.process_time
 IN_FLIGHT = 512  # as in the runner
 ORDERS, SEVEN = "pairs in both orders", "all pairs of 7 answers"
 LIKELIHOODS = "likelihoods of 7 answers"
-AGAIN = "generate, lengths known"
+AGAIN, AS_TEXT = "generate, lengths known", "generate, two tokens"
 FLOAT32 = "the same weights in float32"
 #: Trees as a multiple of padded batches and of `generate`.
 GOALS = {ORDERS: (1.4, 5.0), SEVEN: (2.5, 10.0)}
@@ -145,7 +148,8 @@ async def measure(
 def measure_generate(
     bench: Bench, work: str, questions: list[Question], path: str = "generate"
 ) -> None:
-    """Each prompt alone: the scores of one generated token."""
+    """Each prompt alone: the scores of the first generated token."""
+    written = 2 if path == AS_TEXT else 1
     backend = bench.backends["padded"]
     letters = backend._tokens.options(("A", "B"))
     prompts = [backend.prompt_tokens(question) for question in questions]
@@ -157,7 +161,8 @@ def measure_generate(
         out = bench.model.generate(
             input_ids=tokens,
             attention_mask=torch.ones_like(tokens),
-            max_new_tokens=1,
+            min_new_tokens=written,
+            max_new_tokens=written,
             do_sample=False,
             output_scores=True,
             return_dict_in_generate=True,
@@ -207,18 +212,18 @@ def print_agreement(bench: Bench) -> None:
 
 def print_table(bench: Bench) -> None:
     """Rates and ratios."""
-    paths = ("trees", "padded", "generate", AGAIN)
+    paths = ("trees", "padded", "generate", AGAIN, AS_TEXT)
     print(
-        f"{'a second':24} {'trees':>8} {'padded':>8} {'generate':>8} {'known':>8} "
-        f"{'x padded':>9} {'x gen.':>7} {'x known':>8}"
+        f"{'a second':24} {'trees':>8} {'padded':>8} {'generate':>8} {'known':>8} {'text':>8} "
+        f"{'x padded':>9} {'x gen.':>7} {'x known':>8} {'x text':>7}"
     )
     for work in dict.fromkeys(work for work, _ in bench.rates):
         trees, *others = rates = [bench.rates.get((work, path), np.nan) for path in paths]
         shown = " ".join(f"{rate:8.2f}" for rate in rates)
-        padded, alone, known = (trees / other for other in others)
+        padded, alone, known, text = (trees / other for other in others)
         goal = GOALS.get(work)
         words = "" if goal is None else f"   goals {goal[0]:g} and {goal[1]:g}"
-        print(f"{work:24} {shown} {padded:9.2f} {alone:7.1f} {known:8.1f}{words}", flush=True)
+        print(f"{work:24} {shown} {padded:9.2f} {alone:7.1f} {known:8.1f} {text:7.1f}{words}")
 
 
 def matmul_speed(products: int) -> float:
@@ -330,7 +335,7 @@ async def run_all(bench: Bench, dtype: torch.dtype, scale: int, row: int | None)
         await part(work, print_packing, bench, work, questions)
         for path in paths:
             await part(work, measure, bench, work, path, questions, calls=2)
-        for path in ("generate", AGAIN):
+        for path in ("generate", AGAIN, AS_TEXT):
             few = questions[: 24 * min(scale, 8)]
             await part(work, measure_generate, bench, work, few, path)
     # The same path with other batches: the effect of batching on the numbers.
