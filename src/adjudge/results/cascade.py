@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -162,6 +162,7 @@ class CascadePlan(ResultWithDigest):
     """
 
     kind: ClassVar[str] = "plan_cascade"
+    rows_in: ClassVar[str] = "points"
     digest_since: ClassVar[int] = 1
     checks: ClassVar[tuple[Check, ...]] = (
         not_empty("points", "alone"),
@@ -194,9 +195,6 @@ class CascadePlan(ResultWithDigest):
     def last(self) -> JudgeAlone:
         """The last of the requested judges, alone."""
         return self.alone[-1]
-
-    def _parts(self) -> Sequence[CostPoint]:
-        return self.points
 
 
 @dataclass(frozen=True, kw_only=True)
