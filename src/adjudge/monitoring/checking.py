@@ -99,7 +99,7 @@ def continue_monitor(
         by=terms.by,
         new_groups=open_ended,
         groups=tuple(
-            _group(ledger, code, returns, terms, alpha=policy.alpha, delta=share)
+            _group(ledger, code, terms, alpha=policy.alpha, delta=share)
             for code in range(len(ledger.names))
         ),
         cuts=cuts,
@@ -147,13 +147,7 @@ def _processes(policy: Policy, returns: Returns, by: str | None) -> tuple[list[s
 
 
 def _group(
-    ledger: Ledger,
-    code: int,
-    returns: Returns,
-    terms: MonitorTerms,
-    *,
-    alpha: float,
-    delta: float,
+    ledger: Ledger, code: int, terms: MonitorTerms, *, alpha: float, delta: float
 ) -> MonitorGroup:
     places = ledger.of_group(code)
     outcomes = [ledger.outcomes[at] for at in places]

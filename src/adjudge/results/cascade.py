@@ -107,11 +107,6 @@ class CostPoint:
     wrong: Proportion | None
     stops: tuple[Proportion, ...]
 
-    @property
-    def cost_per_accepted(self) -> float | None:
-        """The cost of an accepted verdict; None if nothing could be accepted."""
-        return self.cost / self.coverage if self.coverage else None
-
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeAlone:

@@ -23,7 +23,7 @@ def monitor_figure(monitor: Monitor, group: MonitorGroup) -> Figure:
         figure = new_figure(7.6, 5.6)
         top, bottom = figure.subplots(2, 1, sharex=True)
         _draw_rate(top, monitor, group)
-        _draw_evidence(bottom, monitor, group)
+        _draw_evidence(bottom, group)
         set_suptitle(figure, _title(monitor, group))
     return figure
 
@@ -62,7 +62,7 @@ def _settled(high: tuple[float, ...]) -> tuple[float, ...]:
     return high[len(high) // 8 :]
 
 
-def _draw_evidence(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
+def _draw_evidence(axes: Axes, group: MonitorGroup) -> None:
     from matplotlib.ticker import MaxNLocator
 
     path, alarm = group.path, -math.log10(group.delta)
