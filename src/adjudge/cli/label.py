@@ -150,13 +150,7 @@ def label(
         _strangers(book, subjects, rows, kind)
         queue = _queue(subjects, plan, abstentions, random_share, seed, kind)
         round_ = LabellingRound(
-            subjects,
-            queue,
-            book,
-            kind=kind,
-            instructions=guide,
-            seed=seed,
-            share_out=share_out,
+            subjects, queue, book, kind=kind, instructions=guide, seed=seed, share_out=share_out
         )
         if label_studio is not None:
             _write_tasks(round_, label_studio, limit, plan)

@@ -28,13 +28,7 @@ class Trial(NamedTuple):
 
 
 def try_random_labels(
-    *,
-    theta: float,
-    q0: float,
-    q1: float,
-    test_rows: int,
-    labels: int,
-    confidence_level: float,
+    *, theta: float, q0: float, q1: float, test_rows: int, labels: int, confidence_level: float
 ) -> Trial:
     """Sample `labels` rows at random 1,000 times and apply `conditional` to each sample.
 

@@ -12,13 +12,7 @@ import numpy as np
 from adjudge._text import level
 from adjudge._validation import FloatArray, IntArray, non_negative, open_unit, positive
 from adjudge.errors import ArgumentError
-from adjudge.monitoring.counting import (
-    NEW_GROUPS,
-    Ledger,
-    Returns,
-    count_audits,
-    read_returns,
-)
+from adjudge.monitoring.counting import NEW_GROUPS, Ledger, Returns, count_audits, read_returns
 from adjudge.monitoring.evidence import estimate_change, log_evidence
 from adjudge.monitoring.intervals import running_interval
 from adjudge.results.monitoring import AuditedRate, AuditPath, Monitor, MonitorGroup

@@ -195,10 +195,7 @@ def _pairs(
 
 
 def _pooled(
-    data: str,
-    cells: Sequence[_Cell],
-    test: Sequence[BoolArray],
-    sets: Sequence[_Sets],
+    data: str, cells: Sequence[_Cell], test: Sequence[BoolArray], sets: Sequence[_Sets]
 ) -> list[PooledErrors]:
     """All criteria, then each of them, on the test rows of one split."""
     groups: dict[str | None, list[_Cell]] = {None: list(cells)}

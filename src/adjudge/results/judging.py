@@ -7,14 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen
-from adjudge.results.checks import (
-    Check,
-    Count,
-    NotNegative,
-    Proportion,
-    not_empty,
-    same_length,
-)
+from adjudge.results.checks import Check, Count, NotNegative, Proportion, not_empty, same_length
 
 
 @frozen

@@ -89,12 +89,7 @@ def draw_risk(axes: Axes, evaluation: Evaluation) -> None:
         return
     end = max(evaluation.alphas) * 1.08
     axes.plot(
-        [0, end],
-        [0, end],
-        color=MUTED,
-        linestyle="--",
-        linewidth=1.2,
-        label="error share = alpha",
+        [0, end], [0, end], color=MUTED, linestyle="--", linewidth=1.2, label="error share = alpha"
     )
     banded = [line for line in lines if line.banded]
     for line in banded:

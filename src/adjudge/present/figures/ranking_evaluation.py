@@ -54,9 +54,7 @@ def _need_evaluation(board: Leaderboard) -> None:
 
 
 def panel(
-    draw: Callable[[Axes, Leaderboard], None],
-    size: tuple[float, float],
-    board: Leaderboard,
+    draw: Callable[[Axes, Leaderboard], None], size: tuple[float, float], board: Leaderboard
 ) -> Figure:
     """One of the panels below as a separate figure."""
     _need_evaluation(board)

@@ -35,12 +35,7 @@ def view_diagnosis_reproduction(result: DiagnosisReproduction) -> list[Block]:
         blocks.append(_rankings(result))
     for data in dict.fromkeys(cell.data for cell in result.sets):
         blocks += [_signals(data, result), *_pairs(data, result), _sets(data, result)]
-    blocks += [
-        _pooled(result),
-        _by_document(result),
-        *_variance(result),
-        *_together(result),
-    ]
+    blocks += [_pooled(result), _by_document(result), *_variance(result), *_together(result)]
     if result.items:
         caption = f"Tables, figures and claims of the paper, {describe_items(result.items)}"
         blocks += item_blocks(result.items, caption)

@@ -132,10 +132,7 @@ def _intervals(result: SoftEloReproduction, names: Sequence[str]) -> Table:
 
 
 def _judges(
-    caption: str,
-    result: SoftEloReproduction,
-    names: Sequence[str],
-    columns: Sequence[_Column],
+    caption: str, result: SoftEloReproduction, names: Sequence[str], columns: Sequence[_Column]
 ) -> Table:
     rows: list[tuple[str, Any]] = list(zip(names, result.rows, strict=True))
     return _both(caption, "judge", rows + _mean_rows(result, columns), columns)

@@ -23,11 +23,7 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
-from adjudge.present.figures.estimation import (
-    difference_figure,
-    estimate_figure,
-    group_figure,
-)
+from adjudge.present.figures.estimation import difference_figure, estimate_figure, group_figure
 from adjudge.present.views import View
 from adjudge.present.views._classes import (
     IN_A_SENTENCE,
