@@ -58,7 +58,7 @@ def _draw_rate(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
 
 
 def _settled(high: tuple[float, ...]) -> tuple[float, ...]:
-    """The band after its first stretch, where it holds everything and would flatten the rest."""
+    """The band without its beginning, which is so wide that it would flatten the rest."""
     return high[len(high) // 8 :]
 
 

@@ -1,4 +1,4 @@
-"""What calibration leaves behind: a policy under each guarantee, and whether its file is intact."""
+"""A policy: what each guarantee accepts, and whether its file is unchanged."""
 
 from __future__ import annotations
 
