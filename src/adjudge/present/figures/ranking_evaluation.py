@@ -133,7 +133,7 @@ def _ends(values: list[float]) -> tuple[float, float]:
 
 
 def draw_residuals(axes: Axes, board: Leaderboard) -> None:
-    """Signed residual by quarter of strength: a ramp is a stretched scale."""
+    """Signed residual by quarter of strength: if it rises, the scale is stretched."""
     axes.axhline(0, color=MUTED, lw=1)
     ramps = {}
     for row in board.loo:

@@ -1,4 +1,4 @@
-"""Every picture of the diagnosis paper on our data, by name, with what to read off it."""
+"""Every picture of the diagnosis paper on our data, by name, with its caption."""
 
 from __future__ import annotations
 

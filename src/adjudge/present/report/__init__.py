@@ -77,7 +77,7 @@ def _part(file: ResultFile) -> Part:
 
 
 def _damaged_section(held: Folder) -> Section:
-    """First of all: what a reader would otherwise not miss."""
+    """Files that could not be read, first: otherwise nobody would notice that they are missing."""
     names = ", ".join(held.damaged)
     blocks: list[Block] = [
         Headline(

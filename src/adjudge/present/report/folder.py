@@ -1,4 +1,4 @@
-"""Everything a folder holds that a report can use: results, pairs and judgments."""
+"""The files of a folder that a report uses: results, pairs and judgments."""
 
 from __future__ import annotations
 

@@ -317,7 +317,7 @@ def _variance(result: DiagnosisReproduction) -> Iterable[Block]:
 
 
 def _reading(shares: list[VarianceShare]) -> str:
-    """What the shares of each quantity say, the paper's own first."""
+    """Whether criterion or judge explains more, for each quantity, the paper's first."""
     parts = []
     for share in shares:
         if share.criterion > 2 * share.judge:
