@@ -33,6 +33,7 @@ from adjudge.io.published import Context
 from adjudge.io.scores import read_scores
 from adjudge.io.tables import (
     NamedRows,
+    ObjectRows,
     Table,
     TableLike,
     first_row,
@@ -386,4 +387,5 @@ def _name_rows(rows: Iterator[Record], columns: Mapping[str, str], source: str) 
 
 def _in_memory(source: TableLike) -> TableLike:
     """The path, or the rows of a source that is in memory or one JSON object: converted once."""
-    return read_object(source) if isinstance(source, (str, Path)) else parse_table(source)
+    held = read_object(source)
+    return held if isinstance(held, (str, Path, ObjectRows)) else parse_table(held)

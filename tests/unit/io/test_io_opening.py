@@ -22,6 +22,7 @@ from adjudge.io import (
     Row,
     Table,
     UnusableRow,
+    convert_log,
     iter_rows,
     kinds_of,
     objects,
@@ -121,6 +122,13 @@ def test_one_json_object_is_read_once(tmp_path: Path, caplog: pytest.LogCaptureF
     assert [[pair.id for pair in pairs] for _ in range(2)] == [["x", "y"]] * 2
     assert caplog.messages[0] == f"{path}: the rows are in results"
     assert sum("the rows are in" in message for message in caplog.messages) == 1
+    published = [
+        {"input": "Say hi.", "output_1": name, "output_2": "no", "label": 2} for name in "xy"
+    ]
+    path.write_text(json.dumps({"results": published}, indent=1))
+    caplog.clear()
+    assert convert_log(path).rows["label"].to_list() == ["B", "B"]
+    assert caplog.messages == [f"{path}: the rows are in results", f"{path}: read as LLMBar"]
 
 
 def test_result_files_are_counted_too(tmp_path: Path) -> None:
