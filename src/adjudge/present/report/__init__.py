@@ -77,7 +77,7 @@ def _part(file: ResultFile) -> Part:
 
 
 def _damaged_section(held: Folder) -> Section:
-    """Files that could not be read, first: otherwise nobody would notice that they are missing."""
+    """Files that could not be read come first: without a note, they would not be missed."""
     names = ", ".join(held.damaged)
     blocks: list[Block] = [
         Headline(
