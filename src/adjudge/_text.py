@@ -227,13 +227,16 @@ def plain_level(value: float) -> str:
     return f"{value:.2f}" if round(value, 2) == value else f"{value:g}"
 
 
-def power_of_ten(exponent: float) -> str:
-    """Ten to this power, as a number if it is short, else as a power.
+def powers_of_ten(*exponents: float) -> list[str]:
+    """Ten to each power, for one axis: all as plain numbers if these are short, else as powers.
 
-    >>> power_of_ten(1.3), power_of_ten(0), power_of_ten(-2), power_of_ten(400.3)
-    ('20', '1', '0.01', '10^400')
+    >>> powers_of_ten(-2, 0, 1.3, 3), powers_of_ten(0, 3, 400.3)
+    (['0.01', '1', '20', '1,000'], ['10^0', '10^3', '10^400'])
     """
-    return f"{10**exponent:.3g}" if -4 < exponent < 4 else f"10^{exponent:.0f}"
+    if not all(-4 < exponent < 4 for exponent in exponents):
+        return [f"10^{exponent:.0f}" for exponent in exponents]
+    values = (10**exponent for exponent in exponents)
+    return [f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for value in values]
 
 
 def left_out(dropped: Mapping[str, int], noun: str = "row") -> list[str]:

@@ -13,12 +13,7 @@ from adjudge._validation import exact_level
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.monitoring import MonitorTerms, check_terms, continue_monitor
-from adjudge.monitoring.stored import (
-    read_audit_labels,
-    read_served_audits,
-    state_name,
-    write_state,
-)
+from adjudge.monitoring.stored import read_audit_labels, read_served_audits, state_name, write_state
 from adjudge.results.monitoring import Monitor
 from adjudge.results.selection import Policy
 from adjudge.rows.audits import read_monitor

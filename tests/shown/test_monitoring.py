@@ -10,7 +10,7 @@ from shown_monitoring import ALARM, BY_GROUP, CALM, CALM_GROUP, DRAW
 from adjudge.errors import ArgumentError
 from adjudge.present.views import figures_of
 from adjudge.results.monitoring import AuditPath
-from shown import assert_shown, html_lines, legend, named_points, words
+from shown import assert_shown, html_lines, legend, named_points, words, y_ticks
 
 _RATES = "audits | counted | wrong | error rate | interval (%) | e, limit | e, alpha | alarm"
 _BECAME = "Status of the audits; they count in the order of drawing"
@@ -128,6 +128,7 @@ def test_the_picture() -> None:
     )
     drawn = named_points(evidence)
     assert drawn["evidence e"] == [(0, 0), (1, -0.05), (3, 0.1), (5, -0.12)]
+    assert y_ticks(evidence) == ["0.1", "1", "10"]
     assert drawn["alarm at 20"] == [(0, pytest.approx(1.30103)), (1, pytest.approx(1.30103))]
 
 
@@ -141,6 +142,7 @@ def test_the_picture_of_an_alarm_marks_it() -> None:
         assert [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] == [1212]
     assert legend(figure.axes[0])[0] == "97.5 % band, valid at all times"
     assert legend(figure.axes[1]) == ["evidence e", "alarm at 40", "the alarm"]
+    assert y_ticks(figure.axes[1]) == ["10^0", "10^8", "10^16", "10^24", "10^32"]
     assert "alpha 0.10" not in legend(ALARM.plot().axes[0])
     empty = AuditPath(audits=(), error_rate=(), low=(), high=(), log10_e=())
     with pytest.raises(ArgumentError, match="label some audits first"):

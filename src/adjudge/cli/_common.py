@@ -127,15 +127,17 @@ def deliver(
     output: Path | None,
     plot: Path | None = None,
     figure: str | None = None,
+    figures: Path | None = None,
     explain: bool | None = None,
 ) -> None:
-    """Write a result and its picture to the given files, then print it: as JSON, or for a person.
+    """Write a result and its pictures to the given files, then print it: as JSON, or for a person.
 
     Files are written first, so that a closed pipe loses nothing. `explain` is --explain, or None in
     a verb without it.
     """
     from adjudge.present.blocks import Note
-    from adjudge.present.views import blocks_of
+    from adjudge.present.theme import save_figure
+    from adjudge.present.views import blocks_of, figures_of
 
     if output is not None:
         write(result, output)
@@ -143,6 +145,9 @@ def deliver(
     if plot is not None:
         result.plot(plot, figure=figure)
         remark(f"wrote {plot}")
+    if figures is not None:
+        for name, one in figures_of(result).items():
+            remark(f"wrote {save_figure(one.draw(), figures / f'{name}.png')}")
     if as_json:
         echo(safe_json(result.to_json()))
     else:

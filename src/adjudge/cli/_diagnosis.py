@@ -17,8 +17,7 @@ DocColumnOption = Annotated[
 FailAboveOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--fail-above",
-        help="VALUE or NAME=VALUE. Exit with code 2 if a group is above it.",
+        "--fail-above", help="VALUE or NAME=VALUE. Exit with code 2 if a group is above it."
     ),
 ]
 FamiliesOption = Annotated[

@@ -47,13 +47,7 @@ def demo(
             "163 pairs of answers, one correct and one wrong. The judge says which is better;\n"
             "adjudge measures how far its verdicts can be trusted.",
         )
-    demo = run_demo(
-        out,
-        judge=judge,
-        seed=seed,
-        show=None if as_json else show,
-        watch=watch_run,
-    )
+    demo = run_demo(out, judge=judge, seed=seed, show=None if as_json else show, watch=watch_run)
     write(demo, out / "demo.json")
     if as_json:
         echo(safe_json(demo.to_json()))

@@ -9,12 +9,7 @@ import typer
 
 from adjudge._text import group_name
 from adjudge.cli._common import bad_finding, deliver
-from adjudge.cli._diagnosis import (
-    DocColumnOption,
-    FailAboveOption,
-    enforce,
-    thresholds,
-)
+from adjudge.cli._diagnosis import DocColumnOption, FailAboveOption, enforce, thresholds
 from adjudge.cli._options import (
     ColumnOption,
     ExplainFlag,

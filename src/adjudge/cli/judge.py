@@ -64,7 +64,7 @@ def judge(
         Path | None,
         typer.Option(
             help="The policy of a cascade, instead of --judge. Its judges are asked one after the "
-            "other, each only if those before it are not sure enough.",
+            "other, each only if those before it are not sure enough."
         ),
     ] = None,
     output: Annotated[
@@ -128,8 +128,7 @@ def judge(
         ),
     ] = None,
     scale: Annotated[
-        str | None,
-        typer.Option(help="Scale of likert's scores, such as 1-10.", show_default="1-5"),
+        str | None, typer.Option(help="Scale of likert's scores, such as 1-10.", show_default="1-5")
     ] = None,
     demonstrations: Annotated[
         Path | None,

@@ -150,13 +150,7 @@ def label(
         _strangers(book, subjects, rows, kind)
         queue = _queue(subjects, plan, abstentions, random_share, seed, kind)
         round_ = LabellingRound(
-            subjects,
-            queue,
-            book,
-            kind=kind,
-            instructions=guide,
-            seed=seed,
-            share_out=share_out,
+            subjects, queue, book, kind=kind, instructions=guide, seed=seed, share_out=share_out
         )
         if label_studio is not None:
             _write_tasks(round_, label_studio, limit, plan)
@@ -196,17 +190,19 @@ def _read(
 ) -> tuple[list[Subject], LabelKind]:
     """The rows to label, and the kind of label, from the file's content."""
     from adjudge.io import kinds_of, open_items, open_pairs, sniff
+    from adjudge.io.tables import read_object
     from adjudge.judges.criteria import parse_scale
     from adjudge.server.label_kinds import GRADES, PAIRS, scores
 
-    kinds = kinds_of(format or sniff(rows, names["columns"]))
+    source = read_object(rows)
+    kinds = kinds_of(format or sniff(source, names["columns"]))
     if "items" not in kinds or "pairs" in kinds:
         if scale is not None:
             remedy = "only single answers can be scored: give items (id, prompt, response)"
             raise ArgumentError("scale", scale, remedy)
-        return _listed(open_pairs(rows, format=format, seed=seed, **names)), PAIRS
+        return _listed(open_pairs(source, format=format, seed=seed, **names)), PAIRS
     kind = GRADES if scale is None else scores(parse_scale(scale))
-    return _listed(open_items(rows, format=format, **names)), kind
+    return _listed(open_items(source, format=format, **names)), kind
 
 
 def _listed(stream: Stream[Pair] | Stream[Item]) -> list[Subject]:

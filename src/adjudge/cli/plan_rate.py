@@ -28,8 +28,7 @@ from adjudge.cli._options import (
 
 def rate(
     table: Annotated[
-        Path | None,
-        typer.Argument(help="Judged rows, some labelled: a pilot.", show_default=False),
+        Path | None, typer.Argument(help="Judged rows, some labelled: a pilot.", show_default=False)
     ] = None,
     width: Annotated[
         float | None, typer.Option(help="Wanted width of the interval.", min=0, max=1)
@@ -71,8 +70,7 @@ def rate(
     ] = 50,
     confidence_level: ConfidenceOption = 0.95,
     write_ids: Annotated[
-        Path | None,
-        typer.Option(help="Write the rows to label next (.csv, .jsonl, .parquet)."),
+        Path | None, typer.Option(help="Write the rows to label next (.csv, .jsonl, .parquet).")
     ] = None,
     draw: Annotated[
         str,

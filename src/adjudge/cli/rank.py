@@ -102,16 +102,13 @@ def rank(
     alpha: Annotated[float, typer.Option(help="Error level of conformal intervals.")] = 0.1,
     splits: Annotated[int, typer.Option(min=1, help="Random halves of the models.")] = 5,
     save_anchors: Annotated[
-        Path | None,
-        typer.Option(help="Save the anchors that are needed to place new models."),
+        Path | None, typer.Option(help="Save the anchors that are needed to place new models.")
     ] = None,
     anchors: Annotated[
-        Path | None,
-        typer.Option(help="Place the new models of BATTLES among these anchors."),
+        Path | None, typer.Option(help="Place the new models of BATTLES among these anchors.")
     ] = None,
     quantile: Annotated[
-        str,
-        typer.Option(help="With --anchors: pooled, or family (only models of the same maker)."),
+        str, typer.Option(help="With --anchors: pooled, or family (only models of the same maker).")
     ] = "pooled",
     families: FamiliesOption = None,
     time_limit: Annotated[float, typer.Option(help="Time limit for mfas, in seconds.")] = 10.0,

@@ -20,12 +20,10 @@ from adjudge.cli._options import (
 
 def replies(
     row_id: Annotated[
-        str | None,
-        typer.Argument(metavar="[ID]", help="Only this row.", show_default="all rows"),
+        str | None, typer.Argument(metavar="[ID]", help="Only this row.", show_default="all rows")
     ] = None,
     status: Annotated[
-        str | None,
-        typer.Option(help="Only replies with this status: ok, off_answer, unparsed ..."),
+        str | None, typer.Option(help="Only replies with this status: ok, off_answer, unparsed ...")
     ] = None,
     store: Annotated[
         str, typer.Option(help="Store of the judge's replies.", envvar=STORE_VARIABLE)

@@ -46,8 +46,7 @@ def reproduce_papers(
         typer.Option(help="diagnosis: pairwise verdicts of your judges.", show_default=False),
     ] = None,
     scores: Annotated[
-        Path | None,
-        typer.Option(help="diagnosis: scores of your judges.", show_default=False),
+        Path | None, typer.Option(help="diagnosis: scores of your judges.", show_default=False)
     ] = None,
     annotations: Annotated[
         Path | None,

@@ -80,8 +80,6 @@ def diagnosis(
     about SummEval, on its crowd workers, or simulated if no data is given.
     """
     from adjudge.io.opening import name_columns
-    from adjudge.present.theme import save_figure
-    from adjudge.present.views import figures_of
     from adjudge.reproduce.diagnosis import reproduce_diagnosis
 
     with name_columns(column_map(column)) as named:
@@ -102,7 +100,4 @@ def diagnosis(
         seed=seed,
         **asking,
     )
-    if figures is not None:
-        for name, one in figures_of(result).items():
-            remark(f"wrote {save_figure(one.draw(), figures / f'{name}.png')}")
-    deliver(result, as_json=as_json, output=output, plot=plot, figure=figure)
+    deliver(result, as_json=as_json, output=output, plot=plot, figure=figure, figures=figures)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import deliver, remark
+from adjudge.cli._common import deliver
 from adjudge.cli._options import (
     ColumnOption,
     ConfidenceOption,
@@ -98,8 +98,6 @@ def reporting(
     """
     from adjudge.cli._progress import watch_run
     from adjudge.io.opening import name_columns
-    from adjudge.present.theme import save_figure
-    from adjudge.present.views import figures_of
     from adjudge.reproduce.reporting import reproduce_reporting
 
     with name_columns(column_map(column), label_map(labels_as)) as named:
@@ -123,7 +121,4 @@ def reporting(
             keep_going=keep_going,
             progress=watch.show,
         )
-    if figures is not None:
-        for name, one in figures_of(result).items():
-            remark(f"wrote {save_figure(one.draw(), figures / f'{name}.png')}")
-    deliver(result, as_json=as_json, output=output, plot=plot, figure=figure)
+    deliver(result, as_json=as_json, output=output, plot=plot, figure=figure, figures=figures)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import deliver, remark
+from adjudge.cli._common import deliver
 from adjudge.cli._options import (
     STORE_VARIABLE,
     ColumnOption,
@@ -64,14 +64,9 @@ def scope(
     judgments of the same shape.
     """
     from adjudge.io.opening import name_columns
-    from adjudge.present.theme import save_figure
-    from adjudge.present.views import figures_of
     from adjudge.reproduce.scope import reproduce_scope
 
     with name_columns(column_map(column), label_map(labels_as)) as named:
         tables = {name: named(path) for name, path in parse_files(data, "--data").items()}
     done = reproduce_scope(tables, judge=judge, n=sample, splits=splits, seed=seed, store=store)
-    if figures is not None:
-        for name, one in figures_of(done).items():
-            remark(f"wrote {save_figure(one.draw(), figures / f'{name}.png')}")
-    deliver(done, as_json=as_json, output=output, plot=plot, figure=figure)
+    deliver(done, as_json=as_json, output=output, plot=plot, figure=figure, figures=figures)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import deliver, remark
+from adjudge.cli._common import deliver
 from adjudge.cli._options import FiguresOption, JsonFlag, OutputOption, PlotOption, SeedOption
 
 
@@ -42,14 +42,9 @@ def soft_elo(
 
     Leave-one-model-out Elo, conformal intervals, smoothing, temperature, languages, biases.
     """
-    from adjudge.present.theme import save_figure
-    from adjudge.present.views import figures_of
     from adjudge.reproduce.soft_elo import reproduce_soft_elo
 
     result = reproduce_soft_elo(
         source, l2=l2, alpha=alpha, splits=splits, replicates=replicates, seed=seed
     )
-    if figures is not None:
-        for name, one in figures_of(result).items():
-            remark(f"wrote {save_figure(one.draw(), figures / f'{name}.png')}")
-    deliver(result, as_json=as_json, output=output, plot=plot, figure=figure)
+    deliver(result, as_json=as_json, output=output, plot=plot, figure=figure, figures=figures)

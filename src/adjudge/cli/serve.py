@@ -59,8 +59,7 @@ def serve(
         ),
     ] = "adjudge.db",
     state: Annotated[
-        str | None,
-        typer.Option(help="State of `monitor check`, a file or a store, for /metrics."),
+        str | None, typer.Option(help="State of `monitor check`, a file or a store, for /metrics.")
     ] = None,
     host: Annotated[
         str, typer.Option(help="Address to listen on; other than loopback needs ADJUDGE_TOKEN.")

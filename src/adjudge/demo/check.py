@@ -8,19 +8,16 @@ import numpy as np
 import polars as pl
 
 from adjudge._stats import binomial_interval
-from adjudge._validation import count, open_unit
+from adjudge._validation import count
 from adjudge.errors import ArgumentError
 from adjudge.records import MEASURED
 from adjudge.results.demo import JudgeCheck, Share, Way
 
+_LEVEL = 0.95
+
 
 def check_judge(
-    judgments: Mapping[str, pl.DataFrame],
-    *,
-    judge: str,
-    by: str | None = None,
-    bands: int = 4,
-    confidence_level: float = 0.95,
+    judgments: Mapping[str, pl.DataFrame], *, judge: str, by: str | None = None, bands: int = 4
 ) -> JudgeCheck:
     """How often each protocol is right, and whether its doubt is higher when it is wrong.
 
@@ -33,16 +30,15 @@ def check_judge(
     >>> way.right.right, way.right.pairs, way.first_won, way.orders
     (1, 2, 3, 4)
     """
-    level = open_unit(confidence_level, "confidence_level")
     count(bands, "bands", least=1)
     return JudgeCheck(
         judge=judge,
-        confidence_level=level,
-        ways=tuple(_ask(name, rows, by, bands, level) for name, rows in judgments.items()),
+        confidence_level=_LEVEL,
+        ways=tuple(_ask(name, rows, by, bands) for name, rows in judgments.items()),
     )
 
 
-def _ask(protocol: str, rows: pl.DataFrame, by: str | None, bands: int, level: float) -> Way:
+def _ask(protocol: str, rows: pl.DataFrame, by: str | None, bands: int) -> Way:
     if "label" not in rows.columns or rows["label"].null_count() > 0:
         raise ArgumentError("judgments", protocol, "every row needs a label to compare with")
     measured = rows.filter(pl.col("status").is_in(sorted(MEASURED))).sort("uncertainty")
@@ -57,17 +53,15 @@ def _ask(protocol: str, rows: pl.DataFrame, by: str | None, bands: int, level: f
             .agg(pl.col("right").sum(), pl.len())
             .sort(by)
         )
-        groups = tuple(
-            _share(str(name), int(won), int(n), level) for name, won, n in counted.rows()
-        )
+        groups = tuple(_share(str(name), int(won), int(n)) for name, won, n in counted.rows())
     return Way(
         protocol=protocol,
-        right=_share(protocol, int(right.sum()), measured.height, level),
+        right=_share(protocol, int(right.sum()), measured.height),
         unmeasured=rows.height - measured.height,
         first_won=first_won,
         orders=orders,
         bands=tuple(
-            _share(f"band {number} of {bands}", int(part.sum()), len(part), level)
+            _share(f"band {number} of {bands}", int(part.sum()), len(part))
             for number, part in enumerate(split, 1)
             if len(part)
         ),
@@ -84,8 +78,8 @@ def _first(rows: pl.DataFrame) -> tuple[int | None, int | None]:
     return won, 2 * both.height
 
 
-def _share(name: str, right: int, pairs: int, level: float) -> Share:
-    low, high = binomial_interval(right, pairs, level)
+def _share(name: str, right: int, pairs: int) -> Share:
+    low, high = binomial_interval(right, pairs, _LEVEL)
     return Share(
         name=name,
         right=right,

@@ -69,8 +69,5 @@ def _run_chapter(context: DemoContext, number: int, name: str) -> DemoChapter:
     context.findings, context.files = [], []
     chapter.run(context)
     return DemoChapter(
-        name=name,
-        title=chapter.TITLE,
-        findings=tuple(context.findings),
-        files=tuple(context.files),
+        name=name, title=chapter.TITLE, findings=tuple(context.findings), files=tuple(context.files)
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-from adjudge._stats import cluster_codes, cluster_means_se, student_quantile
+from adjudge._stats import cluster_codes, cluster_means_se, slices, student_quantile
 from adjudge._validation import BoolArray, FloatArray, IntArray, same_length
 from adjudge.errors import ArgumentError
 
@@ -18,8 +18,6 @@ Interval = tuple[float | None, float | None]
 #: A smaller difference than this is not called a bias, however significant: three points are
 #: about 20 Elo between equal models.
 FLOOR = 0.03
-#: Clusters that are left out together: their tables fit into the processor's cache.
-_PART = 16_384
 
 
 def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> IntArray:
@@ -137,8 +135,8 @@ def jackknife_interval(
         return None, None
     total = sum_tables(tables, clusters)
     whole = float(statistic(total[None])[0])
-    parts = (tables[start : start + _PART] for start in range(0, len(tables), _PART))
-    left_out = np.concatenate([statistic(total[None] - part) for part in parts])
+    parts = slices(len(tables), 16_384)
+    left_out = np.concatenate([statistic(total[None] - tables[part]) for part in parts])
     if not (math.isfinite(whole) and np.isfinite(left_out).all()):
         return None, None
     spread = left_out - float(alike @ left_out) / groups

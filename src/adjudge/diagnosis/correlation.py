@@ -29,12 +29,9 @@ def spearman(x: FloatArray | IntArray, y: FloatArray | IntArray) -> float | None
 
 
 def spearman_interval(
-    x: FloatArray | IntArray,
-    y: FloatArray | IntArray,
-    clusters: IntArray,
-    confidence_level: float = 0.95,
+    x: FloatArray | IntArray, y: FloatArray | IntArray, clusters: IntArray
 ) -> Interval:
-    """t interval from leaving out one cluster at a time.
+    """95 % t interval from leaving out one cluster at a time.
 
     None if the correlation is undefined without some cluster, or if there are fewer than three.
     """
@@ -49,7 +46,7 @@ def spearman_interval(
         return None, None
     spread = known - known.mean()
     se = math.sqrt((groups - 1) / groups * float(spread @ spread))
-    reach = student_quantile(confidence_level, groups - 1) * se
+    reach = student_quantile(0.95, groups - 1) * se
     return max(-1.0, whole - reach), min(1.0, whole + reach)
 
 

@@ -14,13 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge._stats import student_quantile
-from adjudge._validation import (
-    FloatArray,
-    non_negative,
-    open_unit,
-    optional_numbers,
-    same_length,
-)
+from adjudge._validation import FloatArray, non_negative, open_unit, optional_numbers, same_length
 from adjudge.diagnosis._intervals import (
     FLOOR,
     Interval,

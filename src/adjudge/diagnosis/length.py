@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from adjudge._bradley_terry import DEFAULT_L2
-from adjudge._stats import student_quantile
+from adjudge._stats import slices, student_quantile
 from adjudge._validation import (
     BoolArray,
     FloatArray,
@@ -49,8 +49,6 @@ _MAX_STEPS = 200
 _FEWEST_BATTLES = 20
 #: With fewer, judge and people can differ by chance in every pair in which they differ.
 _FEWEST_CLUSTERS = 10
-#: Pairs that are computed together.
-_PART = 65_536
 Codes = NDArray[np.int32]
 
 
@@ -191,9 +189,7 @@ class _Pairs:
 
     def parts(self) -> Iterator[tuple[slice, _Pairs]]:
         """Some of the pairs at a time, and their slice of all pairs."""
-        for start in range(0, len(self.doublings), _PART):
-            at = slice(start, start + _PART)
-            yield at, self.only(at)
+        return ((at, self.only(at)) for at in slices(len(self.doublings)))
 
     def along(self, direction: FloatArray) -> FloatArray:
         """The change of each pair's log odds by a change of strengths and gamma."""

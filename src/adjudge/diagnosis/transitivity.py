@@ -20,12 +20,7 @@ from adjudge.results.diagnosis import (
     Triple,
     WorstDocument,
 )
-from adjudge.rows.tournaments import (
-    Combine,
-    TournamentRows,
-    Tournaments,
-    prepare_tournaments,
-)
+from adjudge.rows.tournaments import Combine, TournamentRows, Tournaments, prepare_tournaments
 
 _ASSUMPTIONS = (
     "rate = 3-cycles / decisive triples of a document; ties and missing edges are in no triple; "

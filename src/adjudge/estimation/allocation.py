@@ -148,7 +148,7 @@ def by_verdict(m: int, *, p: float, q0: float, q1: float, theta: float) -> Alloc
 
     Neyman's rule: share of the verdict times the standard deviation of the human label within it.
     """
-    r1, r0 = _human_rates(p, q0, q1, theta)
+    r1, r0 = _human_rates(q0, q1, theta)
     a1, a0 = p * math.sqrt(r1 * (1 - r1)), (1 - p) * math.sqrt(r0 * (1 - r0))
     return one_each(m, a1 / (a1 + a0) if a1 + a0 > 0 else p)
 
@@ -157,7 +157,7 @@ def conditional_variance(
     p: float, q0: float, q1: float, theta: float, n: int, m0: int, m1: int
 ) -> float:
     """Variance of the conditional estimator with m_v labels of verdict v."""
-    r1, r0 = _human_rates(p, q0, q1, theta)
+    r1, r0 = _human_rates(q0, q1, theta)
     a1, a0 = (r1 * m1 + 1) / (m1 + 2), (r0 * m0 + 1) / (m0 + 2)
     return (
         (r1 - r0) ** 2 * p * (1 - p) / n
@@ -175,7 +175,7 @@ def ppi_variance(p: float, q1: float, theta: float, n: int, m: int) -> float:
     return spread / m * (1 - min(correlation**2, 1.0) * n / (n + m))
 
 
-def _human_rates(p: float, q0: float, q1: float, theta: float) -> tuple[float, float]:
+def _human_rates(q0: float, q1: float, theta: float) -> tuple[float, float]:
     """The human rate given verdict 1 and given verdict 0, by Bayes."""
     one = theta * q1 + (1 - theta) * (1 - q0)
     r1 = theta * q1 / one if one > 0 else 0.0

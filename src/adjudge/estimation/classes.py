@@ -224,13 +224,13 @@ def class_shares(
     if absent:
         return _refuse(
             f"no row with human label {', '.join(absent)}, so the judge's errors there are "
-            "unknown; label more rows, or recode the classes",
+            "unknown; label more rows, or recode the classes"
         )
     never = [names[a] for a in np.flatnonzero((table.sum(axis=1) == 0) & (seen == 0))]
     if never:
         return _refuse(
             f"the judge never says {', '.join(never)}, but people do: its verdicts cannot show "
-            "how often; ask the judge for it, or merge or drop that class",
+            "how often; ask the judge for it, or merge or drop that class"
         )
     active = None
     if clusters is not None:

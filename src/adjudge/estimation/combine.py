@@ -65,10 +65,7 @@ def _others_on_question(
 
 
 def cross_fit(
-    columns: FloatArray,
-    labels: FloatArray,
-    labelled: BoolArray,
-    folds: IntArray,
+    columns: FloatArray, labels: FloatArray, labelled: BoolArray, folds: IntArray
 ) -> FloatArray:
     """P(human label 1) of every row, by the fit to the labels of the other folds."""
     predicted = np.empty(len(labels))

@@ -126,10 +126,7 @@ def estimate_difference(
     codes = [rows.group_names.index(name) for name in compare]
     (first, raw_a), (second, raw_b) = (
         describe(
-            _group_sample(sample, rows, code, request.pool),
-            request,
-            group=name,
-            alternatives=False,
+            _group_sample(sample, rows, code, request.pool), request, group=name, alternatives=False
         )
         for code, name in zip(codes, compare, strict=True)
     )

@@ -121,11 +121,7 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
 
 
 def _around_itself(
-    sample: Sample,
-    fit: Correction,
-    se: float,
-    confidence_level: float,
-    warnings: tuple[str, ...],
+    sample: Sample, fit: Correction, se: float, confidence_level: float, warnings: tuple[str, ...]
 ) -> Outcome:
     """The corrected rate as the centre of its own interval."""
     # Otherwise a judge whose errors or verdicts do not vary would be treated as certain.

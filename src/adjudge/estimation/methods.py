@@ -200,12 +200,7 @@ def _no_profile_for(sample: Sample) -> str | None:
 
 
 def run(
-    sample: Sample,
-    method: str,
-    *,
-    confidence_level: float,
-    interval: str = "wald",
-    seed: Seed = 0,
+    sample: Sample, method: str, *, confidence_level: float, interval: str = "wald", seed: Seed = 0
 ) -> tuple[Outcome, str, str]:
     """Apply one method to one sample: outcome, name of the interval, assumption.
 
@@ -266,11 +261,7 @@ def describe(
     """
     method, level = request.method, request.confidence_level
     outcome, shape, assumption = run(
-        sample,
-        method,
-        confidence_level=level,
-        interval=request.interval,
-        seed=request.seed,
+        sample, method, confidence_level=level, interval=request.interval, seed=request.seed
     )
     # Only its ends are shown: one number per row less in memory.
     judge_alone = replace(naive(sample, confidence_level=level), influence=None)

@@ -134,13 +134,7 @@ def _bounds(values: Sequence[FloatArray], z: float) -> Bounds:
 
 
 def adjust(
-    p: ArrayLike,
-    q0: ArrayLike,
-    q1: ArrayLike,
-    n: ArrayLike,
-    m0: ArrayLike,
-    m1: ArrayLike,
-    z: float,
+    p: ArrayLike, q0: ArrayLike, q1: ArrayLike, n: ArrayLike, m0: ArrayLike, m1: ArrayLike, z: float
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Centre and standard error of Eq. 6 before clipping (Eq. 7, 8), and a mask of valid ones."""
     p, q0, q1, n, m0, m1 = _floats(p, q0, q1, n, m0, m1)

@@ -74,10 +74,7 @@ def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None 
             "25: 0.86 to 0.93 at 95 %); label more rows, or report method human-only, which is "
             "exact",
         )
-    elif (
-        not sample.graded
-        and (rarer := min(int(sample.positive.sum()), int(sample.negative.sum()))) < 20
-    ):
+    elif not sample.graded and (rarer := _rarer(sample)) < 20:
         warnings = (
             f"only {rarer} labels of the rarer class: the normal interval covers less than its "
             "level (measured with 3 to 12: 0.84 to 0.93 at 95 %); label more rows, or report "

@@ -38,11 +38,7 @@ class ProfileInterval(NamedTuple):
 
 
 def profile_interval(
-    counts: Counts,
-    *,
-    confidence_level: float = 0.95,
-    replicates: int = 999,
-    seed: Seed = 0,
+    counts: Counts, *, confidence_level: float = 0.95, replicates: int = 999, seed: Seed = 0
 ) -> ProfileInterval:
     """Interval for the corrected rate by inverting a bootstrapped likelihood-ratio test.
 

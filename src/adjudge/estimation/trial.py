@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from adjudge._stats import normal_quantile
-from adjudge._validation import Seed, generator
+from adjudge._validation import generator
 from adjudge.estimation.conditional import adjust
 
 REPEATS = 1000
@@ -28,14 +28,7 @@ class Trial(NamedTuple):
 
 
 def try_random_labels(
-    *,
-    theta: float,
-    q0: float,
-    q1: float,
-    test_rows: int,
-    labels: int,
-    confidence_level: float,
-    seed: Seed = 0,
+    *, theta: float, q0: float, q1: float, test_rows: int, labels: int, confidence_level: float
 ) -> Trial:
     """Sample `labels` rows at random 1,000 times and apply `conditional` to each sample.
 
@@ -47,7 +40,7 @@ def try_random_labels(
     >>> round(trial.width, 2), trial.coverage > 0.93
     (0.1, True)
     """
-    rng = generator(seed)
+    rng = generator(0)
     cells = [theta * q1, theta * (1 - q1), (1 - theta) * (1 - q0), (1 - theta) * q0]
     hit, miss, alarm, rejection = rng.multinomial(labels, cells, REPEATS).T.astype(np.float64)
     size1, size0 = hit + alarm, miss + rejection

@@ -27,10 +27,7 @@ class PolicyJudge:
     """
 
     def __init__(
-        self,
-        policy: str | Path | Policy,
-        judge: str | None = None,
-        **options: Unpack[JudgeOptions],
+        self, policy: str | Path | Policy, judge: str | None = None, **options: Unpack[JudgeOptions]
     ) -> None:
         known = policy if isinstance(policy, Policy) else read_policy(policy)
         self.service = make_service(known, judge, **options)

@@ -39,10 +39,7 @@ _OBJECT = 'write {"clarity": 7, ...}'
 
 
 def read_battles(
-    source: TableLike,
-    *,
-    columns: Mapping[str, str] | None = None,
-    votes_required: bool = True,
+    source: TableLike, *, columns: Mapping[str, str] | None = None, votes_required: bool = True
 ) -> pl.DataFrame:
     """Battles as a checked frame: model_a, model_b, winner, then the other columns.
 

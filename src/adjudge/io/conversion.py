@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from pathlib import Path
 
 import polars as pl
 
@@ -38,6 +37,7 @@ from adjudge.io.tables import (
     is_json,
     iter_rows,
     quick_rows,
+    read_object,
     read_table,
     source_name,
 )
@@ -97,6 +97,7 @@ def read_public(
     >>> rows.format, rows.kind, rows.frame["label"].to_list()
     ('llmbar', 'pairs', ['A'])
     """
+    source = read_object(source)
     chosen = choose_format(source, format)
     if chosen is None:
         looks = looks_like(first_row(source) or ())
@@ -193,7 +194,7 @@ def _split_columns(source: TableLike, run: Conversion) -> tuple[list[pl.Series],
     """The columns that stay unchanged, and the rows of the columns to convert."""
     if run.format.log:
         return [], iter_rows(source)
-    if isinstance(source, (str, Path)) and is_json(source):
+    if is_json(source):
         # Nested JSON is read into rows three times as fast as into columns.
         rows = list(iter_rows(source))
         names = dict.fromkeys(name for row in rows for name in row if name not in run.used)

@@ -9,7 +9,7 @@ import polars as pl
 from adjudge.errors import DataError
 from adjudge.io.conversion import read_public, sniff
 from adjudge.io.formats import NATIVE, Kind, load_format
-from adjudge.io.tables import Table, TableLike, source_name
+from adjudge.io.tables import Table, TableLike, read_object, source_name
 from adjudge.records import MEASURED
 from adjudge.results.reading import LogSummary, MetricRows
 
@@ -40,6 +40,7 @@ def convert_log(
     >>> made.summary.format, made.rows.select("id", "metric", "p_pass", "human").row(0)
     ('mlflow', ('t', 'right', 1.0, None))
     """
+    source = read_object(source)
     native = NATIVE.get(sniff(source) or "") if format is None else None
     if native is not None:
         problem = f"is {native.title}: it does not need conversion"

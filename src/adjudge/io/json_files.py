@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io.files import GIVE_ROWS, PIECE, File
+from adjudge.io.files import GIVE_ROWS, File
 from adjudge.io.json_counts import is_all_of
 from adjudge.io.json_objects import IsRow, may_go_on, rows_within
 from adjudge.io.json_objects import Record as Record
@@ -35,15 +35,8 @@ def json_records(file: File, is_row: IsRow) -> Iterator[Record]:
     if file.container == "json_array":
         yield from _array_records(file)
         return
-    lines = (line for line in file.lines(file.pieces()) if line.strip())
-    start = list(islice(lines, 2))
-    if len(start) == 1 or may_go_on(start[0]):
-        start += lines
-        rows = _rows_within(file, b"".join(start), is_row)
-        if rows is not None:
-            yield from rows
-            return
-    yield from _objects(file, chain(start, lines))
+    rows = object_rows(file, is_row)
+    yield from _objects(file, file.lines(file.pieces())) if rows is None else rows
 
 
 def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
@@ -53,12 +46,10 @@ def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
     """
     if file.container == "json_array":
         return records_frame(list(_array_records(file)), str(file.path))
+    rows = object_rows(file, is_row)
+    if rows is not None:
+        return records_frame(rows, str(file.path))
     data = file.everything()
-    end = data.find(b"\n", len(data) - len(data.lstrip()))
-    if end < 0 or may_go_on(data[:end]) or not data[end : end + PIECE].strip():
-        rows = _rows_within(file, data, is_row)
-        if rows is not None:
-            return records_frame(rows, str(file.path))
     if not _SURROGATE.search(data):
         for looked_at in (_FIRST_ROWS, None):
             try:
@@ -70,7 +61,18 @@ def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
     return records_frame(list(_objects(file, data.splitlines(keepends=True))), str(file.path))
 
 
-def _rows_within(file: File, data: bytes, is_row: IsRow) -> list[Record] | None:
+def is_object(file: File) -> bool:
+    """Whether the file looks like one JSON object: of its lines at most two are read."""
+    lines = (line for line in file.lines(file.pieces()) if line.strip())
+    start = list(islice(lines, 2))
+    return len(start) == 1 or may_go_on(start[0])
+
+
+def object_rows(file: File, is_row: IsRow) -> list[Record] | None:
+    """The rows inside a file that is one JSON object; None for JSON lines."""
+    if not is_object(file):
+        return None
+    data = file.everything()
     rows = rows_within(data, str(file.path), is_row)
     if rows is not None and _SURROGATE.search(data):
         for number, row in enumerate(rows, start=1):
@@ -80,7 +82,7 @@ def _rows_within(file: File, data: bytes, is_row: IsRow) -> list[Record] | None:
 
 def records_frame(rows: list[Record], name: str) -> pl.DataFrame:
     """A frame from Python objects, column by column; no value is lost."""
-    if not rows:
+    if not any(rows):
         raise DataError(name, "has no rows", remedy=GIVE_ROWS)
     names = dict.fromkeys(key for row in rows for key in row)
     return pl.DataFrame([column_series(key, [row.get(key) for row in rows], name) for key in names])

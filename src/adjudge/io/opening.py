@@ -33,12 +33,14 @@ from adjudge.io.published import Context
 from adjudge.io.scores import read_scores
 from adjudge.io.tables import (
     NamedRows,
+    ObjectRows,
     Table,
     TableLike,
     first_row,
     is_json,
     iter_rows,
     parse_table,
+    read_object,
     source_name,
 )
 from adjudge.records import About, Item, Pair
@@ -118,22 +120,17 @@ class ColumnNames:
         """
         if source is None or not (self._columns or self._labels_as):
             return source
-        if isinstance(source, (str, Path)) and is_json(source):
-            log = _log_format(first_row(source) or ())
+        rows = read_object(cast(TableLike, source))
+        if is_json(rows):
+            log = _log_format(first_row(rows) or ())
             if log is not None:
                 self._logs.append(self._not_for_logs(str(source), log))
-                return cast(S, source)
+                return source
         if not (isinstance(source, (str, Path, Table, list, tuple)) or is_table(source)):
-            what, given = (
-                ("columns", self._columns)
-                if self._columns
-                else (
-                    "labels_as",
-                    self._labels_as,
-                )
-            )
+            what = "columns" if self._columns else "labels_as"
+            given = self._columns or self._labels_as
             raise ArgumentError(what, given, "give it to the call that prepared these rows")
-        table = parse_table(cast(TableLike, source))
+        table = parse_table(rows)
         here = {ours: their for ours, their in self._columns.items() if their in table.frame}
         for ours in here:
             self._unused.pop(ours, None)
@@ -202,8 +199,8 @@ def open_table(
     ('judgments', ['A'])
     """
     with name_columns(columns, labels_as) as name:
-        source = name(source)
-    if isinstance(source, (str, Path)) and is_json(source):
+        source = read_object(name(source))
+    if is_json(source):
         # Rows of a log are nested: they are converted one by one, never as columns.
         log = _log(source, first_row(source) or {})
         if log is not None:
@@ -254,6 +251,7 @@ def _remark(format: Format, rows: str, source: str) -> None:
 
 def open_values(source: TableLike) -> Table:
     """Labels of any kind by id, unchecked: the labels of a log, any other file unchanged."""
+    source = read_object(source)
     format = _log_format(first_row(source) or ())
     if format is not None and "labels" in format.gives:
         return _convert(source, format, kind="labels", reader=lambda table: table.frame)
@@ -388,5 +386,6 @@ def _name_rows(rows: Iterator[Record], columns: Mapping[str, str], source: str) 
 
 
 def _in_memory(source: TableLike) -> TableLike:
-    """The path, or the Table that an in-memory source makes, so that it is converted once."""
-    return source if isinstance(source, (str, Path)) else parse_table(source)
+    """The path, or the rows of a source that is in memory or one JSON object: converted once."""
+    held = read_object(source)
+    return held if isinstance(held, (str, Path, ObjectRows)) else parse_table(held)

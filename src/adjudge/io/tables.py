@@ -31,8 +31,10 @@ from adjudge.io.formats import known_archives, known_envelopes, looks_like, refu
 from adjudge.io.json_files import (
     Record,
     check_record,
+    is_object,
     json_frame,
     json_records,
+    object_rows,
     records_frame,
 )
 from adjudge.io.json_windows import enveloped, find_envelope
@@ -71,6 +73,14 @@ class NamedRows:
     rows: Iterator[Record]
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectRows:
+    """The records inside a file that is one JSON object, with the name of the file."""
+
+    name: str
+    rows: list[Record]
+
+
 class PandasFrame(Protocol):
     """The methods used of a pandas frame; pandas does not have to be installed."""
 
@@ -99,6 +109,7 @@ TableLike = (
     | Path
     | Table
     | NamedRows
+    | ObjectRows
     | pl.DataFrame
     | pl.LazyFrame
     | Mapping[str, Any]
@@ -190,6 +201,8 @@ def iter_rows(source: TableLike) -> Iterator[Record]:
                 yield from _records(file)
     elif isinstance(source, NamedRows):
         yield from source.rows
+    elif isinstance(source, ObjectRows):
+        yield from map(dict, source.rows)  # a reader renames and removes keys of its row
     else:
         fields = source.fields if isinstance(source, Table) else None
         yield from (as_frame(source) if fields is None else fields).iter_rows(named=True)
@@ -201,6 +214,22 @@ def first_row(source: TableLike) -> Record | None:
         return next(iter_rows(source), None)
     with open_file(saved_files(source)[0] if is_saved(source) else source) as file:
         return next(_records(file), None)
+
+
+def read_object(source: TableLike) -> TableLike:
+    """The rows of a file that is one JSON object; any other source unchanged.
+
+    Such a file is parsed completely to see its first row: it is read once, and its rows kept.
+    """
+    if not isinstance(source, (str, Path)) or is_saved(source):
+        return source
+    with open_file(source) as file:
+        one = file.container == "json_lines" and _rows_inside(file) is None and is_object(file)
+    if not one:
+        return source
+    with parse_file(source) as file:
+        rows = object_rows(file, _is_row)
+    return source if rows is None else ObjectRows(str(source), rows)
 
 
 def _records(file: File) -> Iterator[Record]:
@@ -265,23 +294,25 @@ def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
         yield {**row, **json.loads(row.pop(""))}
 
 
-def is_json(path: str | Path) -> bool:
-    """Whether a file contains JSON: lines, an array or in an archive."""
-    if is_saved(path):
-        return False
-    with open_file(path) as file:
+def is_json(source: object) -> bool:
+    """Whether the source is JSON: lines, an array, one object, or in an archive."""
+    if not isinstance(source, (str, Path)) or is_saved(source):
+        return isinstance(source, ObjectRows)
+    with open_file(source) as file:
         return file.container in ("json_lines", "json_array", "zip")
 
 
 def source_name(source: TableLike) -> str:
     """The path as given, or the name of an in-memory frame, for errors."""
-    if isinstance(source, (Table, NamedRows)):
+    if isinstance(source, (Table, NamedRows, ObjectRows)):
         return source.name
     return str(source) if isinstance(source, (str, Path)) else object_name(source)
 
 
 def as_frame(source: TableLike) -> pl.DataFrame:
     """A polars frame from a Table or from any object with a table."""
+    if isinstance(source, ObjectRows):
+        return records_frame(source.rows, source.name)
     return source.frame if isinstance(source, Table) else object_frame(source)
 
 

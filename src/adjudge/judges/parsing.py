@@ -65,8 +65,8 @@ def without_thinking(text: str) -> str:
     return rest
 
 
-def parse_letter(text: str | None, options: tuple[str, ...] = ("A", "B")) -> str | None:
-    """The option if the reply is only the option, otherwise None.
+def parse_letter(text: str | None) -> str | None:
+    """A or B if the reply is only that letter, otherwise None.
 
     The letter can be alone (in either case, quoted, emphasised, in brackets), after a naming
     phrase ("Answer: A", "The better response is B"), before one ("B is better") or boxed. A
@@ -79,8 +79,8 @@ def parse_letter(text: str | None, options: tuple[str, ...] = ("A", "B")) -> str
     """
     if not text or len(text) > _LONGEST:
         return None
-    match = match_option(without_thinking(text), options)
-    return named_option(match[1], options) if match else None
+    match = match_option(without_thinking(text), ("A", "B"))
+    return match[1].upper() if match else None
 
 
 def match_option(text: str, options: tuple[str, ...]) -> re.Match[str] | None:

@@ -12,13 +12,7 @@ import numpy as np
 from adjudge._text import level
 from adjudge._validation import FloatArray, IntArray, non_negative, open_unit, positive
 from adjudge.errors import ArgumentError
-from adjudge.monitoring.counting import (
-    NEW_GROUPS,
-    Ledger,
-    Returns,
-    count_audits,
-    read_returns,
-)
+from adjudge.monitoring.counting import NEW_GROUPS, Ledger, Returns, count_audits, read_returns
 from adjudge.monitoring.evidence import estimate_change, log_evidence
 from adjudge.monitoring.intervals import running_interval
 from adjudge.results.monitoring import AuditedRate, AuditPath, Monitor, MonitorGroup
@@ -99,7 +93,7 @@ def continue_monitor(
         by=terms.by,
         new_groups=open_ended,
         groups=tuple(
-            _group(ledger, code, returns, terms, alpha=policy.alpha, delta=share)
+            _group(ledger, code, terms, alpha=policy.alpha, delta=share)
             for code in range(len(ledger.names))
         ),
         cuts=cuts,
@@ -147,13 +141,7 @@ def _processes(policy: Policy, returns: Returns, by: str | None) -> tuple[list[s
 
 
 def _group(
-    ledger: Ledger,
-    code: int,
-    returns: Returns,
-    terms: MonitorTerms,
-    *,
-    alpha: float,
-    delta: float,
+    ledger: Ledger, code: int, terms: MonitorTerms, *, alpha: float, delta: float
 ) -> MonitorGroup:
     places = ledger.of_group(code)
     outcomes = [ledger.outcomes[at] for at in places]

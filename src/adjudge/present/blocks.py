@@ -1,7 +1,7 @@
 """What a result shows, before it has a format: headlines, facts, tables, notes and figures.
 
 A view turns one result into a list of blocks, once. The terminal, the HTML page, Markdown and the
-notebook render the same blocks, so that none of them can say something else than another.
+notebook render the same blocks, so that all of them say the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Tone = Literal["plain", "good", "bad"]
 _Part = TypeVar("_Part")
-#: What folded sentences are called, on the page and in the hint that names --explain.
+#: What folded sentences are called, on the page and in the hint at --explain.
 ASSUMED = "What this assumes"
 PROMISED = "What this assumes and does not promise"
 
@@ -50,7 +50,7 @@ class Facts:
 class Table:
     """A table; the first `text_columns` columns are words, the others numbers.
 
-    `detail` marks what a reader can do without: folded in HTML, left out of terminal and Markdown.
+    `detail` marks a table that is not essential: folded in HTML, left out of terminal and Markdown.
     `optional` names columns that a terminal too narrow for all of them leaves out, first to last.
     """
 
@@ -103,7 +103,7 @@ def notes_of(lines: Sequence[str], *, tone: Tone = "plain") -> list[Block]:
 def explain(
     assumptions: Sequence[str], *, promises: Sequence[str] = (), others: Sequence[str] = ()
 ) -> list[Block]:
-    """A folded note of what a result promises and assumes; the first assumption stays in sight.
+    """A folded note of what a result promises and assumes; the first assumption is always visible.
 
     `others` are lines about what it is compared with.
 
@@ -126,9 +126,9 @@ def warnings_of(warnings: Iterable[str]) -> list[Block]:
 class Figure:
     """A picture that is drawn only when it is shown; `name` is what `--figure` calls it.
 
-    The caption says what to read off it. `draw` raises ArgumentError if there is nothing to
-    draw; the reason is then shown in its place. Without `on_page` it is drawn by name alone: no
-    page holds a poster of pictures that it already shows one by one.
+    `caption` explains it. `draw` raises ArgumentError if there is nothing to draw; the reason is
+    then shown in its place. Without `on_page` it is drawn only by name: it combines pictures that
+    the page already has.
     """
 
     name: str
@@ -191,7 +191,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A whole report."""
+    """A complete report."""
 
     title: str
     subtitle: str

@@ -69,7 +69,7 @@ _STYLE: dict[str, Any] = {
 
 @contextmanager
 def themed() -> Iterator[None]:
-    """Draw inside `with themed():`; the caller's own matplotlib settings stay untouched."""
+    """Draw inside `with themed():`; the caller's matplotlib settings do not change."""
     import matplotlib as mpl
     from cycler import cycler
 
@@ -79,7 +79,7 @@ def themed() -> Iterator[None]:
         "font.sans-serif": ["DejaVu Sans", *_other_scripts()],
     }
     with mpl.rc_context(style), warnings.catch_warnings():
-        # A letter no font here has is drawn as a box: it is seen, once, where it stands.
+        # A letter that no font here has is drawn as a box; matplotlib's warning would repeat that.
         warnings.filterwarnings(
             "ignore", message="Glyph .* missing from font", category=UserWarning
         )

@@ -144,12 +144,7 @@ def bootstrap_strengths(
 
 
 def _bootstrap_block(
-    fit: Fit,
-    a: IntArray,
-    b: IntArray,
-    target: FloatArray,
-    clusters: IntArray | None,
-    block: Block,
+    fit: Fit, a: IntArray, b: IntArray, target: FloatArray, clusters: IntArray | None, block: Block
 ) -> FloatArray:
     replicates, rng = block
     n = len(fit.names)

@@ -10,12 +10,7 @@ import polars as pl
 from adjudge.diagnosis import count_cycles, score_set_rows
 from adjudge.diagnosis.correlation import spearman, spearman_interval
 from adjudge.reproduce import diagnosis_published as published
-from adjudge.results.diagnosis_reproduction import (
-    PAPER,
-    CyclesAndWidths,
-    SetCell,
-    VarianceShare,
-)
+from adjudge.results.diagnosis_reproduction import PAPER, CyclesAndWidths, SetCell, VarianceShare
 from adjudge.rows.scores import Scores
 from adjudge.rows.tournaments import Tournaments
 
@@ -70,10 +65,7 @@ def published_variance() -> list[VarianceShare]:
         for judge, own in published.CYCLES.items()
         for criterion, cell in zip(published.CRITERIA, own, strict=True)
     }
-    return [
-        *share_variance(PAPER, SET_SIZE, sizes),
-        *share_variance(PAPER, WITH_CYCLE, shares),
-    ]
+    return [*share_variance(PAPER, SET_SIZE, sizes), *share_variance(PAPER, WITH_CYCLE, shares)]
 
 
 SET_SIZE, WITH_CYCLE = "mean set size", "documents with a cycle"

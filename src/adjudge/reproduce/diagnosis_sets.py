@@ -53,14 +53,7 @@ class _Cell:
         return np.abs(self.score - self.human)
 
 
-def tabulate_sets(
-    data: str,
-    scores: Scores,
-    *,
-    alphas: Sequence[float] = published.ALPHAS,
-    splits: int = 20,
-    seed: int = 0,
-) -> SetTables:
+def tabulate_sets(data: str, scores: Scores, *, splits: int = 20, seed: int = 0) -> SetTables:
     """The paper's tables of sets; `scores` comes from `prepare_scores`."""
     cells = _cells(split_by_judge(
         scored_by_both(scores).frame, scale=SCALE, target="mean", by=None, sets="residual"
@@ -72,14 +65,14 @@ def tabulate_sets(
     tests = [[_test_half(cell, order) for cell in cells] for order in orders]
     widths = {
         alpha: [[_widths(cell, test[cell.number], alpha) for cell in cells] for test in tests]
-        for alpha in alphas
+        for alpha in published.ALPHAS
     }
     main = widths[published.MAIN_ALPHA]
     return SetTables(
         tuple(
             _table_cell(data, cell, alpha, tests, [one[cell.number] for one in widths[alpha]])
             for cell in cells
-            for alpha in alphas
+            for alpha in published.ALPHAS
         ),
         tuple(_pairs(data, cells, tests, main)),
         tuple(_pooled(data, cells, tests[0], main[0])),
@@ -202,10 +195,7 @@ def _pairs(
 
 
 def _pooled(
-    data: str,
-    cells: Sequence[_Cell],
-    test: Sequence[BoolArray],
-    sets: Sequence[_Sets],
+    data: str, cells: Sequence[_Cell], test: Sequence[BoolArray], sets: Sequence[_Sets]
 ) -> list[PooledErrors]:
     """All criteria, then each of them, on the test rows of one split."""
     groups: dict[str | None, list[_Cell]] = {None: list(cells)}

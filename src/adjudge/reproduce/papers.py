@@ -101,11 +101,7 @@ def run_diagnosis(given: Given) -> PaperRun:
         store=given.store,
         progress=given.watch,
     )
-    files = {
-        "SummEval": given.summeval,
-        "tournaments": given.tournaments,
-        "scores": given.scores,
-    }
+    files = {"SummEval": given.summeval, "tournaments": given.tournaments, "scores": given.scores}
     here = ", ".join(name for name, file in files.items() if file is not None)
     return PaperRun(
         name="diagnosis",

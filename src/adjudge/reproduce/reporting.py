@@ -118,13 +118,7 @@ def simulate_paper(
 
 
 def simulate_setting(
-    figure: str,
-    m: int,
-    q0: float,
-    q1: float,
-    repeats: int,
-    level: float,
-    rng: np.random.Generator,
+    figure: str, m: int, q0: float, q1: float, repeats: int, level: float, rng: np.random.Generator
 ) -> Simulation:
     """One setting: mean estimates, coverage and length, equal split and Algorithm 1."""
     theta = RATES[:, None]

@@ -174,11 +174,7 @@ def _at(
 def _risk_values(result: ScopeReproduction, theirs: PublishedRisk) -> Iterator[ItemValue]:
     """Published coverage and error share, with ours."""
     rows = _at(
-        result,
-        theirs.method,
-        dataset=theirs.dataset,
-        judge=theirs.judge,
-        alpha=theirs.alpha,
+        result, theirs.method, dataset=theirs.dataset, judge=theirs.judge, alpha=theirs.alpha
     )
     name = f"{theirs.dataset} {_short(theirs.judge)} {theirs.method}"
     for field, said in (("coverage", "coverage"), ("risk", "error share")):

@@ -12,19 +12,10 @@ import polars as pl
 from scipy import stats
 from scipy.special import expit
 
-from adjudge._stats import (
-    binomial_interval,
-    expected_calibration_error,
-    reliability_bins,
-)
+from adjudge._stats import binomial_interval, expected_calibration_error, reliability_bins
 from adjudge._validation import BoolArray, FloatArray
 from adjudge.diagnosis import family_of, family_scores, position_bias
-from adjudge.ranking import (
-    hold_out_each,
-    rank_correlations,
-    residuals,
-    soft_targets,
-)
+from adjudge.ranking import hold_out_each, rank_correlations, residuals, soft_targets
 from adjudge.ranking.leave_one_out import HeldOut, Residuals, strongest_quarters
 from adjudge.ranking.targets import Rule, decided_by_both, fixed_rule
 from adjudge.ranking.temperature import temperature_with_ties

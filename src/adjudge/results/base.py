@@ -41,6 +41,8 @@ class Result:
     """
 
     kind: ClassVar[str]
+    #: The field with the rows of `to_frame`; None for a result that is one row.
+    rows_in: ClassVar[str | None] = None
     #: Rules between its fields that `results.load` checks in a file; parts can also have rules.
     checks: ClassVar[tuple[Check, ...]] = ()
     #: How `results.load` reads files, as a pydantic config; parts of a result follow it.
@@ -67,8 +69,8 @@ class Result:
         return frame_of(self._parts())
 
     def _parts(self) -> Sequence[Any]:
-        """The rows of `to_frame`: dataclasses or mappings; the result itself by default."""
-        return [self]
+        """The rows of `to_frame`: dataclasses or mappings."""
+        return [self] if self.rows_in is None else getattr(self, self.rows_in)
 
     def plot(self, path: str | Path | None = None, *, figure: str | None = None) -> Figure:
         """Draw a figure of the result and save it to `path` (.png, .svg, .pdf), if given.

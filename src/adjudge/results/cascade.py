@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -107,11 +107,6 @@ class CostPoint:
     wrong: Proportion | None
     stops: tuple[Proportion, ...]
 
-    @property
-    def cost_per_accepted(self) -> float | None:
-        """The cost of an accepted verdict; None if nothing could be accepted."""
-        return self.cost / self.coverage if self.coverage else None
-
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeAlone:
@@ -162,6 +157,7 @@ class CascadePlan(ResultWithDigest):
     """
 
     kind: ClassVar[str] = "plan_cascade"
+    rows_in: ClassVar[str] = "points"
     digest_since: ClassVar[int] = 1
     checks: ClassVar[tuple[Check, ...]] = (
         not_empty("points", "alone"),
@@ -194,9 +190,6 @@ class CascadePlan(ResultWithDigest):
     def last(self) -> JudgeAlone:
         """The last of the requested judges, alone."""
         return self.alone[-1]
-
-    def _parts(self) -> Sequence[CostPoint]:
-        return self.points
 
 
 @dataclass(frozen=True, kw_only=True)

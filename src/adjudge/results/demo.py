@@ -69,6 +69,7 @@ class Demo(Result):
     """The complete demo."""
 
     kind: ClassVar[str] = "demo"
+    rows_in: ClassVar[str] = "chapters"
 
     judge: str
     pairs: Count
@@ -76,9 +77,6 @@ class Demo(Result):
     folder: str
     elapsed_s: NotNegative
     chapters: tuple[DemoChapter, ...]
-
-    def _parts(self) -> Sequence[Any]:
-        return self.chapters
 
 
 def halves(bands: Sequence[Share]) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from adjudge.results.base import Result, frozen
 from adjudge.results.bias import Agreement, FamilyScores
@@ -114,6 +114,7 @@ class Transitivity(Result):
     """Cycles per document, judge and criterion."""
 
     kind: ClassVar[str] = "transitivity"
+    rows_in: ClassVar[str] = "groups"
     groups: tuple[TransitivityGroup, ...]
     worst: tuple[WorstDocument, ...]
     combine: str
@@ -123,9 +124,6 @@ class Transitivity(Result):
     confidence_level: Level
     seed: Count | None
     assumptions: tuple[str, ...]
-
-    def _parts(self) -> Sequence[Any]:
-        return self.groups
 
 
 # --- score sets ------------------------------------------------------------------------------
@@ -218,6 +216,7 @@ class ScoreDiagnosis(Result):
     """
 
     kind: ClassVar[str] = "score_diagnosis"
+    rows_in: ClassVar[str] = "groups"
     checks: ClassVar[tuple[Check, ...]] = (not_empty("groups"),)
     groups: tuple[ScoreSetGroup, ...]
     agreement: tuple[WidthAgreement, ...]
@@ -258,6 +257,3 @@ class ScoreDiagnosis(Result):
         """The paper's level 0.1 if it was requested, else the first."""
         levels = [group.alpha for group in self.groups]
         return 0.1 if 0.1 in levels else levels[0]
-
-    def _parts(self) -> Sequence[Any]:
-        return self.groups

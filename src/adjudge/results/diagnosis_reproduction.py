@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from adjudge.results.base import Result, frozen
 from adjudge.results.checks import Correlation, Count, Level, NotNegative, Proportion
@@ -171,6 +171,7 @@ class DiagnosisReproduction(Result):
     """
 
     kind: ClassVar[str] = "reproduction_diagnosis"
+    rows_in: ClassVar[str] = "sets"
     published_cycles: tuple[PublishedCycles, ...]
     cycles: tuple[CycleRow, ...]
     rankings: tuple[RankingRow, ...]
@@ -191,6 +192,3 @@ class DiagnosisReproduction(Result):
     simulated_cycles: bool = False
     simulated_scores: bool = False
     items: tuple[PaperItem, ...] = field(default=())
-
-    def _parts(self) -> Sequence[Any]:
-        return self.sets

@@ -136,6 +136,7 @@ class Evaluation(Result):
     """
 
     kind: ClassVar[str] = "evaluation"
+    rows_in: ClassVar[str] = "methods"
     checks: ClassVar[tuple[Check, ...]] = (
         not_empty("signals", "methods", "curves"),
         _every_method_for_every_judge,
@@ -184,9 +185,6 @@ class Evaluation(Result):
         kept = [m for m in own if m.signal == (single if m.baseline else main)]
         return sorted(kept, key=lambda m: (order.index(m.method), m.alpha))
 
-    def _parts(self) -> Sequence[MethodRisk]:
-        return self.methods
-
 
 @dataclass(frozen=True, kw_only=True)
 class PlanPoint:
@@ -213,6 +211,7 @@ class SelectionPlan(Result):
     """Expected coverage against the number of calibration labels."""
 
     kind: ClassVar[str] = "plan_selection"
+    rows_in: ClassVar[str] = "points"
     checks: ClassVar[tuple[Check, ...]] = (_recommended_point,)
 
     guarantee: str
@@ -227,9 +226,6 @@ class SelectionPlan(Result):
     points: tuple[PlanPoint, ...]
     assumptions: tuple[str, ...]
     dropped: Mapping[str, Count]
-
-    def _parts(self) -> Sequence[PlanPoint]:
-        return self.points
 
 
 @frozen

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen
-from adjudge.results.checks import (
-    Check,
-    Count,
-    NotNegative,
-    Proportion,
-    not_empty,
-    same_length,
-)
+from adjudge.results.checks import Check, Count, NotNegative, Proportion, not_empty, same_length
 
 
 @frozen
@@ -80,14 +73,12 @@ class JudgingPanel(Result):
     """One run of several judges on the same rows: the counts of each, and one file of all rows."""
 
     kind: ClassVar[str] = "judging_panel"
+    rows_in: ClassVar[str] = "judges"
     checks: ClassVar[tuple[Check, ...]] = (not_empty("judges"),)
 
     judges: tuple[Judging, ...]
     output: str | None
     store: str | None
-
-    def _parts(self) -> Sequence[Any]:
-        return self.judges
 
 
 @frozen
@@ -100,6 +91,7 @@ class JudgingCascade(Result):
     """
 
     kind: ClassVar[str] = "judging_cascade"
+    rows_in: ClassVar[str] = "judges"
     checks: ClassVar[tuple[Check, ...]] = (
         not_empty("judges"),
         same_length("judges", "settled", "doubtful", "failed"),
@@ -116,9 +108,6 @@ class JudgingCascade(Result):
     def stopped(self) -> str | None:
         """What stopped the run before its end."""
         return self.judges[0].stopped
-
-    def _parts(self) -> Sequence[Any]:
-        return self.judges
 
 
 @frozen
@@ -153,6 +142,7 @@ class JudgingPlans(Result):
     """What a run of several judges would do."""
 
     kind: ClassVar[str] = "plan_judging_panel"
+    rows_in: ClassVar[str] = "plans"
     checks: ClassVar[tuple[Check, ...]] = (not_empty("plans"),)
 
     plans: tuple[JudgingPlan, ...]
@@ -162,9 +152,6 @@ class JudgingPlans(Result):
         """For all judges together; None if the price of one is not known."""
         costs = [plan.cost_estimate for plan in self.plans if plan.cost_estimate is not None]
         return sum(costs) if len(costs) == len(self.plans) else None
-
-    def _parts(self) -> Sequence[Any]:
-        return self.plans
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,10 +173,8 @@ class ModelList(Result):
     """All known weights."""
 
     kind: ClassVar[str] = "models"
+    rows_in: ClassVar[str] = "models"
     checks: ClassVar[tuple[Check, ...]] = (not_empty("models"),)
 
     folder: str
     models: tuple[KnownModel, ...]
-
-    def _parts(self) -> Sequence[Any]:
-        return self.models

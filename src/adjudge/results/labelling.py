@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from adjudge.results.base import Result, frozen
 from adjudge.results.checks import Count, Proportion
@@ -57,6 +57,7 @@ class LabellingSummary(Result):
     """
 
     kind: ClassVar[str] = "labelling"
+    rows_in: ClassVar[str] = "raters"
 
     about: Literal["pairs", "grades", "scores"] = "pairs"
     pairs: Count
@@ -66,6 +67,3 @@ class LabellingSummary(Result):
     raters: tuple[RaterSummary, ...] = ()
     agreement: tuple[RaterAgreement, ...] = ()
     comments: tuple[RaterComment, ...] = ()
-
-    def _parts(self) -> Sequence[Any]:
-        return self.raters

@@ -85,9 +85,7 @@ def _validate(known: type[R], fields: Mapping[str, Any], source: str | Path) -> 
                 source, f"field {place} is not known in kind {known.kind!r}", remedy=_NEWER
             ) from None
         raise DataError(
-            source,
-            f"field {place} of kind {known.kind!r}: {first['msg']}",
-            remedy=_AGAIN,
+            source, f"field {place} of kind {known.kind!r}: {first['msg']}", remedy=_AGAIN
         ) from None
     return checked
 

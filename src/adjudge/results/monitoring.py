@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -133,6 +133,7 @@ class Monitor(ResultWithDigest):
     """
 
     kind: ClassVar[str] = "monitor"
+    rows_in: ClassVar[str] = "groups"
     checks: ClassVar[tuple[Check, ...]] = (
         not_empty("groups"),
         same_length("ids", "outcomes", "group_of"),
@@ -186,6 +187,3 @@ class Monitor(ResultWithDigest):
         alarm of another group this would not hold.
         """
         return min((g.alarm_at for g in self.groups if g.alarm_at is not None), default=None)
-
-    def _parts(self) -> Sequence[MonitorGroup]:
-        return self.groups

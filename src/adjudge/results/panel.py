@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from adjudge.results.base import Result, frozen
 from adjudge.results.checks import Check, Count, Level, NotNegative, Proportion, not_empty
@@ -55,6 +55,7 @@ class PanelEstimate(Result):
     """Rates from several judges together, one per group; the intervals are approximate."""
 
     kind: ClassVar[str] = "panel_estimate"
+    rows_in: ClassVar[str] = "groups"
     checks: ClassVar[tuple[Check, ...]] = (not_empty("judges", "groups"),)
 
     judges: tuple[str, ...]
@@ -74,6 +75,3 @@ class PanelEstimate(Result):
     def all_warnings(self) -> tuple[str, ...]:
         """General warnings, then those of single groups, each once with the groups named."""
         return (*self.warnings, *warnings_by_group(self.groups))
-
-    def _parts(self) -> Sequence[Any]:
-        return self.groups

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from adjudge.results.base import Result, frozen
 from adjudge.results.checks import Check, Count, Level, NotNegative, Proportion, not_empty
@@ -50,6 +50,7 @@ class PromptSensitivity(Result):
     """Two prompts, the same rows: how often verdicts or scores change."""
 
     kind: ClassVar[str] = "prompt_sensitivity"
+    rows_in: ClassVar[str] = "groups"
     checks: ClassVar[tuple[Check, ...]] = (not_empty("groups"),)
     first: str
     second: str
@@ -60,6 +61,3 @@ class PromptSensitivity(Result):
     confidence_level: Level
     dropped: Mapping[str, Count]
     assumptions: tuple[str, ...]
-
-    def _parts(self) -> Sequence[Any]:
-        return self.groups

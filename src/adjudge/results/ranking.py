@@ -231,6 +231,7 @@ class Leaderboard(Result):
     """
 
     kind: ClassVar[str] = "leaderboard"
+    rows_in: ClassVar[str] = "models"
 
     method: str
     beta: float | None
@@ -271,9 +272,6 @@ class Leaderboard(Result):
         """Whether there is a leaderboard."""
         return bool(self.models)
 
-    def _parts(self) -> Sequence[Any]:
-        return self.models
-
 
 @dataclass(frozen=True, kw_only=True)
 class AnchorRow:
@@ -297,6 +295,7 @@ class Anchors(ResultWithDigest):
     """
 
     kind: ClassVar[str] = "anchors"
+    rows_in: ClassVar[str] = "models"
     digest_since: ClassVar[int] = 2
 
     schema_version: Count = 2
@@ -316,9 +315,6 @@ class Anchors(ResultWithDigest):
     dropped: Mapping[str, Count]
     adjudge_version: str
     cluster: str | None = None
-
-    def _parts(self) -> Sequence[Any]:
-        return self.models
 
 
 @frozen

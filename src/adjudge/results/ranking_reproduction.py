@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from adjudge.results.base import Result, frozen
 from adjudge.results.checks import Correlation, Count, Level, NotNegative, Proportion
@@ -148,6 +148,7 @@ class SoftEloReproduction(Result):
     """
 
     kind: ClassVar[str] = "reproduction_soft_elo"
+    rows_in: ClassVar[str] = "rows"
 
     rows: tuple[SoftEloRow, ...]
     languages: tuple[LanguageRow, ...]
@@ -162,6 +163,3 @@ class SoftEloReproduction(Result):
     language_counts: Mapping[str, Mapping[str, Count]] = field(default_factory=dict)
     items: tuple[PaperItem, ...] = ()
     published_quarters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-
-    def _parts(self) -> Sequence[Any]:
-        return self.rows

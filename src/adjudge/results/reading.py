@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from adjudge.results.base import Result, frozen
 from adjudge.results.checks import Check, Count, at_most
@@ -40,6 +40,7 @@ class LogSummary(Result):
     """
 
     kind: ClassVar[str] = "log"
+    rows_in: ClassVar[str] = "metrics"
 
     source: str
     format: str
@@ -51,6 +52,3 @@ class LogSummary(Result):
     metrics: tuple[MetricRows, ...] = ()
     dropped: Mapping[str, Count] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    def _parts(self) -> Sequence[Any]:
-        return self.metrics

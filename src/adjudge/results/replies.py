@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from adjudge.results.base import Result, frozen
 from adjudge.results.checks import Check, Count, Proportion, at_most
@@ -60,6 +60,7 @@ class Replies(Result):
     """
 
     kind: ClassVar[str] = "replies"
+    rows_in: ClassVar[str] = "replies"
     checks: ClassVar[tuple[Check, ...]] = (at_most("shown", "matching"),)
 
     store: str
@@ -68,6 +69,3 @@ class Replies(Result):
     statuses: Mapping[str, Count]
     replies: tuple[JudgeReply, ...]
     notes: tuple[str, ...] = ()
-
-    def _parts(self) -> Sequence[Any]:
-        return self.replies

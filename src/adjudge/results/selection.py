@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -178,6 +178,7 @@ class Policy(ResultWithDigest):
     """
 
     kind: ClassVar[str] = "policy"
+    rows_in: ClassVar[str] = "groups"
     checks: ClassVar[tuple[Check, ...]] = (not_empty("groups", "judges"),)
     digest_since: ClassVar[int] = 2
 
@@ -258,9 +259,6 @@ class Policy(ResultWithDigest):
         )
         return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
-    def _parts(self) -> Sequence[PolicyGroup]:
-        return self.groups
-
 
 @dataclass(frozen=True, kw_only=True)
 class Contradiction:
@@ -281,6 +279,7 @@ class PolicyCheck(Result):
     """
 
     kind: ClassVar[str] = "policy_check"
+    rows_in: ClassVar[str] = "contradictions"
 
     path: str
     digest: DigestState
@@ -293,9 +292,6 @@ class PolicyCheck(Result):
         """Whether `select` and `serve` accept it."""
         read = self.unreadable is None and not self.contradictions
         return read and self.digest in ("matches", "none")
-
-    def _parts(self) -> Sequence[Contradiction]:
-        return self.contradictions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,6 +340,7 @@ class Selection(Result):
     """
 
     kind: ClassVar[str] = "selection"
+    rows_in: ClassVar[str] = "groups"
     checks: ClassVar[tuple[Check, ...]] = (at_most("n_accepted", "n"),)
 
     about: About = "pairs"
@@ -363,6 +360,3 @@ class Selection(Result):
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, Count]
-
-    def _parts(self) -> Sequence[GroupCount]:
-        return self.groups

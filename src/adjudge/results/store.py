@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from adjudge.results.base import Result, frozen
 
@@ -41,6 +40,7 @@ class StoreCheck(Result):
     """
 
     kind: ClassVar[str] = "store_check"
+    rows_in: ClassVar[str] = "tables"
 
     store: str
     schema: str
@@ -61,9 +61,6 @@ class StoreCheck(Result):
         """Whether anything in the file differs from what adjudge wrote, if it can be checked."""
         return bool(self.problems) or any(table.damaged != 0 for table in self.tables)
 
-    def _parts(self) -> Sequence[Any]:
-        return self.tables
-
 
 @dataclass(frozen=True, kw_only=True)
 class CopiedTable:
@@ -81,6 +78,7 @@ class StoreCopy(Result):
     """All content of one store copied to another; repeating it changes nothing."""
 
     kind: ClassVar[str] = "store_copy"
+    rows_in: ClassVar[str] = "tables"
 
     source: str
     target: str
@@ -95,6 +93,3 @@ class StoreCopy(Result):
     def conflicts(self) -> int:
         """Rows that differ, and were not copied."""
         return sum(table.conflicts for table in self.tables)
-
-    def _parts(self) -> Sequence[Any]:
-        return self.tables

@@ -10,7 +10,7 @@ import polars as pl
 from adjudge.errors import DataError
 from adjudge.io import kinds_of, read_scores, read_tournaments, sniff
 from adjudge.io.opening import name_columns
-from adjudge.io.tables import TableLike, as_text, first_row, source_name
+from adjudge.io.tables import TableLike, as_text, first_row, read_object, source_name
 from adjudge.results.prompts import Answers
 from adjudge.rows.clusters import cluster_column
 from adjudge.rows.dropped import merge_dropped
@@ -105,7 +105,7 @@ def _read(
     cluster: str | None,
 ) -> _Side:
     with name_columns(columns, labels_as) as named:
-        given = named(source)
+        given = read_object(named(source))
     kinds = kinds_of(sniff(given))
     if "scores" in kinds:
         frame = judge_names(read_scores(given))

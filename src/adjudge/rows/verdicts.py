@@ -26,7 +26,7 @@ from adjudge.io.judgments import LAYOUT
 from adjudge.io.made_ids import add_ids
 from adjudge.io.opening import name_columns
 from adjudge.io.refusals import shorten
-from adjudge.io.tables import Table, TableLike, as_text, parse_table
+from adjudge.io.tables import Table, TableLike, as_text, parse_table, read_object
 from adjudge.io.words import PAIR
 from adjudge.records import MEASURED
 from adjudge.rows.clusters import cluster_column, code_clusters
@@ -168,6 +168,7 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
 
     `named` has those of our columns that the caller named.
     """
+    source = read_object(source)
     format = sniff(source)
     kinds = kinds_of(format)
     if format not in NATIVE and "judgments" in kinds:

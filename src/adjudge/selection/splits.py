@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adjudge._stats import cluster_codes
+from adjudge._stats import cluster_codes, slices
 from adjudge._validation import (
     BoolArray,
     FloatArray,
@@ -43,8 +43,6 @@ ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)
 _CELLS = 1_000_000
 #: With fewer keys their median is computed from all of them.
 _FEW_KEYS = 50_000
-#: Keys that are drawn together: they fit into the processor's cache.
-_PART = 65_536
 #: How far from the middle of all numbers the median is looked for: 8 standard deviations.
 _REACH = 4.0
 
@@ -214,12 +212,12 @@ def _mark_half(marked: BoolArray, gen: np.random.Generator) -> None:
     reach = int(_REACH * 2**32 / math.sqrt(units))
     low = np.uint32(2**31 - reach)
     rows, keys = [], []
-    for start in range(0, units, _PART):
-        part = _keys(min(_PART, units - start), 1, gen)[0]
-        np.less(part, low, out=marked[start : start + _PART])
+    for where in slices(units):
+        part = _keys(where.stop - where.start, 1, gen)[0]
+        np.less(part, low, out=marked[where])
         # What is below `low` wraps around to the largest numbers.
         near = np.flatnonzero(part - low < 2 * reach)
-        rows.append(start + near)
+        rows.append(where.start + near)
         keys.append(part[near])
     at, middle = half - np.count_nonzero(marked), np.concatenate(keys)
     if not 0 <= at < len(middle):

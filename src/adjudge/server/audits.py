@@ -170,10 +170,7 @@ _BY_GROUP: Mapping[str, tuple[str, Callable[[MonitorGroup], float | None]]] = {
         "Evidence that the error rate is above the limit.",
         lambda group: _power(group.rate.log10_e),
     ),
-    "error_rate": (
-        "Running error rate of accepted verdicts.",
-        lambda group: group.rate.error_rate,
-    ),
+    "error_rate": ("Running error rate of accepted verdicts.", lambda group: group.rate.error_rate),
     "error_rate_low": ("Lower end of its interval.", lambda group: group.rate.low),
     "error_rate_high": ("Upper end of its interval.", lambda group: group.rate.high),
     "alarm": ("Whether an alarm was raised.", lambda group: float(group.rate.alarm)),

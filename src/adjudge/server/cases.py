@@ -82,9 +82,7 @@ def read_case(
         name = _id(columns, asked, answer, *(text or "" for text in shown.values()))
         subject = Item(id=name, prompt=asked, response=answer, extra=extra | shown)
     return Case(
-        subject=subject,
-        group=_value(columns, policy.by),
-        category=_value(columns, policy.category),
+        subject=subject, group=_value(columns, policy.by), category=_value(columns, policy.category)
     )
 
 

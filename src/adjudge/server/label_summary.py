@@ -14,12 +14,7 @@ from adjudge.diagnosis.agreement import agreement
 from adjudge.io import read_table
 from adjudge.io.tables import TableLike, as_text
 from adjudge.records import Label, Subject
-from adjudge.results.labelling import (
-    LabellingSummary,
-    RaterAgreement,
-    RaterComment,
-    RaterSummary,
-)
+from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterComment, RaterSummary
 from adjudge.results.rules import CUT_COLUMNS
 from adjudge.server.label_kinds import PAIRS, LabelKind
 from adjudge.store.labels import Answer, LabelBook

@@ -72,9 +72,7 @@ Abstain = Annotated[
 
 
 def add_webhook(
-    app: FastAPI,
-    service: JudgeService,
-    rule: Callable[[Sequence[Case]], Awaitable[list[Ruling]]],
+    app: FastAPI, service: JudgeService, rule: Callable[[Sequence[Case]], Awaitable[list[Ruling]]]
 ) -> None:
     """POST /v1/promptfoo, for pairs or single answers, by the service's policy."""
 

@@ -35,7 +35,8 @@ EVENT = (
     "nonce, rater, subject_id, action, label, shown_order, sampled_by, comment, undoes, created_at"
 )
 EVENT_COLUMNS = ("event", *EVENT.split(", "))
-SERVED_COLUMNS = "served, rules_id, subject_id, accepted, audited, content, served_at"
+SERVED = "rules_id, subject_id, accepted, audited, content, served_at"
+SERVED_COLUMNS = f"served, {SERVED}"
 
 #: Their first columns are enough to decide whether a call is answered.
 STATUS_COLUMNS = REPLY_COLUMNS[:4]
@@ -106,6 +107,13 @@ def event_of(event: LabelEvent) -> list[Any]:
     given = [getattr(event, name) for name in EVENT_COLUMNS[1:-1]]
     texts = [storable(value) if isinstance(value, str) else value for value in given]
     return [*texts, event.created_at or time.time()]
+
+
+def served_of(row: Served) -> tuple[Any, ...]:
+    """The values of SERVED; the time is now, unless the row has one."""
+    content = json.dumps(row.content, allow_nan=False)
+    served_at = row.served_at or time.time()
+    return row.rules_id, row.subject_id, int(row.accepted), int(row.audited), content, served_at
 
 
 def call_of(row: Sequence[Any], raw: str | None) -> Call:

@@ -6,6 +6,7 @@ that this version does not have was written by a newer adjudge. It is refused an
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,18 @@ class Migration:
 
     name: str
     statements: tuple[str, ...]
+
+    def fill(self, serial: str) -> list[str]:
+        """Its statements for one database, after the one that makes the ledger."""
+        values = {"{serial}": serial, "{store_id}": uuid.uuid4().hex}
+        ledger = (
+            f"CREATE TABLE IF NOT EXISTS {LEDGER} ("
+            "position INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)"
+        )
+        filled = [ledger, *self.statements]
+        for place, value in values.items():
+            filled = [statement.replace(place, value) for statement in filled]
+        return filled
 
 
 MIGRATIONS: tuple[Migration, ...] = (

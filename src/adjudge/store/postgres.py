@@ -9,7 +9,7 @@ disk. An owner is dead if its advisory lock can be taken.
 # ruff: noqa: S608  (what is put into statements here is column names, no values)
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +21,14 @@ from adjudge.store.columns import (
     WRITTEN,
     answered,
     decode_call,
-    decode_object,
     now,
     row_of,
-    storable,
 )
-from adjudge.store.interface import Call, CallRow, Claim, KnownJudge, KnownPrompt
-from adjudge.store.keys import canonical_json
+from adjudge.store.interface import Call, CallRow, Claim
 from adjudge.store.postgres_checking import PostgresChecking
 from adjudge.store.postgres_database import outgoing
-from adjudge.store.postgres_served import PAGE, PostgresServed
+from adjudge.store.postgres_served import PostgresServed
+from adjudge.store.tables import PAGE
 
 _READ = ", ".join(READ_COLUMNS)
 _REPLIES, _STATUS = ", ".join(REPLY_COLUMNS), ", ".join(STATUS_COLUMNS)
@@ -42,36 +40,6 @@ class PostgresStore(PostgresServed, PostgresChecking):
     def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
         super().__init__(place, readonly=readonly)
         self._held: set[str] = set()
-
-    def remember_judge(
-        self, fingerprint: str, *, judge: str, protocol: str, parts: Mapping[str, Any]
-    ) -> None:
-        self._all(
-            "INSERT INTO judges (judge_fingerprint, judge, protocol, parts, first_seen)"
-            " VALUES (%s, %s, %s, %s, %s) ON CONFLICT (judge_fingerprint) DO NOTHING",
-            (fingerprint, judge, protocol, canonical_json(parts), now()),
-        )
-
-    def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
-        rows = self._all("SELECT parts FROM judges WHERE judge_fingerprint = %s", (fingerprint,))
-        return decode_object(rows[0], "judges", self.name)[-1] if rows else None
-
-    def judges(self) -> dict[str, KnownJudge]:
-        rows = self._all("SELECT judge_fingerprint, judge, protocol, parts FROM judges")
-        read = (decode_object(row, "judges", self.name) for row in rows)
-        return {key: KnownJudge(*kept) for key, *kept in read}
-
-    def remember_prompt(self, sha256: str, prompt: KnownPrompt) -> None:
-        self._all(
-            "INSERT INTO prompts (sha256, name, text, answer) VALUES (%s, %s, %s, %s)"
-            " ON CONFLICT (sha256) DO NOTHING",
-            (sha256, storable(prompt.name), storable(prompt.text), canonical_json(prompt.answer)),
-        )
-
-    def prompts(self) -> dict[str, KnownPrompt]:
-        rows = self._all("SELECT sha256, name, text, answer FROM prompts")
-        read = (decode_object(row, "prompts", self.name) for row in rows)
-        return {key: KnownPrompt(*kept) for key, *kept in read}
 
     def latest_call_id(self) -> int:
         """The highest call id so far; 0 in an empty store.

@@ -9,10 +9,10 @@ failure can lose the last few commits (they are asked again), but does not damag
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from adjudge.errors import StoreError
 from adjudge.records import Status
@@ -21,28 +21,22 @@ from adjudge.store.columns import (
     EVENT_COLUMNS,
     READ_COLUMNS,
     REPLY_COLUMNS,
+    SERVED,
+    SERVED_COLUMNS,
     STATUS_COLUMNS,
     WRITTEN,
     answered,
     decode_call,
-    decode_object,
+    decode_served,
     event_of,
     now,
     row_of,
-    storable,
+    served_of,
 )
-from adjudge.store.interface import (
-    SILENCE_S,
-    Call,
-    CallRow,
-    Claim,
-    KnownJudge,
-    KnownPrompt,
-    LabelEvent,
-)
-from adjudge.store.keys import canonical_json
+from adjudge.store.interface import SILENCE_S, Call, CallRow, Claim, LabelEvent, Served
 from adjudge.store.owners import Owner, state_of
-from adjudge.store.sqlite_served import SQLiteServed
+from adjudge.store.sqlite_file import SQLiteFile
+from adjudge.store.tables import PAGE
 
 T = TypeVar("T")
 
@@ -50,11 +44,9 @@ _ROW = "(" + ", ".join("?" * (WRITTEN.count(",") + 1)) + ")"
 #: Rows per statement. Few sizes, so that prepared statements are reused; many rows per statement,
 #: because every step releases and takes the interpreter lock.
 _CHUNKS = (128, 32, 8, 1)
-#: Rows per page, so that a writer does not wait for a reader.
-_PAGE = 500
 
 
-class SQLiteStore(SQLiteServed):
+class SQLiteStore(SQLiteFile):
     """One owner's connection to a store file (":memory:" for a temporary one).
 
     `Store` documents each method.
@@ -72,45 +64,6 @@ class SQLiteStore(SQLiteServed):
             except BaseException:
                 self._db.close()
                 raise
-
-    def remember_judge(
-        self, fingerprint: str, *, judge: str, protocol: str, parts: Mapping[str, Any]
-    ) -> None:
-        with self.transaction():
-            self._db.execute(
-                "INSERT INTO judges (judge_fingerprint, judge, protocol, parts, first_seen)"
-                " VALUES (?, ?, ?, ?, ?) ON CONFLICT (judge_fingerprint) DO NOTHING",
-                (fingerprint, judge, protocol, canonical_json(parts), now()),
-            )
-
-    def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
-        rows = self._all("SELECT parts FROM judges WHERE judge_fingerprint = ?", (fingerprint,))
-        return decode_object(rows[0], "judges", self.name)[-1] if rows else None
-
-    def judges(self) -> dict[str, KnownJudge]:
-        rows = self._all("SELECT judge_fingerprint, judge, protocol, parts FROM judges")
-        read = (decode_object(row, "judges", self.name) for row in rows)
-        return {key: KnownJudge(*kept) for key, *kept in read}
-
-    def remember_prompt(self, sha256: str, prompt: KnownPrompt) -> None:
-        with self.transaction():
-            self._db.execute(
-                "INSERT INTO prompts (sha256, name, text, answer) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (sha256) DO NOTHING",
-                (
-                    sha256,
-                    storable(prompt.name),
-                    storable(prompt.text),
-                    canonical_json(prompt.answer),
-                ),
-            )
-
-    def prompts(self) -> dict[str, KnownPrompt]:
-        if not self._all("PRAGMA table_info(prompts)"):
-            return {}
-        rows = self._all("SELECT sha256, name, text, answer FROM prompts")
-        read = (decode_object(row, "prompts", self.name) for row in rows)
-        return {key: KnownPrompt(*kept) for key, *kept in read}
 
     def latest_call_id(self) -> int:
         """The highest call id so far; 0 in an empty store."""
@@ -156,7 +109,7 @@ class SQLiteStore(SQLiteServed):
         with self.transaction():
             for chunk in _chunks(list(keys)):
                 self._db.execute(
-                    f"DELETE FROM claims WHERE owner = ? AND call_key IN {_marks(chunk)}",
+                    f"DELETE FROM claims WHERE owner = ? AND call_key IN {self._marks(chunk)}",
                     [self.owner.owner, *chunk],
                 )
 
@@ -169,13 +122,13 @@ class SQLiteStore(SQLiteServed):
 
     def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
         wanted = [] if subject_ids is None else list(subject_ids)
-        about = "" if subject_ids is None else f" AND subject_id IN {_marks(wanted)}"
+        about = "" if subject_ids is None else f" AND subject_id IN {self._marks(wanted)}"
         later = "SELECT 1 FROM calls l WHERE l.call_key = c.call_key AND l.call_id > c.call_id"
         after = 0
         # In pages, so that a writer does not wait for a reader.
         while rows := self._all(
             f"SELECT {self._read}, raw FROM calls c WHERE call_id > ?{about}"
-            f" AND NOT EXISTS ({later}) ORDER BY call_id LIMIT {_PAGE}",
+            f" AND NOT EXISTS ({later}) ORDER BY call_id LIMIT {PAGE}",
             (after, *wanted),
         ):
             yield from (decode_call(row, row[-1], self.name) for row in rows)
@@ -185,7 +138,7 @@ class SQLiteStore(SQLiteServed):
         histories: dict[str, list[Call]] = {}
         for chunk in _chunks(list(keys)):
             for row in self._all(
-                f"SELECT {self._read}, raw FROM calls WHERE call_key IN {_marks(chunk)}"
+                f"SELECT {self._read}, raw FROM calls WHERE call_key IN {self._marks(chunk)}"
                 " ORDER BY call_id",
                 chunk,
             ):
@@ -197,7 +150,7 @@ class SQLiteStore(SQLiteServed):
         values = event_of(event)
         with self.synchronously(), self.transaction():
             self._db.execute(
-                f"INSERT INTO label_events ({EVENT}) VALUES {_marks(values)}"
+                f"INSERT INTO label_events ({EVENT}) VALUES {self._marks(values)}"
                 " ON CONFLICT (nonce) DO NOTHING",
                 values,
             )
@@ -211,6 +164,41 @@ class SQLiteStore(SQLiteServed):
             (rater,),
         )
         return [LabelEvent(**dict(zip(EVENT_COLUMNS, row, strict=True))) for row in rows]
+
+    def add_served(self, rows: Iterable[Served]) -> frozenset[str]:
+        new = set()
+        with self.transaction():
+            for row in rows:
+                values = served_of(row)
+                kept = self._db.execute(
+                    f"INSERT INTO served ({SERVED}) VALUES {self._marks(values)}"
+                    " ON CONFLICT (rules_id, subject_id) DO NOTHING",
+                    values,
+                )
+                if kept.rowcount:
+                    new.add(row.subject_id)
+        return frozenset(new)
+
+    def served(
+        self, rules_id: str | None = None, subject_ids: Collection[str] | None = None
+    ) -> Iterator[Served]:
+        if not self._has("served"):
+            return
+        wanted = [] if subject_ids is None else list(subject_ids)
+        about = "" if subject_ids is None else f" AND subject_id IN {self._marks(wanted)}"
+        under = "" if rules_id is None else " AND rules_id = ?"
+        after = 0
+        while rows := self._all(
+            f"SELECT {SERVED_COLUMNS} FROM served WHERE served > ?{under}{about}"
+            f" ORDER BY served LIMIT {PAGE}",
+            (after, *(() if rules_id is None else (rules_id,)), *wanted),
+        ):
+            yield from (decode_served(row, self.name) for row in rows)
+            after = rows[-1][0]
+
+    def keep_monitor(self, name: str, state: str) -> None:
+        with self.synchronously():
+            super().keep_monitor(name, state)
 
     def heartbeat(self) -> None:
         """Record that this owner lives; the first call adds it."""
@@ -259,12 +247,9 @@ class SQLiteStore(SQLiteServed):
 
     def _holders(self, keys: Sequence[str]) -> dict[str, str]:
         held: dict[str, str] = {}
+        query = "SELECT call_key, owner FROM claims WHERE call_key IN "
         for chunk in _chunks(keys):
-            held.update(
-                self._all(
-                    f"SELECT call_key, owner FROM claims WHERE call_key IN {_marks(chunk)}", chunk
-                )
-            )
+            held.update(self._all(query + self._marks(chunk), chunk))
         return held
 
     def _gone(self, owners: Collection[str]) -> set[str]:
@@ -308,7 +293,3 @@ def _chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
         size = next(size for size in _CHUNKS if size <= len(values) - start)
         yield values[start : start + size]
         start += size
-
-
-def _marks(values: Sequence[Any]) -> str:
-    return "(" + ", ".join("?" * len(values)) + ")"

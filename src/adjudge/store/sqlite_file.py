@@ -6,7 +6,6 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,17 +16,20 @@ from adjudge.store.columns import DAMAGED, now
 from adjudge.store.migrations import LEDGER, Migration, pending
 from adjudge.store.patience import Patience
 from adjudge.store.private import make_private_file, make_private_folder
+from adjudge.store.tables import SharedTables
 
 _BUSY_S = 60.0
 _MEMORY = ":memory:"
 
 
-class SQLiteFile:
+class SQLiteFile(SharedTables):
     """One connection. Threads can share it: every statement runs under a lock.
 
     `place` is the file, its URL sqlite:///FILE, or ":memory:". With `readonly` the file is not
     created, not migrated and not written, and no file appears next to it.
     """
+
+    _mark = "?"
 
     def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
         self.name = str(place)
@@ -53,9 +55,8 @@ class SQLiteFile:
                 applied = self._applied()
                 if not applied:
                     raise self._missing()
-                pending(
-                    applied, self.name
-                )  # a newer file is refused, an older one is read unchanged
+                # A newer file is refused, an older one is read unchanged.
+                pending(applied, self.name)
             else:
                 self._prepare()
                 applied = self._migrate()
@@ -161,6 +162,13 @@ class SQLiteFile:
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._failed(error) from None
 
+    def _write(self, query: str, values: Sequence[Any]) -> None:
+        with self.transaction():
+            self._db.execute(query, values)
+
+    def _has(self, table: str) -> bool:
+        return bool(self._all(f"PRAGMA table_info({table})"))
+
     def _missing(self) -> StoreMissingError:
         return StoreMissingError(f"{self.name}: no such store; check --store")
 
@@ -197,16 +205,8 @@ def reason_of(error: Exception) -> str:
 
 def take_step(db: sqlite3.Connection, step: Migration, position: int) -> None:
     """Apply one migration and record it in the ledger."""
-    db.execute(
-        f"CREATE TABLE IF NOT EXISTS {LEDGER} ("
-        "position INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)"
-    )
-    for statement in step.statements:
-        db.execute(
-            statement.replace("{serial}", "INTEGER PRIMARY KEY").replace(
-                "{store_id}", uuid.uuid4().hex
-            )
-        )
+    for statement in step.fill("INTEGER PRIMARY KEY"):
+        db.execute(statement)
     db.execute(
         f"INSERT INTO {LEDGER} (position, name, applied_at) VALUES (?, ?, ?)",
         (position, step.name, now()),

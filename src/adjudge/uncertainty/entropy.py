@@ -9,16 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
+from adjudge._stats import slices
 from adjudge._validation import FloatArray, probabilities, same_length
 
 #: The doubt of a row that has a score but nothing to accept, such as a judge's tie. JSON has no
 #: infinity, so this is the largest number that result files can have. It is last in every order, so
 #: that rules by rank need no exception.
 INFINITE_DOUBT: Final = 1e18
-
-
-#: Probabilities whose logarithms are taken together.
-_PART = 65_536
 
 
 def mean_preference(p_fwd: ArrayLike, p_rev: ArrayLike) -> FloatArray:
@@ -43,8 +40,8 @@ def preference_entropy(p_a: ArrayLike) -> FloatArray:
     """
     p = probabilities(p_a, "p_a")
     # In place, in parts: with a million rows, allocating memory takes longer than the logarithms.
-    for start in range(0, len(p), _PART):
-        part = p[start : start + _PART]
+    for at in slices(len(p)):
+        part = p[at]
         top = np.maximum(part, 1 - part)
         entr(top, out=part)
         part += entr(1 - top)

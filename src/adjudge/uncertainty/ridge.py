@@ -47,11 +47,7 @@ class RidgeFit(NamedTuple):
 
 
 def fit_ridge(
-    signed: FloatArray,
-    learns: BoolArray,
-    *,
-    units: IntArray,
-    rng: np.random.Generator,
+    signed: FloatArray, learns: BoolArray, *, units: IntArray, rng: np.random.Generator
 ) -> RidgeFit:
     """Fit one ridge for every sample of rows.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.metadata import EntryPoint
@@ -21,6 +22,7 @@ from adjudge.io import (
     Row,
     Table,
     UnusableRow,
+    convert_log,
     iter_rows,
     kinds_of,
     objects,
@@ -42,6 +44,7 @@ from adjudge.io import (
     write_rows,
 )
 from adjudge.io.formats import NATIVE, columns, looks_like, signature
+from adjudge.io.opening import open_values
 from adjudge.io.refusals import refuse_duplicates, refuse_where
 from adjudge.selection import scope_threshold
 
@@ -90,13 +93,42 @@ def test_a_public_file_is_parsed_once_whatever_it_becomes(stem: str) -> None:
         assert again.dropped == table.dropped
 
 
-def test_a_stream_is_read_once_per_iteration_and_not_to_be_recognised() -> None:
-    for open_stream, stem in ((open_pairs, "lmarena-140k"), (open_items, "items")):
+def test_a_stream_is_read_once_per_iteration_and_not_to_be_recognised(tmp_path: Path) -> None:
+    item = {"prompt": "Say hi.", "response": "hi"}
+    items = write_rows([{"id": name, **item} for name in "xy"], tmp_path / "items.jsonl")
+    for open_stream, path in ((open_pairs, FILES["lmarena-140k"]), (open_items, items)):
         with count_parses() as parses:
-            stream = open_stream(FILES[stem])
+            stream = open_stream(path)
             assert parses == {}
             assert len(list(stream)) == len(list(stream))
-        assert parses == {FILES[stem].name: 2}
+        assert parses == {path.name: 2}
+
+
+def test_one_json_object_is_read_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [{"id": name, "p_a": 0.9, "vote": {"by": name}} for name in "xy"]
+    path = tmp_path / "object.json"
+    path.write_text(json.dumps({"run": 7, "results": rows}, indent=1))
+    for read in (open_table, open_judgments, open_values):
+        caplog.clear()
+        table = read(path)
+        assert table.frame["vote"].to_list() == [{"by": "x"}, {"by": "y"}]
+        assert caplog.messages == [f"{path}: the rows are in results; not read: run"]
+    renamed = open_table(path, columns={"human": "vote"})
+    assert renamed.frame["human"].to_list() == table.frame["vote"].to_list()
+    texts = {"question": "Say hi.", "response_a": "hi", "response_b": "no", "by": 1}
+    path.write_text(json.dumps({"results": [{"uid": name, **texts} for name in "xy"]}, indent=1))
+    caplog.clear()
+    pairs = open_pairs(path)
+    assert [[pair.id for pair in pairs] for _ in range(2)] == [["x", "y"]] * 2
+    assert caplog.messages[0] == f"{path}: the rows are in results"
+    assert sum("the rows are in" in message for message in caplog.messages) == 1
+    published = [
+        {"input": "Say hi.", "output_1": name, "output_2": "no", "label": 2} for name in "xy"
+    ]
+    path.write_text(json.dumps({"results": published}, indent=1))
+    caplog.clear()
+    assert convert_log(path).rows["label"].to_list() == ["B", "B"]
+    assert caplog.messages == [f"{path}: the rows are in results", f"{path}: read as LLMBar"]
 
 
 def test_result_files_are_counted_too(tmp_path: Path) -> None:

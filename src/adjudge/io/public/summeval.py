@@ -15,9 +15,7 @@ def items(row: Row) -> Iterator[Record]:
     """One item per summary: the article is the prompt."""
     if not row.get("text"):
         raise row.error(
-            "has no articles",
-            "text",
-            "add them first, with the release's pair_data.py",
+            "has no articles", "text", "add them first, with the release's pair_data.py"
         )
     yield {**_identify(row), "prompt": row.text("text"), "response": row.text("decoded")}
 

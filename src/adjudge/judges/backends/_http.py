@@ -245,11 +245,7 @@ class Server:
         began = time.perf_counter()
         try:
             async with session.request(
-                method,
-                self._url(path),
-                allow_redirects=False,
-                proxy=self._proxy,
-                **request,
+                method, self._url(path), allow_redirects=False, proxy=self._proxy, **request
             ) as response:
                 status, headers = response.status, response.headers
                 if status < 300:

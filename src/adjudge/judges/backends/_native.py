@@ -43,10 +43,7 @@ class NativeApi:
         prompt = await self._tokenizer.chat(as_chat(question.messages))
         if prompt is None:
             return None
-        body = {
-            **_generate(prompt, start=-1),
-            "token_ids_logprob": list(ids),
-        }
+        body = {**_generate(prompt, start=-1), "token_ids_logprob": list(ids)}
         answer = await self._post(self._backend.server.at_root("/generate"), body, question)
         if isinstance(answer, Reply):
             return answer

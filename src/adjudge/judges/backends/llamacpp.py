@@ -145,17 +145,12 @@ class LlamaCppBackend(Backend):
             reply = {"status": "error", "error": str(error)}
         return Reply(**{"latency_s": time.perf_counter() - started, **reply})
 
-    def _choose(
-        self, prompt: list[int], options: tuple[str, ...], *, fresh: bool = True
-    ) -> dict[str, Any]:
-        """The options' log probabilities; `fresh`: this prompt was not read just before."""
+    def _choose(self, prompt: list[int], options: tuple[str, ...]) -> dict[str, Any]:
+        """The options' log probabilities."""
         ids = self._server.options(options)
         self._server.must_fit(len(prompt) + 1)
         done = self._server.complete(
-            prompt,
-            n_predict=1,
-            n_probs=_LIKELIEST,
-            cache_prompt=not fresh or self._reuse_prefix,
+            prompt, n_predict=1, n_probs=_LIKELIEST, cache_prompt=self._reuse_prefix
         )
         shown = done["choices"][0]["logprobs"]
         top = shown["content"][0]["top_logprobs"] if shown else []

@@ -186,10 +186,7 @@ class OpenAIBackend(ChatServerBackend):
 
     def request_body(self, question: Question) -> dict[str, Any]:
         want = question.want
-        body: dict[str, Any] = {
-            "model": self.model,
-            "messages": as_chat(question.messages),
-        }
+        body: dict[str, Any] = {"model": self.model, "messages": as_chat(question.messages)}
         if isinstance(want, Choice):
             body[self._length_field] = 1
             body["temperature"] = 0

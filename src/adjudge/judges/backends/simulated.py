@@ -72,10 +72,7 @@ class SimulatedBackend(Backend):
 
     def identity(self) -> Mapping[str, Any]:
         """All settings that change an answer."""
-        return {
-            "backend": "simulated",
-            **{name: getattr(self.judge, name) for name in _NUMBERS},
-        }
+        return {"backend": "simulated", **{name: getattr(self.judge, name) for name in _NUMBERS}}
 
     async def ask(self, question: Question) -> Reply:
         """An answer about a pair known only by its text; its truth is a coin from the text."""

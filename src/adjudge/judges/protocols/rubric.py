@@ -13,12 +13,7 @@ from adjudge.judges.criteria import RUBRIC, Criterion, check_criteria
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
 from adjudge.judges.parsing import Scores, parse_preference, parse_rubric
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
-from adjudge.judges.protocols._pairwise import (
-    BOTH_ORDERS,
-    PLACEHOLDERS,
-    judgment,
-    pair_values,
-)
+from adjudge.judges.protocols._pairwise import BOTH_ORDERS, PLACEHOLDERS, judgment, pair_values
 from adjudge.judges.refusals import unread
 from adjudge.records import MEASURED, Judgment, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
@@ -71,9 +66,7 @@ class Rubric(JudgeProtocol):
         self.criteria = check_criteria(criteria)
         self.max_tokens = count(max_tokens, "max_tokens", least=1)
         self.prompt = check_prompt(
-            prompt or builtin_prompt("rubric"),
-            required=PLACEHOLDERS,
-            optional=_OPTIONAL,
+            prompt or builtin_prompt("rubric"), required=PLACEHOLDERS, optional=_OPTIONAL
         )
         self.prompt_columns = PromptColumns(self.prompt, (*PLACEHOLDERS, *_OPTIONAL))
         names = [criterion.name for criterion in self.criteria]

@@ -22,7 +22,7 @@ QUARTERS = ("weakest\nquarter", "second", "third", "strongest\nquarter")
 
 
 def main_rows(result: SoftEloReproduction) -> list[SoftEloRow]:
-    """The judges of the main corpus; of the first one here where that is another."""
+    """The judges of the main corpus, or of the first corpus if that is not here."""
     corpora = [row.corpus for row in result.rows]
     if not corpora:
         raise ArgumentError("plot", result.kind, "no judge could be compared with people")
@@ -38,7 +38,7 @@ def shown_judge(rows: Sequence[SoftEloRow], name: str) -> SoftEloRow:
 
 
 def corpus_name(result: SoftEloReproduction, corpus: str) -> str:
-    """A corpus as a legend shows it, marked if it is simulated."""
+    """The name of a corpus in a legend, marked if it is simulated."""
     name = CORPUS_NAME.get(corpus, corpus)
     return f"{name} (simulated)" if result.simulated else name
 
@@ -64,7 +64,7 @@ def judge_looks(rows: Iterable[SoftEloRow]) -> dict[str, tuple[str, str]]:
 
 
 def short(name: str) -> str:
-    """A judge's or model's name as an axis shows it."""
+    """The name of a judge or model on an axis."""
     return clip(name, 30)
 
 
@@ -77,7 +77,7 @@ def name_rows(axes: Axes, names: Sequence[str], *, size: float = 9) -> None:
 
 
 def add_legend(axes: Axes, *, loc: _Corner = "best", fontsize: float = 10) -> None:
-    """A legend, where something has a name."""
+    """A legend, if a line has a name."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc=loc, fontsize=fontsize)
 
@@ -90,7 +90,7 @@ def whiskers(value: float, low: float | None, high: float | None) -> list[list[f
 
 
 def range_title(what: str, values: Sequence[float | None], digits: int) -> str:
-    """What is drawn, from its least to its most."""
+    """A title with the smallest and the largest value."""
     known = [value for value in values if value is not None]
     if not known:
         return what

@@ -37,7 +37,7 @@ def cascade_figure(plan: CascadePlan) -> Figure:
             where = (judge.cost / whole, judge.coverage)
             axes.plot(*where, "s", color=colour, markersize=7, clip_on=False)
             name = names[judge.judge] + (", dropped" if judge.judge in dropped else " alone")
-            # Inside the axes, whatever corner the judge is in.
+            # The name stays inside the axes.
             right, low = where[0] > 0.6, where[1] < 0.1
             axes.annotate(
                 name,
@@ -47,7 +47,7 @@ def cascade_figure(plan: CascadePlan) -> Figure:
                 color=colour,
                 fontsize=9,
                 ha="right" if right else "left",
-                # Names lie over the curve where a judge alone is as good as the cascade.
+                # If a judge alone is as good as the cascade, its name is over the curve.
                 bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
                 zorder=3,
             )

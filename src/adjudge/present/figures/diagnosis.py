@@ -80,7 +80,7 @@ def _violin(axes: Axes, place: float, rates: FloatArray, colour: str) -> None:
             body.set_facecolor(colour)
             body.set_alpha(0.28)
             body.set_edgecolor("none")
-    # Every document with a cycle is drawn; a hundred of the others say enough.
+    # Every document with a cycle is drawn, and at most a hundred of the others.
     dots = np.concatenate([values[values > 0], values[values == 0][:100]])
     jitter = np.random.default_rng(0).uniform(-0.16, 0.16, len(dots))
     axes.scatter(place + jitter, dots, s=9, color=colour, alpha=0.55, linewidth=0, zorder=3)
@@ -114,11 +114,11 @@ def unique(names: Iterable[str | None]) -> list[str | None]:
 
 
 def axis_names(names: Iterable[str | None]) -> dict[str | None, str]:
-    """Judges next to each other, each as an axis shows it."""
+    """The names of judges on an axis."""
     known = unique(names)
     return dict(zip(known, clip_names(group_name(name, none="") for name in known), strict=True))
 
 
 def axis_name(name: str | None) -> str:
-    """A judge or criterion as an axis shows it; nothing if it has no name."""
+    """The name of a judge or criterion on an axis; empty if it has no name."""
     return clip(group_name(name, none=""))

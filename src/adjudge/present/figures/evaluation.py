@@ -89,12 +89,7 @@ def draw_risk(axes: Axes, evaluation: Evaluation) -> None:
         return
     end = max(evaluation.alphas) * 1.08
     axes.plot(
-        [0, end],
-        [0, end],
-        color=MUTED,
-        linestyle="--",
-        linewidth=1.2,
-        label="error share = alpha",
+        [0, end], [0, end], color=MUTED, linestyle="--", linewidth=1.2, label="error share = alpha"
     )
     banded = [line for line in lines if line.banded]
     for line in banded:
@@ -144,7 +139,7 @@ def _draw_lines(axes: Axes, lines: list[_Line], field: str) -> None:
             zorder=4 if line.banded else 3,
         )
     axes.set_xlabel("alpha: error level allowed")
-    # Lines cross the whole panel: only below it a legend hides none of them.
+    # Lines cross the whole panel: a legend inside it would hide some.
     _add_legend(axes, columns=4 if max(len(line.name) for line in lines) <= 20 else 2)
 
 
@@ -279,8 +274,8 @@ def _risk_title(lines: list[_Line], splits: int) -> str:
     if not bounded:
         return "Mean error share of baselines"
     above = {line.name: line.values("risk") - line.values("alpha") for line in bounded}
-    # A mean over splits scatters, and some fifteen are looked at: above is above by more than
-    # three standard errors.
+    # Means over splits vary, and about fifteen are compared: only one that is more than three
+    # standard errors above alpha counts as above.
     slack = {line.name: 3 * line.values("risk_sd") / np.sqrt(splits) for line in bounded}
     over = [name for name, gap in above.items() if (gap > slack[name]).any()]
     if over:
@@ -315,7 +310,7 @@ def _reliability_title(errors: list[tuple[str, float]]) -> str:
 
 
 def _fewest_errors(curves: list[tuple[str, Curve]]) -> str:
-    """Whose half with the least doubt has the fewest errors; judges whose ties allow a half."""
+    """The judge with the fewest errors in the half with the least doubt, if ties allow a half."""
     halves = [
         (curve.risk[int(np.argmax(reached))], name)
         for name, curve in curves

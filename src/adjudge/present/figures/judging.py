@@ -38,7 +38,7 @@ def judge_check_figure(
 
 
 def _position(ax: Axes, rows: pl.DataFrame, way: Way) -> None:
-    """Both numbers are about response_a, so an unmoved judge stands on the diagonal."""
+    """Both numbers are about response_a: a judge without position bias is on the diagonal."""
     seen = rows.drop_nulls(["p_fwd", "p_rev"])
     forward, reverse = seen["p_fwd"].to_numpy(), seen["p_rev"].to_numpy()
     ax.fill_between([0.5, 1], 0, 0.5, color=WARM, alpha=0.10, linewidth=0)
@@ -59,7 +59,7 @@ def _position(ax: Axes, rows: pl.DataFrame, way: Way) -> None:
             label=f"{label} is the right answer",
             zorder=3,
         )
-    # Beside the shaded squares, not in them: the dots there are what the picture is about.
+    # Next to the shaded squares, so that it hides no dots in them.
     ax.text(1.02, 0, "the answer shown first wins", color=WARM, fontsize=8, rotation=90)
     ax.text(0, 1.02, "the answer shown second wins", color=WARM, fontsize=8)
     ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="P(A better), A shown first")

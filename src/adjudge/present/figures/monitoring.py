@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from adjudge._text import clip, number, percent, plain_level, power_of_ten
+from adjudge._text import clip, number, percent, plain_level, powers_of_ten
 from adjudge.errors import ArgumentError
 from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, set_suptitle, themed
 from adjudge.results.monitoring import Monitor, MonitorGroup
@@ -23,7 +23,7 @@ def monitor_figure(monitor: Monitor, group: MonitorGroup) -> Figure:
         figure = new_figure(7.6, 5.6)
         top, bottom = figure.subplots(2, 1, sharex=True)
         _draw_rate(top, monitor, group)
-        _draw_evidence(bottom, monitor, group)
+        _draw_evidence(bottom, group)
         set_suptitle(figure, _title(monitor, group))
     return figure
 
@@ -58,12 +58,12 @@ def _draw_rate(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
 
 
 def _settled(high: tuple[float, ...]) -> tuple[float, ...]:
-    """The band after its first stretch, where it holds everything and would flatten the rest."""
+    """The band without its beginning, which is so wide that it would flatten the rest."""
     return high[len(high) // 8 :]
 
 
-def _draw_evidence(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+def _draw_evidence(axes: Axes, group: MonitorGroup) -> None:
+    from matplotlib.ticker import MaxNLocator
 
     path, alarm = group.path, -math.log10(group.delta)
     axes.plot((0, *path.audits), (0.0, *path.log10_e), color=INK, label="evidence e")
@@ -71,10 +71,12 @@ def _draw_evidence(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
     axes.axhline(alarm, color=WARM, linewidth=1.4, label=name)
     _mark_alarm(axes, group, label="the alarm")
     most = max(*path.log10_e, alarm)
-    axes.set_ylim(min(-1.0, *path.log10_e) - 0.2, most + 0.25 * (most + 1))
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    low, high = min(-1.0, *path.log10_e) - 0.2, most + 0.25 * (most + 1)
+    axes.set_ylim(low, high)
     # Logarithms on a plain axis: e itself can be too large for a float.
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
+    ticks = MaxNLocator(integer=True, nbins=6).tick_values(low, high)
+    shown = [tick for tick in ticks if low <= tick <= high]
+    axes.set_yticks(shown, powers_of_ten(*shown))
     axes.set_xlabel("audits counted, in the order of drawing")
     axes.set_ylabel("evidence (log scale)")
     _legend(axes)

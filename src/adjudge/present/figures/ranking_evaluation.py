@@ -54,9 +54,7 @@ def _need_evaluation(board: Leaderboard) -> None:
 
 
 def panel(
-    draw: Callable[[Axes, Leaderboard], None],
-    size: tuple[float, float],
-    board: Leaderboard,
+    draw: Callable[[Axes, Leaderboard], None], size: tuple[float, float], board: Leaderboard
 ) -> Figure:
     """One of the panels below as a separate figure."""
     _need_evaluation(board)
@@ -135,7 +133,7 @@ def _ends(values: list[float]) -> tuple[float, float]:
 
 
 def draw_residuals(axes: Axes, board: Leaderboard) -> None:
-    """Signed residual by quarter of strength: a ramp is a stretched scale."""
+    """Signed residual by quarter of strength: if it rises, the scale is stretched."""
     axes.axhline(0, color=MUTED, lw=1)
     ramps = {}
     for row in board.loo:

@@ -1,4 +1,4 @@
-"""Every picture of the diagnosis paper on our data, by name, with what to read off it."""
+"""Every picture of the diagnosis paper on our data, by name, with its caption."""
 
 from __future__ import annotations
 
@@ -9,19 +9,11 @@ import numpy as np
 
 from adjudge._text import number, signed
 from adjudge.errors import ArgumentError
-from adjudge.present.figures._panels import (
-    criterion_panels,
-    draw_promise,
-    plot_band,
-)
+from adjudge.present.figures._panels import criterion_panels, draw_promise, plot_band
 from adjudge.present.figures.diagnosis import axis_name, cycles_figure, unique
 from adjudge.present.figures.scores import SizeCell, size_map, width_matrices
 from adjudge.present.theme import ACCENT, INK, set_suptitle, themed
-from adjudge.results.diagnosis_reproduction import (
-    DiagnosisReproduction,
-    PooledErrors,
-    SetCell,
-)
+from adjudge.results.diagnosis_reproduction import DiagnosisReproduction, PooledErrors, SetCell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -238,7 +238,7 @@ def _judges(done: ScopeReproduction, one: ReproducedSet) -> list[tuple[JudgeKey,
 
 
 def _published(done: ScopeReproduction, one: ReproducedSet) -> list[PublishedRisk]:
-    """What the paper has of this data set, of whichever judge."""
+    """The paper's numbers for this data set, of all its judges."""
     return [theirs for theirs in done.published if contains(one.dataset, theirs.dataset)]
 
 
@@ -268,14 +268,13 @@ def _alphas(rows: Sequence[MethodRisk]) -> list[float]:
 
 
 def _coverage(one: ReproducedSet) -> str:
-    """How much is accepted at the paper's alpha, from the least of the judges to the most."""
+    """The smallest and the largest coverage of the judges at the paper's alpha."""
     shares = [
         row.coverage for key in one.keys for row in one.rows_of(_METHOD, key) if row.alpha == _ALPHA
     ]
     if not shares:
         return "coverage"
-    low, high = percent(min(shares), 0), percent(max(shares), 0)
-    return f"{low if low == high else span(low, high)} accepted at alpha 0.1"
+    return f"{span(percent(min(shares), 0), percent(max(shares), 0))} accepted at alpha 0.1"
 
 
 PICTURES: dict[str, tuple[Callable[[ScopeReproduction], Figure], str]] = {

@@ -231,7 +231,7 @@ def coverage_figure(result: ScoreDiagnosis) -> Figure:
 
 
 def _coverage_title(result: ScoreDiagnosis) -> str:
-    """A quantile shared by several criteria promises nothing for one of them: it is said last."""
+    """A quantile shared by several criteria has no guarantee for one of them: it comes last."""
     shared = [g for g in result.groups if g.method == "constant" != result.main_method]
     cells = [g for g in result.groups if g not in shared]
     short = [gap for gap in map(_shortfall, cells) if gap]
@@ -245,7 +245,7 @@ def _coverage_title(result: ScoreDiagnosis) -> str:
 
 
 def _shortfall(group: ScoreSetGroup) -> float:
-    """How far coverage is below 1 - alpha; 0 where only rounding is between them."""
+    """How far coverage is below 1 - alpha; 0 if the difference is only rounding."""
     return max(0.0, round(1 - group.alpha - group.coverage, 9))
 
 
@@ -256,7 +256,7 @@ def _legend(
     extra: Mapping[str, Any] | None,
     promise: bool = False,
 ) -> None:
-    """A mark for each method, for 1 - alpha if it is drawn, and for what is drawn pale."""
+    """A mark for each method, for 1 - alpha if it is drawn, and for pale lines."""
     from matplotlib.lines import Line2D
 
     marks = [Line2D([], [], color=_COLOURS[m], marker=_MARKS[m], ms=5, label=m) for m in methods]

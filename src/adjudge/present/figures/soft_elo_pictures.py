@@ -1,4 +1,4 @@
-"""Every picture of the Soft-Elo paper by name, with what to read off it."""
+"""Every picture of the Soft-Elo paper by name, with its caption."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from adjudge.present.blocks import (
 )
 from adjudge.present.render.svg import inline_svg
 
-#: The file needs nothing but itself; this makes the browser hold it to that.
+#: The page loads nothing from outside; with this the browser refuses to.
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     "form-action 'none'"
@@ -89,7 +89,7 @@ def render_fragment(blocks: Iterable[Block]) -> str:
 
 
 def render_cell(blocks: Iterable[Block]) -> str:
-    """The same for a notebook: with a small style of its own, colours and fonts of the notebook."""
+    """The same for a notebook: with a small style, and the colours and fonts of the notebook."""
     return f"<style>{_CELL_STYLE}</style>{render_fragment(blocks)}"
 
 
@@ -220,7 +220,7 @@ def _two(block: Sides) -> str:
 
 
 def _short(value: str) -> str:
-    """Text in which a very long word, such as a judge's name, is whole in its title alone."""
+    """Text with very long words, such as a judge's name, shortened; their titles are complete."""
     return "".join(
         f'<span title="{_text(part)}">{_text(shorten(part))}</span>' if k % 2 else _text(part)
         for k, part in enumerate(LONG_WORD.split(value))

@@ -66,7 +66,7 @@ def _block(block: Block) -> list[str]:
         case Heading():
             return [f"#### {_text(block.text)}", ""]
         case Commands():
-            # A longer fence than any in the lines: nothing in them ends the block.
+            # The fence is longer than any in the lines, so that none of them ends the block.
             fence = "`" * max(3, *(len(run) + 1 for line in block.lines for run in _TICKS(line)), 0)
             return [f"{fence}sh", *map(safe, block.lines), fence, ""]
         case Sides():

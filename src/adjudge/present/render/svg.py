@@ -12,7 +12,7 @@ from adjudge.present import theme
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: The theme's constants and the CSS variables that stand for them on the page.
+#: The theme's constants and their CSS variables on the page.
 VARIABLES = {
     theme.INK: "--ink",
     theme.MUTED: "--muted",
@@ -22,7 +22,7 @@ VARIABLES = {
 
 
 def inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
-    """The figure as one <svg> element; `prefix` keeps its ids apart from other figures'."""
+    """The figure as one <svg> element; `prefix` makes its ids unique on the page."""
     written = io.StringIO()
     with theme.themed():
         figure.patch.set_alpha(0)

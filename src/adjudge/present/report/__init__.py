@@ -47,10 +47,7 @@ def build_document(folder: str | Path | Folder, *, title: str | None = None) -> 
 
 
 def render_report(
-    folder: str | Path | Folder,
-    *,
-    format: str = "html",
-    title: str | None = None,
+    folder: str | Path | Folder, *, format: str = "html", title: str | None = None
 ) -> str:
     """The report as text in one of the formats: html, md or json."""
     one_of(format, FORMATS, "format")
@@ -62,11 +59,7 @@ def render_report(
 
 
 def write_report(
-    folder: str | Path | Folder,
-    path: str | Path,
-    *,
-    format: str = "html",
-    title: str | None = None,
+    folder: str | Path | Folder, path: str | Path, *, format: str = "html", title: str | None = None
 ) -> Path:
     """Write the report by atomic rename; returns its path."""
     text = render_report(folder, format=format, title=title)
@@ -84,7 +77,7 @@ def _part(file: ResultFile) -> Part:
 
 
 def _damaged_section(held: Folder) -> Section:
-    """First of all: what a reader would otherwise not miss."""
+    """Files that could not be read come first: without a note, they would not be missed."""
     names = ", ".join(held.damaged)
     blocks: list[Block] = [
         Headline(

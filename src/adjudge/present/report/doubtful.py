@@ -28,7 +28,7 @@ Written = Mapping[tuple[str, str, str], Sequence[JudgeReply]]
 
 
 def doubtful_part(folder: Folder) -> list[Part]:
-    """The most doubtful pairs and answers, where the folder holds their texts and verdicts; then
+    """The most doubtful pairs and answers, if the folder has their texts and verdicts; then
     rows without a number. Both with what the judge wrote, if its store is given."""
     blocks: list[Block] = []
     for noun, texts, frames in (
@@ -80,7 +80,7 @@ def _most_doubtful(rows: pl.DataFrame, texts: pl.DataFrame) -> list[dict[str, An
 
 
 def _read_written(folder: Folder, rows: Sequence[Mapping[str, Any]]) -> tuple[Written, str | None]:
-    """The replies about these rows; none, and why, where the store cannot be read."""
+    """The replies about these rows; none, with the reason, if the store cannot be read."""
     if folder.store is None or not rows:
         return {}, None
     written: dict[tuple[str, str, str], list[JudgeReply]] = defaultdict(list)

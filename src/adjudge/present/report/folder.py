@@ -1,4 +1,4 @@
-"""Everything a folder holds that a report can use: results, pairs and judgments."""
+"""The files of a folder that a report uses: results, pairs and judgments."""
 
 from __future__ import annotations
 
@@ -125,9 +125,7 @@ def _read_checked(path: Path) -> tuple[Result, str | None]:
     return result, command
 
 
-def _read_tables(
-    paths: Sequence[Path],
-) -> tuple[dict[str, list[pl.DataFrame]], dict[str, str]]:
+def _read_tables(paths: Sequence[Path]) -> tuple[dict[str, list[pl.DataFrame]], dict[str, str]]:
     """Every table of a known kind, and the files that could not be read, each read once."""
     held: dict[str, list[pl.DataFrame]] = {
         kind: [] for kind in ("pairs", "judgments", "items", "grades")

@@ -28,7 +28,7 @@ HOW_TO_READ = (
 
 @dataclass(frozen=True, kw_only=True)
 class PaperRun:
-    """What running one paper gave: its results by name, and its items.
+    """The outcome of one paper: its results by name, and its items.
 
     `given` describes the data.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adjudge.results.base import Result
 
 View = Callable[[Any], list[Block]]
-#: The rooms in the order a report tells them.
+#: The rooms in the order of a report.
 ROOMS = (
     "reading",
     "judging",
@@ -39,7 +39,7 @@ ROOMS = (
 
 
 def blocks_of(result: Result) -> list[Block]:
-    """What the result shows, everywhere."""
+    """The blocks of a result, the same in every format."""
     view = view_of(type(result))
     if view is None:
         return [Note(tuple(f"{name}: {value}" for name, value in result.to_dict().items()))]
@@ -47,12 +47,12 @@ def blocks_of(result: Result) -> list[Block]:
 
 
 def figures_of(result: Result) -> dict[str, Figure]:
-    """The result's pictures by name, undrawn."""
+    """The result's pictures by name, not drawn yet."""
     return {block.name: block for block in blocks_of(result) if isinstance(block, Figure)}
 
 
 def draw(result: Result, name: str | None = None) -> Drawing:
-    """The picture of that name, or the first; refused with the names there are."""
+    """The picture of that name, or the first; an unknown name is refused."""
     figures = figures_of(result)
     if not figures:
         raise ArgumentError("plot", result.kind, "this result has no picture")

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from adjudge._text import (
-    DASH,
-    count,
-    group_name,
-    interval,
-    left_out,
-    level,
-    number,
-    percent,
-)
+from adjudge._text import DASH, count, group_name, interval, left_out, level, number, percent
 from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of, table_of
 from adjudge.present.figures.bias import bias_figure, reliability_figure
 from adjudge.present.views._bias_sentences import describe

@@ -22,7 +22,7 @@ _NO_INTERVAL = "; no interval: all rows are in one cluster"
 _NO_LENGTH_INTERVAL = "; no interval: too few pairs or clusters for this number of models"
 #: From this many rows on, agreement on every row deserves a check.
 MANY_ROWS = 20
-#: Over-confidence is known where its interval stays this close to zero.
+#: Over-confidence is known if its interval is this close to zero.
 _CLOSE = 0.05
 #: A judge that changes this share of verdicts with the order says little about the answers.
 _ORDER_DECIDES = 0.9
@@ -143,7 +143,7 @@ def _beyond(bias: LengthBias) -> str:
 
 
 def _small(part: BiasTest) -> str:
-    """Shown not to be chance, and called no bias all the same."""
+    """The sentence for a difference that is not chance, but too small to be called a bias."""
     return f"more than chance, but below the {100 * part.floor:g} points that are called a bias"
 
 

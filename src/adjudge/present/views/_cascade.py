@@ -1,4 +1,4 @@
-"""Cascades: the plan, and what a policy and a selection say of theirs."""
+"""Cascades: the plan, and the cascade of a policy and of a selection."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _headline(plan: CascadePlan) -> Headline:
 
 
 def cascade_blocks(cascade: CascadeReport, policy: Policy) -> list[Block]:
-    """What a policy's cascade did to the labels that calibrate."""
+    """The cascade of a policy on the labels that calibrate."""
     table = table_of(
         list(zip(cascade.rule.stages, cascade.stopped, cascade.failed, strict=True)),
         {

@@ -14,7 +14,7 @@ def view_items(result: ReproductionItems) -> list[Block]:
     blocks: list[Block] = [Headline(describe_items(result.items)), count_items(result.items)]
     for paper in dict.fromkeys(item.paper for item in result.items):
         items = [item for item in result.items if item.paper == paper]
-        blocks += item_blocks(items, f"{paper}, {describe_items(items)}")
+        blocks += item_blocks(items, paper)
     return blocks
 
 
@@ -37,7 +37,7 @@ def count_items(items: Sequence[PaperItem]) -> Table:
 
 
 def one_item(item: PaperItem) -> list[Block]:
-    """An item on its own: what it is, its numbers, or why there are none."""
+    """One item: its name, its numbers, or the reason why there are none."""
     blocks: list[Block] = [Heading(f"{item.name}: {item.about} ({item.status})")]
     if item.values:
         columns: dict[str, Callable[[ItemValue], str]] = {
@@ -51,8 +51,10 @@ def one_item(item: PaperItem) -> list[Block]:
     return blocks + notes_of([item.reason] if item.reason else [])
 
 
-def item_blocks(items: Sequence[PaperItem], caption: str) -> list[Block]:
-    """A row for each number, or for why there is none; then on what the others rest."""
+def item_blocks(items: Sequence[PaperItem], what: str) -> list[Block]:
+    """A row for each number, or for the reason why there is none; then the data that items lack."""
+    if not items:
+        return []
     rows = [
         (
             item.name,
@@ -67,6 +69,7 @@ def item_blocks(items: Sequence[PaperItem], caption: str) -> list[Block]:
         for value in item.values or (ItemValue(name=item.reason, ours=None),)
     ]
     columns = ("item", "about", "status", "value", "ours", "paper", "difference")
+    caption = f"{what}, {describe_items(items)}"
     table = Table(columns, rows, caption, text_columns=4, optional=("about",))
     partly: dict[str, list[str]] = {}
     for item in items:
@@ -81,7 +84,7 @@ def _write(numeral: float | None, value: ItemValue) -> str:
 
 
 def _difference(item: PaperItem, value: ItemValue) -> str:
-    """Ours minus the paper's; simulated data has nothing to differ from."""
+    """Ours minus the paper's; a dash for simulated data."""
     if item.status != "reproduced" or value.ours is None or value.published is None:
         return DASH
     return signed(value.ours - value.published, value.digits)

@@ -1,4 +1,4 @@
-"""What calibration leaves behind: a policy under each guarantee, and whether its file is intact."""
+"""A policy: what each guarantee accepts, and whether its file is unchanged."""
 
 from __future__ import annotations
 
@@ -6,16 +6,7 @@ import re
 from functools import partial
 
 from adjudge._text import DASH, count, group_name, left_out, number, percent, signed
-from adjudge.present.blocks import (
-    Block,
-    Figure,
-    Headline,
-    Note,
-    Table,
-    explain,
-    notes_of,
-    table_of,
-)
+from adjudge.present.blocks import Block, Figure, Headline, Note, Table, explain, notes_of, table_of
 from adjudge.present.figures.selection import policy_figure
 from adjudge.present.views._cascade import cascade_blocks
 from adjudge.records import GIVEN, LABELLED

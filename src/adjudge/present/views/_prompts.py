@@ -96,7 +96,7 @@ def _headline(result: PromptSensitivity) -> Headline:
 
 
 def describe_change(group: PromptChange) -> str:
-    """What is shown of one judge and criterion, and what is not."""
+    """What the test shows about one judge and criterion."""
     parts = [f"{percent(group.changed)} change"]
     if group.excess is not None:
         beyond = f"{percent(group.excess)} more than asking again changes"

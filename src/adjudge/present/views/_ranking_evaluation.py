@@ -183,7 +183,7 @@ def quarters(values: Sequence[float]) -> str:
 
 
 def _interval_blocks(board: Leaderboard) -> list[Block]:
-    """Intervals tested on random halves, where half the models suffice, and one model at a time."""
+    """Intervals tested on random halves, if half the models are enough, and one model at a time."""
     if not board.conformal:
         return []
     first = board.conformal[0]
@@ -273,7 +273,7 @@ def _budget_table(board: Leaderboard) -> Table:
 
 
 def _figures(board: Leaderboard) -> list[Block]:
-    """Every picture that has something to draw; the poster of them all only by name."""
+    """Every picture with data to draw; the one with all panels is drawn only by name."""
     if not board.held_out:
         return []
     figures = {

@@ -1,4 +1,4 @@
-"""Plans for labels: what a width costs, every way to draw the labels, what more would buy."""
+"""Plans for labels: what a width costs, every way to draw the labels, the effect of more labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from adjudge.results.estimation import RatePlan
 
 
 def view_plan(plan: RatePlan) -> list[Block]:
-    """What the width costs, every way to draw the labels, what more of them would buy."""
+    """What the width costs, every way to draw the labels, the effect of more labels."""
     blocks: list[Block] = [
         Headline(plan.recommendation, tone="bad" if plan.m0 is None else "plain"),
         *warnings_of(plan.warnings),
@@ -56,7 +56,7 @@ def view_plan(plan: RatePlan) -> list[Block]:
 
 
 def _ways(plan: RatePlan) -> Table:
-    """Every way to draw as many labels, and the width that a method makes of them."""
+    """Every way to draw that many labels, and the width of the interval of each method."""
     optimal = _split(plan.optimal_m1, plan.optimal_m0)
     corrected, any_class = "misclassification", number(plan.random_m)
     rows = [
@@ -89,7 +89,7 @@ def _split(ones: int | None, zeros: int | None) -> str:
 
 
 def _worth(plan: RatePlan) -> list[str]:
-    """Whether the judge is worth having."""
+    """Whether the judge makes the interval shorter."""
     if plan.variance_ratio is None or plan.rate is None:
         return []
     region = plan.proposition_61
@@ -105,7 +105,7 @@ def _worth(plan: RatePlan) -> list[str]:
 
 
 def _least_bias(labels: int | None, quality: str) -> list[str]:
-    """From how many labels on correcting pays off in bias, and under which condition."""
+    """The number of labels from which a correction lowers the bias, and its condition."""
     if labels is None:
         return []
     return [

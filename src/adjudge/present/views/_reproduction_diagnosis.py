@@ -9,7 +9,7 @@ from adjudge._stats import mean_known
 from adjudge._text import DASH, count, interval, left_out, number, percent, signed, span
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, notes_of, table_of
 from adjudge.present.figures.reproduction_diagnosis import PICTURES, p_text
-from adjudge.present.views._items import describe_items, item_blocks
+from adjudge.present.views._items import item_blocks
 from adjudge.results.diagnosis_reproduction import (
     PAPER,
     CyclesAndWidths,
@@ -35,15 +35,8 @@ def view_diagnosis_reproduction(result: DiagnosisReproduction) -> list[Block]:
         blocks.append(_rankings(result))
     for data in dict.fromkeys(cell.data for cell in result.sets):
         blocks += [_signals(data, result), *_pairs(data, result), _sets(data, result)]
-    blocks += [
-        _pooled(result),
-        _by_document(result),
-        *_variance(result),
-        *_together(result),
-    ]
-    if result.items:
-        caption = f"Tables, figures and claims of the paper, {describe_items(result.items)}"
-        blocks += item_blocks(result.items, caption)
+    blocks += [_pooled(result), _by_document(result), *_variance(result), *_together(result)]
+    blocks += item_blocks(result.items, "Tables, figures and claims of the paper")
     drawable = {item.figure for item in result.items}
     blocks += [
         Figure(name, partial(draw, result), caption)
@@ -324,7 +317,7 @@ def _variance(result: DiagnosisReproduction) -> Iterable[Block]:
 
 
 def _reading(shares: list[VarianceShare]) -> str:
-    """What the shares of each quantity say, the paper's own first."""
+    """Whether criterion or judge explains more, for each quantity, the paper's first."""
     parts = []
     for share in shares:
         if share.criterion > 2 * share.judge:

@@ -18,7 +18,7 @@ from adjudge.present.figures.reproduction_reporting import (
     setting_figure,
     shift_figure,
 )
-from adjudge.present.views._items import describe_items, item_blocks
+from adjudge.present.views._items import item_blocks
 from adjudge.results.reporting import ProtocolRow, ReportingReproduction
 
 #: Figure 6 of the paper is the setting of its Figure 10.
@@ -48,10 +48,8 @@ def view_reporting(result: ReportingReproduction) -> list[Block]:
         blocks.append(_protocol(result))
     notes = [*(f"note: {text}" for text in result.notes), *left_out(result.dropped)]
     blocks += notes_of(notes)
-    if result.items:
-        caption = f"Tables, figures and propositions of the paper, {describe_items(result.items)}"
-        blocks += item_blocks(result.items, caption)
-    return [*blocks, *_figures(result)]
+    listed = item_blocks(result.items, "Tables, figures and propositions of the paper")
+    return [*blocks, *listed, *_figures(result)]
 
 
 def _headline(result: ReportingReproduction) -> Headline:

@@ -8,7 +8,7 @@ from functools import partial
 from adjudge._text import count, left_out, number, percent
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of, warnings_of
 from adjudge.present.figures.reproduction_scope import PICTURES, SIGNALS
-from adjudge.present.views._items import describe_items, item_blocks
+from adjudge.present.views._items import item_blocks
 from adjudge.results.evaluation import JudgeKey, MethodRisk, SignalQuality
 from adjudge.results.scope_reproduction import ReproducedSet, ScopeReproduction, size_of
 
@@ -27,10 +27,9 @@ def view_reproduction_scope(done: ScopeReproduction) -> list[Block]:
         blocks.append(_signals(done, one))
         blocks += [_risks(done, one, key) for key in one.keys]
         blocks += [Note(lines) for lines in [left_out(one.evaluation.dropped)] if lines]
-    if done.items:
-        blocks += item_blocks(done.items, f"Items of the paper, {describe_items(done.items)}")
     return [
         *blocks,
+        *item_blocks(done.items, "Items of the paper"),
         *warnings_of(done.warnings),
         Note([f"note: {line}" for line in done.notes]),
         *(Figure(name, partial(draw, done), caption) for name, (draw, caption) in PICTURES.items()),

@@ -13,7 +13,7 @@ from adjudge._text import DASH, count, interval, level, number, percent
 from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of
 from adjudge.present.figures.reproduction_soft_elo import compared, describe_change, row_names
 from adjudge.present.figures.soft_elo_pictures import PICTURES
-from adjudge.present.views._items import describe_items, item_blocks
+from adjudge.present.views._items import item_blocks
 from adjudge.present.views._ranking_evaluation import quarters
 from adjudge.present.views._soft_elo_appendices import appendix_blocks, own_beta_table
 from adjudge.results.ranking_reproduction import SoftEloReproduction, SoftEloRow
@@ -31,7 +31,7 @@ class _Column:
     heading: str
     field: str
     write: Callable[[float | None], str]
-    #: A field of two numbers that is written behind it.
+    #: A field of two numbers that is written after it.
     between: str | None = None
 
     def cell(self, row: Any, prefix: str = "") -> str:
@@ -57,9 +57,7 @@ def view_soft_elo(result: SoftEloReproduction) -> list[Block]:
     ]
     if result.languages:
         blocks += _languages(result)
-    if result.items:
-        caption = f"Tables, figures and claims of the paper, {describe_items(result.items)}"
-        blocks += item_blocks(result.items, caption)
+    blocks += item_blocks(result.items, "Tables, figures and claims of the paper")
     blocks += _figures(result)
     warnings = [
         f"warning, {row.judge}, {row.corpus}: {text}"
@@ -132,10 +130,7 @@ def _intervals(result: SoftEloReproduction, names: Sequence[str]) -> Table:
 
 
 def _judges(
-    caption: str,
-    result: SoftEloReproduction,
-    names: Sequence[str],
-    columns: Sequence[_Column],
+    caption: str, result: SoftEloReproduction, names: Sequence[str], columns: Sequence[_Column]
 ) -> Table:
     rows: list[tuple[str, Any]] = list(zip(names, result.rows, strict=True))
     return _both(caption, "judge", rows + _mean_rows(result, columns), columns)
@@ -169,7 +164,7 @@ def _several(result: SoftEloReproduction) -> list[tuple[str, list[SoftEloRow]]]:
 def _both(
     caption: str, first: str, rows: Sequence[tuple[str, Any]], columns: Sequence[_Column]
 ) -> Table:
-    """Two lines a row, ours and the paper's; the second only where the paper has a number."""
+    """Two lines a row, ours and the paper's; the second only if the paper has a number."""
     lines = []
     for name, row in rows:
         lines.append((name, *(column.cell(row) for column in columns)))

@@ -81,7 +81,7 @@ def _advice(result: ScoreDiagnosis, main: list[ScoreSetGroup]) -> Table:
 
 
 def _figures(result: ScoreDiagnosis) -> list[Block]:
-    """In the order of importance; nothing about widths that cannot tell anything."""
+    """In the order of importance; widths are left out if they are not informative."""
     telling = result.telling_methods
     compared = {entry.method for entry in result.agreement} & set(telling)
     figures = [
@@ -185,7 +185,7 @@ def _gain(result: ScoreDiagnosis) -> list[str]:
 
 
 def _odd_scores(result: ScoreDiagnosis, judge: str | None) -> list[str]:
-    """A judge that gives one score to everything, or always the human one."""
+    """A judge whose scores are all the same, or always the human score."""
     who = group_name(judge, none="the judge")
     own = [entry for entry in result.human_agreement if entry.judge == judge]
     given = [{value for value, n in e.agreement.judge_values.items() if n} for e in own]

@@ -14,7 +14,7 @@ _Cell = Callable[[_Named], str]
 
 
 def appendix_blocks(result: SoftEloReproduction, names: Sequence[str]) -> list[Block]:
-    """Appendices C, F and G, each where a row has it; then juries."""
+    """Appendices C, F and G, each if a row has its numbers; then juries."""
     rows = list(zip(names, result.rows, strict=True))
     blocks: list[Block] = [
         _stability(rows),

@@ -34,7 +34,7 @@ from adjudge.results.prompts import PromptSensitivity
 
 TITLE = "Where the judge breaks"
 _NO_TRIPLE = "no document has three models with decisive verdicts among them"
-#: A rate is more than noise explains where at most this share of the redraws reaches it.
+#: A rate is more than noise explains if at most this share of the redraws reaches it.
 _TAIL = 0.025
 
 

@@ -23,11 +23,7 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
-from adjudge.present.figures.estimation import (
-    difference_figure,
-    estimate_figure,
-    group_figure,
-)
+from adjudge.present.figures.estimation import difference_figure, estimate_figure, group_figure
 from adjudge.present.views import View
 from adjudge.present.views._classes import (
     IN_A_SENTENCE,
@@ -104,12 +100,12 @@ def _estimate_headline(one: Estimate) -> Headline:
 
 
 def _if_random(one: Estimate) -> str:
-    """The condition on what people alone give, where nothing says that it holds."""
+    """The condition of the rate by people alone, if it is not known to hold."""
     return ", if the labels are a random sample" if one.labels_drawn == "unknown" else ""
 
 
 def _offer(rates: Sequence[Estimate], confidence_level: float) -> list[str]:
-    """What declaring the labels a random sample would give, if it is not known what they are."""
+    """The rate under the declaration that labels are a random sample, if that is not known."""
     offers = [(one, one.if_random) for one in rates]
     offered = [(one, other) for one, other in offers if other is not None and not other.ruled_out]
     if not offered:

@@ -13,7 +13,7 @@ from adjudge._text import (
     percent,
     percent_interval,
     plain_level,
-    power_of_ten,
+    powers_of_ten,
 )
 from adjudge.present.blocks import (
     Block,
@@ -118,8 +118,8 @@ def _rates(monitor: Monitor) -> Table:
             "wrong": lambda row: number(row[1].n_errors),
             "error rate": lambda row: percent(row[1].error_rate),
             "interval (%)": lambda row: percent_interval(row[1].low, row[1].high),
-            "e, limit": lambda row: power_of_ten(row[1].log10_e),
-            "e, alpha": lambda row: power_of_ten(row[1].log10_e_alpha),
+            "e, limit": lambda row: powers_of_ten(row[1].log10_e)[0],
+            "e, alpha": lambda row: powers_of_ten(row[1].log10_e_alpha)[0],
             "alarm": lambda row: "yes" if row[1].alarm else "no",
         },
         caption=f"Running error rate, with an interval that holds at all times "

@@ -56,7 +56,7 @@ _ENDS = 6
 
 
 def view_leaderboard(board: Leaderboard) -> list[Block]:
-    """The board, then what was measured about it, then what to keep in mind."""
+    """The board, then its evaluation, then warnings and assumptions."""
     new = [row for row in board.models if row.origin == "new"]
     blocks: list[Block] = [_placed_headline(board, new) if new else _headline(board)]
     if board.models:
@@ -103,7 +103,7 @@ def _headline(board: Leaderboard) -> Headline:
 
 
 def _coverage(board: Leaderboard) -> str:
-    """What the intervals include: a reader must not take noise of battles for judge errors."""
+    """What the intervals include: noise of battles alone, or judge errors too."""
     if not board.covers_judge_error:
         return f"{_interval_name(board)}s do not include judge errors"
     if board.outcome == "votes":

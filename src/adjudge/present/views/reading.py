@@ -1,4 +1,4 @@
-"""What a log of another tool holds: rows by metric and judge, labels, and what was left out."""
+"""The content of another tool's log: rows by metric and judge, labels, rows left out."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ TITLE = "What the judge wrote"
 
 
 def view_replies(kept: Replies) -> list[Block]:
-    """Counts by status, then each reply: what it is worth, what was asked, what came back."""
+    """Counts by status, then each reply: its status and numbers, the question, the answer."""
     blocks: list[Block] = [_headline(kept)]
     for reply in kept.replies:
         blocks += [Heading(_place(reply)), Note(describe_reply(reply))]
@@ -30,7 +30,7 @@ def view_replies(kept: Replies) -> list[Block]:
 
 
 def describe_reply(reply: JudgeReply) -> list[str]:
-    """What a reply is worth, with its numbers, a line each."""
+    """The status of a reply and its numbers, a line each."""
     lines = [f"{reply.status}: {reply.detail}" if reply.detail else reply.status]
     if reply.probabilities is not None:
         bounds = f" ({', '.join(reply.bounded)} at most)" if reply.bounded else ""

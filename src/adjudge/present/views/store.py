@@ -1,4 +1,4 @@
-"""What a store holds, and what of it is damaged."""
+"""The content of a store, and its damaged rows."""
 
 from __future__ import annotations
 
