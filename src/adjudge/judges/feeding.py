@@ -34,7 +34,7 @@ async def find_place(context: RunContext, subjects: OpenSubjects) -> int:
 
     A run asks in input order, so the place is found by bisection, with about 20 look-ups for a
     million subjects. It decides what is asked first and nothing else: the calls on both sides of it
-    are looked up again. Most calls of some neighbours decide, because single calls can have failed.
+    are looked up again. The majority of neighbours decides, because single calls can have failed.
     """
     if context.calls.total <= _CALLS_AHEAD:
         return 0

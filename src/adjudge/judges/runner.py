@@ -102,8 +102,7 @@ class Runner:
 
         The last part of the subjects comes first: the parts before it are mostly answered.
         """
-        parts = [_one_block(notes.subjects) for notes in self._context.calls.parts]
-        await self._run(parts)
+        await self._run([_one_block(notes.subjects) for notes in self._context.calls.parts])
 
     async def run_blocks(self, blocks: AsyncIterator[Iterable[Subject]]) -> None:
         """`run` for subjects that come in blocks; empty blocks come while it has to wait."""

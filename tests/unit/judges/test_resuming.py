@@ -184,7 +184,7 @@ def test_the_place_is_searched_with_few_look_ups(
 
 def test_several_threads_read_a_spool_at_the_same_time() -> None:
     spool = Spool[int]()
-    for number in range(5000):
+    for number in range(20_000):
         spool.append(number)
     read: dict[int, list[int]] = {}
 
@@ -202,4 +202,4 @@ def test_several_threads_read_a_spool_at_the_same_time() -> None:
     finally:
         sys.setswitchinterval(usual)
     spool.close()
-    assert read == {at: list(range(at, 5000)) for at in (0, 70, 2001)}
+    assert read == {at: list(range(at, 20_000)) for at in (0, 70, 2001)}
