@@ -22,7 +22,7 @@ import polars as pl
 from adjudge.errors import ArgumentError
 from adjudge.io import read_table
 from adjudge.io.writing import Row, Schema, row_writer, rows_frame
-from adjudge.judges.calls import CallList
+from adjudge.judges.calls import CallList, call_keys
 from adjudge.judges.context import RunContext
 from adjudge.judges.feeding import find_place
 from adjudge.judges.flow import GRACE_S, Pace, Stop
@@ -169,8 +169,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     )
                 judge, remark, claimed = settled or (given, None, set())
                 remarks.append(() if remark is None else (remark,))
-                each = len(judge.protocol.questions(first)) * judge.repeats
-                calls = CallList(part, count=part.total, each=each)
+                calls = CallList(part, count=part.total, each=len(call_keys(judge, first)))
                 context = RunContext(
                     judge=judge,
                     options=options,
