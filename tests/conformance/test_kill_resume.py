@@ -30,23 +30,24 @@ def test_kill_9_in_the_middle_costs_no_more_than_what_was_in_flight(
     judge_server.reset()
     judge_server.script("ok", keep_log=False)
     store, output = tmp_path / "killed.db", tmp_path / "killed.jsonl"
-    run = start(judge_server.base_url, pairs, store, output)
-    wait_for(lambda: kept(store) > 1000)
-    # Looking at the store has put us right behind a commit; kill at a moment of no such luck.
-    time.sleep(0.13)
-    run.send_signal(signal.SIGKILL)
-    run.communicate()
-    survived = kept(store)
-    assert 1000 < survived < 4000
-    assert not output.exists()
+    for least in (1000, 2000):  # the second run is killed while it checks what the first has asked
+        run = start(judge_server.base_url, pairs, store, output)
+        wait_for(lambda least=least: kept(store) > least)
+        # Looking at the store has put us right behind a commit; kill at a moment of no such luck.
+        time.sleep(0.13)
+        run.send_signal(signal.SIGKILL)
+        run.communicate()
+        survived = kept(store)
+        assert least < survived < 4000
+        assert not output.exists()
 
     resumed = finish(start(judge_server.base_url, pairs, store, output))
     assert resumed["reused"] == survived
     assert resumed["calls"] == {"ok": 4000 - survived}
     counts = judge_server.counts()
     assert counts["contents"] == 4000
-    assert counts["requests"] - counts["contents"] <= CONCURRENCY
-    assert counts["most_per_content"] <= 2
+    assert counts["requests"] - counts["contents"] <= 2 * CONCURRENCY
+    assert counts["most_per_content"] <= 3
     assert output.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert kept(store) == 4000
 

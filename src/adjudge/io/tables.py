@@ -41,7 +41,8 @@ from adjudge.io.json_windows import enveloped, find_envelope
 from adjudge.io.objects import object_frame, object_name, plain_frame
 from adjudge.io.workbooks import workbook_rows
 
-_PARQUET_ROWS = 4096
+#: The rows of a slice: each slice opens the file again and unpacks complete pages.
+_PARQUET_ROWS = 16_384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,16 +8,14 @@ and store, so that the same command continues with them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from pathlib import Path
 
 from platformdirs import user_data_path
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.calls import Work
+from adjudge.judges.calls import Work, next_calls
+from adjudge.judges.context import RunContext
 from adjudge.judges.interface import Batches, BatchProgress
-from adjudge.judges.runner import RunContext
-from adjudge.records import Subject
 
 #: Calls looked up and sent together; also the maximum held in memory.
 _CALLS_AT_ONCE = 10_000
@@ -43,20 +41,23 @@ class BatchRunner:
         self._stop = context.options.stop
         self._committed = 0.0
 
-    async def run(self, subjects: Iterable[Subject]) -> None:
+    async def run(self) -> None:
         """Send the calls that are neither stored nor in flight, then wait for all of them."""
-        remaining = iter(subjects)
+        (notes,) = self._context.calls.parts
+        remaining = iter(notes.subjects)
         poll_s = self._context.options.poll_s
         try:
             async with self._batches:
                 elsewhere: list[Work] = []
                 while not self._stop.requested:
-                    work = await asyncio.to_thread(
-                        self._context.calls.prepare, remaining, _CALLS_AT_ONCE
+                    batch = await asyncio.to_thread(
+                        next_calls, self._context.judge, remaining, _CALLS_AT_ONCE
                     )
-                    if not work:
+                    if not batch:
                         break
-                    elsewhere += await self._send(work)
+                    for own in batch:
+                        notes.note([one.key for one in own])
+                    elsewhere += await self._send([one for own in batch for one in own])
                 await self._collect()
                 while elsewhere and not self._stop.requested:
                     # Another process is asking these: it answers them, or releases them.

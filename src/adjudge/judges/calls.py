@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -11,7 +11,7 @@ from adjudge.io.writing import Row
 from adjudge.judges.fingerprint import question_hash, texts_of_subject
 from adjudge.judges.interface import Judge, Question
 from adjudge.judges.prices import Price
-from adjudge.judges.subjects import Spool
+from adjudge.judges.subjects import OpenSubjects, Spool
 from adjudge.records import Subject
 from adjudge.store.keys import call_key, frame
 
@@ -118,55 +118,53 @@ def _beginnings(question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(said[: ends[0]] if ends else said), tuple(said)
 
 
-class CallList:
-    """The calls of all subjects in input order: noted while asking, read again to make the rows.
+def next_calls(judge: Judge, subjects: Iterator[Subject], least: int) -> list[list[Work]]:
+    """The calls of the next subjects, `least` or a few more; empty after the last subject."""
+    batch: list[list[Work]] = []
+    count = 0
+    while count < least and (subject := next(subjects, None)) is not None:
+        batch.append(prepare_calls(judge, subject))
+        count += len(batch[-1])
+    return batch
+
+
+def next_keys(
+    judge: Judge, subjects: Iterator[Subject], least: int
+) -> list[tuple[Subject, list[str]]]:
+    """`next_calls` for calls that are probably answered: the next subjects with their keys."""
+    batch: list[tuple[Subject, list[str]]] = []
+    count = 0
+    while count < least and (subject := next(subjects, None)) is not None:
+        keys = call_keys(judge, subject)
+        batch.append((subject, keys))
+        count += len(keys)
+    return batch
+
+
+class CallNotes:
+    """The calls of consecutive subjects: noted while asking, read again to make the rows.
 
     Building and hashing the prompts of a pair costs more than reading it, so the keys of its calls
     are kept, 32 bytes per call; or its rows, if all calls were answered before. They are written to
     a temporary file, so that a run of millions of pairs needs no more memory.
     """
 
-    def __init__(self, judge: Judge, *, subjects: int) -> None:
-        self.judge = judge
+    def __init__(self, subjects: Iterable[Subject], count: int) -> None:
         self.subjects = subjects
+        self._left = count
         self._noted = Spool[bytes | list[Row]]()
-        self._count = 0
-        #: The number of calls of the run, estimated from the first subject; it can be off by a few.
-        self.total = 0
-
-    def prepare(self, subjects: Iterator[Subject], least: int) -> list[Work]:
-        """The calls of the next subjects, `least` or a few more; empty when all are prepared."""
-        batch: list[Work] = []
-        while len(batch) < least and (subject := next(subjects, None)) is not None:
-            work = prepare_calls(self.judge, subject)
-            self.note([one.key for one in work])
-            batch += work
-        return batch
-
-    def look(self, subjects: Iterator[Subject], least: int) -> list[tuple[Subject, list[str]]]:
-        """`prepare` for calls that are probably answered: the next subjects with their keys.
-
-        Each of them is then noted by the caller.
-        """
-        batch: list[tuple[Subject, list[str]]] = []
-        count = 0
-        while count < least and (subject := next(subjects, None)) is not None:
-            keys = call_keys(self.judge, subject)
-            batch.append((subject, keys))
-            count += len(keys)
-        return batch
 
     def note(self, keys: list[str], rows: list[Row] | None = None) -> None:
         """Keep the keys of the next subject, or its rows if they can be made already."""
-        self.total = self.total or self.subjects * len(keys)
         self._noted.append(bytes.fromhex("".join(keys)) if rows is None else rows)
-        self._count += 1
+        self._left -= 1
 
-    def noted(self, subjects: Iterator[Subject]) -> Iterator[list[Row] | tuple[Subject, list[str]]]:
+    def read(self, judge: Judge) -> Iterator[list[Row] | tuple[Subject, list[str]]]:
         """The rows of each subject, or the subject and the keys of its calls.
 
-        If the run was stopped before preparing all of them, the rest is prepared here.
+        If the run was stopped before noting all of them, the rest is prepared here.
         """
+        subjects = iter(self.subjects)
         passed = 0
         for noted in self._noted:
             if isinstance(noted, bytes):
@@ -177,10 +175,38 @@ class CallList:
             else:
                 passed += 1
                 yield noted
-        if self._count < self.subjects:
+        if self._left > 0:
             for subject in islice(subjects, passed, None):
-                yield subject, call_keys(self.judge, subject)
+                yield subject, call_keys(judge, subject)
 
     def close(self) -> None:
         """Remove the temporary file."""
         self._noted.close()
+
+
+class CallList:
+    """The calls of all subjects of a run, in one part, or in several that are asked side by side.
+
+    `total` is the number of calls, estimated from `each`, that of the first subject; it can be off
+    by a few.
+    """
+
+    def __init__(self, subjects: Iterable[Subject] = (), *, count: int = 0, each: int = 0) -> None:
+        self.count = count
+        self.total = count * each
+        self.parts = [CallNotes(subjects, count)]
+
+    def divide(self, parts: Iterable[OpenSubjects]) -> None:
+        """Note the calls of these parts of the subjects separately. Do this before any is noted."""
+        self.close()
+        self.parts = [CallNotes(part, part.total) for part in parts]
+
+    def read(self, judge: Judge) -> Iterator[list[Row] | tuple[Subject, list[str]]]:
+        """What was noted of each subject, in input order."""
+        for part in self.parts:
+            yield from part.read(judge)
+
+    def close(self) -> None:
+        """Remove the temporary files."""
+        for part in self.parts:
+            part.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from array import array
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from operator import attrgetter, methodcaller
@@ -126,7 +126,6 @@ class RowBatch:
 
 async def make_rows(
     judge: Judge,
-    subjects: Iterable[Subject],
     calls: CallList,
     store: StoreThread,
     *,
@@ -138,7 +137,7 @@ async def make_rows(
     Each batch has the number of subjects whose replies are incomplete. They have no row. After a
     stopped run they were not asked; after a `complete` run there are none.
     """
-    remaining = calls.noted(iter(subjects))
+    remaining = calls.read(judge)
     maker = RowMaker(judge, price=price, store=store.name)
     while batch := await asyncio.to_thread(lambda: list(islice(remaining, _BATCH))):
         keys = [key for one in batch if isinstance(one, tuple) for key in one[1]]

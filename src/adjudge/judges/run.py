@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -22,7 +22,9 @@ import polars as pl
 from adjudge.errors import ArgumentError
 from adjudge.io import read_table
 from adjudge.io.writing import Row, Schema, row_writer, rows_frame
-from adjudge.judges.calls import CallList
+from adjudge.judges.calls import CallList, call_keys
+from adjudge.judges.context import RunContext
+from adjudge.judges.feeding import find_place
 from adjudge.judges.flow import GRACE_S, Pace, Stop
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
@@ -31,10 +33,10 @@ from adjudge.judges.prices import Price
 from adjudge.judges.progress import Tally
 from adjudge.judges.routing import settle
 from adjudge.judges.rows import RowBatch, RowCounts, RowMaker, make_rows, schema_of
-from adjudge.judges.runner import RunContext, Runner
-from adjudge.judges.stages import OpenSubjects, Outcome, Stages, check_stages
-from adjudge.judges.subjects import SubjectSource, Survey
-from adjudge.records import STATUSES, Subject
+from adjudge.judges.runner import Runner
+from adjudge.judges.stages import Outcome, Stages, check_stages
+from adjudge.judges.subjects import OpenSubjects, SubjectSource, Survey
+from adjudge.records import STATUSES
 from adjudge.results.judging import (
     Judging,
     JudgingCascade,
@@ -129,8 +131,9 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
         ExitStack() as lists,
     ):
         survey = await asyncio.to_thread(subjects.survey)
+        first = next(iter(subjects))
         if options.announce is not None:
-            each = len(judges[0].protocol.questions(next(iter(subjects))))
+            each = len(judges[0].protocol.questions(first))
             asked = 1 if stages is not None else len(judges)
             words = calls_in_words(judges[0], survey.subjects, each, judges=asked)
             later = (
@@ -146,7 +149,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
             team = lists.enter_context(closing(Team(options)))
         thread = StoreThread(options.store)
         contexts: list[RunContext] = []
-        parts = [OpenSubjects(subjects, survey.subjects)]
+        parts = [OpenSubjects(subjects, bytearray(b"\1") * survey.subjects)]
         elapsed: list[float] = []
         remarks: list[tuple[str, ...]] = []
         try:
@@ -166,7 +169,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     )
                 judge, remark, claimed = settled or (given, None, set())
                 remarks.append(() if remark is None else (remark,))
-                calls = CallList(judge, subjects=part.total)
+                calls = CallList(part, count=part.total, each=len(call_keys(judge, first)))
                 context = RunContext(
                     judge=judge,
                     options=options,
@@ -194,7 +197,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                 elapsed.append(tally.elapsed_s)
                 if stages is not None:
                     rest = await stop.see_through(
-                        stages.settle(part, _rows_of(context, part)), grace_s=math.inf
+                        stages.settle(part, _rows_of(context)), grace_s=math.inf
                     )
                     if rest is None or stop.requested:
                         break
@@ -203,7 +206,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     parts.append(part)
             # Complete rows are written whatever stopped the run; only a second interrupt exits
             # without them.
-            collected = await stop.see_through(_collect(contexts, parts), grace_s=math.inf)
+            collected = await stop.see_through(_collect(contexts), grace_s=math.inf)
         finally:
             if stages is not None:
                 stages.close()
@@ -243,28 +246,29 @@ def _begin(store: Store, judge: Judge) -> int:
     return store.latest_call_id()
 
 
-async def _ask(context: RunContext, subjects: Iterable[Subject]) -> None:
+async def _ask(context: RunContext, subjects: OpenSubjects) -> None:
     backend, options = context.judge.backend, context.options
     if options.batch:
         from adjudge.judges.batching import BatchRunner, batch_folder
 
         store_id = await context.store.do(lambda store: store.store_id)
         folder = batch_folder(options.batch_folder, context.judge.fingerprint, store_id)
-        await BatchRunner(context, backend.open_batches(folder)).run(subjects)
+        await BatchRunner(context, backend.open_batches(folder)).run()
         return
     try:
         # Inside: resources of a start that fails half-way are freed too.
         await backend.start()
-        await Runner(context).run(subjects)
+        if place := await find_place(context, subjects):
+            context.calls.divide(subjects.cut(place))
+        await Runner(context).run()
     finally:
         await backend.close()
 
 
-def _rows_of(context: RunContext, subjects: Iterable[Subject]) -> AsyncIterator[RowBatch]:
+def _rows_of(context: RunContext) -> AsyncIterator[RowBatch]:
     """The rows of one judge."""
     return make_rows(
         context.judge,
-        subjects,
         context.calls,
         context.store,
         price=context.tally.price,
@@ -273,7 +277,7 @@ def _rows_of(context: RunContext, subjects: Iterable[Subject]) -> AsyncIterator[
 
 
 async def _collect(
-    contexts: Sequence[RunContext], parts: Sequence[Iterable[Subject]]
+    contexts: Sequence[RunContext],
 ) -> tuple[Sequence[RowCounts], tuple[Row, ...] | None]:
     """The rows of all judges, one judge after the other: counted, and written or returned."""
     options = contexts[0].options
@@ -281,9 +285,9 @@ async def _collect(
     kept: list[Row] = []
     counts = []
     with nullcontext() if output is None else row_writer(output, schema=schema) as writer:
-        for context, part in zip(contexts, parts, strict=False):
+        for context in contexts:
             counts.append(RowCounts(record=context.judge.protocol.record))
-            async for batch in _rows_of(context, part):
+            async for batch in _rows_of(context):
                 counts[-1].add(batch.rows, incomplete=batch.incomplete)
                 if writer is None:
                     kept += batch.rows

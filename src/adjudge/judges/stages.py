@@ -8,42 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from itertools import compress
 from typing import Literal
 
 from adjudge.errors import ArgumentError
 from adjudge.io.writing import Row
 from adjudge.judges.interface import Judge
 from adjudge.judges.rows import RowBatch
-from adjudge.judges.subjects import Spool, Subjects
+from adjudge.judges.subjects import OpenSubjects, Spool
 from adjudge.records import Grade, Judgment, Subject
 
 #: A subject after a stage: settled, or open because of doubt or because the judge failed.
 Outcome = Literal["settled", "doubt", "failure"]
 #: Returns the outcomes of some subjects from their rows, one per stage so far.
 StopRule = Callable[[Sequence[Subject], Sequence[Sequence[Row]]], Sequence[Outcome]]
-
-
-class OpenSubjects:
-    """The subjects that are still open, in their order; all of them before the first stage."""
-
-    def __init__(self, subjects: Subjects, total: int) -> None:
-        self._subjects = subjects
-        self._marks = bytearray(b"\1") * total
-        self.total = total
-
-    def __iter__(self) -> Iterator[Subject]:
-        return compress(self._subjects, self._marks)
-
-    def keep(self, ids: set[str]) -> OpenSubjects:
-        """Those of them with these ids."""
-        part = OpenSubjects(self._subjects, 0)
-        part._marks = bytearray(
-            here and subject.id in ids
-            for subject, here in zip(self._subjects, self._marks, strict=True)
-        )
-        part.total = sum(part._marks)
-        return part
 
 
 class Stages:

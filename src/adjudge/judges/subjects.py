@@ -10,10 +10,11 @@ from __future__ import annotations
 import copyreg
 import pickle
 import tempfile
+import threading
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import combinations, islice
+from itertools import combinations, compress, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -58,19 +59,26 @@ _REDUCERS = {**copyreg.dispatch_table, Pair: lambda pair: (_pair, _VALUES(pair))
 
 
 class Spool(Generic[T]):
-    """Values written to a temporary file and read again in order, by readers that take turns.
+    """Values written to a temporary file and read again in order, from any position.
+
+    Several threads can read at the same time.
 
     >>> spool = Spool[int]()
     >>> for number in range(100):
     ...     spool.append(number)
     >>> sum(one * other for one, other in zip(spool, spool))
     328350
+    >>> list(spool.starting(97))
+    [97, 98, 99]
     >>> spool.close()
     """
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="adjudge-")  # noqa: SIM115  (closed by `close`)
         self._group: list[T] = []
+        #: Where each group begins in the file.
+        self._begins = array("q")
+        self._lock = threading.Lock()
 
     def append(self, value: T) -> None:
         """Append one value. All values must be appended before the first reading."""
@@ -79,16 +87,19 @@ class Spool(Generic[T]):
             self._write()
 
     def __iter__(self) -> Iterator[T]:
-        self._write()
-        at = 0
-        while True:
-            self._file.seek(at)
-            try:
+        return self.starting(0)
+
+    def starting(self, at: int) -> Iterator[T]:
+        """The values from position `at` on."""
+        first, skipped = divmod(at, _GROUP)
+        with self._lock:
+            self._write()
+        for begin in self._begins[first:]:
+            with self._lock:
+                self._file.seek(begin)
                 group = pickle.load(self._file)  # noqa: S301  (we wrote the file ourselves)
-            except EOFError:
-                return
-            at = self._file.tell()
-            yield from group
+            yield from islice(group, skipped, None)
+            skipped = 0
 
     def close(self) -> None:
         """Remove the file."""
@@ -96,6 +107,7 @@ class Spool(Generic[T]):
 
     def _write(self) -> None:
         if self._group:
+            self._begins.append(self._file.tell())
             pickler = pickle.Pickler(self._file, pickle.HIGHEST_PROTOCOL)
             pickler.dispatch_table = _REDUCERS
             pickler.dump(self._group)
@@ -199,9 +211,15 @@ class Subjects:
         return Survey(subjects=count, dropped=dropped, notes=notes)
 
     def __iter__(self) -> Iterator[Subject]:
+        return self.starting(0)
+
+    def starting(self, at: int) -> Iterator[Subject]:
+        """The subjects from position `at` on."""
         if self._kept is None:
             raise ArgumentError("pairs", self.name, "they are closed; give them again")
-        return iter(self._kept)
+        if isinstance(self._kept, Spool):
+            return self._kept.starting(at)
+        return islice(self._kept, at, None)
 
     @property
     def copied(self) -> bool:
@@ -231,6 +249,37 @@ class Subjects:
                     remedy="give every pair its own id",
                 )
             seen.add(subject.id)
+
+
+class OpenSubjects:
+    """Subjects that a judge is asked about, in their order: all of them, or those left open.
+
+    `marks` has a byte for each subject from position `start` on, 1 if it is open.
+    """
+
+    def __init__(self, subjects: Subjects, marks: bytearray, *, start: int = 0) -> None:
+        self._subjects = subjects
+        self._marks = marks
+        self._start = start
+        self.total = marks.count(1)
+        #: The number of positions, open or not.
+        self.positions = len(marks)
+
+    def __iter__(self) -> Iterator[Subject]:
+        return compress(self._subjects.starting(self._start), self._marks)
+
+    def cut(self, at: int) -> tuple[OpenSubjects, OpenSubjects]:
+        """Those before a position, and those from there on."""
+        before = OpenSubjects(self._subjects, self._marks[:at], start=self._start)
+        return before, OpenSubjects(self._subjects, self._marks[at:], start=self._start + at)
+
+    def keep(self, ids: set[str]) -> OpenSubjects:
+        """Those of them with these ids."""
+        read = self._subjects.starting(self._start)
+        marks = bytearray(
+            here and subject.id in ids for subject, here in zip(read, self._marks, strict=False)
+        )
+        return OpenSubjects(self._subjects, marks, start=self._start)
 
 
 def _holds_records(source: SubjectSource) -> bool:

@@ -494,8 +494,9 @@ def test_a_long_input_is_streamed() -> None:
                 yield Pair(id=str(n), prompt=f"p{n}", response_a="a", response_b="b")
 
     from adjudge.judges.calls import CallList
+    from adjudge.judges.context import RunContext
     from adjudge.judges.progress import Tally
-    from adjudge.judges.runner import RunContext, Runner
+    from adjudge.judges.runner import Runner
     from adjudge.store.thread import StoreThread
 
     async def run() -> None:
@@ -505,9 +506,9 @@ def test_a_long_input_is_streamed() -> None:
         made = options.make_judge()
         context = RunContext(
             judge=made, options=options, store=thread, since=0,
-            calls=CallList(made, subjects=3000), tally=Tally(None),
+            calls=CallList(Lazy(), count=3000, each=2), tally=Tally(None),
         )  # fmt: skip
-        await Runner(context).run(Lazy())
+        await Runner(context).run()
         await thread.close()
         context.calls.close()
 

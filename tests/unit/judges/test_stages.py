@@ -11,7 +11,7 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.io.writing import Row
-from adjudge.judges import judge_pairs
+from adjudge.judges import feeding, judge_pairs
 from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.flow import Stop
 from adjudge.judges.interface import Question
@@ -23,6 +23,12 @@ from adjudge.simulate.pairs import simulate_pairs
 
 PAIRS = simulate_pairs(300, seed=3)
 SURE = 0.4
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that every stage is long enough to be resumed where it stopped."""
+    monkeypatch.setattr(feeding, "_CALLS_AHEAD", 16)
 
 
 class Counted(SimulatedBackend):

@@ -16,12 +16,12 @@ from adjudge.errors import JudgeError
 from adjudge.judges.cluster.budget import Budget
 from adjudge.judges.cluster.connection import START_S, RayCluster
 from adjudge.judges.cluster.worker import Report, WorkOrder
+from adjudge.judges.context import RunContext
 from adjudge.judges.fingerprint import differing_parts
 from adjudge.judges.flow import ServerLoad
 from adjudge.judges.interface import Backend
 from adjudge.judges.options import JudgingOptions, OneJudge
 from adjudge.judges.progress import Tally
-from adjudge.judges.runner import RunContext
 from adjudge.records import Subject
 
 _POLL_S = 0.1
@@ -111,8 +111,6 @@ class Team:
             folder=os.getcwd(),
             environment=_environment(backend),
         )
-        each = len(context.judge.protocol.questions(first[0])) * context.judge.repeats
-        context.calls.total = context.calls.subjects * each
         context.tally.began = time.monotonic()  # without the time in which Ray started
         await _Work(context, cluster, order, gpus=gpus, workers=workers).run(subjects)
 
@@ -176,7 +174,7 @@ class _Work:
 
     async def _hand_out(self, subjects: Iterable[Subject]) -> None:
         """Give every block to a worker, again if the worker dies, until all are done."""
-        total = self._context.calls.subjects
+        total = self._context.calls.count
         size = min(-(-total // (_BLOCKS_EACH * len(self._seats))), _LARGEST_BLOCK)
         todo: set[int] | None = None
         while todo is None or todo:
@@ -287,7 +285,6 @@ class _Work:
             context.judge = replace(
                 context.judge, fingerprint=report.fingerprint, fingerprint_parts=parts
             )
-            context.calls.judge = context.judge
         elif report.fingerprint != context.judge.fingerprint:
             differ = differing_parts(report.parts or {}, context.judge.fingerprint_parts)
             raise JudgeError(

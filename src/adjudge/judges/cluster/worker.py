@@ -12,12 +12,13 @@ from typing import Any
 
 from adjudge.errors import AdjudgeError
 from adjudge.judges.calls import CallList
+from adjudge.judges.context import RunContext
 from adjudge.judges.flow import IDLE, Pace, Reason, ServerLoad, Stop
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import Tally
 from adjudge.judges.routing import settle
-from adjudge.judges.runner import RunContext, Runner
+from adjudge.judges.runner import Runner
 from adjudge.records import Subject
 from adjudge.store.thread import StoreThread
 
@@ -145,7 +146,7 @@ class Worker:
             await backend.start()
             judge, remark, claimed = await settle(judge, store, self._order.first, batch=False)
             self._held = len(claimed)
-            with closing(CallList(judge, subjects=0)) as calls:
+            with closing(CallList()) as calls:
                 self._context = RunContext(
                     judge=judge,
                     options=options,
