@@ -216,9 +216,7 @@ def _at_once(boundary: Boundary, alpha: float, rank: int) -> float:
     return float(binomial_lower_tail(boundary.errors[at], np.array(rank), alpha))
 
 
-def _step_back(
-    ahead: FloatArray, rise: int, steps: int, alpha: float, heights: int
-) -> FloatArray:
+def _step_back(ahead: FloatArray, rise: int, steps: int, alpha: float, heights: int) -> FloatArray:
     """The crossing probabilities `steps` before the boundary rises by `rise` to where `ahead` is.
 
     One for each of the lowest `heights` above the boundary at that time.
