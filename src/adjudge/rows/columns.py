@@ -84,7 +84,7 @@ def find_varying(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
 def sort_rows(
     frame: pl.DataFrame, keys: Sequence[str], keep: Collection[str] | None = None
 ) -> pl.DataFrame:
-    """The rows sorted by the keys, with the columns to `keep` (None: all).
+    """The rows sorted by the keys, with these columns and those to `keep` (None: all).
 
     A column with one value is not moved, and takes no memory. The others are moved one by one,
     because polars first copies what is in several chunks.
@@ -93,8 +93,8 @@ def sort_rows(
     >>> sort_rows(rows, ["judge", "id"]).rows()
     [('x', 'a', 0.9), ('x', 'b', 0.1)]
     """
-    names = [name for name in frame.columns if keep is None or name in keep]
-    simple = [name for name in {*names, *keys} if frame.schema[name] in _SIMPLE]
+    names = [name for name in frame.columns if keep is None or name in {*keys, *keep}]
+    simple = [name for name in names if frame.schema[name] in _SIMPLE]
     fixed = {*simple} - {*find_varying(frame, simple)}
     own = [key for key in keys if key not in fixed]
     if not own:

@@ -164,7 +164,8 @@ def read_labelled(
     judge's answer is left out. Labels that a model made are refused unless `model_labels` is set.
     Rows with an answer_mass below `min_answer_mass` are `off_answer`. Rows without a usable score
     are left out, unless `keep_failed` is set: a cascade then asks another judge. `keep` names the
-    columns that the caller uses (None: all); of a large file only these are sorted.
+    columns that the caller uses, besides id, judge and protocol (None: all); the others are left
+    out before a large file is sorted.
 
     >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
     >>> done = read_labelled(rows)
@@ -266,7 +267,7 @@ def read_new(
 ) -> NewRows:
     """The rows that select decides on; `min_answer_mass` as in `read_labelled`."""
     given = prepare_judgments(judgments, pairs=pairs, judge=judge, protocol=protocol)
-    # A caller adds columns of one chunk, and polars copies a frame whose chunks differ.
+    # `select` adds columns of one chunk, and polars copies a frame whose chunks differ.
     frame = mark_off_answer(given.frame.rechunk(), min_answer_mass)
     usable = measured(Rows(frame))
     return NewRows(frame, usable.frame, given.dropped, usable.dropped, given.about)

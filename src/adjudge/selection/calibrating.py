@@ -171,7 +171,7 @@ def calibrate(
     used = None
     if not (in_stages or best or jury or doubt):
         options = [name for name in (by, cluster, weights) if name is not None]
-        used = {"id", *ENTRY_COLUMNS, *NOTED_COLUMNS, *options}
+        used = {*ENTRY_COLUMNS, *NOTED_COLUMNS, *options}
     table = read_labelled(
         given,
         ties=ties,

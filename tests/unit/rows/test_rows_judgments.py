@@ -58,8 +58,8 @@ def test_rows_in_chunks_and_in_another_order_are_the_same_labelled_rows() -> Non
     assert labelled["id"].to_list() == ["1", "4", "1"]
     turned = pl.concat([ROWS[3:], ROWS[:3]], rechunk=False)
     assert read_labelled(turned, ties="error").frame.equals(labelled)
-    kept = read_labelled(turned, ties="error", keep=("judge", "uncertainty")).frame
-    assert kept.equals(labelled.select("judge", "uncertainty"))
+    kept = read_labelled(turned, ties="error", keep=["uncertainty"]).frame
+    assert kept.equals(labelled.select("id", "judge", "protocol", "uncertainty"))
     assert {column.n_chunks() for column in read_new(turned).everything} == {1}
 
 
