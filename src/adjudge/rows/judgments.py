@@ -164,8 +164,8 @@ def read_labelled(
     judge's answer is left out. Labels that a model made are refused unless `model_labels` is set.
     Rows with an answer_mass below `min_answer_mass` are `off_answer`. Rows without a usable score
     are left out, unless `keep_failed` is set: a cascade then asks another judge. `keep` names the
-    columns that the caller uses, besides id, judge and protocol (None: all); the others are left
-    out before a large file is sorted.
+    columns that the caller uses in addition to id, judge and protocol (None: all); the others are
+    left out before the rows are sorted.
 
     >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
     >>> done = read_labelled(rows)
