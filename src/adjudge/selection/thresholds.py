@@ -77,24 +77,21 @@ def order_by_lot(scores: FloatArray, seed: Seed) -> ScoreOrder:
     number. Rows whose scores differ only in the other bits are put in order afterwards.
     """
     n = len(scores)
-    parts = [slice(start, min(start + _PART, n)) for start in range(0, n, _PART)]
     lot = generator(seed).permutation(n)
     place, keys = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint64)
-    for part in parts:
-        place[lot[part]] = np.arange(part.start, part.stop, dtype=np.uint32)
+    place[lot] = np.arange(n, dtype=np.uint32)
     low = np.uint64(max(n - 1, 1).bit_length())
-    for part in parts:
+    for start in range(0, n, _PART):
+        part = slice(start, start + _PART)
         keys[part] = _to_rising_bits(scores[part]) >> low << low | place[part]
     del place
-    in_order, last = sort_values(keys), (np.uint64(1) << low) - np.uint64(1)
-    rows = keys.view(np.int64)  # the same memory again: the first use of memory takes longest
-    for part in parts:
-        rows[part] = lot[(in_order[part] & last).view(np.int64)]
+    keys = sort_values(keys)
+    rows = lot[(keys & ((np.uint64(1) << low) - np.uint64(1))).view(np.int64)]
     del lot
     s = scores[rows]
     falls = s[1:] < s[:-1]
     if falls.any():
-        block = in_order >> low
+        block = keys >> low
         starts = np.flatnonzero(np.append(True, block[1:] != block[:-1]))
         mixed = np.logical_or.reduceat(np.append(falls, False), starts)
         own = np.flatnonzero(np.repeat(mixed, np.diff(starts, append=n)))
