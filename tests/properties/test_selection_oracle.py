@@ -113,7 +113,7 @@ PAC_LEVELS = (("0.1", "0.1"), ("0.05", "0.2"), ("0.3", "0.1"), ("0.5", "0.5"), (
 @given(rows(least=60), st.sampled_from(PAC_LEVELS), st.sampled_from((7, 22, 31, 45, 60)))
 def test_pac_is_the_oracles(data, levels, n):
     alpha, delta = levels
-    order = order_by_lot(np.array(data[0]), 0)[:n]
+    order = order_by_lot(np.array(data[0]), 0).rows[:n]
     scores, errors = np.array(data[0])[order], np.array(data[1])[order]
     certified = slow_pac(scores.tolist(), errors.tolist(), alpha, delta)
     rule = PAC.decide(Labels(scores, errors), Levels(Fraction(alpha), Fraction(delta)))
@@ -127,7 +127,8 @@ def test_pac_is_the_oracles(data, levels, n):
 )
 def test_every_certified_threshold_is_the_oracles(data, levels):
     alpha, delta = levels
-    scores, errors = (np.array(values)[order_by_lot(np.array(data[0]), 3)] for values in data)
+    order = order_by_lot(np.array(data[0]), 3).rows
+    scores, errors = (np.array(values)[order] for values in data)
     expected = slow_pac(scores.tolist(), errors.tolist(), alpha, delta)
     certified = pac_thresholds(*data, alpha=float(alpha), delta=float(delta), seed=3)
     assert certified.tolist() == expected

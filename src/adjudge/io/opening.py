@@ -316,12 +316,7 @@ def open_judgments(
     source: TableLike, format: str | None = None, *, columns: Mapping[str, str] | None = None
 ) -> Table:
     """Judgments from a native file, AlpacaEval annotations or the Trust or Escalate release."""
-
-    def read(rows: TableLike) -> pl.DataFrame:
-        # An analysis adds columns of one chunk, and polars copies a frame whose chunks differ.
-        return read_judgments(rows).rechunk()
-
-    return _open(source, "judgments", format, read, columns)
+    return _open(source, "judgments", format, read_judgments, columns)
 
 
 def open_verdicts(source: TableLike) -> tuple[Table, About]:

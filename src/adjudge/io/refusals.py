@@ -69,17 +69,29 @@ def refuse_duplicates(frame: pl.DataFrame, key: Sequence[str], *, source: str, r
 
 def _are_distinct(values: pl.Series) -> bool:
     """A fast check that all values are unique; in rare cases a False is wrong."""
-    # Most files are sorted by id. Different hashes mean different values.
-    return _increase(values) or values.hash().n_unique() == len(values)
+    # Most files are sorted by id, as text or by a running number (x9, x10), which is longer text.
+    return (
+        _increase(values)
+        or (values.dtype == pl.String and _increase(values, by_length=True))
+        # Different hashes mean different values.
+        or values.hash().n_unique() == len(values)
+    )
 
 
-def _increase(values: pl.Series) -> bool:
-    """Whether every value is larger than the one before it."""
+def _increase(values: pl.Series, *, by_length: bool = False) -> bool:
+    """Whether every value is larger than the one before it; `by_length`: longer, or larger."""
     # Chunk by chunk: a column and its shifted self have different chunks, which polars copies.
     chunks = [chunk for chunk in values.get_chunks() if len(chunk)]
     pairs = [(chunk[:-1], chunk[1:]) for chunk in chunks]
     borders = [(one[-1:], next_one[:1]) for one, next_one in pairwise(chunks)]
-    return all((low < high).all(ignore_nulls=False) for low, high in (*borders, *pairs))
+    for low, high in (*borders, *pairs):
+        larger = low < high
+        if by_length:
+            short, long = low.str.len_bytes(), high.str.len_bytes()
+            larger = (short < long) | ((short == long) & larger)
+        if not larger.all(ignore_nulls=False):
+            return False
+    return True
 
 
 def quote(value: object) -> str:

@@ -5,7 +5,7 @@ Also what all `prepare_` functions do with rows that are already prepared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter, signature
 
 import polars as pl
@@ -81,21 +81,28 @@ def find_varying(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     return [name for name in columns if not first[name][0]]
 
 
-def sort_rows(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """The rows sorted by the keys. A column with one value is not moved, and takes no memory.
+def sort_rows(
+    frame: pl.DataFrame, keys: Sequence[str], keep: Collection[str] | None = None
+) -> pl.DataFrame:
+    """The rows sorted by the keys, with these columns and those to `keep` (None: all).
+
+    A column with one value is not moved, and takes no memory. The others are moved one by one,
+    because polars first copies what is in several chunks.
 
     >>> rows = pl.DataFrame({"judge": ["x", "x"], "id": ["b", "a"], "p_a": [0.1, 0.9]})
     >>> sort_rows(rows, ["judge", "id"]).rows()
     [('x', 'a', 0.9), ('x', 'b', 0.1)]
     """
-    simple = [name for name, kind in frame.schema.items() if kind in _SIMPLE]
+    names = [name for name in frame.columns if keep is None or name in {*keys, *keep}]
+    simple = [name for name in names if frame.schema[name] in _SIMPLE]
     fixed = {*simple} - {*find_varying(frame, simple)}
-    moved = frame.select(name for name in frame.columns if name not in fixed)
     own = [key for key in keys if key not in fixed]
     if not own:
-        return frame
+        return frame.select(names)
+    order = frame.select(pl.arg_sort_by(own)).to_series()
+    moved = (frame[name].rechunk().gather(order) for name in names if name not in fixed)
     values = (pl.lit(frame[name][0], frame.schema[name]).alias(name) for name in fixed)
-    return moved.sort(own).with_columns(values).select(frame.columns)
+    return pl.DataFrame(moved).with_columns(values).select(names)
 
 
 def truth_column(frame: pl.DataFrame, column: str, name: str, *, remedy: str) -> pl.Series:

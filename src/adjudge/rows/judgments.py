@@ -7,7 +7,7 @@ status, p_a (for a grade: p_pass), uncertainty, verdict, label.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -152,6 +152,7 @@ def read_labelled(
     below_cuts: bool = False,
     model_labels: bool = False,
     keep_failed: bool = False,
+    keep: Collection[str] | None = None,
 ) -> LabelledRows:
     """The rows that calibrate, evaluate and plan learn from; `by` as text, `weights` as numbers.
 
@@ -162,7 +163,9 @@ def read_labelled(
     cut (`below_cuts`); then all rows above the cut are left out. A label that started from the
     judge's answer is left out. Labels that a model made are refused unless `model_labels` is set.
     Rows with an answer_mass below `min_answer_mass` are `off_answer`. Rows without a usable score
-    are left out, unless `keep_failed` is set: a cascade then asks another judge.
+    are left out, unless `keep_failed` is set: a cascade then asks another judge. `keep` names the
+    columns that the caller uses in addition to id, judge and protocol (None: all); the others are
+    left out before the rows are sorted.
 
     >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
     >>> done = read_labelled(rows)
@@ -208,7 +211,7 @@ def read_labelled(
             raise ArgumentError("by", by, "it is empty in every labelled row")
     # Sorted, so that everything random depends on the seed and not on the order of the file.
     frame = doubt_ties(rows.frame).with_columns(IS_ERROR.alias(ERROR))
-    frame = sort_rows(frame, ["judge", "protocol", "id"])
+    frame = sort_rows(frame, ["judge", "protocol", "id"], keep)
     if weights is not None:
         frame = _with_weights(frame, weights)
     column = cluster_column(frame, cluster, within=["judge", "protocol"])
@@ -264,7 +267,8 @@ def read_new(
 ) -> NewRows:
     """The rows that select decides on; `min_answer_mass` as in `read_labelled`."""
     given = prepare_judgments(judgments, pairs=pairs, judge=judge, protocol=protocol)
-    frame = mark_off_answer(given.frame, min_answer_mass)
+    # `select` adds columns of one chunk, and polars copies a frame whose chunks differ.
+    frame = mark_off_answer(given.frame.rechunk(), min_answer_mass)
     usable = measured(Rows(frame))
     return NewRows(frame, usable.frame, given.dropped, usable.dropped, given.about)
 

@@ -115,7 +115,7 @@ def prepare_verdicts(
         table = replace(table, labels_as={})
     rows = add_ids(rows, table.name, _VERDICTS.apart)
     table = replace(table, frame=rows, fields=None)
-    # One chunk, as in `open_judgments`.
+    # An analysis adds columns of one chunk, and polars copies a frame whose chunks differ.
     frame = judge_names(read_judgments(table).rechunk())
     if pairs is not None:
         published = sniff(pairs) not in NATIVE and "pairs" in kinds_of(sniff(pairs))

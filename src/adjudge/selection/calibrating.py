@@ -32,8 +32,8 @@ from adjudge.selection.cascade_policy import (
     refuse_with_cascade,
     rows_to_calibrate,
 )
-from adjudge.selection.conditions import assumptions, cautions
-from adjudge.selection.groups import make_entries, pool_small
+from adjudge.selection.conditions import NOTED_COLUMNS, assumptions, cautions
+from adjudge.selection.groups import ENTRY_COLUMNS, make_entries, pool_small
 from adjudge.selection.guarantees import DEFAULT, all_guarantees, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.jury import INCOMPLETE, form_jury
@@ -168,6 +168,10 @@ def calibrate(
             given, from_audits, by=by, min_answer_mass=limit, since_change=since_change
         )
         remarks = (remark,)
+    used = None
+    if not (in_stages or best or jury or doubt):
+        options = [name for name in (by, cluster, weights) if name is not None]
+        used = {*ENTRY_COLUMNS, *NOTED_COLUMNS, *options}
     table = read_labelled(
         given,
         ties=ties,
@@ -178,6 +182,7 @@ def calibrate(
         below_cuts=not (in_stages or best),
         keep_failed=in_stages,
         model_labels=model_labels,
+        keep=used,
     )
     if not in_stages:
         # Only a cascade reads these rows again: a large file is in memory once.

@@ -15,6 +15,9 @@ from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.split_counts import Levels
 from adjudge.uncertainty import INFINITE_DOUBT
 
+#: The columns of the rows that `cautions` looks at.
+NOTED_COLUMNS = ("prompt_id", "sampled_by")
+
 
 def assumptions(
     *,

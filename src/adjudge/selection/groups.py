@@ -9,16 +9,18 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from adjudge._validation import BoolArray, IntArray, one_of
+from adjudge._validation import BoolArray, one_of
 from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.rows.columns import partition
 from adjudge.rows.judgments import ERROR, HAS_VERDICT
 from adjudge.selection.guarantees.base import Labels
-from adjudge.selection.thresholds import order_by_lot
+from adjudge.selection.thresholds import ScoreOrder, order_by_lot
 
 SMALL_GROUPS = ("refuse", "pool")
 #: The name of small groups that were pooled on request.
 POOLED = "(small groups)"
+#: The columns of every entry.
+ENTRY_COLUMNS = ("judge", "protocol", "judge_fingerprint", "uncertainty", "verdict", ERROR)
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,14 @@ class Entry:
         return len(self.labels)
 
     @cached_property
-    def order(self) -> IntArray:
+    def order(self) -> ScoreOrder:
         """The rows by score; ties in a random order that ignores the errors."""
         return order_by_lot(self.labels.scores, self.seed)
 
     @cached_property
     def in_order(self) -> Labels:
         """The labels in that order."""
-        return self.labels.take(self.order)
+        return self.labels.sort(self.order)
 
 
 def make_entries(
@@ -59,7 +61,7 @@ def make_entries(
     """Labelled rows split by judge, protocol and group; one row per repeated prompt."""
     keys = ["judge", "protocol"] + ([] if by is None else [by])
     entries = []
-    needed = {*keys, "judge_fingerprint", "uncertainty", "verdict", ERROR, cluster, weights}
+    needed = {*ENTRY_COLUMNS, by, cluster, weights}
     for rows in partition(frame.select(c for c in frame.columns if c in needed), keys):
         key = rows.select(keys).row(0)
         if cluster is not None:
@@ -73,8 +75,8 @@ def make_entries(
                 group=None if by is None else str(key[2]),
                 fingerprints=tuple(prints),
                 labels=Labels(
-                    rows.get_column("uncertainty").to_numpy().astype(np.float64),
-                    rows.get_column(ERROR).to_numpy().astype(np.int64),
+                    rows.get_column("uncertainty").cast(pl.Float64).to_numpy(),
+                    rows.get_column(ERROR).to_numpy(),
                     None if weights is None else rows.get_column(weights).to_numpy(),
                 ),
                 has_verdict=rows.select(HAS_VERDICT).to_series().to_numpy(),

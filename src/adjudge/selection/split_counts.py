@@ -18,7 +18,7 @@ import numpy as np
 
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.selection.marks import Counts, Marks
-from adjudge.selection.thresholds import at_most, order_by_lot
+from adjudge.selection.thresholds import ScoreOrder, at_most, order_by_lot
 
 #: Number of cuts that are decided together.
 _BUCKET = 256
@@ -88,12 +88,12 @@ class SplitTable:
         errors: IntArray,
         has_verdict: BoolArray | None,
         confidence: FloatArray | None,
-        order: IntArray | None = None,
+        by_score: ScoreOrder | None = None,
     ) -> SplitTable:
         """Sort once, with ties in a random order that ignores the errors, and compute the cuts."""
-        order = order_by_lot(scores, 0) if order is None else order
-        s, wrong = scores[order], errors[order].astype(np.bool_)
-        n = len(s)
+        by_score = order_by_lot(scores, 0) if by_score is None else by_score
+        order, s, n = by_score.rows, by_score.scores, len(scores)
+        wrong = errors.astype(np.bool_)[order]
         starts = np.flatnonzero(np.append(True, s[1:] != s[:-1]))
         has_error = np.logical_or.reduceat(wrong, starts)
         return cls(

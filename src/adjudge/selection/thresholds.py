@@ -61,36 +61,43 @@ class SortedScores:
         return np.searchsorted(self.scores, self.wrong[error], side="left").astype(np.int64)
 
 
-def order_by_lot(scores: FloatArray, seed: Seed) -> IntArray:
+@dataclass(frozen=True)
+class ScoreOrder:
+    """The rows by score, and their scores, ascending."""
+
+    rows: IntArray
+    scores: FloatArray
+
+
+def order_by_lot(scores: FloatArray, seed: Seed) -> ScoreOrder:
     """The rows by score; ties in a random order, which cannot see the errors.
 
     Sorting values is several times faster than `argsort`, which looks up rows all over the memory.
     So the leading bits of a score and the place of its row in the random order are sorted as one
     number. Rows whose scores differ only in the other bits are put in order afterwards.
     """
-    n, ordered = len(scores), sort_values(scores)
-    lot, place = None, np.arange(n, dtype=np.uint32)
-    if (ordered[1:] == ordered[:-1]).any():
-        lot = generator(seed).permutation(n)
-        place[lot] = np.arange(n, dtype=np.uint32)
-    del ordered
+    n = len(scores)
+    lot = generator(seed).permutation(n)
+    place, keys = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint64)
+    place[lot] = np.arange(n, dtype=np.uint32)
     low = np.uint64(max(n - 1, 1).bit_length())
-    keys = np.empty(n, dtype=np.uint64)
     for start in range(0, n, _PART):
         part = slice(start, start + _PART)
         keys[part] = _to_rising_bits(scores[part]) >> low << low | place[part]
+    del place
     keys = sort_values(keys)
-    rows = (keys & ((np.uint64(1) << low) - np.uint64(1))).view(np.int64)
-    order = rows if lot is None else lot[rows]
-    s = scores[order]
+    rows = lot[(keys & ((np.uint64(1) << low) - np.uint64(1))).view(np.int64)]
+    del lot
+    s = scores[rows]
     falls = s[1:] < s[:-1]
     if falls.any():
         block = keys >> low
         starts = np.flatnonzero(np.append(True, block[1:] != block[:-1]))
         mixed = np.logical_or.reduceat(np.append(falls, False), starts)
         own = np.flatnonzero(np.repeat(mixed, np.diff(starts, append=n)))
-        order[own] = order[own][np.lexsort((s[own], block[own]))]
-    return order
+        again = own[np.argsort(s[own], kind="stable")]
+        rows[own], s[own] = rows[again], s[again]
+    return ScoreOrder(rows, s)
 
 
 def _to_rising_bits(scores: FloatArray) -> NDArray[np.uint64]:

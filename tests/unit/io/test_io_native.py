@@ -16,7 +16,6 @@ from adjudge.io import (
     iter_items,
     iter_pairs,
     join_human_scores,
-    open_judgments,
     read_battles,
     read_binary,
     read_items,
@@ -211,11 +210,9 @@ def test_judgments_in_chunks_are_not_copied_and_are_checked_across_them() -> Non
         pl.DataFrame({"id": ids, "p_a": p_a})
         for ids, p_a in ([["a", "b"], [0.9, 0.5]], [["c"], [0.2]], [["d", "e"], [0.5, 0.7]])
     ]
-    given = pl.concat(chunks, rechunk=False)
-    rows = read_judgments(given)
+    rows = read_judgments(pl.concat(chunks, rechunk=False))
     made = rows.select("id", "p_a", "uncertainty", "verdict")
     assert {column.n_chunks() for column in made} == {3}
-    assert {column.n_chunks() for column in open_judgments(given).frame} == {1}
     assert rows["verdict"].to_list() == ["A", None, "B", None, "A"]
     assert rows["uncertainty"].to_list() == preference_entropy(rows["p_a"]).tolist()
     again = pl.concat([*chunks[:2], chunks[1], chunks[2]], rechunk=False)

@@ -129,11 +129,16 @@ def test_one_part_is_not_copied() -> None:
     assert partition(frame.clear(), ["judge"]) == []
 
 
-@pytest.mark.parametrize("ids", [["b", "a", "b"], ["a", "a"], ["a", None, None]])
+@pytest.mark.parametrize(
+    "ids", [["b", "a", "b"], ["a", "a"], ["a", None, None], ["x9", "x10", "x9"], ["x9", "x10"] * 2]
+)
 def test_duplicates_in_any_order(ids: list[str | None]) -> None:
-    with pytest.raises(AdjudgeError, match="twice"):
-        refuse_duplicates(pl.DataFrame({"id": ids}), ["id"], source="rows", remedy="")
-    refuse_duplicates(pl.DataFrame({"id": ["b", "a"]}), ["id"], source="rows", remedy="")
+    for cut in range(len(ids)):
+        frame = pl.concat([pl.DataFrame({"id": part}) for part in (ids[:cut], ids[cut:]) if part])
+        with pytest.raises(AdjudgeError, match="twice"):
+            refuse_duplicates(frame, ["id"], source="rows", remedy="")
+    for distinct in (["b", "a"], ["x9", "x10", "x11"], ["x10", "x9", None], [10, 9]):
+        refuse_duplicates(pl.DataFrame({"id": distinct}), ["id"], source="rows", remedy="")
 
 
 def test_more_names_than_short_hashes_tell_apart() -> None:

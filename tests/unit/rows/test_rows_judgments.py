@@ -53,6 +53,16 @@ def test_what_was_left_out_is_returned_in_the_order_of_the_steps() -> None:
     assert new.unmeasured == {"status error": 1}
 
 
+def test_rows_in_chunks_and_in_another_order_are_the_same_labelled_rows() -> None:
+    labelled = read_labelled(ROWS, ties="error").frame
+    assert labelled["id"].to_list() == ["1", "4", "1"]
+    turned = pl.concat([ROWS[3:], ROWS[:3]], rechunk=False)
+    assert read_labelled(turned, ties="error").frame.equals(labelled)
+    kept = read_labelled(turned, ties="error", keep=["uncertainty"]).frame
+    assert kept.equals(labelled.select("id", "judge", "protocol", "uncertainty"))
+    assert {column.n_chunks() for column in read_new(turned).everything} == {1}
+
+
 def test_rows_that_cannot_calibrate_are_refused_with_their_counts() -> None:
     with pytest.raises(DataError, match="no labelled verdict is left .4 no label, 1 status error"):
         read_labelled(ROWS.with_columns(label=pl.Series([None, None, "A", None, None])))

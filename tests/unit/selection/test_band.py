@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 from itertools import accumulate, product
 from math import comb
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from adjudge.selection.guarantees import band as band_module
 from adjudge.selection.guarantees.band import (
@@ -59,6 +61,19 @@ def test_every_walk_of_twelve_steps(alpha):
                 total += a ** int(walk[-1]) * (1 - a) ** int(12 - walk[-1])
         assert crossing(boundary, float(a))(since) == pytest.approx(float(total), rel=1e-12)
         assert crossing_step_by_step(most, since, 12, a) == total
+
+
+@pytest.mark.parametrize(("steps", "alpha"), [(0, 0.1), (1, 0.1), (40, 0.97), (100_000, 0.001)])
+def test_the_masses_of_many_steps_are_exact(steps, alpha):
+    low, masses = band_module._masses(steps, alpha)
+    expected = binom.pmf(np.arange(low, low + len(masses)), steps, alpha)
+    assert np.abs(masses - expected).max() <= 1e-12 * expected.max()
+    assert expected.sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_a_band_is_computed_without_the_slow_import_of_scipy_stats(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    assert exact_band.__wrapped__(30, TENTH, TENTH) is not None
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge.errors import ArgumentError
 from adjudge.io import write_result
 from adjudge.selection import calibrate, pac_threshold, pac_thresholds, select, verify_policy
 from adjudge.selection.guarantees.band import exact_band
@@ -63,24 +64,31 @@ def test_the_lot_for_ties_is_fair_and_cannot_see_the_errors():
     scores = np.repeat([0.1, 0.2, 0.3], 40)
     seen = np.zeros(40)
     for seed in range(400):
-        order = order_by_lot(scores, seed)
+        order = order_by_lot(scores, seed).rows
         assert (np.diff(scores[order]) >= 0).all()
         seen += (order[40:80] - 40) < 10  # where ten rows of the middle block come to lie
     assert np.abs(seen / 400 - 0.25).max() < 5 * np.sqrt(0.25 * 0.75 / 400)
-    assert (order_by_lot(scores, 5) == order_by_lot(scores, 5)).all()
+    assert (order_by_lot(scores, 5).rows == order_by_lot(scores, 5).rows).all()
 
 
-@pytest.mark.parametrize("size", [1, 40, 70_000])
+@pytest.mark.parametrize("size", [0, 1, 2, 40, 70_000])
 def test_the_order_is_that_of_a_stable_sort_of_the_lot(size):
     """Also of scores that differ in their last bits only, and of 0.0 and -0.0."""
     rng = np.random.default_rng(size)
     close = np.array([-1e18, -0.5, -0.0, 0.0, *(0.5 + k * 2.0**-53 for k in range(5)), 1e18])
+    lot = np.random.default_rng(4).permutation(size)
     for scores in (rng.choice(close, size), rng.normal(size=size)):
-        order = np.argsort(scores, kind="stable")
-        if len(np.unique(scores)) < size:
-            lot = np.random.default_rng(4).permutation(size)
-            order = lot[np.argsort(scores[lot], kind="stable")]
-        assert (order_by_lot(scores, 4) == order).all()
+        order = order_by_lot(scores, 4)
+        assert (order.rows == lot[np.argsort(scores[lot], kind="stable")]).all()
+        assert order.scores.tobytes() == scores[order.rows].tobytes()
+    # Without ties there is only one order.
+    assert (order.rows == np.argsort(scores)).all()
+
+
+def test_scores_that_are_no_numbers_are_refused():
+    for threshold in (pac_threshold, pac_thresholds):
+        with pytest.raises(ArgumentError, match="scores"):
+            threshold([0.1, float("nan")], [0, 1], alpha=0.1)
 
 
 def test_a_policy_keeps_its_ties_in_order_so_that_its_rule_can_be_computed_again(tmp_path):

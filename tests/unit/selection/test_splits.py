@@ -36,7 +36,7 @@ def one_by_one(s, e, sure, verdict, clusters, alphas, splits, seed):
         [~half.calibrates if half.tested is None else half.tested for half in halves]
     )
     # pac steps down along the table's own random order of ties.
-    order = order_by_lot(s, 0)
+    order = order_by_lot(s, 0).rows
     s, e, sure, verdict = s[order], e[order], sure[order], verdict[order]
     own, new = own[:, order], new[:, order]
     result = {}

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import gammaln, ndtri
+from scipy.special import ndtri
 
 from adjudge._stats import binomial_lower_tail
 from adjudge._validation import FloatArray, IntArray
@@ -180,50 +180,53 @@ def crossing(boundary: Boundary, alpha: float) -> Callable[[int], float]:
     if ranks[-1] > _EXACT_UP_TO:
         tails = np.append(np.cumsum(binomial_lower_tail(errors, ranks, alpha)[::-1])[::-1], 0.0)
         return lambda rank: (
-            _at_once(boundary, alpha, rank)[0]
+            _at_once(boundary, alpha, rank)
             + float(tails[np.searchsorted(ranks, rank, side="right")])
         )
     width = int(_REACH * math.sqrt(ranks[-1] * alpha * (1 - alpha))) + 9
     ahead = [np.zeros(width)]
     for i in range(len(ranks) - 2, -1, -1):
-        ahead.append(
-            _step_back(ahead[-1], errors[i + 1] - errors[i], ranks[i + 1] - ranks[i], alpha)
-        )
+        steps, rise = int(ranks[i + 1] - ranks[i]), int(errors[i + 1] - errors[i])
+        ahead.append(_step_back(ahead[-1], rise, steps, alpha, width))
     ahead.reverse()
-    from scipy.stats import binom
 
     def probability(rank: int) -> float:
-        below, at, rank = _at_once(boundary, alpha, rank)
+        rank, at = _locate(ranks, rank)
         onwards = ahead[at]
-        if rank > ranks[at]:
-            if at + 1 == len(ranks):
-                return below
-            rise = errors[at + 1] - errors[at]
-            onwards = _step_back(ahead[at + 1], rise, ranks[at + 1] - rank, alpha)
-        above = errors[at] + 1 + np.arange(width)
-        return below + float(binom.pmf(above, rank, alpha) @ onwards)
+        if rank > ranks[at] and at + 1 < len(ranks):
+            rise = int(errors[at + 1] - errors[at])
+            onwards = _step_back(ahead[at + 1], rise, int(ranks[at + 1]) - rank, alpha, width)
+        return float(_step_back(onwards, int(errors[at]) + 1, rank, alpha, 1)[0])
 
     return probability
 
 
-def _at_once(boundary: Boundary, alpha: float, rank: int) -> tuple[float, int, int]:
-    """P(W is on or below the boundary at the rank), the index in the boundary, and the rank.
+def _locate(ranks: IntArray, rank: int) -> tuple[int, int]:
+    """The rank, and the index of the last of the boundary's `ranks` up to it.
 
-    Nothing can be crossed before the boundary's first rank, so an earlier rank becomes that one.
+    Nothing can be crossed before the first of them, so an earlier rank becomes that one.
     """
-    rank = max(int(rank), int(boundary.ranks[0]))
-    at = int(np.searchsorted(boundary.ranks, rank, side="right")) - 1
-    return float(binomial_lower_tail(boundary.errors[at], np.array(rank), alpha)), at, rank
+    rank = max(int(rank), int(ranks[0]))
+    return rank, int(np.searchsorted(ranks, rank, side="right")) - 1
 
 
-def _step_back(ahead: FloatArray, rise: int, steps: int, alpha: float) -> FloatArray:
-    """The crossing probabilities `steps` before the boundary rises to where `ahead` is."""
-    offset, masses = _masses(int(steps), alpha)
-    onwards = np.empty(rise + len(ahead) + offset + len(masses) - 1)
+def _at_once(boundary: Boundary, alpha: float, rank: int) -> float:
+    """P(W is on or below the boundary at the rank)."""
+    rank, at = _locate(boundary.ranks, rank)
+    return float(binomial_lower_tail(boundary.errors[at], np.array(rank), alpha))
+
+
+def _step_back(ahead: FloatArray, rise: int, steps: int, alpha: float, heights: int) -> FloatArray:
+    """The crossing probabilities `steps` before the boundary rises by `rise` to where `ahead` is.
+
+    One for each of the lowest `heights` above the boundary at that time.
+    """
+    offset, masses = _masses(steps, alpha)
+    onwards = np.empty(rise + len(ahead) + offset + len(masses) + heights)
     onwards[:rise] = 1.0
     onwards[rise : rise + len(ahead)] = ahead
     onwards[rise + len(ahead) :] = ahead[-1]
-    return np.correlate(onwards[offset : offset + len(ahead) + len(masses) - 1], masses)
+    return np.correlate(onwards[offset : offset + heights + len(masses) - 1], masses)
 
 
 @lru_cache(maxsize=4096)
@@ -232,11 +235,7 @@ def _masses(steps: int, alpha: float) -> tuple[int, FloatArray]:
     spread = _REACH * math.sqrt(steps * alpha * (1 - alpha)) + 9
     low = max(0, math.floor(steps * alpha - spread))
     rises = np.arange(low, min(steps, math.ceil(steps * alpha + spread)) + 1)
-    logs = (
-        rises * math.log(alpha)
-        + (steps - rises) * math.log1p(-alpha)
-        - gammaln(rises + 1)
-        - gammaln(steps - rises + 1)
-    )
+    ratios = (steps - rises[:-1]) / rises[1:] * (alpha / (1 - alpha))
+    logs = np.append(0.0, np.cumsum(np.log(ratios)))
     masses = np.exp(logs - logs.max())
     return low, masses / masses.sum()

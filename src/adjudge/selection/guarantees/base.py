@@ -14,6 +14,7 @@ from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.results.rules import Rule
 from adjudge.selection.split_counts import Levels, Method, SplitCounts, SplitOutcome
+from adjudge.selection.thresholds import ScoreOrder
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class Labels:
         """Some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
         return Labels(self.scores[rows], self.errors[rows], weights)
+
+    def sort(self, order: ScoreOrder) -> Labels:
+        """The rows in this order of their scores."""
+        weights = None if self.weights is None else self.weights[order.rows]
+        return Labels(order.scores, self.errors[order.rows], weights)
 
     @classmethod
     def join(cls, parts: Sequence[Labels]) -> Labels:
