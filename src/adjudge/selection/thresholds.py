@@ -15,13 +15,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adjudge._stats import sort_values
+from adjudge._stats import slices, sort_values
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator, paired
 from adjudge.results.rules import Accepts, Threshold, share
 
 _BUCKET = 1024
-#: Rows whose bits are computed together: they fit into the processor's cache.
-_PART = 65_536
 _SAFE = 2**62
 
 
@@ -81,8 +79,7 @@ def order_by_lot(scores: FloatArray, seed: Seed) -> ScoreOrder:
     place, keys = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint64)
     place[lot] = np.arange(n, dtype=np.uint32)
     low = np.uint64(max(n - 1, 1).bit_length())
-    for start in range(0, n, _PART):
-        part = slice(start, start + _PART)
+    for part in slices(n):
         keys[part] = _to_rising_bits(scores[part]) >> low << low | place[part]
     del place
     keys = sort_values(keys)
