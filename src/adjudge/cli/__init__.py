@@ -106,7 +106,17 @@ _CLI_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 _INTERRUPTED = 130
 
 
-class _InOurOrder(TyperGroup):
+class _Group(TyperGroup):
+    """A group of verbs. Without a verb it prints its help and could not run."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args:
+            typer.echo(ctx.get_help(), err=True)
+            raise typer.Exit(EXIT_FAILED)
+        return super().parse_args(ctx, args)
+
+
+class _InOurOrder(_Group):
     """Lists verbs in the order of VERBS; typer lists groups of verbs last."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -177,7 +187,6 @@ def build() -> typer.Typer:
         cls=_InOurOrder,
         context_settings={"max_content_width": 100},
         help="Trustworthy LLM-as-a-judge evaluation.",
-        no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         add_completion=True,
@@ -189,7 +198,7 @@ def build() -> typer.Typer:
             _add(app, name, verb)
             continue
         text, verbs = verb
-        group = typer.Typer(help=text, no_args_is_help=True)
+        group = typer.Typer(cls=_Group, help=text)
         for inner, target in verbs.items():
             _add(group, inner, target)
         app.add_typer(group, name=name)

@@ -25,6 +25,16 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
         assert verb in told
 
 
+@pytest.mark.parametrize("arguments", [[], ["plan"]])
+def test_without_a_verb_the_help_is_printed_and_the_exit_is_1(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*arguments, "--help"]) == 0
+    help_text = capsys.readouterr().out
+    assert run(arguments) == 1
+    assert capsys.readouterr() == ("", help_text)
+
+
 @pytest.mark.parametrize("arguments", [["nonsense"], ["judge"], ["judge", "--no-such-option"]])
 def test_a_usage_error_is_one_line_and_exit_1(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
