@@ -131,7 +131,10 @@ def estimate(
         for option, given in one_judge_only.items():
             if given:
                 raise ArgumentError(
-                    option, "given", "is for one judge: leave out either it or judges"
+                    option,
+                    "given",
+                    "is for one judge: leave it out, or name the column of one judge with "
+                    "--judge-column instead of --judge (judge_column= instead of judges=)",
                 )
         for option, column in (("by", by), ("cluster", cluster)):
             if column is not None and not isinstance(column, str):
