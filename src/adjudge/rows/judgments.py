@@ -197,10 +197,13 @@ def read_labelled(
         rows = rows.without(pl.col("label") == "tie", "human tie")
     if rows.frame.height == 0:
         reasons = ", ".join(f"{n} {reason}" for reason, n in rows.dropped.items())
+        only_ties = {*rows.dropped} == {"human tie"}
         raise DataError(
             given.name,
             f"no labelled verdict is left ({reasons or 'there are no rows'})",
-            remedy="label some rows first",
+            remedy="label some rows A or B, or count ties as errors: --ties error (ties=)"
+            if only_ties
+            else "label some rows first",
         )
     if by is not None:
         rows = rows.without(pl.col(by).is_null(), f"no {by}")

@@ -56,6 +56,8 @@ def test_what_was_left_out_is_returned_in_the_order_of_the_steps() -> None:
 def test_rows_that_cannot_calibrate_are_refused_with_their_counts() -> None:
     with pytest.raises(DataError, match="no labelled verdict is left .4 no label, 1 status error"):
         read_labelled(ROWS.with_columns(label=pl.Series([None, None, "A", None, None])))
+    with pytest.raises(DataError, match="is left .5 human tie.; .* errors: --ties error .ties=.$"):
+        read_labelled(ROWS.with_columns(label=pl.lit("tie"), p_a=pl.lit(0.9)))
     with pytest.raises(DataError, match="label: has no human labels; .*--column label=NAME"):
         read_labelled(ROWS.drop("label"))
     with pytest.raises(ArgumentError, match="by = 'nowhere': choose a column: id, judge"):
