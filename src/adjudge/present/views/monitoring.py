@@ -181,7 +181,8 @@ def view_draw(draw: AuditDraw) -> list[Block]:
         Headline(
             f"{count(draw.n_drawn, 'audit')} drawn{rate}{new}; {number(draw.n_accepted)} of "
             f"{count(draw.n_served, 'row')} served are accepted",
-            "Label them: adjudge label AUDITS -o labels.csv, then adjudge monitor check.",
+            "Label them: adjudge label ROWS --plan AUDITS -o labels.csv (ROWS: the judged texts), "
+            "then adjudge monitor check AUDITS --labels labels.csv.",
         ),
         *notes_of(left_out(draw.dropped)),
     ]
