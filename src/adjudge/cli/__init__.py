@@ -21,6 +21,7 @@ from adjudge.cli._command import running
 from adjudge.cli._common import EXIT_FAILED, print_reader_remarks, read_no_further, remark
 from adjudge.cli._examples import EXAMPLES
 from adjudge.cli._options import OTHER, PANELS, panel_of
+from adjudge.cli._standard_input import DASH, spool_standard_input
 from adjudge.errors import AdjudgeError, ArgumentError
 
 #: The verbs in the order of `adjudge --help`. Each is a function in a module of this package, or a
@@ -97,6 +98,19 @@ _WRITTEN = (
     "rescue",
 )
 
+#: What `adjudge --help` adds about all verbs.
+_EPILOG = {
+    "First steps": [
+        ("adjudge demo --judge simulated", "all steps in seconds, on a judge with known errors"),
+        ("adjudge VERB --help", "the options of a verb, with an example"),
+    ],
+    "Files": [("-", "as an input file: standard input")],
+    "Exit codes": [
+        ("0", "done"),
+        ("1", "could not run; one line on standard error names the remedy"),
+        ("2", "done, and the finding is bad: infeasible, drift, an alarm, no estimate"),
+    ],
+}
 #: Typer's type names for repeatable options and options with limits. The help text has the rest.
 _PLAIN_TYPE = re.compile(r"<(?:list\[)?(\w+)(?:\]| range)>")
 #: typer has its own copy of click and exports only this leaf of the exception tree.
@@ -121,6 +135,11 @@ class _InOurOrder(_Group):
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [verb for verb in VERBS if verb in self.commands]
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        for title, records in _EPILOG.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
 
 class _Verb(TyperCommand):
@@ -153,12 +172,16 @@ class _Verb(TyperCommand):
             given.pop(name, None)
         for name in [name for name in _WRITTEN if name in given]:
             written = given.pop(name)
+            if written == DASH:
+                raise ArgumentError(name, "-", "name a file; --json prints the result")
             for other, path in given.items():
                 if os.path.realpath(path) == os.path.realpath(written) != os.devnull:
                     raise ArgumentError(
                         name, str(written), f"give another file: this one is already {other}"
                     )
-        return super().invoke(ctx)
+        with spool_standard_input(given) as spooled:
+            ctx.params.update(spooled)
+            return super().invoke(ctx)
 
 
 def _print_version(wanted: bool) -> None:

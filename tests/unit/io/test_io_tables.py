@@ -136,6 +136,10 @@ def test_mixed_json_is_read_without_losing_values(tmp_path: Path, lines: bytes) 
         (b"\xff,b\n1,x\n", ": the header is not valid UTF-8"),
         (b'{"a": 1}\n{"a": "\xff"}\n', ", row 2: is not valid UTF-8"),
         (b'{"a": 1}\n{"a": \n', ", row 2: is not valid JSON"),
+        (
+            b'{"a": "x\n"}\n',
+            ", row 1: is not valid JSON (Invalid control character at character 9)",
+        ),
         (b'{"a": 1}\n[1]\n', ", row 2: is a JSON list, not an object"),
         (b'{"a": 1}\n{"a": "\\ud800"}\n', ", row 2: contains half of a character"),
         (b'{\n "a": 1\n}\n', ": is one JSON object without rows"),
