@@ -209,6 +209,15 @@ def group_name(*names: str | None, none: str = "all rows") -> str:
     return ", ".join(name for name in names if name not in (None, "unnamed")) or none
 
 
+def begin(sentence: str) -> str:
+    """A sentence about a judge with a capital at its beginning; a name stays as it is written.
+
+    >>> begin("the judge is right"), begin("gpt-4o is right")
+    ('The judge is right', 'gpt-4o is right')
+    """
+    return f"T{sentence[1:]}" if sentence.startswith("the judge") else sentence
+
+
 def level(confidence_level: float) -> str:
     """A confidence level as a percentage.
 

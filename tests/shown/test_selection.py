@@ -552,7 +552,7 @@ def test_a_judge_without_a_name_is_the_judge() -> None:
     signals = tuple(replace(one, judge="unnamed") for one in EVALUATION.signals)
     methods = tuple(replace(one, judge="unnamed") for one in EVALUATION.methods)
     text = str(replace(EVALUATION, signals=signals, methods=methods))
-    assert text.startswith("the judge is right on 82 % of 240 labelled verdicts")
+    assert text.startswith("The judge is right on 82 % of 240 labelled verdicts")
     assert "unnamed" not in text
 
 

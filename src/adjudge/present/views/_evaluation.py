@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from adjudge._text import count, group_name, left_out, number, percent
+from adjudge._text import begin, count, group_name, left_out, number, percent
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -77,9 +77,8 @@ def _evaluation_headline(evaluation: Evaluation) -> Headline:
         ((key, quality),) = main
         name = evaluation.judge_name(key)
         if quality.accuracy is None:
-            return Headline(
-                f"{name} gives no verdict on any of {count(quality.n, 'labelled row')}", tone="bad"
-            )
+            rows = count(quality.n, "labelled row")
+            return Headline(begin(f"{name} gives no verdict on any of {rows}"), tone="bad")
         ranks = (
             "AUROC is not defined, because all of them are right or all are wrong"
             if quality.auroc is None
@@ -87,8 +86,8 @@ def _evaluation_headline(evaluation: Evaluation) -> Headline:
             f"{percent(quality.auroc, 0)} of cases (AUROC, {quality.signal})"
         )
         return Headline(
-            f"{name} is right on {percent(quality.accuracy)} of "
-            f"{count(quality.n_verdicts, 'labelled verdict')}; {ranks}"
+            begin(f"{name} is right on {percent(quality.accuracy)} of ")
+            + f"{count(quality.n_verdicts, 'labelled verdict')}; {ranks}"
         )
     ranked = sorted((one.accuracy, key) for key, one in main if one.accuracy is not None)
     if not ranked:
