@@ -371,6 +371,7 @@ def test_a_batch_guarantee_is_not_served(tmp_path: Path, refused: Refused) -> No
 def test_a_policy_of_another_judge_is_not_served(policy: Path, refused: Refused) -> None:
     message = refused(policy, "--judge", "simulated:accuracy=0.7")
     assert "accuracy=0.85" in message
+    assert "name the policy's judge, simulated:accuracy=0.85" in refused(policy)
 
 
 def test_the_network_needs_a_token(
