@@ -16,8 +16,10 @@ from adjudge._validation import one_of
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import open_table, open_verdicts, read_pairs
 from adjudge.io.grades import FAIL, PASS
+from adjudge.io.judgments import LAYOUT
 from adjudge.io.names import recognise
 from adjudge.io.opening import name_columns
+from adjudge.io.refusals import shorten
 from adjudge.io.tables import TableLike, as_text, read_table, source_name
 from adjudge.records import MEASURED, About
 from adjudge.results.rules import Cut
@@ -176,12 +178,14 @@ def read_labelled(
         frame = frame.with_columns(text_column(frame, by, "by"))
     if "label" not in frame.columns:
         place, values = _LABELS[given.about]
+        others = [name for name in frame.columns if name not in LAYOUT.names]
+        here = f" (other columns here: {shorten(others)})" if others else ""
         raise DataError(
             given.name,
             "has no human labels",
             column=place,
             remedy=f"name your column: --column {place}=NAME (columns=), add one ({values}), or "
-            "give a labels file with --labels",
+            f"give a labels file with --labels{here}",
         )
     refused = ("doubt",) if below_cuts else ("doubt", *CUT_BY)
     rows = leave_out_dependent(Rows(frame, given.dropped), given.name)

@@ -58,7 +58,9 @@ def test_rows_that_cannot_calibrate_are_refused_with_their_counts() -> None:
         read_labelled(ROWS.with_columns(label=pl.Series([None, None, "A", None, None])))
     with pytest.raises(DataError, match="is left .5 human tie.; .* errors: --ties error .ties=.$"):
         read_labelled(ROWS.with_columns(label=pl.lit("tie"), p_a=pl.lit(0.9)))
-    with pytest.raises(DataError, match="label: has no human labels; .*--column label=NAME"):
+    with pytest.raises(
+        DataError, match="no human labels; .*--column label=NAME.*other columns here: lang.$"
+    ):
         read_labelled(ROWS.drop("label"))
     with pytest.raises(ArgumentError, match="by = 'nowhere': choose a column: id, judge"):
         read_labelled(ROWS, by="nowhere")
