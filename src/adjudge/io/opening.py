@@ -26,7 +26,7 @@ from adjudge.io.items import iter_items
 from adjudge.io.json_files import Record
 from adjudge.io.judgments import read_judgments
 from adjudge.io.labels import read_labels
-from adjudge.io.names import LOG
+from adjudge.io.names import LOG, plain_name, usual_names
 from adjudge.io.objects import is_table
 from adjudge.io.pairs import iter_pairs
 from adjudge.io.published import Context
@@ -35,12 +35,14 @@ from adjudge.io.tables import (
     NamedRows,
     Table,
     TableLike,
+    as_text,
     first_row,
     is_json,
     iter_rows,
     parse_table,
     source_name,
 )
+from adjudge.io.words import GRADE, PAIR, plain_word, read_words
 from adjudge.records import About, Item, Pair
 
 S = TypeVar("S")
@@ -329,9 +331,21 @@ def open_judgments(
 def open_verdicts(source: TableLike) -> tuple[Table, About]:
     """Judgments of pairs or grades of single answers, and which of them the file has."""
     table = open_table(source)
-    if table.kind != "judgments" and are_grades(table.frame.columns):
+    if table.kind != "judgments" and are_grades(table.frame.columns) and not _names_sides(table):
         return replace(table, frame=read_grades(table), kind="grades", fields=None), "grades"
     return open_judgments(table), "pairs"
+
+
+def _names_sides(table: Table) -> bool:
+    """Whether the verdicts of a file without p_pass name one of two answers, as A and B do."""
+    usual = {"verdict", *usual_names("judge", "grades")}
+    here = [name for name in table.frame.columns if plain_name(name) in usual]
+    if not here or "p_pass" in table.frame.columns:
+        return False
+    words = as_text(table.frame[here[0]]).drop_nulls().unique()
+    sides = read_words(words, PAIR, table.labels_as).is_in(["A", "B", "tie"]).all()
+    # 1 is the first answer, or a pass.
+    return sides and not any(plain_word(word) in GRADE.words for word in words)
 
 
 def open_labels(
