@@ -178,6 +178,7 @@ def estimate(
         human_column=human_column,
         positive=positive,
         model_labels=model_labels,
+        paired=compare is not None,
         columns=columns,
         labels_as=labels_as,
     )

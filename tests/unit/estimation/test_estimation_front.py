@@ -248,7 +248,8 @@ def test_compare_pairs_by_prompt_and_pooled_calibration_is_shared() -> None:
     flipped = estimate(rows, by="model", compare=("b", "a"), cluster="prompt_id")
     assert flipped.estimate == pytest.approx(-paired.estimate, abs=1e-12)
     assert (flipped.low, flipped.high) == pytest.approx((-paired.high, -paired.low), abs=1e-12)
-    alone = estimate(rows, by="model", compare=("a", "b"))
+    assert estimate(rows, by="model", compare=("a", "b")) == paired  # both answered the prompts
+    alone = estimate(rows, by="model", compare=("a", "b"), cluster="none")
     assert any("no cluster column" in text for text in alone.warnings)
 
 
