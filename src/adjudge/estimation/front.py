@@ -12,6 +12,7 @@ from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import check_classes, estimate_classes
 from adjudge.estimation.groups import estimate_difference, estimate_groups
 from adjudge.estimation.methods import (
+    OF_ITS_ROWS,
     RANDOM,
     Request,
     check_combination,
@@ -178,7 +179,7 @@ def estimate(
         human_column=human_column,
         positive=positive,
         model_labels=model_labels,
-        paired=compare is not None,
+        paired=compare is not None or pool,
         columns=columns,
         labels_as=labels_as,
     )
@@ -194,6 +195,13 @@ def estimate(
         declared=labels_are_random,
         recorded=rows.drawn_at_random,
     )
+    if pool and method in OF_ITS_ROWS:
+        raise ArgumentError(
+            "pool",
+            pool,
+            f"{method} needs labels that are a random sample of each group's rows: leave out pool, "
+            "or use --method misclassification (method=)",
+        )
     matrix = "--interval profile" if interval == "profile" else "--pool" if pool else None
     chosen, why = choose(
         method,

@@ -202,7 +202,7 @@ def test_pooling_warns_and_per_group_does_not() -> None:
         seed=1,
     )
     apart = estimate(rows, by="model")
-    pooled = estimate(rows, by="model", pool=True)
+    pooled = estimate(rows, by="model", pool=True, cluster="none")
     assert isinstance(apart, GroupedEstimate)
     assert apart.warnings == ()
     assert "the same error rates" in pooled.warnings[0]
@@ -210,6 +210,11 @@ def test_pooling_warns_and_per_group_does_not() -> None:
     assert all(one.low <= 0.5 <= one.high for one in apart.groups)
     assert not all(one.low <= 0.5 <= one.high for one in pooled.groups)
     assert [one.n_calibration for one in pooled.groups] == [800, 800]
+    # Labels of other groups are not about this one: people alone have only its own.
+    assert [one.people_alone for one in pooled.groups] == [g.people_alone for g in apart.groups]
+    for method in ("human-only", "conditional", "ppi++"):
+        with pytest.raises(ArgumentError, match=r"pool = True: .* a random sample of each group's"):
+            estimate(rows, by="model", pool=True, method=method)
     mixed = estimate(rows)
     assert any("2 models" in text for text in mixed.warnings)
 
