@@ -243,7 +243,8 @@ def _mixed_models(rows: Grades) -> tuple[str, ...]:
     models = rows.frame.get_column("model").n_unique()
     if models < 2:
         return ()
+    matrix = "" if rows.strata is not None else " and one confusion matrix"
     return (
-        f"the rows come from {models} models: this is one rate and one confusion matrix for their "
-        "mixture; for a rate per model: --by model (by=)",
+        f"the rows come from {models} models: this is one rate{matrix} for their mixture; for a "
+        "rate per model: --by model (by=)",
     )

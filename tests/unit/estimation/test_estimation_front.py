@@ -216,7 +216,9 @@ def test_pooling_warns_and_per_group_does_not() -> None:
         with pytest.raises(ArgumentError, match=r"pool = True: .* a random sample of each group's"):
             estimate(rows, by="model", pool=True, method=method)
     mixed = estimate(rows)
-    assert any("2 models" in text for text in mixed.warnings)
+    assert any("2 models: this is one rate and one conf" in text for text in mixed.warnings)
+    strata = estimate(rows, strata="model")
+    assert any("2 models: this is one rate for their mix" in text for text in strata.warnings)
 
 
 def test_pooling_is_tested_with_the_seed_given_in_a_difference_too() -> None:
