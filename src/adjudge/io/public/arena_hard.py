@@ -19,7 +19,7 @@ _VERDICT = re.compile(r"^\[*([AB])(>>|>|=|<|<<)([AB])\]*$")
 def battles(row: Row) -> Iterator[Record | UnusableRow]:
     """One battle per game; model_a is the model, and `order` is ab if it was shown first.
 
-    The judge's choice is a verdict: nobody voted, so there is no winner.
+    The judge's choice is a verdict: there are no votes of people, so there is no winner.
     `decisive` marks >>, which the benchmark's score counts three times.
     """
     question = row.text("question_id" if "question_id" in row.record else "uid")
@@ -59,7 +59,7 @@ ARENA_HARD = Format(
     gives={"battles": battles},
     used=columns("question_id uid model baseline games judge"),
     notes=(
-        "verdicts are the judge's, one battle per order; nobody voted",
+        "verdicts are the judge's, one battle per order; there are no votes",
         "v0.1 files do not name their baseline: it is `baseline` unless you name it",
     ),
 )
