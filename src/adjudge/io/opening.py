@@ -19,8 +19,8 @@ from adjudge._text import count
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.battles import read_battles
 from adjudge.io.columns import absent_column, rename_columns
-from adjudge.io.conversion import Conversion, choose_format, read_public
-from adjudge.io.formats import Format, Kind, looks_like
+from adjudge.io.conversion import Conversion, choose_format, read_public, sniff
+from adjudge.io.formats import NATIVE, Format, Kind, kinds_of, looks_like
 from adjudge.io.grades import are_grades, read_grades
 from adjudge.io.items import iter_items
 from adjudge.io.json_files import Record
@@ -28,7 +28,7 @@ from adjudge.io.judgments import read_judgments
 from adjudge.io.labels import read_labels
 from adjudge.io.names import LOG, plain_name, usual_names
 from adjudge.io.objects import is_table
-from adjudge.io.pairs import iter_pairs
+from adjudge.io.pairs import iter_pairs, read_pairs
 from adjudge.io.published import Context
 from adjudge.io.scores import read_scores
 from adjudge.io.tables import (
@@ -326,6 +326,13 @@ def open_judgments(
         return read_judgments(rows).rechunk()
 
     return _open(source, "judgments", format, read, columns)
+
+
+def load_pairs(source: TableLike) -> pl.DataFrame:
+    """Pairs as a frame, from a native file or a public data set."""
+    format = sniff(source)
+    published = format not in NATIVE and "pairs" in kinds_of(format)
+    return read_public(source, kind="pairs").frame if published else read_pairs(source)
 
 
 def open_verdicts(source: TableLike) -> tuple[Table, About]:

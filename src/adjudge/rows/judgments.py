@@ -14,11 +14,11 @@ import polars as pl
 
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import open_table, open_verdicts, read_pairs
+from adjudge.io import open_table, open_verdicts
 from adjudge.io.grades import FAIL, PASS
 from adjudge.io.judgments import LAYOUT
 from adjudge.io.names import recognise
-from adjudge.io.opening import name_columns
+from adjudge.io.opening import load_pairs, name_columns
 from adjudge.io.refusals import shorten
 from adjudge.io.tables import TableLike, as_text, read_table, source_name
 from adjudge.records import MEASURED, About
@@ -133,7 +133,7 @@ def prepare_judgments(
     if pairs is not None:
         if about == "grades":
             raise ArgumentError("pairs", source_name(pairs), "leave it out: these are grades")
-        texts = read_pairs(pairs).select("id", "response_a", "response_b")
+        texts = load_pairs(pairs).select("id", "response_a", "response_b")
         new = [name for name in texts.columns if name == "id" or name not in frame.columns]
         frame = frame.join(texts.select(new), on="id", how="left", maintain_order="left")
     return Judgments(frame=frame, name=source_name(judgments), dropped=dropped, about=about)

@@ -99,3 +99,9 @@ def test_rows_without_a_prompt_split_one_by_one() -> None:
         prompt_id=pl.when(pl.int_range(60) < 4).then(pl.lit("p")).otherwise("id")
     )
     assert evaluate(gaps, splits=20) == evaluate(alone, splits=20)
+
+
+def test_the_texts_of_judged_pairs_can_come_from_a_public_data_set() -> None:
+    texts = [{"input": "Say hi.", "output_1": "hi", "output_2": "no", "label": 1}]  # LLMBar
+    judged = {"id": ["llmbar-1"], "p_a": [0.9]}
+    assert prepare_judgments(judged, pairs=texts).frame["response_b"].to_list() == ["no"]
