@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import adjudge
@@ -20,17 +21,29 @@ SECTIONS = {
 
 
 def render() -> str:
-    """The whole page: a directive of mkdocstrings for every public name."""
+    """The whole page: a table of the public names, and a directive of mkdocstrings for each.
+
+    The tables are for those who read the page without the site, where directives stay as they are.
+    """
     homes = adjudge._HOME
     results = {room for room in homes.values() if room.startswith("adjudge.results")}
     parts = [
         "# Python",
-        "Every name here is imported from `adjudge` itself: `from adjudge import estimate`.",
+        "Every name here is imported from `adjudge` itself: `from adjudge import estimate`. The\n"
+        "site (`make site`) adds signatures and docstrings; so does `help(adjudge.estimate)`.",
     ]
     for heading, rooms in (SECTIONS | {"Results": tuple(results)}).items():
         names = sorted((name, room) for name, room in homes.items() if room in rooms)
-        parts += [f"## {heading}", *(f"::: {room}.{name}" for name, room in names)]
+        table = [f"| `{name}` | {summary(getattr(adjudge, name))} |" for name, _ in names]
+        parts += [f"## {heading}", "\n".join(["| name | what it is |", "|---|---|", *table])]
+        parts += [f"::: {room}.{name}" for name, room in names]
     return "\n\n".join(parts) + "\n"
+
+
+def summary(named: object) -> str:
+    """The first sentence of a docstring, as a cell of a table."""
+    first = (inspect.getdoc(named) or "").partition("\n\n")[0]
+    return " ".join(first.split()).replace("|", "\\|")
 
 
 if __name__ == "__main__":

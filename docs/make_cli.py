@@ -29,7 +29,7 @@ def help_of(*words: str) -> str:
 def commands_in(help_text: str) -> list[str]:
     """The names under the heading "Commands:"."""
     _, _, listed = help_text.partition("\nCommands:\n")
-    return re.findall(r"^  (\S+)", listed, flags=re.MULTILINE)
+    return re.findall(r"^  (\S+)", listed.partition("\n\n")[0], flags=re.MULTILINE)
 
 
 def section(*words: str) -> list[str]:

@@ -120,23 +120,23 @@ def _shorten_word(word: str) -> str:
 def number(value: float | int | None, digits: int = 3) -> str:
     """A number, or a dash if there is none.
 
-    >>> number(0.12345), number(12000), number(None)
-    ('0.123', '12,000', '–')
+    >>> number(0.12345), number(12000), number(None), number(-0.0001)
+    ('0.123', '12,000', '–', '0.000')
     """
     if value is None:
         return DASH
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.{digits}f}"
+    return f"{value:z.{digits}f}"
 
 
 def signed(value: float | None, digits: int = 3) -> str:
     """A difference with its sign, or a dash if there is none.
 
-    >>> signed(0.0312), signed(-0.2), signed(None)
-    ('+0.031', '-0.200', '–')
+    >>> signed(0.0312), signed(-0.2), signed(None), signed(-0.0001)
+    ('+0.031', '-0.200', '–', '+0.000')
     """
-    return DASH if value is None else f"{value:+.{digits}f}"
+    return DASH if value is None else f"{value:+z.{digits}f}"
 
 
 def percent(value: float | None, digits: int = 1) -> str:
@@ -147,7 +147,7 @@ def percent(value: float | None, digits: int = 1) -> str:
     """
     if value is None:
         return DASH
-    shown = f"{100 * value:.{digits}f}"
+    shown = f"{100 * value:z.{digits}f}"
     return (shown.rstrip("0").rstrip(".") if "." in shown else shown) + " %"
 
 
@@ -173,10 +173,10 @@ def interval(
     if low is None and high is None:
         return "unbounded" if unbounded else DASH
     if low is None:
-        return f"(-∞, {high:.{digits}f}]" if unbounded else DASH
+        return f"(-∞, {high:z.{digits}f}]" if unbounded else DASH
     if high is None:
-        return f"[{low:.{digits}f}, ∞)" if unbounded else DASH
-    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+        return f"[{low:z.{digits}f}, ∞)" if unbounded else DASH
+    return f"[{low:z.{digits}f}, {high:z.{digits}f}]"
 
 
 def percent_interval(low: float | None, high: float | None, *, sign: bool = False) -> str:
@@ -187,7 +187,7 @@ def percent_interval(low: float | None, high: float | None, *, sign: bool = Fals
     """
     if low is None or high is None:
         return DASH
-    form = "+.1f" if sign else ".1f"
+    form = "+z.1f" if sign else "z.1f"
     return f"[{100 * low:{form}}, {100 * high:{form}}]"
 
 
@@ -207,6 +207,15 @@ def group_name(*names: str | None, none: str = "all rows") -> str:
     ('gpt-4o, fluency', 'all rows')
     """
     return ", ".join(name for name in names if name not in (None, "unnamed")) or none
+
+
+def begin(sentence: str) -> str:
+    """A sentence about a judge with a capital at its beginning; a name stays as it is written.
+
+    >>> begin("the judge is right"), begin("gpt-4o is right")
+    ('The judge is right', 'gpt-4o is right')
+    """
+    return f"T{sentence[1:]}" if sentence.startswith("the judge") else sentence
 
 
 def level(confidence_level: float) -> str:

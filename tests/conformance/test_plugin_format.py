@@ -51,7 +51,10 @@ print([(item.id, item.model, dict(item.extra)) for item in stream], stream.dropp
 def test_a_command_for_something_else_says_what_it_is(run_python: Run, log: Path) -> None:
     done = run_python("-m", "adjudge", "rank", str(log))
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"adjudge: {log}: my-log has no battles; it gives items\n"
+    assert done.stderr == (
+        f"adjudge: {log}: my-log has no battles; it gives items: use such a file with adjudge "
+        "judge with a scoring protocol\n"
+    )
 
 
 def test_without_the_package_nobody_knows_it(log: Path) -> None:

@@ -192,7 +192,8 @@ SENTENCES = {
         "85 % of 80 rows, more often than a person agrees with the judge there"
     ),
     "reliability": (
-        "ECE 0.114 (a calibrated judge would show 0.057): over-confident by 9.9 points [3.6, 16.2]"
+        "ECE 0.114, equal mass (a calibrated judge would show 0.057): over-confident by 9.9 points "
+        "[3.6, 16.2]"
     ),
     "contradictions": (
         "names the answer it scored lower in 12.7 % of 142 decisive pairs [7.7, 19.3]"
@@ -479,8 +480,9 @@ def test_a_report_of_two_judges_names_whose_each_number_is() -> None:
             *GROUPS,
             "a-fair: picks the first answer in 52.1 % of 94 presentations [44.3, 59.9], changes "
             "its verdict with the order on 6.4 % of pairs: no preference for a slot shown",
-            "a-fair: ECE 0.083 (a calibrated judge would show 0.091): no miscalibration shown, "
-            "but with 45 rows its over-confidence can be anywhere in [-10.4, +13.0] points",
+            "a-fair: ECE 0.083, equal mass (a calibrated judge would show 0.091): no "
+            "miscalibration shown, but with 45 rows its over-confidence can be anywhere in "
+            "[-10.4, +13.0] points",
             *(
                 f"gpt-x: {text}"
                 for name, text in SENTENCES.items()
@@ -503,7 +505,7 @@ def test_a_report_of_two_judges_names_whose_each_number_is() -> None:
 @pytest.mark.parametrize(
     ("judges", "headline"),
     [
-        ((FAIR,), "No bias shown by fair-7b in 2 tests"),
+        ((FAIR,), "No bias shown by fair-7b in 2 tests: position, confidence"),
         ((FAIR, replace(FAIR, judge="other")), "No bias shown by 2 judges in 4 tests"),
         (
             (replace(FAIR, position=None, reliability=None, agreement=AGREEMENT),),
@@ -516,6 +518,14 @@ def test_a_headline_claims_no_more_than_was_tested(
     judges: tuple[JudgeBias, ...], headline: str
 ) -> None:
     assert str(report(*judges)).splitlines()[0] == headline
+
+
+def test_the_advice_is_about_the_biases_that_are_shown() -> None:
+    one = replace(FAIR, judge="unnamed", reliability=GPT.reliability)
+    assert str(report(one)).splitlines()[:2] == [
+        "The judge shows a bias in 1 of 2 tests: confidence",
+        "Calibrate before you trust.",
+    ]
 
 
 def conclusion(text: str) -> str:

@@ -28,7 +28,8 @@ PLAN_LINES = [
     "cheap | 1 | 30 % | 9 %",
     "strong | 30 | 94 % | 7 %",
     "warning: A WARNING",
-    "dropped useless: with it 87 % accepted at 10.5 per row, without it 88 % at 10",
+    "dropped useless: with it 87 % accepted at 10.5 per row at the planned tau, without it 88 % at "
+    "10 at the cheapest tau",
     "cost: per row, relative to strong alone; accepted: the largest share with a mean fitted "
     "error probability of at most alpha; error share: by the labels; * planned",
     "learning share: 30 % of the rows by a hash of prompt_id (seed 7); calibrate refuses them",

@@ -189,7 +189,7 @@ def test_the_picture_of_classes() -> None:
 def test_the_picture_of_a_plan() -> None:
     axes = panel(PLAN)
     assert title(axes) == (
-        "With random labels the corrected rate has 2.56 times\nthe variance of people alone"
+        "With random labels misclassification has 2.56 times\nthe variance of people alone"
     )
     assert (axes.get_xlabel(), axes.get_ylabel()) == (
         "human labels",

@@ -57,7 +57,7 @@ def test_a_run() -> None:
             "answer shown first preferred | 61.3 % | of 234 answers",
             "verdict matches label | 73.2 % | of 56 rows with both",
             "no verdict | 2 | of 117 scored rows: neither answer is ahead",
-            "tokens this run | 12,345 read, 678 written | 1 call without a count",
+            "tokens this run | 13,023 | 12,345 read, 678 written; 1 call without a count",
             "cost this run | $0.7500 | $1.2500 for all rows; prices of 2025-06",
             "left out 4 input rows: no second answer",
             "10 of 130 subjects not asked yet",
@@ -100,6 +100,8 @@ def test_a_clean_run_claims_no_loss_and_a_stopped_one_says_how_to_resume() -> No
         "openai:gpt-x asked by preference: interrupted, no rows written",
         "Run the same command again to resume.",
     ]
+    fast = replace(RUN, elapsed_s=0.0693, calls_per_second=3391.1)
+    assert "in 0.069 s (3,391 a second)" in str(fast)
     unknown = replace(RUN, cost=None, cost_this_run=None)
     assert "no price for this model: give --prices FILE" in str(unknown)
 

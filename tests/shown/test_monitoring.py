@@ -22,7 +22,8 @@ def test_a_draw() -> None:
         DRAW,
         [
             "64 audits drawn at a rate of 5 %; 1,200 of 2,000 rows served are accepted",
-            "Label them: adjudge label AUDITS -o labels.csv, then adjudge monitor check.",
+            "Label them: adjudge label ROWS --plan AUDITS -o labels.csv (ROWS: the judged texts), "
+            "then adjudge monitor check AUDITS --labels labels.csv.",
             "left out 795 rows: not accepted",
             "left out 5 rows: id served before",
         ],

@@ -38,6 +38,15 @@ def test_a_log_of_grades() -> None:
         ],
     )
     assert LOG.to_frame()["metric"].to_list() == ["qa", "match"]
+    bare = replace(LOG, metrics=(replace(LOG.metrics[0], labels=0),))
+    assert str(bare).splitlines()[1] == (
+        "Next: adjudge label facts.eval -o labels.csv, then adjudge estimate facts.eval --labels "
+        "labels.csv"
+    )
+    # Its spans have no texts to label.
+    assert (
+        str(replace(bare, format="phoenix")).splitlines()[1] == "Next: adjudge estimate facts.eval"
+    )
 
 
 LABELS = replace(

@@ -339,9 +339,9 @@ EVALUATION_LINES = [
     "x is right on 82 % of 240 labelled verdicts; its confidence is higher on a right verdict "
     "than on a wrong one in 76 % of cases (AUROC, preference_entropy)",
     "Quality of each doubt signal, on labelled rows with a verdict (positives: right verdicts)",
-    "judge | signal | rows | no verdict | accuracy | ECE | AUROC | AUPRC",
-    "x | preference_entropy | 240 | 0 | 0.820 | 0.031 | 0.764 | 0.912",
-    "x | single_order | 240 | 12 | 0.790 | 0.052 | 0.703 | 0.888",
+    "signal | rows | no verdict | accuracy | ECE | AUROC | AUPRC",
+    "preference_entropy | 240 | 0 | 0.820 | 0.031 | 0.764 | 0.912",
+    "single_order | 240 | 12 | 0.790 | 0.052 | 0.703 | 0.888",
     "x: alpha 0.1, 400 random splits",
     "method | coverage | sd | error share | sd | ratio | above alpha",
     "vanilla | 1.000 | 0.000 | 0.213 | 0.014 | 0.214 | 96 %",
@@ -435,7 +435,7 @@ def test_an_evaluation_without_verdicts_has_no_accuracy() -> None:
     only = replace(EVALUATION, signals=(mute,), methods=EVALUATION.methods[:6], curves=(curve,))
     lines = terminal_lines(only)
     assert lines[0] == "x gives no verdict on any of 240 labelled rows"
-    assert "x | preference_entropy | 240 | 240 | – | – | – | –" in lines
+    assert "preference_entropy | 240 | 240 | – | – | – | –" in lines
     for name in ("reliability", "risk-coverage"):
         assert title(panel(only, name)) == "No row has a verdict"
 
@@ -552,7 +552,7 @@ def test_a_judge_without_a_name_is_the_judge() -> None:
     signals = tuple(replace(one, judge="unnamed") for one in EVALUATION.signals)
     methods = tuple(replace(one, judge="unnamed") for one in EVALUATION.methods)
     text = str(replace(EVALUATION, signals=signals, methods=methods))
-    assert text.startswith("the judge is right on 82 % of 240 labelled verdicts")
+    assert text.startswith("The judge is right on 82 % of 240 labelled verdicts")
     assert "unnamed" not in text
 
 

@@ -21,6 +21,7 @@ from adjudge.cli._command import running
 from adjudge.cli._common import EXIT_FAILED, print_reader_remarks, read_no_further, remark
 from adjudge.cli._examples import EXAMPLES
 from adjudge.cli._options import OTHER, PANELS, panel_of
+from adjudge.cli._standard_input import DASH, spool_standard_input
 from adjudge.errors import AdjudgeError, ArgumentError
 
 #: The verbs in the order of `adjudge --help`. Each is a function in a module of this package, or a
@@ -97,6 +98,19 @@ _WRITTEN = (
     "rescue",
 )
 
+#: What `adjudge --help` adds about all verbs.
+_EPILOG = {
+    "First steps": [
+        ("adjudge demo --judge simulated", "all steps in seconds, on a judge with known errors"),
+        ("adjudge VERB --help", "the options of a verb, with an example"),
+    ],
+    "Files": [("-", "as an input file: standard input")],
+    "Exit codes": [
+        ("0", "done"),
+        ("1", "could not run; one line on standard error names the remedy"),
+        ("2", "done, and the finding is bad: infeasible, drift, an alarm, no estimate"),
+    ],
+}
 #: Typer's type names for repeatable options and options with limits. The help text has the rest.
 _PLAIN_TYPE = re.compile(r"<(?:list\[)?(\w+)(?:\]| range)>")
 #: typer has its own copy of click and exports only this leaf of the exception tree.
@@ -106,11 +120,26 @@ _CLI_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 _INTERRUPTED = 130
 
 
-class _InOurOrder(TyperGroup):
+class _Group(TyperGroup):
+    """A group of verbs. Without a verb it prints its help and could not run."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args:
+            typer.echo(ctx.get_help(), err=True)
+            raise typer.Exit(EXIT_FAILED)
+        return super().parse_args(ctx, args)
+
+
+class _InOurOrder(_Group):
     """Lists verbs in the order of VERBS; typer lists groups of verbs last."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [verb for verb in VERBS if verb in self.commands]
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        for title, records in _EPILOG.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
 
 class _Verb(TyperCommand):
@@ -143,12 +172,16 @@ class _Verb(TyperCommand):
             given.pop(name, None)
         for name in [name for name in _WRITTEN if name in given]:
             written = given.pop(name)
+            if written == DASH:
+                raise ArgumentError(name, "-", "name a file; --json prints the result")
             for other, path in given.items():
                 if os.path.realpath(path) == os.path.realpath(written) != os.devnull:
                     raise ArgumentError(
                         name, str(written), f"give another file: this one is already {other}"
                     )
-        return super().invoke(ctx)
+        with spool_standard_input(given) as spooled:
+            ctx.params.update(spooled)
+            return super().invoke(ctx)
 
 
 def _print_version(wanted: bool) -> None:
@@ -177,7 +210,6 @@ def build() -> typer.Typer:
         cls=_InOurOrder,
         context_settings={"max_content_width": 100},
         help="Trustworthy LLM-as-a-judge evaluation.",
-        no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         add_completion=True,
@@ -189,7 +221,7 @@ def build() -> typer.Typer:
             _add(app, name, verb)
             continue
         text, verbs = verb
-        group = typer.Typer(help=text, no_args_is_help=True)
+        group = typer.Typer(cls=_Group, help=text)
         for inner, target in verbs.items():
             _add(group, inner, target)
         app.add_typer(group, name=name)

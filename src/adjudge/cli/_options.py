@@ -238,7 +238,8 @@ def read_secret(name: str | None) -> str:
         raise ArgumentError("secret_env", None, "name an environment variable that holds a secret")
     secret = os.environ.get(name, "")
     if not secret:
-        raise ArgumentError("secret_env", name, "this environment variable is not set")
+        remedy = f"this environment variable is not set: export {name}=$(openssl rand -hex 32)"
+        raise ArgumentError("secret_env", name, remedy)
     return secret
 
 

@@ -64,7 +64,8 @@ def label(
     plan: Annotated[
         Path | None,
         typer.Option(
-            help="Label the rows that `plan rate` or `plan labels` wrote with --write-ids."
+            help="Label the rows that `plan rate` or `plan labels` wrote with --write-ids, or "
+            "`monitor draw` with -o."
         ),
     ] = None,
     abstentions: Annotated[

@@ -12,6 +12,7 @@ from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import check_classes, estimate_classes
 from adjudge.estimation.groups import estimate_difference, estimate_groups
 from adjudge.estimation.methods import (
+    OF_ITS_ROWS,
     RANDOM,
     Request,
     check_combination,
@@ -131,7 +132,10 @@ def estimate(
         for option, given in one_judge_only.items():
             if given:
                 raise ArgumentError(
-                    option, "given", "is for one judge: leave out either it or judges"
+                    option,
+                    "given",
+                    "is for one judge: leave it out, or name the column of one judge with "
+                    "--judge-column instead of --judge (judge_column= instead of judges=)",
                 )
         for option, column in (("by", by), ("cluster", cluster)):
             if column is not None and not isinstance(column, str):
@@ -175,6 +179,7 @@ def estimate(
         human_column=human_column,
         positive=positive,
         model_labels=model_labels,
+        paired=compare is not None or pool,
         columns=columns,
         labels_as=labels_as,
     )
@@ -190,6 +195,13 @@ def estimate(
         declared=labels_are_random,
         recorded=rows.drawn_at_random,
     )
+    if pool and method in OF_ITS_ROWS:
+        raise ArgumentError(
+            "pool",
+            pool,
+            f"{method} needs labels that are a random sample of each group's rows: leave out pool, "
+            "or use --method misclassification (method=)",
+        )
     matrix = "--interval profile" if interval == "profile" else "--pool" if pool else None
     chosen, why = choose(
         method,
@@ -231,7 +243,8 @@ def _mixed_models(rows: Grades) -> tuple[str, ...]:
     models = rows.frame.get_column("model").n_unique()
     if models < 2:
         return ()
+    matrix = "" if rows.strata is not None else " and one confusion matrix"
     return (
-        f"the rows come from {models} models: this is one rate and one confusion matrix for their "
-        "mixture; for a rate per model: --by model (by=)",
+        f"the rows come from {models} models: this is one rate{matrix} for their mixture; for a "
+        "rate per model: --by model (by=)",
     )

@@ -37,6 +37,7 @@ def estimate_groups(rows: Grades, sample: Sample, request: Request) -> GroupedEs
             request,
             group=name,
             checks=len(rows.group_names),
+            own=_group_sample(sample, rows, code, False).compact() if request.pool else None,
         )[0]
         for code, name in enumerate(rows.group_names)
     )

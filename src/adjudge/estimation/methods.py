@@ -19,7 +19,7 @@ from adjudge.estimation.sample import Sample
 from adjudge.estimation.shares import human_only, naive
 from adjudge.estimation.strata import stratify
 from adjudge.estimation.these_rows import interval_of
-from adjudge.results.estimation import Alternative, Estimate, method_if_random
+from adjudge.results.estimation import Alternative, Estimate, LabelShift, method_if_random
 
 METHODS = ("misclassification", "ppi++", "conditional", "difference", "human-only", "naive")
 CHOICES = ("auto", *METHODS)
@@ -30,6 +30,8 @@ RANDOM = ("declared", "recorded")
 _NEED_CLASSES = ("misclassification", "conditional")
 #: The methods that cannot use labels picked by a plan.
 _NEED_PLAIN_LABELS = ("human-only", "difference", "ppi++")
+#: The methods whose labels must be a random sample of the test rows, not of other groups' rows.
+OF_ITS_ROWS = ("human-only", "conditional", "ppi++")
 #: The estimators; misclassification has versions for probabilities, plans and strata.
 _ESTIMATORS: dict[str, Callable[..., Outcome]] = {
     "naive": naive,
@@ -252,10 +254,12 @@ def describe(
     warnings: tuple[str, ...] = (),
     alternatives: bool = True,
     checks: int = 1,
+    own: Sample | None = None,
 ) -> tuple[Estimate, Outcome]:
     """The complete result of one sample, and the raw outcome behind it.
 
-    `checks` is how many samples are checked for label shift together. `alternatives` also runs the
+    `checks` is how many samples are checked for label shift together. `own` is the
+    sample with the labels of its rows only, if it has others. `alternatives` also runs the
     other methods. It is left out for the sides of a difference, which have no profile interval
     either.
     """
@@ -267,6 +271,7 @@ def describe(
     judge_alone = replace(naive(sample, confidence_level=level), influence=None)
     shift = label_shift(sample, level=LEVEL / checks)
     ruled_out = shift.rules_out if shift is not None else ()
+    own_shift = shift if own is None else label_shift(own, level=LEVEL / checks)
     has_profile = alternatives and _no_profile_for(sample) is None
     remedy = _PROFILE if has_profile else "label more rows"
     if sample.graded:
@@ -305,7 +310,9 @@ def describe(
         labels_drawn=request.labels_drawn,
         assumptions=(assumption, independence(sample.clusters is not None), *request.makers),
         label_shift=shift,
-        alternatives=_alternatives(sample, method, ruled_out, level) if alternatives else (),
+        alternatives=_alternatives((sample, shift), (own or sample, own_shift), method, level)
+        if alternatives
+        else (),
         warnings=warnings,
         dropped=dropped or {},
         seed=known_seed(request.seed),
@@ -343,12 +350,15 @@ def independence(clustered: bool) -> str:
 
 
 def _alternatives(
-    sample: Sample, chosen: str, ruled_out: tuple[str, ...], confidence_level: float
+    checked: tuple[Sample, LabelShift | None],
+    own: tuple[Sample, LabelShift | None],
+    chosen: str,
+    confidence_level: float,
 ) -> tuple[Alternative, ...]:
     """The other estimators on the same rows; for comparison, never for choosing."""
     alternatives = []
-    flat = replace(sample, strata=None, random=not sample.planned)
     for method in METHODS:
+        sample, shift = own if method in OF_ITS_ROWS else checked
         if method == chosen or (method == "conditional" and sample.scale == "probability"):
             continue
         if sample.graded and method in _NEED_CLASSES:
@@ -356,6 +366,7 @@ def _alternatives(
         elif sample.planned and method in _NEED_PLAIN_LABELS:
             outcome, assumption = refusal("labels were picked by a plan"), ASSUMPTIONS[method]
         else:
+            flat = replace(sample, strata=None, random=not sample.planned)
             outcome, _, assumption = run(flat, method, confidence_level=confidence_level)
         alternatives.append(
             Alternative(
@@ -365,7 +376,7 @@ def _alternatives(
                 high=outcome.high,
                 assumption=assumption,
                 reason=outcome.reason,
-                ruled_out=method in ruled_out,
+                ruled_out=shift is not None and method in shift.rules_out,
             )
         )
     return tuple(alternatives)

@@ -151,11 +151,10 @@ def _plan(
         cheapest_first = sorted(
             (n, text) for n, text in costs if n is not None and text is not None
         )
-        advice = f"width {width:g}: " + "; ".join(text for _, text in cheapest_first)
+        ways = [text for _, text in cheapest_first]
         if labels is None:
-            advice = f"infeasible with correction: {reason}" + "".join(
-                f"; {text}" for _, text in cheapest_first
-            )
+            ways.append(f"infeasible by correcting the judge (misclassification): {reason}")
+        advice = f"width {width:g}: " + "; ".join(ways)
 
     def known(value: T) -> T | None:
         return None if labels is None else value

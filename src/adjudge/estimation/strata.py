@@ -16,6 +16,9 @@ from adjudge.estimation.misclassification import misclassification
 from adjudge.estimation.outcome import Outcome, explain_outside, outside, refusal, widen
 from adjudge.estimation.sample import Sample
 
+#: The reasons of this many strata are given; a column of ids would give thousands.
+_MOST_SHOWN = 3
+
 
 def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """Corrected rate with one confusion matrix per stratum (the paper's section 9, item 1).
@@ -70,8 +73,10 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         warnings += [f"stratum {name}: {text}" for text in got.warnings]
         doubts += [f"stratum {name}: {text}" for text in got.doubts]
     if refused:
+        shown = "; ".join(refused[:_MOST_SHOWN])
+        more = f"; and {len(refused) - _MOST_SHOWN:,} more" if len(refused) > _MOST_SHOWN else ""
         return refusal(
-            f"{len(refused)} of {len(names)} strata have no estimate ({'; '.join(refused)}); merge "
+            f"{len(refused)} of {len(names)} strata have no estimate ({shown}{more}); merge "
             "strata or label more rows in them"
         )
     influence[sample.test] -= theta / sample.n

@@ -20,6 +20,7 @@ LAYOUT = Layout(
     Column(name="judge"),
     Column(name="human"),
     Column(name="judge_name"),
+    Column(name="prompt_id"),
     *TEXT_COLUMNS,
     one_of=("judge", "p_pass"),
     unlike=("judgments", "scores", "tournaments"),

@@ -12,6 +12,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.io.battles import read_battles
 from adjudge.io.formats import (
     FORMATS,
+    NATIVE,
     Format,
     Kind,
     NativeFormat,
@@ -230,6 +231,8 @@ def choose_format(
             raise _misfit(chosen, looks, columns, source_name(source))
     if chosen is not None and kind is not None and kind not in chosen.gives:
         remedy = "it gives " + " or ".join(chosen.gives)
+        if (first := next(iter(chosen.gives))) in NATIVE:
+            remedy += f": {NATIVE[first].remedy}"
         raise DataError(source_name(source), f"{chosen.name} has no {kind}", remedy=remedy)
     if chosen is not None and format is None and not chosen.log:
         LOG.warning("%s: read as %s", source_name(source), chosen.title)

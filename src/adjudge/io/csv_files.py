@@ -260,8 +260,12 @@ def _read_exactly(
                 continue
             row += 1
             if fields and len(fields) != len(header):
-                problem = f"has {len(fields)} fields where the header has {len(header)}"
-                raise file.error(problem, "put quotes around text with the separator", row=row)
+                here = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
+                problem = f"has {here} where the header has {len(header)}"
+                remedy = "put quotes around text with the separator"
+                if len(header) == 1:  # prose, code or a configuration
+                    remedy = "give a table (CSV with a header, JSON lines or Parquet), or " + remedy
+                raise file.error(problem, remedy, row=row)
             batch.append([field or None for field in fields] or [None])
             if len(batch) == _BATCH:
                 yield _text_frame(batch, header)

@@ -100,7 +100,8 @@ class Window:
         """The error for text that is not JSON."""
         reason = str(error)
         if isinstance(error, json.JSONDecodeError):
-            reason = f"{error.msg} at character {error.pos + 1}"
+            # Some messages of the parser end in "at", to be followed by a place.
+            reason = f"{error.msg.removesuffix(' at')} at character {error.pos + 1}"
         return self.file.error(f"is not valid JSON ({reason})", self.remedy, row=row or None)
 
     def _more(self, row: int) -> None:

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 
 import polars as pl
 
-from adjudge.errors import ArgumentError
+from adjudge.errors import ArgumentError, DataError
 from adjudge.io.columns import TEXT_COLUMNS, Column, Layout, add_unnamed
 from adjudge.io.pairs import LABELS
 from adjudge.io.refusals import refuse_duplicates, refuse_where
@@ -82,6 +82,9 @@ def read_judgments(
     frame, name = LAYOUT.load(source, columns), source_name(source)
     if "p_a" not in frame.columns and not {"p_fwd", "p_rev"} <= set(frame.columns):
         remedy = "give p_a, or p_fwd and p_rev, all about response_a"
+        if "verdict" in frame.columns:
+            remedy = f"verdicts alone have no doubt: {remedy}, or use adjudge estimate"
+            raise DataError(name, "is missing", column="p_a", remedy=remedy)
         raise LAYOUT.missing(frame, "p_a", name, remedy)
     frame = LAYOUT.check(frame, name, labels_as=labels_as_of(source))
     frame = _with_names(frame, {"judge": judge, "protocol": protocol}, name)

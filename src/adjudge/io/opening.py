@@ -19,16 +19,16 @@ from adjudge._text import count
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.battles import read_battles
 from adjudge.io.columns import absent_column, rename_columns
-from adjudge.io.conversion import Conversion, choose_format, read_public
-from adjudge.io.formats import Format, Kind, looks_like
+from adjudge.io.conversion import Conversion, choose_format, read_public, sniff
+from adjudge.io.formats import NATIVE, Format, Kind, kinds_of, looks_like
 from adjudge.io.grades import are_grades, read_grades
 from adjudge.io.items import iter_items
 from adjudge.io.json_files import Record
 from adjudge.io.judgments import read_judgments
 from adjudge.io.labels import read_labels
-from adjudge.io.names import LOG
+from adjudge.io.names import LOG, plain_name, usual_names
 from adjudge.io.objects import is_table
-from adjudge.io.pairs import iter_pairs
+from adjudge.io.pairs import iter_pairs, read_pairs
 from adjudge.io.published import Context
 from adjudge.io.scores import read_scores
 from adjudge.io.tables import (
@@ -36,6 +36,7 @@ from adjudge.io.tables import (
     ObjectRows,
     Table,
     TableLike,
+    as_text,
     first_row,
     is_json,
     iter_rows,
@@ -43,6 +44,7 @@ from adjudge.io.tables import (
     read_object,
     source_name,
 )
+from adjudge.io.words import GRADE, PAIR, plain_word, read_words
 from adjudge.records import About, Item, Pair
 
 S = TypeVar("S")
@@ -319,12 +321,31 @@ def open_judgments(
     return _open(source, "judgments", format, read_judgments, columns)
 
 
+def load_pairs(source: TableLike) -> pl.DataFrame:
+    """Pairs as a frame, from a native file or a public data set."""
+    format = sniff(source)
+    published = format not in NATIVE and "pairs" in kinds_of(format)
+    return read_public(source, kind="pairs").frame if published else read_pairs(source)
+
+
 def open_verdicts(source: TableLike) -> tuple[Table, About]:
     """Judgments of pairs or grades of single answers, and which of them the file has."""
     table = open_table(source)
-    if table.kind != "judgments" and are_grades(table.frame.columns):
+    if table.kind != "judgments" and are_grades(table.frame.columns) and not _names_sides(table):
         return replace(table, frame=read_grades(table), kind="grades", fields=None), "grades"
     return open_judgments(table), "pairs"
+
+
+def _names_sides(table: Table) -> bool:
+    """Whether the verdicts of a file without p_pass name one of two answers, as A and B do."""
+    usual = {"verdict", *usual_names("judge", "grades")}
+    here = [name for name in table.frame.columns if plain_name(name) in usual]
+    if not here or "p_pass" in table.frame.columns:
+        return False
+    words = as_text(table.frame[here[0]]).drop_nulls().unique()
+    sides = read_words(words, PAIR, table.labels_as).is_in(["A", "B", "tie"]).all()
+    # 1 is the first answer, or a pass.
+    return sides and not any(plain_word(word) in GRADE.words for word in words)
 
 
 def open_labels(

@@ -22,7 +22,10 @@ _NOTHING = frozenset({"", *MISSING})
 #: Every spelling that is searched in long columns, because lower case would cost time.
 _SPELLINGS = ["", " ", *{form for w in MISSING for form in (w, w.upper(), w.title())}, "NaN"]
 _LONGEST = max(map(len, _SPELLINGS))
-_SIDES = "{} response_{} answer_{} output_{} model_{}"
+#: The side is `{}`. Each is also read with a blank instead of the underscore.
+_SIDES = "{} response_{} answer_{} output_{} model_{} assistant_{} option_{} candidate_{} [[{}]]"
+#: As judges of MT-Bench and Arena-Hard write their verdicts.
+_WINS = {"a": "a>b a>>b", "b": "b>a b>>a"}
 _BOTH_BAD = ("tie (bothbad)", "bothbad", "both_bad", "both bad")
 _WHOLE = re.compile(r"^(-?\d+)\.0+$")
 _COMMA = r"^-?\d+(?:,\d+)?$"
@@ -40,16 +43,29 @@ class Vocabulary:
     unclear: Mapping[str, str] | None = None
 
 
-def _side(name: str) -> list[str]:
-    return _SIDES.replace("{}", name).split()
+def _side(*names: str) -> list[str]:
+    words = [form.replace("{}", name) for name in names for form in _SIDES.split()]
+    words += [verdict for name in names for verdict in _WINS.get(name, "").split()]
+    return [*words, *(word.replace("_", " ") for word in words)]
 
 
 def _pairs(first: str, second: str, tie: str, both_bad: str) -> Vocabulary:
-    ties = ("tie", "tied", "draw", "equal", "same", "both")
+    ties = (
+        "tie",
+        "tied",
+        "draw",
+        "equal",
+        "same",
+        "both",
+        "both good",
+        "both_good",
+        "[[c]]",
+        "a=b",
+    )
     return Vocabulary(
         words={
-            **dict.fromkeys([*_side("a"), *_side("1"), "left", "first"], first),
-            **dict.fromkeys([*_side("b"), *_side("2"), "right", "second"], second),
+            **dict.fromkeys([*_side("a", "1"), "left", "first"], first),
+            **dict.fromkeys([*_side("b", "2"), "right", "second"], second),
             **dict.fromkeys(ties, tie),
             **dict.fromkeys(_BOTH_BAD, both_bad),
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import ExitStack
 
+from adjudge._text import count
 from adjudge.errors import StoreMissingError
 from adjudge.judges.calls import CHARACTERS_PER_TOKEN, prepare_calls
 from adjudge.judges.fingerprint import by_route
@@ -24,8 +25,8 @@ def calls_in_words(judge: Judge, subjects: int, each: int, *, judges: int = 1) -
         factors = {"questions": each}
     factors |= {"repeats": judge.repeats, "judges": judges}
     shown = [f"{n:,} {name}" for name, n in factors.items() if n > 1]
-    parts = [f"{subjects:,} {protocol.subjects}", *shown]
-    return f"{' x '.join(parts)} = {subjects * math.prod(factors.values()):,} calls"
+    parts = [count(subjects, protocol.subjects.removesuffix("s")), *shown]
+    return f"{' x '.join(parts)} = {count(subjects * math.prod(factors.values()), 'call')}"
 
 
 def make_plans(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan | JudgingPlans:

@@ -68,8 +68,16 @@ def parse_judge(spec: str, **options: Any) -> Backend:
     """
     name, colon, model = spec.partition(":")
     if name not in BACKENDS:
-        examples = ", ".join(kind.example for kind in _installed(BACKENDS).values())
-        raise ArgumentError("judge", spec, f"write one of {examples}")
+        backends = _installed(BACKENDS)
+        # A model's name alone is the usual mistake: most are models of the first backend.
+        example = (
+            next(iter(backends.values())).example if colon else f"{next(iter(backends))}:{spec}"
+        )
+        raise ArgumentError(
+            "judge",
+            spec,
+            f"write BACKEND:MODEL, such as {example}; backends: {', '.join(backends)}",
+        )
     backend = BACKENDS.load(name)
     if not model and backend.needs_model:
         remedy = "name a model after the colon" if colon else "name a model after a colon"

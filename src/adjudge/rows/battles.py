@@ -197,6 +197,12 @@ def code_battles(
         second = outcome_targets(frame[other], other, labels_as)
     if said is None:
         said = judge_scores(frame, verdict=verdict, score=score, exclude=votes, labels_as=labels_as)
+    doubted = []
+    if y is not None and votes == "winner" != human and said.source is None and _has_judge(frame):
+        doubted.append(
+            "the file names a judge without verdicts, and its winners count as people's votes: if "
+            "they are the judge's, add --verdict winner (verdict=)"
+        )
     column = cluster_column(frame, cluster)
     groups = group_codes = None
     if by is not None:
@@ -225,10 +231,14 @@ def code_battles(
                 "battle of a model with itself": int(itself.sum()),
             },
         ),
-        warnings=(*said.warnings, *_same_answers(frame, said.verdict, y)),
+        warnings=(*said.warnings, *doubted, *_same_answers(frame, said.verdict, y)),
     )
     out = nameless | itself
     return coded.take(~out) if out.any() else coded
+
+
+def _has_judge(frame: pl.DataFrame) -> bool:
+    return "judge" in frame.columns and frame["judge"].null_count() < frame.height
 
 
 def _same_answers(

@@ -77,13 +77,15 @@ def prepare_grades(
     labels_as: Mapping[str, str] | None = None,
     needs_labels: bool = True,
     model_labels: bool = False,
+    paired: bool = False,
 ) -> Grades:
     """Grades from a table (path, polars, pandas, dict) or from the arrays `judge` and `human`.
 
     Options as in `estimate`, which accepts the result instead of a file. A row without a verdict,
     group or stratum is left out and counted; one without a cluster value is a cluster of one. A log
     of another tool is read as grades, or as pairs whose verdicts and labels are classes. With
-    `needs_labels=False`, a table without the column of labels counts as unlabelled. In a table of
+    `needs_labels=False`, a table without the column of labels counts as unlabelled. With `paired`,
+    groups are compared: a prompt that two groups share is a cluster by default. In a table of
     grades, rows without a usable score are counted by their status; if there is p_pass and no
     judge, p_pass is read.
 
@@ -121,7 +123,7 @@ def prepare_grades(
         frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
     own = frame.columns
     if cluster is None or (isinstance(cluster, str) and cluster == "none"):
-        within = [by] if isinstance(by, str) and by in own else []
+        within = [by] if isinstance(by, str) and by in own and not paired else []
         cluster = cluster_column(frame, "auto" if cluster is None else None, within=within)
     frame, roles = _with_arrays(
         frame, by=by, cluster=cluster, strata=strata, sampling_probability=sampling_probability

@@ -14,10 +14,12 @@ import polars as pl
 
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import open_table, open_verdicts, read_pairs
+from adjudge.io import open_table, open_verdicts
 from adjudge.io.grades import FAIL, PASS
+from adjudge.io.judgments import LAYOUT
 from adjudge.io.names import recognise
-from adjudge.io.opening import name_columns
+from adjudge.io.opening import load_pairs, name_columns
+from adjudge.io.refusals import shorten
 from adjudge.io.tables import TableLike, as_text, read_table, source_name
 from adjudge.records import MEASURED, About
 from adjudge.results.rules import Cut
@@ -131,7 +133,7 @@ def prepare_judgments(
     if pairs is not None:
         if about == "grades":
             raise ArgumentError("pairs", source_name(pairs), "leave it out: these are grades")
-        texts = read_pairs(pairs).select("id", "response_a", "response_b")
+        texts = load_pairs(pairs).select("id", "response_a", "response_b")
         new = [name for name in texts.columns if name == "id" or name not in frame.columns]
         frame = frame.join(texts.select(new), on="id", how="left", maintain_order="left")
     return Judgments(frame=frame, name=source_name(judgments), dropped=dropped, about=about)
@@ -179,12 +181,14 @@ def read_labelled(
         frame = frame.with_columns(text_column(frame, by, "by"))
     if "label" not in frame.columns:
         place, values = _LABELS[given.about]
+        others = [name for name in frame.columns if name not in LAYOUT.names]
+        here = f" (other columns here: {shorten(others)})" if others else ""
         raise DataError(
             given.name,
             "has no human labels",
             column=place,
             remedy=f"name your column: --column {place}=NAME (columns=), add one ({values}), or "
-            "give a labels file with --labels",
+            f"give a labels file with --labels{here}",
         )
     refused = ("doubt",) if below_cuts else ("doubt", *CUT_BY)
     rows = leave_out_dependent(Rows(frame, given.dropped), given.name)
@@ -200,10 +204,13 @@ def read_labelled(
         rows = rows.without(pl.col("label") == "tie", "human tie")
     if rows.frame.height == 0:
         reasons = ", ".join(f"{n} {reason}" for reason, n in rows.dropped.items())
+        only_ties = {*rows.dropped} == {"human tie"}
         raise DataError(
             given.name,
             f"no labelled verdict is left ({reasons or 'there are no rows'})",
-            remedy="label some rows first",
+            remedy="label some rows A or B, or count ties as errors: --ties error (ties=)"
+            if only_ties
+            else "label some rows first",
         )
     if by is not None:
         rows = rows.without(pl.col(by).is_null(), f"no {by}")

@@ -68,7 +68,12 @@ def prepare_panel(
     """
     names = tuple(judges)
     if len(names) < 2 or len(set(names)) < len(names):
-        raise ArgumentError("judge", names, "name two or more different judges")
+        raise ArgumentError(
+            "judge",
+            ", ".join(names),
+            "name two or more different judges, or the column of one: --judge-column "
+            "(judge_column=)",
+        )
     for other in (human_column, by, cluster):
         if other in names:
             raise ArgumentError("judge", other, "is used for something else: name verdicts")

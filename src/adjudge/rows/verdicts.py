@@ -16,15 +16,13 @@ from adjudge.io import (
     open_battles,
     open_judgments,
     read_judgments,
-    read_pairs,
-    read_public,
     sniff,
 )
 from adjudge.io.columns import Column, Layout
 from adjudge.io.formats import NATIVE
 from adjudge.io.judgments import LAYOUT
 from adjudge.io.made_ids import add_ids
-from adjudge.io.opening import name_columns
+from adjudge.io.opening import load_pairs, name_columns
 from adjudge.io.refusals import shorten
 from adjudge.io.tables import Table, TableLike, as_text, parse_table, read_object
 from adjudge.io.words import PAIR
@@ -118,8 +116,7 @@ def prepare_verdicts(
     # An analysis adds columns of one chunk, and polars copies a frame whose chunks differ.
     frame = judge_names(read_judgments(table).rechunk())
     if pairs is not None:
-        published = sniff(pairs) not in NATIVE and "pairs" in kinds_of(sniff(pairs))
-        known = read_public(pairs, kind="pairs").frame if published else read_pairs(pairs)
+        known = load_pairs(pairs)
         new = [c for c in _FROM_PAIRS if c in known.columns and c not in frame.columns]
         frame = frame.join(known.select("id", *new), on="id", how="left", maintain_order="left")
     dropped = table.dropped

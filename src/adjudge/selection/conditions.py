@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from adjudge._text import count
 from adjudge.records import GIVEN, LABELLED, About
 from adjudge.results.rules import Cut
 from adjudge.rows.choices import describe_choices
@@ -17,6 +18,7 @@ from adjudge.uncertainty import INFINITE_DOUBT
 
 #: The columns of the rows that `cautions` looks at.
 NOTED_COLUMNS = ("prompt_id", "sampled_by")
+_COUNTED = "each counts as an error and is never accepted"
 
 
 def assumptions(
@@ -107,19 +109,14 @@ def cautions(
         )
     ties = sum(int((entry.labels.scores == INFINITE_DOUBT).sum()) for entry in entries)
     if ties:
-        what = "are ties of the judge"
-        if cascade:
-            what = "end at a last judge that failed or returned a tie"
-        lines.append(f"{ties} labelled rows {what}: they count as errors and are never accepted")
+        what = "the last judge failed or returned a tie" if cascade else "the judge returned a tie"
+        lines.append(f"{what} on {count(ties, 'labelled row')}: {_COUNTED}")
     mute = sum(int((~entry.has_verdict).sum()) for entry in entries) - ties
     if about == "choices":
         lines += describe_choices(frame)
     elif mute:
         why = "margin 0" if learned or cascade else "p = 0.5"
-        lines.append(
-            f"{mute} labelled rows have no verdict ({why}): they count as errors and are never "
-            "accepted"
-        )
+        lines.append(f"no verdict on {count(mute, 'labelled row')} ({why}): {_COUNTED}")
     if any(len(entry.fingerprints) > 1 for entry in entries):
         lines.append("one judge has rows with several fingerprints: select cannot check them")
     if not jury and not cascade and not any(entry.fingerprints for entry in entries):

@@ -12,7 +12,13 @@ from html import escape
 from typing import Any
 
 #: The texts of the example request, by the name of their field.
-_TEXTS = {"prompt": "What is 2 + 2?", "response_a": "4", "response_b": "5", "response": "4"}
+_TEXTS = {
+    "prompt": "What is 2 + 2?",
+    "response_a": "4",
+    "response_b": "5",
+    "response": "4",
+    "output": "4",
+}
 
 STYLE = """:root { color-scheme: light dark; }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
@@ -94,7 +100,8 @@ def _fields(schema: Schema, schemas: Schema) -> Iterator[tuple[str, str, str]]:
     required = schema.get("required", ())
     for name, field in schema.get("properties", {}).items():
         kind = _kind(field, schemas) + ("" if name in required else ", optional")
-        yield name, kind, field.get("description", "")
+        inner = _resolve(field.get("items", field), schemas)
+        yield name, kind, field.get("description", inner.get("description", ""))
 
 
 def _kind(field: Schema, schemas: Schema) -> str:
@@ -114,7 +121,7 @@ def _example(schema: Schema, schemas: Schema) -> Any:
     fields = schema.get("properties", {})
     return {
         name: _TEXTS.get(name, "...")
-        if fields[name].get("type") == "string"
+        if "string" in {one.get("type") for one in fields[name].get("anyOf", [fields[name]])}
         else _example(_resolve(fields[name], schemas), schemas)
         for name in schema.get("required", ())
     }

@@ -114,11 +114,11 @@ class Decision(BaseModel):
     """A decision and its rule."""
 
     id: str
-    accepted: bool
-    uncertainty: float | None
+    accepted: Annotated[bool, Field(description="Whether the policy accepts the verdict.")]
+    uncertainty: Annotated[float | None, Field(description="The judge's doubt; null: no number.")]
     learned_doubt: float | None
-    status: str
-    reason: str | None
+    status: Annotated[str, Field(description="ok, censored, or why there is no number.")]
+    reason: Annotated[str | None, Field(description="Why it is not accepted; null: it is.")]
     group: Annotated[
         str | None, Field(description="The policy's rule that decided; small groups share one.")
     ]
@@ -135,7 +135,7 @@ class RulingOut(Decision):
 
     verdict: Annotated[Verdict | None, Field(description="The judge's verdict.")]
     learned_verdict: Annotated[Verdict | None, Field(description=_LEARNED)]
-    p_a: float | None
+    p_a: Annotated[float | None, Field(description="Probability that response_a is better.")]
 
 
 class GradeOut(Decision):
@@ -143,7 +143,7 @@ class GradeOut(Decision):
 
     verdict: Annotated[PassOrFail | None, Field(description="The judge's verdict.")]
     learned_verdict: Annotated[PassOrFail | None, Field(description=_LEARNED)]
-    p_pass: float | None
+    p_pass: Annotated[float | None, Field(description="Probability that the answer passes.")]
 
 
 class BatchOut(BaseModel):

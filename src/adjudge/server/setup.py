@@ -48,7 +48,9 @@ def make_service(
     cascade = policy.cascade
     if (judge is None) == (cascade is None):
         remedy = "leave it out: the policy's cascade names its judges"
-        raise ArgumentError("judge", judge, remedy if judge else "name the policy's judge")
+        if judge is None:
+            remedy = f"name the policy's judge, {policy.groups[0].judge}: --judge (judge=)"
+        raise ArgumentError("judge", judge, remedy)
     specs = [judge] if judge is not None else [] if cascade is None else cascade.rule.judges
     if protocol is None:
         own = policy.groups[0].protocol if cascade is None else cascade.rule.stages[0].protocol

@@ -174,7 +174,7 @@ def test_a_sure_but_small_bias_does_not_fail_a_threshold(
     assert "No bias shown by the judge in 1 test" in printed.out
     assert "below the 3 points that are called a bias" in printed.out
     assert run([*base, "--fail-above", "position=0.01", "--floor", "0.01"]) == 2
-    assert "the judge shows a bias in 1 of 1 test: position" in capsys.readouterr().out
+    assert "The judge shows a bias in 1 of 1 test: position" in capsys.readouterr().out
 
 
 def test_a_threshold_counts_only_what_the_rows_show(

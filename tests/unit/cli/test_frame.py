@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import signal
 import subprocess
 import sys
@@ -23,6 +25,16 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr().out
     for verb in VERBS:
         assert verb in told
+
+
+@pytest.mark.parametrize("arguments", [[], ["plan"]])
+def test_without_a_verb_the_help_is_printed_and_the_exit_is_1(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*arguments, "--help"]) == 0
+    help_text = capsys.readouterr().out
+    assert run(arguments) == 1
+    assert capsys.readouterr() == ("", help_text)
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["judge"], ["judge", "--no-such-option"]])
@@ -83,6 +95,26 @@ def test_no_verb_writes_over_what_it_reads_or_over_another_result(
         assert "give another file: this one is" in told.err
     assert battles.read_text() == "model_a,model_b,winner\nx,y,model_a\n"
     assert not (tmp_path / "x.png").exists()
+
+
+def test_a_dash_is_standard_input_and_never_the_name_of_an_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "model_a,model_b,winner\nx,y,model_a\ny,x,model_a\nx,z,model_a\nz,x,model_a\n"
+
+    def pipe(*arguments: str) -> int:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(rows.encode())))
+        return run([*arguments])
+
+    assert pipe("rank", "-", "--replicates", "20", "-o", "board.json", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["n_battles"] == 4
+    assert json.loads(Path("board.json").read_text())["command"].startswith("adjudge rank -")
+    assert pipe("rank", "-", "-o", "-") == 1
+    assert "name a file; --json prints the result" in capsys.readouterr().err
+    assert pipe("calibrate", "-", "--labels", "-") == 1
+    assert "'-': standard input can be only one of these files" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["board.json"]
 
 
 def test_a_reader_that_has_enough_ends_the_program_quietly(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_dry_run_prints_the_plan_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--judge", "gpt-4", "-o", "o.jsonl"], "write one of openai:"),
+        (["--judge", "gpt-4", "-o", "o.jsonl"], "such as openai:gpt-4; backends:"),
         ([*JUDGE], "name a file for the rows: -o judgments.jsonl"),
         ([*JUDGE, "-o", "o.docx"], "end it in .jsonl"),
         ([*JUDGE, "-o", "o.jsonl", "--protocol", "vibes"], "choose one of preference"),

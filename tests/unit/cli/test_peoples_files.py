@@ -125,7 +125,8 @@ def test_what_was_read_is_what_was_there(capsys: pytest.CaptureFixture[str]) -> 
         (
             "prompt,chosen,rejected\nq,a,b\n",
             "rank {}",
-            "chosen-rejected has no battles; it gives pairs",
+            "chosen-rejected has no battles; it gives pairs: use such a file with adjudge judge "
+            "with a protocol for pairs",
         ),
         (
             "judge,human\n1,1\n",

@@ -202,7 +202,7 @@ def test_pooling_warns_and_per_group_does_not() -> None:
         seed=1,
     )
     apart = estimate(rows, by="model")
-    pooled = estimate(rows, by="model", pool=True)
+    pooled = estimate(rows, by="model", pool=True, cluster="none")
     assert isinstance(apart, GroupedEstimate)
     assert apart.warnings == ()
     assert "the same error rates" in pooled.warnings[0]
@@ -210,8 +210,15 @@ def test_pooling_warns_and_per_group_does_not() -> None:
     assert all(one.low <= 0.5 <= one.high for one in apart.groups)
     assert not all(one.low <= 0.5 <= one.high for one in pooled.groups)
     assert [one.n_calibration for one in pooled.groups] == [800, 800]
+    # Labels of other groups are not about this one: people alone have only its own.
+    assert [one.people_alone for one in pooled.groups] == [g.people_alone for g in apart.groups]
+    for method in ("human-only", "conditional", "ppi++"):
+        with pytest.raises(ArgumentError, match=r"pool = True: .* a random sample of each group's"):
+            estimate(rows, by="model", pool=True, method=method)
     mixed = estimate(rows)
-    assert any("2 models" in text for text in mixed.warnings)
+    assert any("2 models: this is one rate and one conf" in text for text in mixed.warnings)
+    strata = estimate(rows, strata="model")
+    assert any("2 models: this is one rate for their mix" in text for text in strata.warnings)
 
 
 def test_pooling_is_tested_with_the_seed_given_in_a_difference_too() -> None:
@@ -248,7 +255,8 @@ def test_compare_pairs_by_prompt_and_pooled_calibration_is_shared() -> None:
     flipped = estimate(rows, by="model", compare=("b", "a"), cluster="prompt_id")
     assert flipped.estimate == pytest.approx(-paired.estimate, abs=1e-12)
     assert (flipped.low, flipped.high) == pytest.approx((-paired.high, -paired.low), abs=1e-12)
-    alone = estimate(rows, by="model", compare=("a", "b"))
+    assert estimate(rows, by="model", compare=("a", "b")) == paired  # both answered the prompts
+    alone = estimate(rows, by="model", compare=("a", "b"), cluster="none")
     assert any("no cluster column" in text for text in alone.warnings)
 
 

@@ -101,6 +101,11 @@ def test_a_stratum_without_labels_is_named() -> None:
     got = stratify(replace(sample, strata=strata, strata_names=("labelled", "bare")))
     assert got.estimate is None
     assert "bare" in got.reason
+    many = replace(sample, strata=np.arange(len(sample.judge)), strata_names=("s",) * 420)
+    reason = stratify(many).reason
+    assert reason is not None
+    assert reason.count("label some rows") == 3
+    assert "more); merge strata" in reason
 
 
 @pytest.mark.parametrize("seed", range(4))

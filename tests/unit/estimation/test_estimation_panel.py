@@ -162,14 +162,14 @@ def test_a_shift_of_the_labels_is_warned_of(rows: pl.DataFrame) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"judges": ["gpt"]}, "two or more different judges"),
+        ({"judges": ["gpt"]}, "'gpt': name two or more different judges, or .* --judge-column"),
         ({"judges": ["gpt", "gpt"]}, "two or more different judges"),
         ({"judges": ["gpt", "human"]}, "is used for something else"),
         ({"judges": ["gpt", "model"]}, "is used for something else"),
         ({"method": "ppi++"}, "is for one judge"),
         ({"interval": "profile"}, "is for one judge"),
         ({"pool": True}, "is for one judge"),
-        ({"compare": ("x", "y")}, "is for one judge"),
+        ({"compare": ("x", "y")}, "is for one judge: .* --judge-column instead of --judge"),
         ({"strata": "model"}, "is for one judge"),
         ({"by": [0] * 1200}, "name a column of the table"),
         ({"by": None, "share": True}, "needs 4 groups or more"),

@@ -37,7 +37,11 @@ def test_the_width_asked_for_is_met_and_not_by_one_label_fewer() -> None:
 def test_too_few_test_rows_make_a_width_infeasible() -> None:
     plan = plan_rate(**(PAPER | {"n_test": 100}), width=0.05)
     assert plan.m0 is plan.m1 is plan.expected_width is None
-    assert plan.recommendation.startswith("infeasible")
+    feasible, infeasible, _ = plan.recommendation.split("; ")
+    assert feasible.startswith("width 0.05: people alone need ")
+    assert infeasible.startswith(
+        "infeasible by correcting the judge (misclassification): no number"
+    )
     assert "judge more rows" in plan.reason
 
 

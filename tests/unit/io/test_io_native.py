@@ -196,7 +196,7 @@ def test_own_uncertainty_is_kept_per_judge_and_protocol() -> None:
         ),
         ({"id": [1], "p_a": [0.5], "judge": [None]}, "row 1, column judge: is empty"),
         ({"id": [1], "p_a": [0.5], "tokens": [1.5]}, "row 1, column tokens: 1.5 is not a whole"),
-        ({"id": [1], "verdict": ["A"]}, "column p_a: is missing; give p_a, or p_fwd and p_rev"),
+        ({"id": [1], "verdict": ["A"]}, "column p_a: is missing; verdicts alone have no doubt"),
         ({"id": [1], "p_fwd": [0.5]}, "column p_a: is missing"),
         ({"id": [[1]], "p_a": [0.5]}, "row 1, column id: contains a list or an object"),
     ],

@@ -164,7 +164,7 @@ def test_errors_of_a_table_name_its_file(tmp_path: Path) -> None:
 def test_a_table_of_another_kind_is_refused_by_name() -> None:
     with pytest.raises(DataError, match="looks like a labels file of adjudge, not a battles file"):
         open_battles(open_table(FILES["labels"]))
-    with pytest.raises(DataError, match="llmbar has no battles; it gives pairs"):
+    with pytest.raises(DataError, match="llmbar has no battles; it gives pairs: use such a file"):
         open_battles(open_table(FILES["llmbar"]))
 
 

@@ -211,7 +211,8 @@ def test_alpaca_eval() -> None:
     assert judged["p_a"].to_list() == pytest.approx([1.0, 0.0002, 0.5, 0.5, None, 0.75])
     assert judged["status"].to_list() == ["ok"] * 4 + ["unparsed", "ok"]
     battles = open_battles(FILES["alpaca-eval"])
-    assert battles.frame["winner"].to_list() == ["model_a", "model_b", "tie", "tie", "model_a"]
+    assert battles.frame["verdict"].to_list() == ["A", "B", "tie", "tie", "A"]
+    assert battles.frame["winner"].null_count() == 5  # a model's preference is not a vote
     assert battles.dropped == {"no preference": 1}
     known = {"length_a", "length_b", "answer_hash_a", "answer_hash_b"}
     assert known <= set(judged.columns) & set(battles.frame.columns)
@@ -228,18 +229,23 @@ def test_alpaca_eval_by_people() -> None:
     assert (one.label, two.label, one.prompt) == ("A", "B", "Say\n\nhi")
     frame = read_public(rows, kind="pairs").frame
     assert frame.select("label", "annotator_index").rows() == [("A", 3), ("B", 3)]
+    rows = [{**row, "generator_1": "x", "generator_2": "y"} for row in rows]
+    battles = open_battles(rows).frame
+    assert battles["winner"].to_list() == ["model_a", "model_b"]
+    assert not {"verdict", "p_a", "judge"} & set(battles.columns)
 
 
 def test_arena_hard_first_game_shows_the_baseline_first() -> None:
     battles = open_battles(FILES["arena-hard"])
-    rows = battles.frame.select("prompt_id", "winner", "order", "decisive").rows()
+    rows = battles.frame.select("prompt_id", "verdict", "order", "decisive").rows()
     assert rows == [
-        ("u1", "model_b", "ba", True),
-        ("u1", "model_b", "ab", False),
-        ("u2", "model_a", "ba", False),
+        ("u1", "B", "ba", True),
+        ("u1", "B", "ab", False),
+        ("u2", "A", "ba", False),
         ("u2", "tie", "ab", False),
         ("u3", "tie", "ba", False),
     ]
+    assert battles.frame["winner"].null_count() == 5  # nobody voted
     assert battles.frame["model_b"].unique().to_list() == ["baseline"]
     assert battles.dropped == {"no verdict": 1}
     named = open_battles(FILES["arena-hard"], baseline="gpt-4-0314").frame
@@ -248,10 +254,10 @@ def test_arena_hard_first_game_shows_the_baseline_first() -> None:
 
 def test_arena_hard_v2_names_its_baseline() -> None:
     battles = open_battles(FILES["arena-hard-v2"], "arena-hard")
-    assert battles.frame.select("model_b", "winner", "decisive").rows() == [
-        ("o3-mini-2025-01-31", "model_a", False),
-        ("o3-mini-2025-01-31", "model_a", True),
-        ("gemini-2.0-flash-001", "model_b", True),
+    assert battles.frame.select("model_b", "verdict", "decisive").rows() == [
+        ("o3-mini-2025-01-31", "A", False),
+        ("o3-mini-2025-01-31", "A", True),
+        ("gemini-2.0-flash-001", "B", True),
     ]
     assert battles.dropped == {"no verdict": 1}
 

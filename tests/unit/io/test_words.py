@@ -42,8 +42,10 @@ def both(given: list[dict[str, Any]], **options: Any) -> list[str | None]:
     ("words", "label"),
     [
         (["A", "a", " A ", "1", 1, 1.0, "left", "LEFT", "first", "model_a", "gpt-4o"], "A"),
+        (["Response A", "assistant_a", "Assistant A", "option 1", "[[A]]", "A>B", "A>>B"], "A"),
         (["B", "b", "2", 2, "right", "Second", "response_b", "output_2", "o3"], "B"),
-        (["tie", "Tie", "draw", "equal", "both_bad", "tie (bothbad)"], "tie"),
+        (["Model B", "Candidate 2", "[[B]]", "B>A", "B>>A"], "B"),
+        (["tie", "Tie", "draw", "equal", "both_bad", "tie (bothbad)", "[[C]]", "both good"], "tie"),
         ([None, "", "  ", "NaN", "n/a", "N/A", "null", "NULL", "NA", "#N/A"], None),
     ],
 )

@@ -147,6 +147,8 @@ def test_on_the_command_line_none_is_left_out(
     said = json.loads(capsys.readouterr().out)
     assert (said["kind"], [one["rows"] for one in said["judges"]]) == ("judging_panel", [40, 40])
     assert read_judgments("out.jsonl").height == 80
+    assert run_command(["judge", pairs, "--judge", GOOD, "--limit", "1", "-o", "one.jsonl"]) == 0
+    assert "1 pair x 2 questions = 2 calls" in capsys.readouterr().err
     # The first judge was complete when the second could not start: its replies are counted.
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     lost = ["--judge", "simulated:seed=9", "--judge", "openai:m"]

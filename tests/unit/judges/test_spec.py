@@ -32,8 +32,8 @@ from adjudge.store.keys import sha256_json
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("gpt-4", "write one of openai:"),
-        ("opneai:gpt-4", "llamacpp:smollm2"),
+        ("gpt-4", "write BACKEND:MODEL, such as openai:gpt-4; backends: openai, azure, "),
+        ("opnai:x", "write BACKEND:MODEL, such as openai:gpt-4.1-mini; backends: openai, azure, "),
         ("openai", "name a model after a colon, such as openai:"),
         ("openai:", "name a model after the colon"),
         ("simulated:accuracy=2", "0.5 to 1"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from matplotlib.figure import Figure as Drawing
+from rich.console import Console
 
 from adjudge._text import count, interval, left_out, number, percent
 from adjudge.errors import ArgumentError
@@ -23,7 +26,7 @@ from adjudge.present.blocks import (
 )
 from adjudge.present.render.html import render_fragment, render_html
 from adjudge.present.render.markdown import render_blocks, render_markdown
-from adjudge.present.render.terminal import render_text
+from adjudge.present.render.terminal import render_terminal, render_text
 from adjudge.present.theme import new_figure
 
 HOSTILE = "<b>|*x*|</b> [bold]y[/bold] \x1b[31m\u202e"
@@ -72,6 +75,19 @@ def test_terminal_text() -> None:
     ]
     assert "small print" in render_text(BLOCKS, explain=True)
     assert "hidden" not in render_text(BLOCKS, explain=True)
+
+
+def test_only_the_notes_of_facts_wrap_if_there_is_room() -> None:
+    facts = Facts([Fact("a label of some words", "1,234 of 5,678", "a note " * 8), Fact("b", "2")])
+    lines = {}
+    for width in (60, 40):
+        page = io.StringIO()
+        Console(file=page, width=width).print(*render_terminal([facts]))
+        lines[width] = page.getvalue().splitlines()
+    assert lines[60][0].startswith("a label of some words  1,234 of 5,678  a note")
+    assert lines[60][-1].split() == ["b", "2"]
+    assert max(map(len, lines[40])) <= 40
+    assert "5,678" in "".join(lines[40])
 
 
 def test_markdown_text() -> None:

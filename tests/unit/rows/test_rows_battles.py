@@ -173,3 +173,12 @@ def test_names_in_a_csv_stay_as_they_are_written(tmp_path: Path) -> None:
     path.write_text("model_a,model_b,winner\nx,x,model_a\n")
     with pytest.raises(DataError, match=r"battles\.csv, row 1"):
         prepare_battles(path)
+
+
+def test_winners_next_to_a_judge_without_verdicts_are_doubted() -> None:
+    rows = {"model_a": ["x"], "model_b": ["y"], "winner": ["model_a"], "judge": ["gpt-4o"]}
+    [doubt] = prepare_battles(rows).warnings
+    assert "if they are the judge's, add --verdict winner" in doubt
+    for said in ({"verdict": "winner"}, {"human": "winner"}):
+        assert prepare_battles(rows, **said).warnings == ()
+    assert prepare_battles({**rows, "p_a": [0.4]}).warnings == ()

@@ -44,6 +44,9 @@ def test_pairs_stay_pairs() -> None:
 
 def test_a_judge_of_zero_and_one_needs_doubt() -> None:
     rows = {"id": ["x", "y"], "judge": [1, 0], "human": [1, 1]}
+    sides = {"id": ["1", "2"], "verdict": ["A", "b"], "label": ["A", "A"]}
+    with pytest.raises(DataError, match="p_a: is missing; verdicts alone have no doubt: give p_a"):
+        prepare_judgments(sides)
     with pytest.raises(DataError, match="verdicts alone have no doubt: give p_pass"):
         prepare_judgments(rows)
     given = read_labelled({**rows, "uncertainty": [0.1, 0.4]})

@@ -55,6 +55,12 @@ def test_rows_without_a_verdict_group_or_stratum_are_counted_and_those_without_a
     assert rows.frame.columns == list(table)
 
 
+def test_a_usual_name_of_the_prompt_is_the_default_cluster() -> None:
+    rows = prepare_grades({"judge": [1, 0, 1], "human": [1, None, 0], "question_id": [7, 7, 8]})
+    assert rows.clusters is not None
+    assert rows.clusters.tolist() == [0, 0, 1]
+
+
 def test_arrays_stand_for_columns() -> None:
     rows = prepare_grades(
         judge=[1, 0, 1, 0],

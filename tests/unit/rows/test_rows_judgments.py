@@ -66,7 +66,11 @@ def test_rows_in_chunks_and_in_another_order_are_the_same_labelled_rows() -> Non
 def test_rows_that_cannot_calibrate_are_refused_with_their_counts() -> None:
     with pytest.raises(DataError, match="no labelled verdict is left .4 no label, 1 status error"):
         read_labelled(ROWS.with_columns(label=pl.Series([None, None, "A", None, None])))
-    with pytest.raises(DataError, match="label: has no human labels; .*--column label=NAME"):
+    with pytest.raises(DataError, match="is left .5 human tie.; .* errors: --ties error .ties=.$"):
+        read_labelled(ROWS.with_columns(label=pl.lit("tie"), p_a=pl.lit(0.9)))
+    with pytest.raises(
+        DataError, match="no human labels; .*--column label=NAME.*other columns here: lang.$"
+    ):
         read_labelled(ROWS.drop("label"))
     with pytest.raises(ArgumentError, match="by = 'nowhere': choose a column: id, judge"):
         read_labelled(ROWS, by="nowhere")
@@ -105,3 +109,9 @@ def test_rows_without_a_prompt_split_one_by_one() -> None:
         prompt_id=pl.when(pl.int_range(60) < 4).then(pl.lit("p")).otherwise("id")
     )
     assert evaluate(gaps, splits=20) == evaluate(alone, splits=20)
+
+
+def test_the_texts_of_judged_pairs_can_come_from_a_public_data_set() -> None:
+    texts = [{"input": "Say hi.", "output_1": "hi", "output_2": "no", "label": 1}]  # LLMBar
+    judged = {"id": ["llmbar-1"], "p_a": [0.9]}
+    assert prepare_judgments(judged, pairs=texts).frame["response_b"].to_list() == ["no"]

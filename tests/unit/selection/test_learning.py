@@ -155,7 +155,7 @@ def test_no_margin_is_no_verdict():
         p_rev=pl.when(pl.int_range(200) < 20).then(0.4).otherwise("p_rev"),
     )
     policy = calibrate(frame, alpha=0.45, doubt="learned")
-    assert any("have no verdict (margin 0)" in line for line in policy.warnings)
+    assert any("labelled rows (margin 0): each counts" in line for line in policy.warnings)
     rows = select(frame.drop("label"), policy).rows.head(20)
     assert rows["learned_verdict"].null_count() == 20
     assert rows["reason"].unique().to_list() == ["no verdict"]

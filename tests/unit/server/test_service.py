@@ -108,6 +108,10 @@ def test_the_page_lists_every_route_and_its_examples_work(port: int) -> None:
             assert f"<code>{method.upper()} {path}</code>" in page
     # It loads nothing from elsewhere, and runs nothing.
     assert "<script" not in page
+    for text in ("Whether the policy accepts the verdict.", "list of PairIn</td><td>Two answers"):
+        assert text in page
+    webhook = {"prompt": "What is 2 + 2?", "vars": {"response_b": "5"}}
+    assert json.dumps({"output": "4", "context": webhook}) in unescape(page)
     assert re.findall(r'(?:src|href)="([^"]+)"', page) == ["/docs.css", "/openapi.json"]
     shown = re.findall(r"<pre>curl -s http://[^/]+(\S+) .*? -d '(.*?)'</pre>", unescape(page))
     assert [path for path, _ in shown][:2] == ["/v1/judge", "/v1/judge/batch"]
@@ -367,6 +371,7 @@ def test_a_batch_guarantee_is_not_served(tmp_path: Path, refused: Refused) -> No
 def test_a_policy_of_another_judge_is_not_served(policy: Path, refused: Refused) -> None:
     message = refused(policy, "--judge", "simulated:accuracy=0.7")
     assert "accuracy=0.85" in message
+    assert "name the policy's judge, simulated:accuracy=0.85" in refused(policy)
 
 
 def test_the_network_needs_a_token(

@@ -15,14 +15,13 @@ from adjudge.io.public._texts import short_hash
 from adjudge.io.published import Row, UnusableRow
 from adjudge.io.refusals import quote
 
+_WINNERS = {"A": "model_a", "B": "model_b", "tie": "tie"}
+
 
 def pairs(row: Row) -> Iterator[Record]:
     """One pair per annotation. Only a human preference (annotator_index) is a label."""
     p_a = _p_a(row)
-    by_person = "annotator" not in row.record and "annotator_index" in row.record
-    label = None
-    if by_person and p_a is not None:
-        label = "A" if p_a > 0.5 else "B" if p_a < 0.5 else "tie"
+    label = _side(p_a) if _by_person(row) and p_a is not None else None
     instruction, given = row.text("instruction"), row.get("input")
     yield {
         **_identify(row),
@@ -34,16 +33,18 @@ def pairs(row: Row) -> Iterator[Record]:
 
 
 def battles(row: Row) -> Iterator[Record]:
-    """One battle per annotation; the winner is the annotator's, named in `judge`."""
+    """One battle per annotation: a person's is the winner, a model's is a verdict of `judge`."""
     p_a = _p_a(row)
     if p_a is None:
         raise UnusableRow("no preference")
     models = _identify(row)
     if not models["model_a"] or not models["model_b"]:
         raise row.error("is missing", "generator_1", "battles need both generators")
-    winner = "model_a" if p_a > 0.5 else "model_b" if p_a < 0.5 else "tie"
-    judge = row.get("annotator")
-    yield {**models, "winner": winner, "judge": judge, "p_a": p_a, **_outputs(row)}
+    if _by_person(row):
+        yield {**models, "winner": _WINNERS[_side(p_a)], **_outputs(row)}
+        return
+    said = {"judge": row.get("annotator"), "verdict": _side(p_a), "p_a": p_a}
+    yield {**models, "winner": None, **said, **_outputs(row)}
 
 
 def judgments(row: Row) -> Iterator[Record]:
@@ -57,6 +58,14 @@ def judgments(row: Row) -> Iterator[Record]:
         "p_a": p_a,
         **_outputs(row),
     }
+
+
+def _by_person(row: Row) -> bool:
+    return "annotator" not in row.record and "annotator_index" in row.record
+
+
+def _side(p_a: float) -> str:
+    return "A" if p_a > 0.5 else "B" if p_a < 0.5 else "tie"
 
 
 def _identify(row: Row) -> Record:

@@ -19,6 +19,7 @@ _VERDICT = re.compile(r"^\[*([AB])(>>|>|=|<|<<)([AB])\]*$")
 def battles(row: Row) -> Iterator[Record | UnusableRow]:
     """One battle per game; model_a is the model, and `order` is ab if it was shown first.
 
+    The judge's choice is a verdict: there are no votes of people, so there is no winner.
     `decisive` marks >>, which the benchmark's score counts three times.
     """
     question = row.text("question_id" if "question_id" in row.record else "uid")
@@ -29,19 +30,20 @@ def battles(row: Row) -> Iterator[Record | UnusableRow]:
         raise row.error("has no list of two games", "games")
     for number, game in enumerate(games):
         said = game.get("score") if isinstance(game, dict) else None
-        verdict = _VERDICT.match(str(said).strip())
-        if verdict is None or verdict[1] == verdict[3]:
+        written = _VERDICT.match(str(said).strip())
+        if written is None or written[1] == written[3]:
             yield UnusableRow("no verdict" if said is None else "a verdict that is not known")
             continue
-        left, sign, _ = verdict.groups()
+        left, sign, _ = written.groups()
         first_wins = (left == "A") == sign.startswith(">")
         model_first = number == 1
-        winner = "model_a" if first_wins == model_first else "model_b"
+        verdict = "A" if first_wins == model_first else "B"
         yield {
             "id": f"{question}|{model}|{number + 1}",
             "model_a": model,
             "model_b": str(baseline),
-            "winner": "tie" if sign == "=" else winner,
+            "winner": None,
+            "verdict": "tie" if sign == "=" else verdict,
             "decisive": len(sign) == 2,
             "order": "ab" if model_first else "ba",
             "prompt_id": question,
@@ -57,7 +59,7 @@ ARENA_HARD = Format(
     gives={"battles": battles},
     used=columns("question_id uid model baseline games judge"),
     notes=(
-        "winners are the judge's, one battle per order",
+        "verdicts are the judge's, one battle per order; there are no votes",
         "v0.1 files do not name their baseline: it is `baseline` unless you name it",
     ),
 )

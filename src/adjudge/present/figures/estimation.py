@@ -235,7 +235,7 @@ def plan_figure(plan: RatePlan) -> Figure:
         axes.set_ylabel(f"expected width of the {level(plan.confidence_level)} interval")
         axes.legend(fontsize=8.5)
         axes.set_title(
-            f"With random labels the corrected rate has {number(plan.variance_ratio, 2)} times\n"
+            f"With random labels misclassification has {number(plan.variance_ratio, 2)} times\n"
             "the variance of people alone"
         )
     return figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -26,6 +26,8 @@ from adjudge.present.render.tables import LONGEST, TerminalTable
 _STYLES = {"plain": "", "good": "green", "bad": "yellow"}
 #: The width of plain text: wide tables keep their lines whole.
 _WIDTH = 400
+#: The least room for the notes of facts.
+_NOTES = 24
 
 
 def render_terminal(blocks: Iterable[Block], *, explain: bool = False) -> list[RenderableType]:
@@ -58,7 +60,7 @@ def _block(block: Block, explain: bool) -> RenderableType | None:
                 lines.append(Text(safe(block.action)))
             return Group(*lines)
         case Facts():
-            return _facts(block)
+            return _FactsGrid(block)
         case Table():
             return None if block.detail else TerminalTable(block)
         case Commands():
@@ -76,12 +78,25 @@ def _block(block: Block, explain: bool) -> RenderableType | None:
             return None
 
 
-def _facts(block: Facts) -> RichTable:
-    grid = RichTable.grid(padding=(0, 2))
-    for fact in block.facts:
-        grid.add_row(
-            Text(clip(fact.label, LONGEST)),
-            Text(clip(fact.value, LONGEST), style=_STYLES[fact.tone]),
-            Text(clip(fact.note, LONGEST)),
-        )
-    return grid
+class _FactsGrid:
+    """Facts in three columns. Only the notes wrap, if the console leaves enough room for them."""
+
+    def __init__(self, block: Facts) -> None:
+        self._rows = [
+            (
+                Text(clip(fact.label, LONGEST)),
+                Text(clip(fact.value, LONGEST), style=_STYLES[fact.tone]),
+                Text(clip(fact.note, LONGEST)),
+            )
+            for fact in block.facts
+        ]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        needed = sum(max(row[at].cell_len for row in self._rows) for at in (0, 1))
+        complete = needed + _NOTES <= options.max_width
+        grid = RichTable.grid(padding=(0, 2))
+        for no_wrap in (complete, complete, False):
+            grid.add_column(no_wrap=no_wrap)
+        for row in self._rows:
+            grid.add_row(*row)
+        yield grid

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from adjudge._text import DASH, count, group_name, interval, left_out, level, number, percent
+from adjudge._text import (
+    DASH,
+    begin,
+    count,
+    group_name,
+    interval,
+    left_out,
+    level,
+    number,
+    percent,
+)
 from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of, table_of
 from adjudge.present.figures.bias import bias_figure, reliability_figure
 from adjudge.present.views._bias_sentences import describe
@@ -29,6 +39,15 @@ _NAMES: dict[type[BiasMeasures], str] = {
     FamilyBias: "own family",
     FamilyScores: "own family in points",
     Reliability: "confidence",
+}
+
+#: What helps against each bias, in the order of use.
+_REMEDIES: dict[type[BiasMeasures], str] = {
+    PositionBias: "ask in both orders",
+    Reliability: "calibrate before you trust",
+    **dict.fromkeys(
+        (LengthBias, VerbosityBias, FamilyBias, FamilyScores), "correct before you report"
+    ),
 }
 
 
@@ -104,21 +123,25 @@ def _headline(report: BiasReport) -> Headline:
     }
     biased = {judge: ", ".join(names) for judge, names in shown.items() if names}
     if not biased:
+        what = count(tests, "test")
+        if len(judges) == 1:
+            what += f": {', '.join(_NAMES[type(part)] for part in _tests(judges))}"
         whom = _who(judges[0]) if len(judges) == 1 else count(len(judges), "judge")
         return Headline(
-            f"No bias shown by {whom} in {count(tests, 'test')}",
+            f"No bias shown by {whom} in {what}",
             "This does not prove that the judge is fair: the intervals show what is still "
             "possible.",
         )
     if len(judges) == 1:
         [(judge, names)] = shown.items()
         text = f"{judge} shows a bias in {len(names)} of {count(tests, 'test')}: {biased[judge]}"
+        text = begin(text)
     else:
         listed = "; ".join(f"{judge} ({names})" for judge, names in biased.items())
         text = f"{len(biased)} of {len(judges)} judges show a bias: {listed}"
-    return Headline(
-        text, "Ask in both orders, calibrate before you trust, correct before you report.", "bad"
-    )
+    kinds = {type(part) for part in _tests(judges) if part.biased}
+    advice = dict.fromkeys(remedy for kind, remedy in _REMEDIES.items() if kind in kinds)
+    return Headline(text, f"{', '.join(advice)}.".capitalize(), "bad")
 
 
 def _picture(report: BiasReport) -> list[Block]:

@@ -184,7 +184,7 @@ def _(a: Agreement) -> str:
 
 @describe.register
 def _(r: Reliability) -> str:
-    text = f"ECE {r.ece_equal_mass:.3f}"
+    text = f"ECE {r.ece_equal_mass:.3f}, equal mass"
     if r.ece_if_calibrated is not None:
         text += f" (a calibrated judge would show {r.ece_if_calibrated:.3f})"
     if r.low is None or r.high is None:

@@ -60,8 +60,9 @@ def view_cascade_plan(plan: CascadePlan) -> list[Block]:
     )
     notes = [
         f"dropped {one.judge}: with it {percent(one.coverage_with)} accepted at "
-        f"{money(one.cost_with, plan.cost_source)} per row, without it "
-        f"{percent(one.coverage_without)} at {money(one.cost_without, plan.cost_source)}"
+        f"{money(one.cost_with, plan.cost_source)} per row at the planned tau, without it "
+        f"{percent(one.coverage_without)} at {money(one.cost_without, plan.cost_source)} at the "
+        "cheapest tau"
         for one in plan.dropped_stages
     ]
     share = plan.rule.learning

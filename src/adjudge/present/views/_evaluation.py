@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
-from adjudge._text import count, group_name, left_out, number, percent
+from adjudge._text import begin, count, group_name, left_out, number, percent
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -24,7 +25,14 @@ from adjudge.present.figures.evaluation import (
     panel,
 )
 from adjudge.present.figures.selection import plan_figure
-from adjudge.results.evaluation import Evaluation, JudgeKey, LabelPlan, MethodRisk, SelectionPlan
+from adjudge.results.evaluation import (
+    Evaluation,
+    JudgeKey,
+    LabelPlan,
+    MethodRisk,
+    SelectionPlan,
+    SignalQuality,
+)
 
 #: The alpha of the paper's Table 3; shown first if it was run.
 _SHOWN_ALPHA = 0.10
@@ -33,7 +41,7 @@ _METHOD_COLUMNS = ("method", "coverage", "sd", "error share", "sd", "ratio", "ab
 
 def view_evaluation(evaluation: Evaluation) -> list[Block]:
     """The SCOPE paper's Table 1 and Table 3 for these judgments, and its pictures."""
-    blocks: list[Block] = [_evaluation_headline(evaluation), signals_table(evaluation)]
+    blocks: list[Block] = [_evaluation_headline(evaluation), _signals_table(evaluation)]
     alpha = _SHOWN_ALPHA if _SHOWN_ALPHA in evaluation.alphas else evaluation.alphas[0]
     blocks += [_methods_table(evaluation, key, alpha) for key in evaluation.judges]
     if evaluation.comparisons:
@@ -69,9 +77,8 @@ def _evaluation_headline(evaluation: Evaluation) -> Headline:
         ((key, quality),) = main
         name = evaluation.judge_name(key)
         if quality.accuracy is None:
-            return Headline(
-                f"{name} gives no verdict on any of {count(quality.n, 'labelled row')}", tone="bad"
-            )
+            rows = count(quality.n, "labelled row")
+            return Headline(begin(f"{name} gives no verdict on any of {rows}"), tone="bad")
         ranks = (
             "AUROC is not defined, because all of them are right or all are wrong"
             if quality.auroc is None
@@ -79,8 +86,8 @@ def _evaluation_headline(evaluation: Evaluation) -> Headline:
             f"{percent(quality.auroc, 0)} of cases (AUROC, {quality.signal})"
         )
         return Headline(
-            f"{name} is right on {percent(quality.accuracy)} of "
-            f"{count(quality.n_verdicts, 'labelled verdict')}; {ranks}"
+            begin(f"{name} is right on {percent(quality.accuracy)} of ")
+            + f"{count(quality.n_verdicts, 'labelled verdict')}; {ranks}"
         )
     ranked = sorted((one.accuracy, key) for key, one in main if one.accuracy is not None)
     if not ranked:
@@ -93,12 +100,15 @@ def _evaluation_headline(evaluation: Evaluation) -> Headline:
     )
 
 
-def signals_table(evaluation: Evaluation, caption: str = "") -> Table:
-    """How good each judge's signals of doubt are."""
+def _signals_table(evaluation: Evaluation) -> Table:
+    """How good each judge's signals of doubt are. The headline names a judge that is alone."""
+    name: dict[str, Callable[[SignalQuality], str]] = {}
+    if len(evaluation.judges) > 1:
+        name["judge"] = lambda s: evaluation.judge_name((s.judge, s.protocol))
     return table_of(
         evaluation.signals,
         {
-            "judge": lambda s: evaluation.judge_name((s.judge, s.protocol)),
+            **name,
             "signal": lambda s: s.signal,
             "rows": lambda s: number(s.n),
             "no verdict": lambda s: number(s.n_no_verdict),
@@ -107,11 +117,10 @@ def signals_table(evaluation: Evaluation, caption: str = "") -> Table:
             "AUROC": lambda s: number(s.auroc),
             "AUPRC": lambda s: number(s.auprc),
         },
-        caption=caption
-        or "Quality of each doubt signal, on labelled rows with a verdict (positives: right "
+        caption="Quality of each doubt signal, on labelled rows with a verdict (positives: right "
         "verdicts)",
-        text_columns=2,
-        optional=("no verdict", "rows"),
+        text_columns=1 + len(name),
+        optional=("rows", "no verdict"),
     )
 
 

@@ -60,6 +60,8 @@ def _headline(result: PanelEstimate) -> Headline:
     if shares:
         widths = span(percent(shares[0], 0), percent(shares[-1], 0))
         what += f": {widths} of the width of ppi++ with {result.judges[0]} alone"
+        if len(shares) < len(given):
+            what += f" in {len(shares)} of {count(len(given), 'group')}"
     refused = [_name(one) for one in result.groups if one.estimate is None]
     if refused:
         names = ", ".join(refused)

@@ -95,11 +95,11 @@ def _worth(plan: RatePlan) -> list[str]:
     region = plan.proposition_61
     quality = number((plan.sensitivity + plan.specificity) / 2)
     return [
-        f"with random labels the corrected rate has {number(plan.variance_ratio, 2)} times the "
+        f"with random labels misclassification has {number(plan.variance_ratio, 2)} times the "
         f"variance of people alone at rate {number(plan.rate)}: "
-        + ("the judge helps" if plan.judge_helps else "people alone do better"),
-        f"Proposition 6.1 (q0 = q1 = {quality}, infinitely many test rows): the judge "
-        + ("never helps" if region is None else f"helps for rates in {interval(*region)}"),
+        + ("it does better" if plan.judge_helps else "people alone do better than it"),
+        f"Proposition 6.1 (misclassification, q0 = q1 = {quality}, infinitely many test rows): the "
+        "judge " + ("never helps" if region is None else f"helps for rates in {interval(*region)}"),
         *_least_bias(plan.proposition_51, quality),
     ]
 

@@ -43,9 +43,10 @@ def view_judging(run: Judging) -> list[Block]:
         share = percent(run.median_answer_mass)
         facts.append(Fact("probability of the letters asked for", share, limit))
     tokens = f"{run.prompt_tokens:,} read, {run.completion_tokens:,} written"
-    unknown = run.calls_without_tokens
-    uncounted = f"{count(unknown, 'call')} without a count" if unknown else ""
-    facts += [Fact("tokens this run", tokens, uncounted), _cost(run)]
+    if unknown := run.calls_without_tokens:
+        tokens += f"; {count(unknown, 'call')} without a count"
+    total = number(run.prompt_tokens + run.completion_tokens)
+    facts += [Fact("tokens this run", total, tokens), _cost(run)]
     notes = left_out(run.dropped, "input row")
     if run.not_asked:
         notes.append(f"{run.not_asked:,} of {count(run.subjects, 'subject')} not asked yet")
@@ -75,7 +76,10 @@ def _headline(asked: str, runs: Sequence[Judging]) -> Headline:
 def _calls(run: Judging) -> str:
     parts = []
     if run.calls_made:
-        parts.append(f"in {run.elapsed_s:.1f} s ({run.calls_per_second:,.1f} a second)")
+        # As many digits as agree with each other: 0.0 s at 15,100.2 a second do not.
+        seconds = f"{run.elapsed_s:.1f}" if run.elapsed_s >= 1 else f"{run.elapsed_s:.2g}"
+        rate = f"{run.calls_per_second:,.{1 if run.calls_per_second < 100 else 0}f}"
+        parts.append(f"in {seconds} s ({rate} a second)")
         failed = {name: n for name, n in run.calls.items() if name != "ok"}
         if failed:
             parts.append(_list(failed))

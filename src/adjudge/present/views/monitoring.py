@@ -65,7 +65,9 @@ def _headline(monitor: Monitor) -> Headline:
     if not rung:
         n = sum(group.rate.n for group in monitor.groups)
         wrong = sum(group.rate.n_errors for group in monitor.groups)
-        share = f" ({percent(wrong / n)})" if n else ""
+        if not n:
+            return Headline(f"No audit is counted yet: nothing is known; {above}", _wait(monitor))
+        share = f" ({percent(wrong / n)})"
         return Headline(
             f"No alarm in {count(n, 'audit')}, {wrong:,} of them wrong{share}; {above}",
             _wait(monitor),
@@ -95,7 +97,7 @@ def _wait(monitor: Monitor) -> str:
     pending = sum(group.n_pending for group in monitor.groups)
     waiting = sum(group.n_waiting for group in monitor.groups)
     if not waiting:
-        return ""
+        return f"{count(pending, 'audit')} pending: label them." if pending else ""
     return (
         f"Not counted yet: {count(waiting, 'returned audit')}, drawn after "
         f"{count(pending, 'pending one')} (for at most {monitor.wait_days:g} days)."
@@ -181,7 +183,8 @@ def view_draw(draw: AuditDraw) -> list[Block]:
         Headline(
             f"{count(draw.n_drawn, 'audit')} drawn{rate}{new}; {number(draw.n_accepted)} of "
             f"{count(draw.n_served, 'row')} served are accepted",
-            "Label them: adjudge label AUDITS -o labels.csv, then adjudge monitor check.",
+            "Label them: adjudge label ROWS --plan AUDITS -o labels.csv (ROWS: the judged texts), "
+            "then adjudge monitor check AUDITS --labels labels.csv.",
         ),
         *notes_of(left_out(draw.dropped)),
     ]

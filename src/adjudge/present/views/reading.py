@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from shlex import quote
 
 from adjudge._text import DASH, count, left_out, number
+from adjudge.io.formats import load_format
 from adjudge.present.blocks import Block, Headline, notes_of, table_of
 from adjudge.present.views import View
 from adjudge.results.base import Result
@@ -32,6 +33,10 @@ def view_log(log: LogSummary) -> list[Block]:
     noun = log.rows_kind.removesuffix("s")
     headline = f"{count(log.rows, noun)}{about} from {log.title}" + (f": {said}" if said else "")
     following = _NEXT.get(log.rows_kind, "").format(file=quote(log.source), by=by)
+    unlabelled = log.rows_kind in ("grades", "judgments") and not any(m.labels for m in log.metrics)
+    if unlabelled and {"items", "pairs"} & {*load_format(log.format).gives}:
+        label = f"adjudge label {quote(log.source)} -o labels.csv"
+        following = f"{label}, then {following} --labels labels.csv"
     blocks: list[Block] = [Headline(headline, f"Next: {following}" if following else "")]
     columns = {
         "metric": lambda part: part.metric or DASH,
