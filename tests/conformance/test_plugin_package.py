@@ -87,7 +87,9 @@ def test_without_the_package_every_name_is_refused_with_those_that_are_known(
     tmp_path: Path,
 ) -> None:
     pairs = simulate_pairs(2, seed=0)
-    with pytest.raises(ArgumentError, match="judge = 'echo:4': write one of openai:"):
+    with pytest.raises(
+        ArgumentError, match="judge = 'echo:4': write BACKEND:MODEL, .* backends: openai, "
+    ):
         judge_pairs(pairs, judge="echo:4", store=None)
     with pytest.raises(ArgumentError, match="protocol = 'my-likert': choose one of preference, "):
         judge_pairs(pairs, judge="simulated:", protocol="my-likert", store=None)
