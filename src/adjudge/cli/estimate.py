@@ -51,6 +51,14 @@ def estimate(
         ),
     ] = False,
     labels: LabelsOption = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="The win rate of this model, from judgments of pairs with model_a and model_b; a "
+            "tie is half a win. With --by opponent: one rate for each opponent.",
+            show_default=False,
+        ),
+    ] = None,
     method: Annotated[
         str,
         typer.Option(
@@ -125,6 +133,7 @@ def estimate(
         judges=judge or (),
         share=share,
         labels=labels,
+        model=model,
         by=by,
         pool=pool,
         compare=compare,

@@ -46,6 +46,7 @@ def estimate(
     judges: Sequence[str] = (),
     share: bool = False,
     labels: TableLike | None = None,
+    model: str | None = None,
     by: str | ArrayLike | None = None,
     pool: bool = False,
     compare: tuple[str, str] | None = None,
@@ -81,6 +82,11 @@ def estimate(
             Needs labels that are a random sample, 50 per group; approximate.
         share: With `judges`: a second interval for each group that uses the other groups' rates.
         labels: A second table with labels by id; they replace those in `data`.
+        model: The win rate of this model. `data` has judgments of pairs with model_a and model_b,
+            as `adjudge judge` or AlpacaEval writes them; the rate is the share of its pairs in
+            which people prefer its answer, and a tie is half a win. `by="opponent"` gives one rate
+            per opponent. The judge's probabilities are used, with `judge_column="verdict"` its
+            verdicts.
         by: Column (or array) of groups: one estimate each, with its own confusion matrix.
         pool: With `by`: one confusion matrix for all groups. Almost always a mistake.
         compare: With `by`: two group names; the corrected difference, paired by `cluster`.
@@ -128,6 +134,7 @@ def estimate(
             "strata": strata is not None,
             "sampling_probability": sampling_probability is not None,
             "judge, human": judge is not None or human is not None,
+            "model": model is not None,
         }
         for option, given in one_judge_only.items():
             if given:
@@ -167,7 +174,7 @@ def estimate(
     # Labels of another file can be matched by text.
     needs = Needs(("binary", "grades"), named, texts=labels is not None)
     rows = prepare_grades(
-        narrow(data, needs),
+        data if model is not None else narrow(data, needs),
         judge=judge,
         human=human,
         labels=labels,
@@ -175,6 +182,7 @@ def estimate(
         cluster=cluster,
         strata=strata,
         sampling_probability=sampling_probability,
+        model=model,
         judge_column=judge_column,
         human_column=human_column,
         positive=positive,
@@ -219,11 +227,12 @@ def estimate(
         by=rows.by,
         pool=pool,
         seed=seed,
-        makers=rows.makers,
+        makers=(*rows.makers, *_state_wins(rows)),
     )
     if sample is None:
         return estimate_classes(rows, request)
-    refuse_shares(sample, chosen, rows.name, human_column)
+    label = human_column if rows.wins_of is None else "label"
+    refuse_shares(sample, chosen, rows.name, label)
     sample = replace(sample, random=labels_drawn in RANDOM)
     check_combination(sample, chosen, interval)
     if compare is not None:
@@ -231,9 +240,20 @@ def estimate(
     if rows.by is not None:
         return estimate_groups(rows, sample, request)
     warnings, dropped = _mixed_models(rows), rows.dropped
+    group = None if rows.wins_of is None else f"win rate of {rows.wins_of}"
     del rows  # a large file is in memory once: its numbers are in `sample`
-    result, _ = describe(sample, request, dropped=dropped, warnings=warnings)
+    result, _ = describe(sample, request, group=group, dropped=dropped, warnings=warnings)
     return result
+
+
+def _state_wins(rows: Grades) -> tuple[str, ...]:
+    """What a win rate is a rate of."""
+    if rows.wins_of is None:
+        return ()
+    return (
+        f"the rate is the share of the pairs of {rows.wins_of} in which people prefer its answer, "
+        "and a tie counts half; it depends on the opponents in the file",
+    )
 
 
 def _mixed_models(rows: Grades) -> tuple[str, ...]:

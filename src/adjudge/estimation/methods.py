@@ -68,8 +68,8 @@ ASSUMPTIONS = {
 }
 #: What helps if Eq. 6 covers too little.
 _SHARES = (
-    "some labels are shares of people: their mean is used; in the counts of labels, one half or "
-    "more is positive"
+    "some labels are shares of people or ties: their mean is used; in the counts of labels, half "
+    "or more is positive"
 )
 _PROFILE = "report the profile interval, which keeps its level: --interval profile"
 
@@ -181,9 +181,10 @@ def refuse_shares(sample: Sample | None, method: str, source: str, column: str) 
         return
     shares = sample.human[sample.labelled]
     first = float(shares[(shares > 0) & (shares < 1)][0])
+    what = "a tie or a share" if first == 0.5 else "a share"
     raise DataError(
         source,
-        f"{first:g} is a share of people, but {method} needs labels of 0 and 1",
+        f"{first:g} is {what} of people, but {method} needs labels of 0 and 1",
         column=column,
         remedy="if the labels are a random sample, their means are enough: --method ppi++ "
         "(method=)",

@@ -321,10 +321,16 @@ def wrong_format(
         # --format would not help, and not every command has it: name a command for the file.
         kind = next(iter(format.gives))
         remedy = f"it holds {kind}: {NATIVE[kind].remedy}" if kind in NATIVE else remedy
+    if expected == "binary" and (format.name == "judgments" or _gives_judgments(format)):
+        remedy = "for the win rate of a model: adjudge estimate --model NAME (model=); or " + remedy
     if absent and isinstance(format, NativeFormat):
         remedy += f"; or name your {', '.join(absent)}: --column {absent[0]}=NAME (columns=)"
         remedy += f"; columns here: {shorten(here)}"
     return DataError(source, problem, remedy=remedy)
+
+
+def _gives_judgments(format: Format | NativeFormat) -> bool:
+    return isinstance(format, Format) and "judgments" in format.gives
 
 
 def _file_of(kind: str) -> str:

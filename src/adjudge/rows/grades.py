@@ -25,6 +25,7 @@ from adjudge.rows.labels import join_values
 from adjudge.rows.makers import count_model_labels, state_model_labels
 from adjudge.rows.sampling import sampling_of
 from adjudge.rows.scales import Classes, Scale, against_the_rest, as_classes, as_numbers, scale_of
+from adjudge.rows.wins import read_wins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,8 @@ class Grades:
     dropped: Mapping[str, int]
     #: The note about labels that a model made, if they are allowed.
     makers: tuple[str, ...] = ()
+    #: The model whose wins these are, if they were judgments of pairs.
+    wins_of: str | None = None
 
 
 def prepare_grades(
@@ -70,6 +73,7 @@ def prepare_grades(
     cluster: str | ArrayLike | None = None,
     strata: str | ArrayLike | None = None,
     sampling_probability: ArrayLike | None = None,
+    model: str | None = None,
     judge_column: str = "judge",
     human_column: str = "human",
     positive: str | None = None,
@@ -85,7 +89,8 @@ def prepare_grades(
     group or stratum is left out and counted; one without a cluster value is a cluster of one. A log
     of another tool is read as grades, or as pairs whose verdicts and labels are classes. With
     `needs_labels=False`, a table without the column of labels counts as unlabelled. With `paired`,
-    groups are compared: a prompt that two groups share is a cluster by default. In a table of
+    groups are compared: a prompt that two groups share is a cluster by default. With `model`, a
+    table of judgments of pairs is read from the side of that model (see `read_wins`). In a table of
     grades, rows without a usable score are counted by their status; if there is p_pass and no
     judge, p_pass is read.
 
@@ -98,6 +103,11 @@ def prepare_grades(
         return data
     with name_columns(columns, labels_as) as named:
         data, labels = named(data), named(labels)
+    if model is not None:
+        if data is None or positive is not None:
+            raise ArgumentError("model", model, "give a table of judgments, without positive")
+        data = read_wins(data, model, labels=labels, judge_column=judge_column)
+        judge_column, human_column, labels = "judge", "human", None
     words = dict(labels_as or {}) if data is None else labels_as_of(data)
     table = _table(data, judge, human, judge_column, human_column)
     frame, name = table.frame, table.name
@@ -180,6 +190,7 @@ def prepare_grades(
         clusters=code_clusters(kept["__cluster"]) if "cluster" in roles else None,
         dropped=merge_dropped(rows.dropped, drawn.dropped),
         makers=state_model_labels(by_model),
+        wins_of=model,
     )
 
 
