@@ -12,6 +12,7 @@ import pytest
 from adjudge import estimate
 from adjudge.cli import run
 from adjudge.errors import AdjudgeError
+from adjudge.present.figures.estimation import estimate_figure
 from adjudge.rows.wins import read_wins
 
 Columns = dict[str, list[Any]]
@@ -61,6 +62,8 @@ def test_the_win_rate_is_that_of_pairs_turned_to_the_model(random: bool) -> None
     assert result.dropped == {"a pair without new": 400 - len(judge)}
     assert result.group == "win rate of new"
     assert any("of the pairs of new in which people prefer" in text for text in result.assumptions)
+    axis = estimate_figure(result).axes[0].get_xlabel()
+    assert axis == "win rate of new, with 95 % intervals"
 
 
 def test_both_sides_of_two_models_share_every_pair() -> None:

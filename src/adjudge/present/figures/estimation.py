@@ -63,7 +63,8 @@ def estimate_figure(one: Estimate) -> Figure:
                     1.01, at, "ruled out", color=WARM, fontsize=8.5, va="center", clip_on=False
                 )
         _name_rows(axes, [name for name, *_ in bars])
-        _rate_axis(axes, f"rate, with {level(one.confidence_level)} intervals")
+        rate = clip(one.group or "rate", 48)
+        _rate_axis(axes, f"{rate}, with {level(one.confidence_level)} intervals")
         if one.estimate is None:
             title = f"No {one.method} estimate from these labels"
         elif one.method == "naive":
