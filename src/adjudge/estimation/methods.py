@@ -153,7 +153,9 @@ def check_combination(sample: Sample, method: str, interval: str) -> None:
     """Refuse options that cannot be combined, before anything is computed."""
     one_of(interval, INTERVALS, "interval")
     if sample.scale == "probability" and method == "conditional":
-        raise ArgumentError("method", method, "needs verdicts of 0 and 1, not probabilities")
+        remedy = "name their column with --judge-column (judge_column=)"
+        problem = "needs verdicts of 0 and 1, not probabilities"
+        raise ArgumentError("method", method, f"{problem}: {remedy}")
     if sample.strata is not None and method != "misclassification":
         raise ArgumentError(
             "method", method, "leave out --strata (strata=): only misclassification has strata"

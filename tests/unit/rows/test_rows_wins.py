@@ -110,6 +110,11 @@ def test_ties_are_half_a_win_and_verdicts_are_read_without_probabilities() -> No
         ({}, {"positive": "A"}, "give a table of judgments, without positive"),
         ({}, {"judge_column": "p_x"}, "judge_column = 'p_x': with a model, use p_a or verdict"),
         ({"p_a": None, "verdict": ["A", "maybe"] * 15}, {}, "'maybe' is not A, B or tie"),
+        (
+            {},
+            {"method": "conditional"},
+            "needs verdicts of 0 and 1, not probabilities: name their column with ",
+        ),
         ({}, {"judges": ["model", "other"]}, "model = 'given': is for one judge"),
     ],
 )
