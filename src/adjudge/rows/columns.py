@@ -100,7 +100,8 @@ def sort_rows(
     if not own:
         return frame.select(names)
     order = frame.select(pl.arg_sort_by(own)).to_series()
-    moved = (frame[name].rechunk().gather(order) for name in names if name not in fixed)
+    # By name: polars would rename a column without one.
+    moved = {name: frame[name].rechunk().gather(order) for name in names if name not in fixed}
     values = (pl.lit(frame[name][0], frame.schema[name]).alias(name) for name in fixed)
     return pl.DataFrame(moved).with_columns(values).select(names)
 

@@ -115,3 +115,8 @@ def test_the_texts_of_judged_pairs_can_come_from_a_public_data_set() -> None:
     texts = [{"input": "Say hi.", "output_1": "hi", "output_2": "no", "label": 1}]  # LLMBar
     judged = {"id": ["llmbar-1"], "p_a": [0.9]}
     assert prepare_judgments(judged, pairs=texts).frame["response_b"].to_list() == ["no"]
+
+
+def test_a_column_without_a_name_does_not_disturb_the_order() -> None:
+    rows = {"id": ["b", "a"], "p_a": [0.9, 0.2], "label": ["A", "B"], "": [[1], [2]]}
+    assert read_labelled(pl.DataFrame(rows)).frame[""].to_list() == [[2], [1]]
