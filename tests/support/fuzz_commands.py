@@ -72,6 +72,7 @@ COMMANDS: tuple[str, ...] = (
     "estimate {workbook} --json",
     "estimate {panel} --judge a --judge b --by model --labels-are-random --json",
     "estimate {answers} --labels {grades} --by model --cluster prompt_id",
+    "estimate {wins} --model m --by opponent --labels {labels} --labels-are-random --json",
     "plan rate {answers} --width 0.45 --write-ids {out}.csv --json",
     "plan selection {half} --cluster none --repeats 2 --write-ids {out}.csv --json",
     "plan labels {half} --surest 0.6 --n 2 --cluster none --write-ids {out}.csv --json",
@@ -104,7 +105,7 @@ TABLES = frozenset(
     (
         *("pairs", "items", "demonstrations", "labels", "replies", "judgments", "half", "answers"),
         *("grades", "tournaments", "scores", "battles", "judged", "newcomers", "plan", "decided"),
-        *("staged", "audits", "panel"),
+        *("staged", "audits", "panel", "wins"),
     )
 )
 #: Verbs that take no file of the user's.
@@ -159,6 +160,8 @@ def write_valid(folder: Path) -> dict[str, Path]:
         "newcomers": battles.with_columns(pl.col("model_a").replace("model-0", "new")),
         "plan": [{"id": p["id"], "sampled_by": "plan", "sampling_probability": 0.5}
                  for p in pairs[:9]],
+        "wins": [{"id": p["id"], "p_a": (n + 1) / 122, "model_a": "mn"[n % 2],
+                  "model_b": "nm"[n % 2]} for n, p in enumerate(everything[:120])],
         "decided": select(judgments, policy).rows,
         "staged": staged,
         "panel": panel_rows({"m": 0.6, "n": 0.4}, {"a": 1.0, "b": 0.5}, questions=40, labels=20,

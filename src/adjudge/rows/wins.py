@@ -12,6 +12,7 @@ from adjudge.io.opening import open_table
 from adjudge.io.refusals import quote, shorten
 from adjudge.io.tables import Table, TableLike, as_text
 from adjudge.io.words import PAIR, read_words
+from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import Rows
 from adjudge.rows.judgments import prepare_judgments
 
@@ -48,6 +49,8 @@ def read_wins(
                 column=column,
                 remedy=f"name the column of each side's model: --column {column}=NAME (columns=)",
             )
+    names = (tidy(frame[column], given.name, column) for column in ("model_a", "model_b"))
+    frame = frame.with_columns(names)
     if "label" not in frame.columns:
         frame = frame.with_columns(pl.lit(None, pl.String).alias("label"))
     first, second = pl.col("model_a") == model, pl.col("model_b") == model
@@ -56,8 +59,8 @@ def read_wins(
     rows = rows.without(first & second, "a pair of the model with itself")
     if rows.frame.height == 0:
         known = pl.concat([frame["model_a"], frame["model_b"].alias("model_a")])
-        names = known.drop_nulls().unique().sort().to_list()
-        raise ArgumentError("model", model, f"the pairs have {shorten(names)}")
+        models = known.drop_nulls().unique().sort().to_list()
+        raise ArgumentError("model", model, f"the pairs have {shorten(models)}")
     said = {"judge": pl.col("p_a"), "p_a": pl.col("p_a"), "verdict": _worth("verdict")}
     if judge_column not in said:
         raise ArgumentError("judge_column", judge_column, "with a model, use p_a or verdict")
