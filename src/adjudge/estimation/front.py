@@ -170,11 +170,14 @@ def estimate(
             seed=seed,
         )
     own = {judge_column, human_column} - {"judge", "human"}
-    named = (by, cluster, strata, *own, *(columns or {}).values())
+    # The column `opponent` is made from the model names.
+    groups = None if model is not None and isinstance(by, str) and by == "opponent" else by
+    named = (groups, cluster, strata, *own, *(columns or {}).values())
+    kinds = ("binary", "grades") if model is None else ("judgments",)
     # Labels of another file can be matched by text.
-    needs = Needs(("binary", "grades"), named, texts=labels is not None)
+    needs = Needs(kinds, named, texts=labels is not None)
     rows = prepare_grades(
-        data if model is not None else narrow(data, needs),
+        narrow(data, needs),
         judge=judge,
         human=human,
         labels=labels,

@@ -75,11 +75,13 @@ def test_both_sides_of_two_models_share_every_pair() -> None:
     assert new.low + old.high == pytest.approx(1)
 
 
-def test_a_rate_for_each_opponent() -> None:
-    result: Any = estimate(
-        make_pairs(600, seed=5), model="new", by="opponent", labels_are_random=True
-    )
+def test_a_rate_for_each_opponent(tmp_path: Path) -> None:
+    options = {"model": "new", "by": "opponent", "labels_are_random": True}
+    frame = pl.DataFrame(make_pairs(600, seed=5)).with_columns(response_a=pl.lit("long"))
+    result: Any = estimate(frame, **options)
     assert [one.group for one in result.groups] == ["old", "other"]
+    frame.write_parquet(tmp_path / "judgments.parquet")  # read without its texts
+    assert estimate(tmp_path / "judgments.parquet", **options) == result
 
 
 def test_ties_are_half_a_win_and_verdicts_are_read_without_probabilities() -> None:
