@@ -30,6 +30,7 @@ from adjudge.results.bias import (
     Retest,
 )
 from adjudge.results.length import LengthBias, VerbosityBias
+from adjudge.rows.columns import has_values
 from adjudge.rows.confidence import confidences
 from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.families import family_of, of_family
@@ -66,10 +67,7 @@ class BiasRows:
 
     def has(self, *columns: str) -> bool:
         """Whether each column has a value in some row."""
-        return all(
-            c in self.frame.columns and self.frame[c].null_count() < self.frame.height
-            for c in columns
-        )
+        return has_values(self.frame, *columns)
 
 
 def diagnose_rows(rows: BiasRows) -> JudgeBias:

@@ -9,10 +9,10 @@ import polars as pl
 from adjudge.errors import DataError
 from adjudge.io.columns import TEXT_COLUMNS, Column, Layout, add_unnamed
 from adjudge.io.judgments import fill_status, fill_uncertainty
-from adjudge.io.names import recognise
+from adjudge.io.names import plain_name, recognise, usual_names
 from adjudge.io.refusals import refuse_duplicates, refuse_values, refuse_where
-from adjudge.io.tables import TableLike, as_text, labels_as_of, source_name
-from adjudge.io.words import AS_SAID, GRADE, is_missing, plain_word, read_words
+from adjudge.io.tables import Table, TableLike, as_text, labels_as_of, source_name
+from adjudge.io.words import AS_SAID, GRADE, PAIR, is_missing, plain_word, read_words
 from adjudge.records import STATUSES
 
 PASS, FAIL = "pass", "fail"
@@ -50,6 +50,18 @@ def are_grades(columns: Collection[str]) -> bool:
         return False
     known = recognise(here, "grades", ["p_pass", "judge", "human"])
     return "p_pass" in known or {"judge", "human"} <= known
+
+
+def names_sides(table: Table) -> bool:
+    """Whether the verdicts of a file without p_pass name one of two answers, as A and B do."""
+    usual = {"verdict", *usual_names("judge", "grades")}
+    here = [name for name in table.frame.columns if plain_name(name) in usual]
+    if not here or "p_pass" in table.frame.columns:
+        return False
+    words = as_text(table.frame[here[0]]).drop_nulls().unique()
+    sides = read_words(words, PAIR, table.labels_as).is_in(["A", "B", "tie"]).all()
+    # 1 is the first answer, or a pass.
+    return sides and not any(plain_word(word) in GRADE.words for word in words)
 
 
 def human_share(value: object) -> float | None:

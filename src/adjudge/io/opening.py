@@ -21,12 +21,12 @@ from adjudge.io.battles import read_battles
 from adjudge.io.columns import absent_column, rename_columns
 from adjudge.io.conversion import Conversion, choose_format, read_public, sniff
 from adjudge.io.formats import NATIVE, Format, Kind, kinds_of, looks_like
-from adjudge.io.grades import are_grades, read_grades
+from adjudge.io.grades import are_grades, names_sides, read_grades
 from adjudge.io.items import iter_items
 from adjudge.io.json_files import Record
 from adjudge.io.judgments import read_judgments
 from adjudge.io.labels import read_labels
-from adjudge.io.names import LOG, plain_name, usual_names
+from adjudge.io.names import LOG
 from adjudge.io.objects import is_table
 from adjudge.io.pairs import iter_pairs, read_pairs
 from adjudge.io.published import Context
@@ -36,7 +36,6 @@ from adjudge.io.tables import (
     ObjectRows,
     Table,
     TableLike,
-    as_text,
     first_row,
     is_json,
     iter_rows,
@@ -44,7 +43,6 @@ from adjudge.io.tables import (
     read_object,
     source_name,
 )
-from adjudge.io.words import GRADE, PAIR, plain_word, read_words
 from adjudge.records import About, Item, Pair
 
 S = TypeVar("S")
@@ -331,21 +329,9 @@ def load_pairs(source: TableLike) -> pl.DataFrame:
 def open_verdicts(source: TableLike) -> tuple[Table, About]:
     """Judgments of pairs or grades of single answers, and which of them the file has."""
     table = open_table(source)
-    if table.kind != "judgments" and are_grades(table.frame.columns) and not _names_sides(table):
+    if table.kind != "judgments" and are_grades(table.frame.columns) and not names_sides(table):
         return replace(table, frame=read_grades(table), kind="grades", fields=None), "grades"
     return open_judgments(table), "pairs"
-
-
-def _names_sides(table: Table) -> bool:
-    """Whether the verdicts of a file without p_pass name one of two answers, as A and B do."""
-    usual = {"verdict", *usual_names("judge", "grades")}
-    here = [name for name in table.frame.columns if plain_name(name) in usual]
-    if not here or "p_pass" in table.frame.columns:
-        return False
-    words = as_text(table.frame[here[0]]).drop_nulls().unique()
-    sides = read_words(words, PAIR, table.labels_as).is_in(["A", "B", "tie"]).all()
-    # 1 is the first answer, or a pass.
-    return sides and not any(plain_word(word) in GRADE.words for word in words)
 
 
 def open_labels(

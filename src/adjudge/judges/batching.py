@@ -8,12 +8,13 @@ and store, so that the same command continues with them.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from platformdirs import user_data_path
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.calls import Work, next_calls
+from adjudge.judges.calls import Work, prepare_calls, take
 from adjudge.judges.context import RunContext
 from adjudge.judges.interface import Batches, BatchProgress
 
@@ -45,19 +46,18 @@ class BatchRunner:
         """Send the calls that are neither stored nor in flight, then wait for all of them."""
         (notes,) = self._context.calls.parts
         remaining = iter(notes.subjects)
+        prepare = partial(prepare_calls, self._context.judge)
         poll_s = self._context.options.poll_s
         try:
             async with self._batches:
                 elsewhere: list[Work] = []
                 while not self._stop.requested:
-                    batch = await asyncio.to_thread(
-                        next_calls, self._context.judge, remaining, _CALLS_AT_ONCE
-                    )
+                    batch = await asyncio.to_thread(take, remaining, _CALLS_AT_ONCE, prepare)
                     if not batch:
                         break
-                    for own in batch:
+                    for _, own in batch:
                         notes.note([one.key for one in own])
-                    elsewhere += await self._send([one for own in batch for one in own])
+                    elsewhere += await self._send([one for _, own in batch for one in own])
                 await self._collect()
                 while elsewhere and not self._stop.requested:
                     # Another process is asking these: it answers them, or releases them.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from adjudge.io.writing import Row
 from adjudge.judges.fingerprint import question_hash, texts_of_subject
@@ -15,6 +15,7 @@ from adjudge.judges.subjects import OpenSubjects, Spool
 from adjudge.records import Subject
 from adjudge.store.keys import call_key, frame
 
+T = TypeVar("T")
 CHARACTERS_PER_TOKEN = 4.0
 _KEY_BYTES = 32
 
@@ -118,26 +119,19 @@ def _beginnings(question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(said[: ends[0]] if ends else said), tuple(said)
 
 
-def next_calls(judge: Judge, subjects: Iterator[Subject], least: int) -> list[list[Work]]:
-    """The calls of the next subjects, `least` or a few more; empty after the last subject."""
-    batch: list[list[Work]] = []
+def take(
+    subjects: Iterator[Subject], least: int, calls_of: Callable[[Subject], list[T]]
+) -> list[tuple[Subject, list[T]]]:
+    """The next subjects with their calls, `least` or a few more; empty after the last subject.
+
+    `calls_of` makes the calls of a subject, or only their keys if they are probably answered.
+    """
+    batch: list[tuple[Subject, list[T]]] = []
     count = 0
     while count < least and (subject := next(subjects, None)) is not None:
-        batch.append(prepare_calls(judge, subject))
-        count += len(batch[-1])
-    return batch
-
-
-def next_keys(
-    judge: Judge, subjects: Iterator[Subject], least: int
-) -> list[tuple[Subject, list[str]]]:
-    """`next_calls` for calls that are probably answered: the next subjects with their keys."""
-    batch: list[tuple[Subject, list[str]]] = []
-    count = 0
-    while count < least and (subject := next(subjects, None)) is not None:
-        keys = call_keys(judge, subject)
-        batch.append((subject, keys))
-        count += len(keys)
+        calls = calls_of(subject)
+        batch.append((subject, calls))
+        count += len(calls)
     return batch
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
+from functools import partial
 from itertools import islice
 
 from adjudge.judges.calls import (
@@ -11,9 +12,8 @@ from adjudge.judges.calls import (
     Work,
     by_beginning,
     call_keys,
-    next_calls,
-    next_keys,
     prepare_calls,
+    take,
 )
 from adjudge.judges.context import RunContext
 from adjudge.judges.subjects import OpenSubjects
@@ -106,13 +106,14 @@ class Feeder:
         """The next calls to claim, and the number of those that are already answered."""
         judge = self._context.judge
         if self._looks:
-            batch = await asyncio.to_thread(next_keys, judge, subjects, _CALLS_AHEAD)
+            batch = await asyncio.to_thread(take, subjects, _CALLS_AHEAD, partial(call_keys, judge))
             work = await self._open_calls(batch)
             return by_beginning(work), sum(len(keys) for _, keys in batch) - len(work)
-        prepared = await asyncio.to_thread(next_calls, judge, subjects, _CALLS_AHEAD)
-        for own in prepared:
+        prepare = partial(prepare_calls, judge)
+        prepared = await asyncio.to_thread(take, subjects, _CALLS_AHEAD, prepare)
+        for _, own in prepared:
             self._notes.note([one.key for one in own])
-        return by_beginning([one for own in prepared for one in own]), 0
+        return by_beginning([one for _, own in prepared for one in own]), 0
 
     async def _open_calls(self, batch: list[tuple[Subject, list[str]]]) -> list[Work]:
         """The calls of these subjects that are not answered yet; the others are counted.

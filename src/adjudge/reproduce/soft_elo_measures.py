@@ -29,6 +29,7 @@ from adjudge.results.soft_elo_parts import (
     StrengthStructure,
 )
 from adjudge.rows.battles import Battles
+from adjudge.rows.columns import has_values
 from adjudge.rows.families import of_family
 
 #: Figure 3a's bins of |s|; the last is open.
@@ -52,10 +53,7 @@ class Run:
 
     def has(self, *columns: str) -> bool:
         """Whether each column has a number in at least one row."""
-        return all(
-            c in self.frame.columns and self.frame[c].null_count() < self.frame.height
-            for c in columns
-        )
+        return has_values(self.frame, *columns)
 
     def numbers(self, column: str) -> FloatArray:
         """A column as floats, NaN if it is empty."""

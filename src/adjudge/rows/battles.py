@@ -16,7 +16,7 @@ from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike, labels_as_of
 from adjudge.rows.answers import describe_same_answer, same_answers
 from adjudge.rows.clusters import cluster_column, code_clusters
-from adjudge.rows.columns import refuse_options, text_column
+from adjudge.rows.columns import has_values, refuse_options, text_column
 from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.identity import Identity, identities
 from adjudge.rows.juries import gather_jury
@@ -198,7 +198,12 @@ def code_battles(
     if said is None:
         said = judge_scores(frame, verdict=verdict, score=score, exclude=votes, labels_as=labels_as)
     doubted = []
-    if y is not None and votes == "winner" != human and said.source is None and _has_judge(frame):
+    if (
+        y is not None
+        and votes == "winner" != human
+        and said.source is None
+        and has_values(frame, "judge")
+    ):
         doubted.append(
             "the file names a judge without verdicts, and its winners count as people's votes: if "
             "they are the judge's, add --verdict winner (verdict=)"
@@ -235,10 +240,6 @@ def code_battles(
     )
     out = nameless | itself
     return coded.take(~out) if out.any() else coded
-
-
-def _has_judge(frame: pl.DataFrame) -> bool:
-    return "judge" in frame.columns and frame["judge"].null_count() < frame.height
 
 
 def _same_answers(

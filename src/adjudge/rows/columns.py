@@ -81,6 +81,11 @@ def find_varying(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     return [name for name in columns if not first[name][0]]
 
 
+def has_values(frame: pl.DataFrame, *columns: str) -> bool:
+    """Whether each column is there and has a value in some row."""
+    return all(c in frame.columns and frame[c].null_count() < frame.height for c in columns)
+
+
 def sort_rows(
     frame: pl.DataFrame, keys: Sequence[str], keep: Collection[str] | None = None
 ) -> pl.DataFrame:

@@ -15,8 +15,8 @@ from adjudge.io.words import PAIR, read_words
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import Rows
 from adjudge.rows.judgments import prepare_judgments
+from adjudge.rows.outcomes import OUTCOMES
 
-_WORTH = {"A": 1.0, "tie": 0.5, "B": 0.0}
 #: Columns about response_a, which a row about the model does not keep.
 _ABOUT_A = ("p_fwd", "p_rev", "p_a", "p_tie", "verdict", "label", "model_a", "model_b")
 
@@ -87,7 +87,7 @@ def _with_certainty(table: Table) -> Table:
     if "verdict" not in here or recognise(here, "judgments", ["p_a", "p_fwd"]):
         return table
     said = read_words(as_text(table.frame["verdict"]), PAIR, table.labels_as)
-    strange = said.filter(said.is_not_null() & ~said.is_in([*_WORTH]))
+    strange = said.filter(said.is_not_null() & ~said.is_in([*OUTCOMES]))
     if len(strange):
         raise DataError(
             table.name,
@@ -95,9 +95,9 @@ def _with_certainty(table: Table) -> Table:
             column="verdict",
             remedy="say what it means: --labels-as WORD=A (labels_as=)",
         )
-    sure = said.replace_strict(_WORTH, return_dtype=pl.Float64).alias("p_a")
+    sure = said.replace_strict(OUTCOMES, return_dtype=pl.Float64).alias("p_a")
     return replace(table, frame=table.frame.drop("verdict").with_columns(sure), fields=None)
 
 
 def _worth(column: str) -> pl.Expr:
-    return pl.col(column).replace_strict(_WORTH, default=None, return_dtype=pl.Float64)
+    return pl.col(column).replace_strict(OUTCOMES, default=None, return_dtype=pl.Float64)
