@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from adjudge._validation import BoolArray, IntArray
 from adjudge.rows.choices import prepare_choices
 from adjudge.selection import scope_threshold
 from adjudge.simulate.choices import simulate_choices
 from adjudge.uncertainty import preference_entropy
+from adjudge.validation import BoolArray, IntArray
 
 POOL, LABELS, NEW, REPEATS, ALPHA = 20_000, 500, 1_000, 300, 0.10
 

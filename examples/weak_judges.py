@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 
 from adjudge import estimate
-from adjudge._stats import normal_quantile
 from adjudge.estimation import corrected_interval
 from adjudge.estimation.likelihood import Tallies
 from adjudge.estimation.misclassification import adjust
 from adjudge.estimation.profile import p_values
 from adjudge.simulate.binary import draw_counts
+from adjudge.statistics.numbers import normal_quantile
 
 RATES = np.linspace(0, 1, 21)
 N = 1000

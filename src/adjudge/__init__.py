@@ -37,7 +37,7 @@ _ROOMS: dict[str, str] = {
         "plan_battles prediction_powered rank"
     ),
     "adjudge.records": "Grade Item Judgment Label Pair Score",
-    "adjudge.results.base": "Result",
+    "adjudge.present.result": "Result",
     "adjudge.results.bias": (
         "Agreement BiasReport Contradictions FamilyBias FamilyScores PositionBias Reliability "
         "Retest"

@@ -67,6 +67,7 @@ from adjudge.monitoring import estimate_change as estimate_change
 from adjudge.monitoring import log_evidence as log_evidence
 from adjudge.monitoring import running_interval as running_interval
 from adjudge.present.report import write_report as write_report
+from adjudge.present.result import Result as Result
 from adjudge.ranking import bradley_terry as bradley_terry
 from adjudge.ranking import count_wins as count_wins
 from adjudge.ranking import fit_temperature as fit_temperature
@@ -82,7 +83,6 @@ from adjudge.records import Judgment as Judgment
 from adjudge.records import Label as Label
 from adjudge.records import Pair as Pair
 from adjudge.records import Score as Score
-from adjudge.results.base import Result as Result
 from adjudge.results.bias import Agreement as Agreement
 from adjudge.results.bias import BiasReport as BiasReport
 from adjudge.results.bias import Contradictions as Contradictions

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from adjudge._validation import exact_level
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.monitoring import MonitorTerms, check_terms, continue_monitor
@@ -22,6 +21,7 @@ from adjudge.selection import find_guarantee, read_policy
 from adjudge.selection.cascade_policy import check_ended
 from adjudge.selection.policy import check_about, check_judge
 from adjudge.store import is_store
+from adjudge.validation import exact_level
 
 
 def check_audits(

@@ -15,16 +15,16 @@ from __future__ import annotations
 
 import warnings
 
-from adjudge._text import interval, left_out, level, number, percent, signed
-from adjudge._validation import unit
 from adjudge.errors import ArgumentError
 from adjudge.estimation import AnyEstimate, estimate
 from adjudge.estimation.intervals import RateInterval, intervals_of
 from adjudge.io.tables import TableLike
+from adjudge.present.text import interval, left_out, level, number, percent, signed
 from adjudge.results.estimation import ClassEstimate, Estimate, GroupedEstimate, RateDifference
 from adjudge.results.panel import PanelEstimate
 from adjudge.results.selection import Selection
 from adjudge.selection import SelectionRun
+from adjudge.validation import unit
 
 __all__ = ["assert_accepted", "assert_difference", "assert_rate"]
 _RATES = (Estimate, GroupedEstimate, ClassEstimate, PanelEstimate)

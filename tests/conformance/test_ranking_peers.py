@@ -9,10 +9,10 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import log_expit
 
-from adjudge._bradley_terry import fit_strengths
 from adjudge.ranking import bradley_terry, fit_temperature, online_elo, sandwich
 from adjudge.ranking.counts import wins_table
 from adjudge.rows.agreement import cohen_kappa
+from adjudge.statistics.bradley_terry import fit_strengths
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from tampering_checks import check_policy_file, check_report
 
 from adjudge.cli import run
 from adjudge.io import write_result
-from adjudge.results.digest import digest_of
+from adjudge.present.result import digest_of
 from adjudge.selection import read_policy
 
 POLICIES = Path(__file__).parents[1] / "unit" / "selection" / "policies"

@@ -14,7 +14,6 @@ from summeval_file import write_summeval
 
 from adjudge.cli import run
 from adjudge.present.figures.reproduction_diagnosis import PICTURES
-from adjudge.present.views import figures_of
 from adjudge.reproduce.diagnosis import published_cycles, reproduce_diagnosis
 from adjudge.reproduce.diagnosis_measures import published_variance
 from adjudge.reproduce.diagnosis_published import (
@@ -191,7 +190,7 @@ def test_simulated_sets_hold_and_width_of_a_constant_quantile_does_not_follow_er
 
 
 def test_every_picture_of_the_paper(done: DiagnosisReproduction) -> None:
-    pictures = figures_of(done)
+    pictures = done.figures()
     assert list(pictures) == list(PICTURES) == list(TITLES)
     judges = [f"simulated {k}" for k in range(1, 5)]
     for name, picture in pictures.items():

@@ -10,7 +10,6 @@ from scipy.stats import norm
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import proposition_51
-from adjudge.present.views import figures_of
 from adjudge.reproduce.reporting import length_curve, reproduce_reporting
 from adjudge.reproduce.reporting_items import LISTING
 from adjudge.reproduce.reporting_protocol import arena_protocol
@@ -54,7 +53,7 @@ def test_figure_3_shrinks_with_labels_and_algorithm_1_is_never_much_longer() -> 
 
 
 def test_every_figure_of_the_paper_is_drawn(paper) -> None:
-    drawn = {name: figure.draw() for name, figure in figures_of(paper).items()}
+    drawn = {name: figure.draw() for name, figure in paper.figures().items()}
     assert set(drawn) == {f"figure{i}" for i in (*range(2, 8), *range(9, 17))}
     assert len(drawn["figure3"].axes[0].lines) == 8
     assert len(drawn["figure5"].axes[0].lines) == 7
@@ -65,7 +64,7 @@ def test_every_figure_of_the_paper_is_drawn(paper) -> None:
 
 
 def test_figure_2_shows_where_the_bias_turns(paper) -> None:
-    figure = figures_of(paper)["figure2"].draw()
+    figure = paper.figures()["figure2"].draw()
     left, middle, right = figure.axes
     assert title(left) == "Bias changes sign at 0.750"
     assert [text.get_text() for text in left.texts if text.get_text()] == ["1 − q0", "1 − q1"]
@@ -100,7 +99,7 @@ def test_every_item_of_the_paper_is_listed_with_its_number(paper) -> None:
     assert list(items) == ["Table 1", "Table 2", *figures, *(
         f"Proposition {k}" for k in ("5.1", "5.2", "6.1")
     )]  # fmt: skip
-    drawn = figures_of(paper)
+    drawn = paper.figures()
     assert all(item.figure in drawn for item in paper.items if item.figure is not None)
     states = {name: item.status for name, item in items.items() if item.status != "reproduced"}
     assert states == {

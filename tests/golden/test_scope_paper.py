@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from adjudge.present.figures.reproduction_scope import PICTURES
-from adjudge.present.views import figures_of
 from adjudge.reproduce.scope import reproduce_scope
 from adjudge.reproduce.scope_published import RISKS
 from adjudge.results.scope_reproduction import ScopeReproduction
@@ -100,7 +99,7 @@ def test_the_protocol_on_the_simulator(simulated: ScopeReproduction) -> None:
 
 
 def test_every_picture(simulated: ScopeReproduction) -> None:
-    pictures = figures_of(simulated)
+    pictures = simulated.figures()
     assert list(pictures) == list(TITLES)
     for name, picture in pictures.items():
         assert [title(axes) for axes in picture.draw().axes] == TITLES[name], name

@@ -8,7 +8,6 @@ from __future__ import annotations
 import pytest
 
 from adjudge.present.figures.soft_elo_pictures import PICTURES
-from adjudge.present.views import figures_of
 from adjudge.reproduce.soft_elo import reproduce_soft_elo
 from adjudge.results.ranking_reproduction import SoftEloReproduction
 from adjudge.simulate.release import simulate_release
@@ -140,7 +139,7 @@ def test_languages_and_juries(result: SoftEloReproduction) -> None:
 
 
 def test_every_picture_of_the_paper(result: SoftEloReproduction) -> None:
-    pictures = figures_of(result)
+    pictures = result.figures()
     assert list(pictures) == list(PICTURES) == list(TITLES)
     judges = sorted({row.judge for row in result.rows})
     models = {row.model for row in result.rows[0].held_out}

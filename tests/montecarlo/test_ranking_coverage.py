@@ -13,9 +13,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge._bradley_terry import fit_against_anchors, fit_strengths, to_elo
-from adjudge._stats import conformal_rank
-from adjudge._validation import exact_level
 from adjudge.ranking import (
     bradley_terry,
     fit_temperature,
@@ -37,6 +34,9 @@ from adjudge.ranking.leave_one_out import Residuals
 from adjudge.ranking.targets import fixed_rule, soft_rule
 from adjudge.rows.battles import Battles, code_battles
 from adjudge.simulate.battles import simulate_battles
+from adjudge.statistics.bradley_terry import fit_against_anchors, fit_strengths, to_elo
+from adjudge.statistics.numbers import conformal_rank
+from adjudge.validation import exact_level
 
 BAND = 3.5
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.errors import AdjudgeError
+from adjudge.present.result import plain
 from adjudge.reproduce.diagnosis_measures import compare_by_scores, people_means, share_variance
 from adjudge.reproduce.diagnosis_rankings import compare_rankings
 from adjudge.reproduce.diagnosis_sets import tabulate_sets
-from adjudge.results.base import plain
 from adjudge.rows.scores import prepare_scores
 from adjudge.rows.tournaments import build_tournaments
 

@@ -12,9 +12,9 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize, root
 from scipy.special import expit, log_expit
 
-from adjudge._bradley_terry import fit_against_anchors, fit_strengths, to_elo
 from adjudge.ranking.bradley_terry import bradley_terry
 from adjudge.ranking.counts import wins_table
+from adjudge.statistics.bradley_terry import fit_against_anchors, fit_strengths, to_elo
 
 
 @st.composite

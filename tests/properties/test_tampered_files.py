@@ -15,9 +15,8 @@ from tampering import damages
 from tampering_checks import check_policy_file, check_report
 
 from adjudge.io import read_result
-from adjudge.present.views import figures_of
-from adjudge.results.digest import digest_of
-from adjudge.results.load import _kinds
+from adjudge.present.load import _kinds
+from adjudge.present.result import digest_of
 from adjudge.selection import read_policy
 
 POLICIES = Path(__file__).parents[1] / "unit" / "selection" / "policies"
@@ -68,7 +67,7 @@ def test_an_edited_policy_of_a_newer_form_is_not_obeyed(tmp_path: Path, name: st
 
 
 def test_figures_of_an_example_of_every_kind_can_be_listed() -> None:
-    assert sum(len(figures_of(results[0])) for results in EXAMPLES.values()) > 20
+    assert sum(len(results[0].figures()) for results in EXAMPLES.values()) > 20
 
 
 def test_an_example_comes_back_from_its_file(tmp_path: Path) -> None:

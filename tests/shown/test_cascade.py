@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from shown_cascade import CASCADE_PLAN, CASCADE_POLICY, CASCADE_SELECTION, RULE
 
-from adjudge.present.views import draw
 from adjudge.results.judging import Judging, JudgingCascade
 from shown import assert_shown, html_lines, terminal_lines
 
@@ -70,7 +69,7 @@ def test_measured_costs_are_dollars() -> None:
 
 
 def test_the_picture_of_a_plan() -> None:
-    axes = draw(CASCADE_PLAN).axes[0]
+    axes = CASCADE_PLAN.plot().axes[0]
     curve, *alone, planned = axes.lines
     assert list(curve.get_xdata()) == pytest.approx([1.3 / 30, 10 / 30, 16 / 30, 31 / 30])
     assert list(curve.get_ydata()) == [0.31, 0.88, 0.93, 0.95]

@@ -36,9 +36,8 @@ from adjudge.present.render.html import render_fragment
 from adjudge.present.render.markdown import render_blocks
 from adjudge.present.render.terminal import render_terminal
 from adjudge.present.report import render_report
+from adjudge.present.result import Result
 from adjudge.present.theme import new_figure
-from adjudge.present.views import blocks_of
-from adjudge.results.base import Result
 from shown import html_lines, markdown_lines, terminal_lines
 
 
@@ -53,8 +52,8 @@ def text_of(result: Result, format: str) -> str:
     if format == "txt":
         return str(result) + "\n"
     if format == "md":
-        return render_blocks(blocks_of(result))
-    html = render_fragment(undrawn(blocks_of(result)))
+        return render_blocks(result.view())
+    html = render_fragment(undrawn(result.view()))
     return re.sub(r"<svg.*?</svg>", "<svg/>", html, flags=re.DOTALL) + "\n"
 
 
@@ -152,7 +151,7 @@ def test_a_result_as_a_table() -> None:
 def test_a_narrow_terminal_names_only_columns_that_there_are() -> None:
     people = [replace(one, sensitivity=None, specificity=None) for one in (SMALL, LARGE)]
     console = Console(file=StringIO(), width=40)
-    for part in render_terminal(blocks_of(replace(OVERLAPPING, groups=tuple(people)))):
+    for part in render_terminal(replace(OVERLAPPING, groups=tuple(people)).view()):
         console.print(part)
     _, line = console.file.getvalue().split("left out at this width: ")
     assert " ".join(line.split(" (see")[0].split()) == (

@@ -8,7 +8,6 @@ import pytest
 from shown_monitoring import ALARM, BY_GROUP, CALM, CALM_GROUP, DRAW
 
 from adjudge.errors import ArgumentError
-from adjudge.present.views import figures_of
 from adjudge.results.monitoring import AuditPath
 from shown import assert_shown, html_lines, legend, named_points, words, y_ticks
 
@@ -105,7 +104,7 @@ def test_groups() -> None:
         "code | 5 | 1 | 20 % | [0.4, 87.1] | 0.759 | 1.12 | no",
         "prose | 1,300 | 390 | 30 % | [26.0, 34.0] | 10^31 | 10^54 | yes",
     ]
-    assert list(figures_of(BY_GROUP)) == ["monitor code", "monitor prose"]
+    assert list(BY_GROUP.figures()) == ["monitor code", "monitor prose"]
 
 
 def test_the_picture() -> None:

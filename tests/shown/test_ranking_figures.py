@@ -13,17 +13,16 @@ from shown_ranking import (
     TEMPERATURE,
 )
 
-from adjudge.present.views import figures_of
 from shown import legend, panel, points, words, y_ticks
 
 
 def test_names_of_figures() -> None:
-    assert list(figures_of(BOARD)) == ["leaderboard"]
-    assert list(figures_of(EVALUATED)) == [
+    assert list(BOARD.figures()) == ["leaderboard"]
+    assert list(EVALUATED.figures()) == [
         *("leaderboard", "reliability", "evaluation", "held-out", "residuals", "widths"),
         *("intervals", "budgets"),
     ]
-    assert list(figures_of(TEMPERATURE)) == ["reliability"]
+    assert list(TEMPERATURE.figures()) == ["reliability"]
     assert len(EVALUATED.plot(figure="evaluation").axes) == 6
 
 

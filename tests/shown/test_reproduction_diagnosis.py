@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.present.views import figures_of
 from adjudge.results.diagnosis import (
     PooledWidth,
     ScoreDiagnosis,
@@ -316,7 +315,7 @@ def test_the_picture_of_coverage() -> None:
 
 
 def test_every_picture_has_a_name() -> None:
-    captions = {name: block.caption for name, block in figures_of(PAPER).items()}
+    captions = {name: block.caption for name, block in PAPER.figures().items()}
     assert captions == {
         "figure-02": "Each dot is a document; the bar is the mean rate that a transitive judge "
         "with noise shows on the same comparisons.",
@@ -328,4 +327,4 @@ def test_every_picture_has_a_name() -> None:
         "figure-06": "Coverage by alpha, the mean over judges; bands are one standard deviation "
         "over them.",
     }
-    assert figures_of(replace(PAPER, items=())) == {}
+    assert replace(PAPER, items=()).figures() == {}

@@ -7,7 +7,6 @@ from dataclasses import replace
 from shown_selection import EVALUATION, REPRODUCTION
 
 from adjudge.present.figures.reproduction_scope import PICTURES
-from adjudge.present.views import figures_of
 from adjudge.results.scope_reproduction import size_of
 from shown import (
     assert_shown,
@@ -72,7 +71,7 @@ def test_without_data_it_says_that_it_is_simulated() -> None:
 
 
 def test_figures_2_and_3_have_the_papers_points_as_rings() -> None:
-    assert list(figures_of(REPRODUCTION)) == ["figure-02", "figure-03", "table-03", "quality"]
+    assert list(REPRODUCTION.figures()) == ["figure-02", "figure-03", "table-03", "quality"]
     coverage = panel(REPRODUCTION, "figure-02")
     assert named_points(coverage) == {
         "x": [(0.05, 0.311), (0.1, 0.522)],

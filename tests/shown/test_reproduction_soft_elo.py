@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.present.views import figures_of
 from adjudge.results.items import ItemValue, PaperItem
 from adjudge.results.ranking_reproduction import (
     JuryRow,
@@ -199,7 +198,7 @@ def test_the_soft_elo_paper() -> None:
 
 
 def test_the_papers_errors_as_a_picture() -> None:
-    assert list(figures_of(PAPER)) == ["errors"]
+    assert list(PAPER.figures()) == ["errors"]
     figure = PAPER.plot()
     [axes] = figure.axes
     assert words(axes)[:2] == (

@@ -32,8 +32,7 @@ from shown_selection import (
 )
 
 from adjudge.present.render.terminal import render_text
-from adjudge.present.views import blocks_of
-from adjudge.results.base import Result
+from adjudge.present.result import Result
 from shown import assert_shown, html_lines, panel, terminal_lines, title
 
 # --- policies --------------------------------------------------------------------------------
@@ -72,7 +71,7 @@ def test_what_a_promise_rests_on_is_explained_and_not_in_its_line() -> None:
     policy = replace(POLICY, promise="among the surest (of x): at most 10 % (seen; no proof)")
     assert "Promise: among the surest (of x): at most 10 %" in terminal_lines(policy)
     assert "It promises: among the surest (of x): at most 10 % (seen; no proof)" in render_text(
-        blocks_of(policy), explain=True
+        policy.view(), explain=True
     )
 
 

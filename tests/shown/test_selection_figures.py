@@ -20,7 +20,6 @@ from shown_selection import (
 )
 
 from adjudge.errors import ArgumentError
-from adjudge.present.views import figures_of
 from adjudge.results.evaluation import Evaluation
 from shown import legend, named_points, panel, texts, title, words
 
@@ -228,6 +227,6 @@ def test_rows_without_a_verdict_are_never_accepted_in_a_picture() -> None:
 
 
 def test_pictures_have_names() -> None:
-    assert list(figures_of(EVALUATION)) == ["risk", "coverage", "reliability", "risk-coverage"]
+    assert list(EVALUATION.figures()) == ["risk", "coverage", "reliability", "risk-coverage"]
     with pytest.raises(ArgumentError, match="choose one of risk, coverage, reliability, risk-cov"):
         EVALUATION.plot(figure="all")

@@ -9,7 +9,7 @@ from pathlib import Path
 from example_policies import example_policies
 
 from adjudge.io import read_result
-from adjudge.results.base import Result
+from adjudge.present.result import Result
 
 TESTS = Path(__file__).parents[1]
 _POLICIES = TESTS / "unit" / "selection" / "policies"

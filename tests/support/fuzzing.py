@@ -29,8 +29,8 @@ import polars as pl
 from fuzz_attacks import BYTES, PATHS, RECORDS, Records, damage, write_records
 from fuzz_commands import CASCADE, COMMANDS, JUDGE, TABLES, write_valid
 
-from adjudge._text import safe
 from adjudge.cli import run
+from adjudge.present.text import safe
 
 #: A case that takes longer hangs: on a pipe nobody writes to, or in a loop.
 SECONDS = 20

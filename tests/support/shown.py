@@ -17,18 +17,17 @@ from matplotlib.figure import Figure
 from adjudge.present.blocks import ASSUMED, PROMISED
 from adjudge.present.render.html import render_fragment
 from adjudge.present.render.markdown import render_blocks
-from adjudge.present.views import blocks_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-    from adjudge.results.base import Result
+    from adjudge.present.result import Result
 
 
 def assert_shown(result: Result, lines: Sequence[str]) -> None:
     """The result shows exactly these lines, in every format."""
-    fragment = render_fragment(blocks_of(result))
+    fragment = render_fragment(result.view())
     assert read_lines(fragment) == list(lines)
     said = [line.removeprefix("bad: ") for line in _unfold(lines)]
     assert markdown_lines(result) == said
@@ -61,7 +60,7 @@ def terminal_lines(result: Result) -> list[str]:
 
 def markdown_lines(result: Result) -> list[str]:
     lines = []
-    for line in render_blocks(blocks_of(result)).splitlines():
+    for line in render_blocks(result.view()).splitlines():
         text = line.removeprefix("- ").removeprefix("#### ").strip("*")
         if line.startswith("_"):
             text = f"figure: {line.strip('_')}"
@@ -73,7 +72,7 @@ def markdown_lines(result: Result) -> list[str]:
 
 
 def html_lines(result: Result) -> list[str]:
-    return read_lines(render_fragment(blocks_of(result)))
+    return read_lines(render_fragment(result.view()))
 
 
 def read_lines(fragment: str) -> list[str]:

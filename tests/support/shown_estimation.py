@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from adjudge.results.base import Result
+from adjudge.present.result import Result
 from adjudge.results.estimation import (
     Alternative,
     ClassEstimate,

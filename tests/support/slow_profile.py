@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from adjudge._validation import BoolArray, FloatArray, generator
 from adjudge.estimation.counts import Counts
+from adjudge.validation import BoolArray, FloatArray, generator
 
 #: Rates tried first, before the two ends are bisected.
 _GRID = 41

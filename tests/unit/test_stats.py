@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from adjudge import _stats
+from adjudge.statistics import numbers as _stats
 
 
 @given(st.integers(1, 500), st.integers(1, 99))

@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from adjudge import _validation as check
+from adjudge import validation as check
 from adjudge.errors import ArgumentError
 
 

@@ -16,13 +16,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from adjudge._text import has_password
 from adjudge.cli._command import running
 from adjudge.cli._common import EXIT_FAILED, print_reader_remarks, read_no_further, remark
 from adjudge.cli._examples import EXAMPLES
 from adjudge.cli._options import OTHER, PANELS, panel_of
 from adjudge.cli._standard_input import DASH, spool_standard_input
 from adjudge.errors import AdjudgeError, ArgumentError
+from adjudge.present.text import has_password
 
 #: The verbs in the order of `adjudge --help`. Each is a function in a module of this package, or a
 #: group of verbs with its line of help.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from adjudge._text import safe, without_passwords
+from adjudge.present.text import safe, without_passwords
 
 _RUNNING: ContextVar[Sequence[str]] = ContextVar("arguments", default=())
 #: A request body can hold a key under any name.

@@ -21,14 +21,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from adjudge._text import safe, safe_json, without_passwords
 from adjudge.errors import BackendMissingError, how_to_install
+from adjudge.present.text import safe, safe_json, without_passwords
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from adjudge.present.blocks import Block
-    from adjudge.results.base import Result
+    from adjudge.present.result import Result
 
 EXIT_FAILED, EXIT_BAD_FINDING = 1, 2
 
@@ -137,7 +137,6 @@ def deliver(
     """
     from adjudge.present.blocks import Note
     from adjudge.present.theme import save_figure
-    from adjudge.present.views import blocks_of, figures_of
 
     if output is not None:
         write(result, output)
@@ -146,12 +145,12 @@ def deliver(
         result.plot(plot, figure=figure)
         remark(f"wrote {plot}")
     if figures is not None:
-        for name, one in figures_of(result).items():
+        for name, one in result.figures().items():
             remark(f"wrote {save_figure(one.draw(), figures / f'{name}.png')}")
     if as_json:
         echo(safe_json(result.to_json()))
     else:
-        blocks = blocks_of(result)
+        blocks = result.view()
         show(*blocks, explain=bool(explain))
         folded = [block.title for block in blocks if isinstance(block, Note) and block.detail]
         if folded and explain is False:

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, Progress, Task, TaskID, TaskProgressColumn, TextColumn
 from rich.text import Text
 
-from adjudge._text import safe
 from adjudge.cli._common import remark, remarks
 from adjudge.judges.progress import Progress as Snapshot
 from adjudge.judges.progress_line import LINE_EVERY_S, describe
+from adjudge.present.text import safe
 
 
 class Watch:

@@ -47,10 +47,10 @@ def convert(
     The judge's first verdict is used, not a person's correction. A failed grader is a status, not a
     fail. Several metrics become groups (--by metric). Epochs and repeats share a prompt_id.
     """
-    from adjudge._validation import one_of
     from adjudge.io import convert_log, write_rows
     from adjudge.io.formats import Kind
     from adjudge.io.writing import check_output
+    from adjudge.validation import one_of
 
     if output is not None:
         check_output(output)

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from adjudge._text import safe_json
 from adjudge.cli._common import echo, remark, show, write
 from adjudge.cli._options import JsonFlag, SeedOption
 from adjudge.errors import BackendMissingError, how_to_install
+from adjudge.present.text import safe_json
 
 
 def demo(

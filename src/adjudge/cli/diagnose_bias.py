@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjudge._text import group_name
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._diagnosis import (
     FailAboveOption,
@@ -30,6 +29,7 @@ from adjudge.cli._options import (
     column_map,
     label_map,
 )
+from adjudge.present.text import group_name
 
 if TYPE_CHECKING:
     from adjudge.results.bias import JudgeBias

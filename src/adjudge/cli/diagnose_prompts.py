@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from adjudge._text import group_name
 from adjudge.cli._common import deliver
 from adjudge.cli._diagnosis import FailAboveOption, enforce, thresholds
 from adjudge.cli._options import (
@@ -20,6 +19,7 @@ from adjudge.cli._options import (
     column_map,
     label_map,
 )
+from adjudge.present.text import group_name
 
 MEASURES = ("changed", "excess", "shift")
 

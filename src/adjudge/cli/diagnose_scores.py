@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from adjudge._text import group_name
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._diagnosis import (
     DocColumnOption,
@@ -28,6 +27,7 @@ from adjudge.cli._options import (
     column_map,
 )
 from adjudge.errors import ArgumentError
+from adjudge.present.text import group_name
 
 #: The miss rate is one minus coverage. It is used since --fail-above is an upper limit.
 MEASURES = ("mean_size", "miss_rate")

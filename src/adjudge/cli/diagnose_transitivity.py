@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from adjudge._text import group_name
 from adjudge.cli._common import bad_finding, deliver
 from adjudge.cli._diagnosis import DocColumnOption, FailAboveOption, enforce, thresholds
 from adjudge.cli._options import (
@@ -21,6 +20,7 @@ from adjudge.cli._options import (
     column_map,
     label_map,
 )
+from adjudge.present.text import group_name
 
 MEASURES = ("mean_rate", "median_rate", "max_rate", "share_with_cycle")
 

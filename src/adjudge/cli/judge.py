@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from adjudge._text import percent
 from adjudge.cli._common import EXIT_FAILED, bad_finding, deliver, remark
 from adjudge.cli._options import (
     ColumnOption,
@@ -30,6 +29,7 @@ from adjudge.cli._options import (
     label_map,
 )
 from adjudge.errors import ArgumentError, JudgeError, StoreError
+from adjudge.present.text import percent
 
 if TYPE_CHECKING:
     from adjudge.cli._progress import Watch

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjudge._text import count, left_out
 from adjudge.cli._common import deliver, remark, require_extra
 from adjudge.cli._options import (
     ColumnOption,
@@ -26,6 +25,7 @@ from adjudge.cli._options import (
     parse_place,
 )
 from adjudge.errors import ArgumentError
+from adjudge.present.text import count, left_out
 
 if TYPE_CHECKING:
     from adjudge.io.opening import Stream

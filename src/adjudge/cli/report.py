@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from adjudge._text import safe, safe_json
 from adjudge.cli._common import bad_finding, echo, remark
 from adjudge.cli._options import OutputOption
+from adjudge.present.text import safe, safe_json
 
 
 def report(
@@ -32,8 +32,8 @@ def report(
 
     The report names damaged files and shows the others. Exit 2 if a file is damaged.
     """
-    from adjudge._validation import one_of
     from adjudge.present.report import FORMATS, read_folder, render_report, write_report
+    from adjudge.validation import one_of
 
     chosen = one_of("json" if as_json else format, FORMATS, "format")
     held = read_folder(folder, store=store)

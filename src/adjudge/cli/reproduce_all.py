@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from adjudge._text import safe_json
 from adjudge.cli._common import echo, remark, show
 from adjudge.cli._options import (
     ColumnOption,
@@ -20,6 +19,7 @@ from adjudge.cli._options import (
     parse_files,
     parse_place,
 )
+from adjudge.present.text import safe_json
 
 
 def reproduce_papers(

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from adjudge._stats import binomial_interval
-from adjudge._validation import count
 from adjudge.errors import ArgumentError
 from adjudge.records import MEASURED
 from adjudge.results.demo import JudgeCheck, Share, Way
+from adjudge.statistics.numbers import binomial_interval
+from adjudge.validation import count
 
 _LEVEL = 0.95
 

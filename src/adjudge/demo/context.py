@@ -12,9 +12,9 @@ import polars as pl
 from rich.text import Text
 
 from adjudge.io import write_result
+from adjudge.present.result import Result
 from adjudge.present.theme import save_figure
 from adjudge.records import Pair
-from adjudge.results.base import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

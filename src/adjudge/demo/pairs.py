@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adjudge._validation import Seed, generator
 from adjudge.records import Pair
+from adjudge.validation import Seed, generator
 
 #: question, answer with [the right/the wrong] word.
 _FACTS = """

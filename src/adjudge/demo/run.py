@@ -10,11 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from adjudge._validation import count
 from adjudge.demo.chapters import CHAPTERS
 from adjudge.demo.context import DemoContext, Show
 from adjudge.demo.pairs import demo_pairs
 from adjudge.results.demo import Demo, DemoChapter
+from adjudge.validation import count
 
 EMBEDDED = "llamacpp:smollm2"
 #: The judge of `--judge simulated`: right on four of five, with a bias to the first answer.

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from adjudge._validation import Seed, generator
 from adjudge.records import Pair
+from adjudge.validation import Seed, generator
 
 NAMES = ["Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gia", "Hugo", "Ines", "Jon", "Kira", "Liam"]
 #: Writer i beats writer j with odds strength_i : strength_j; from 4 down to 1/4 in equal steps.

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from adjudge._validation import FloatArray, Seed
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.family import family_bias, family_scores
 from adjudge.diagnosis.length import length_bias
@@ -36,6 +35,7 @@ from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.families import family_of, of_family
 from adjudge.rows.labels import LABELS
 from adjudge.rows.verdicts import CLUSTER, label_values
+from adjudge.validation import FloatArray, Seed
 
 #: Score differences, response_a minus response_b, with response_a shown first and second.
 _BOTH_SCORES = ("score_diff_ab", "score_diff_ba")

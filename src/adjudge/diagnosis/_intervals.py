@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-from adjudge._stats import cluster_codes, cluster_means_se, slices, student_quantile
-from adjudge._validation import BoolArray, FloatArray, IntArray, same_length
 from adjudge.errors import ArgumentError
+from adjudge.statistics.numbers import cluster_codes, cluster_means_se, slices, student_quantile
+from adjudge.validation import BoolArray, FloatArray, IntArray, same_length
 
 Interval = tuple[float | None, float | None]
 #: A smaller difference than this is not called a bias, however significant: three points are

@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge._validation import FloatArray, IntArray, one_of, open_unit, same_length
 from adjudge.diagnosis._intervals import (
     Interval,
     codes_of,
@@ -30,6 +29,7 @@ from adjudge.errors import ArgumentError
 from adjudge.results.bias import Agreement, Ceiling
 from adjudge.rows.agreement import kappa_of_tables
 from adjudge.rows.dropped import merge_dropped
+from adjudge.validation import FloatArray, IntArray, one_of, open_unit, same_length
 
 Statistic = Callable[[FloatArray], FloatArray]
 #: From two values per pair, its weight, its cluster and the number of clusters: sums per cluster.

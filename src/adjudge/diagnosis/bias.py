@@ -7,7 +7,6 @@ from dataclasses import fields, replace
 
 import polars as pl
 
-from adjudge._validation import Seed, non_negative, open_unit, positive
 from adjudge.diagnosis._bias_parts import BiasRows, diagnose_rows, wins_of
 from adjudge.diagnosis._intervals import FLOOR
 from adjudge.io.needs import Needs, narrow
@@ -16,6 +15,7 @@ from adjudge.results.bias import BiasReport, Diagnoses
 from adjudge.rows.answers import same_answers
 from adjudge.rows.columns import partition, text_column
 from adjudge.rows.verdicts import CLUSTER, prepare_verdicts
+from adjudge.validation import Seed, non_negative, open_unit, positive
 
 _ASSUMPTIONS = (
     "intervals are clustered: rows of one cluster can be alike, clusters are independent",

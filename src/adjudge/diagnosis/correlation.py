@@ -7,9 +7,9 @@ import math
 import numpy as np
 from scipy.special import stdtr
 
-from adjudge._stats import student_quantile
-from adjudge._validation import FloatArray, IntArray
 from adjudge.diagnosis._intervals import Interval, recode
+from adjudge.statistics.numbers import student_quantile
+from adjudge.validation import FloatArray, IntArray
 
 
 def spearman(x: FloatArray | IntArray, y: FloatArray | IntArray) -> float | None:

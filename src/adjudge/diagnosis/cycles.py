@@ -12,9 +12,9 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.results.diagnosis import CycleCount
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 
 def count_cycles(wins: ArrayLike) -> CycleCount:

@@ -14,10 +14,10 @@ from math import comb
 import numpy as np
 from scipy.special import expit
 
-from adjudge._bradley_terry import fit_strengths
-from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, count, generator
 from adjudge.diagnosis.cycles import batch_cycles, complete_cycles
 from adjudge.rows.tournaments import Tournaments
+from adjudge.statistics.bradley_terry import fit_strengths
+from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, count, generator
 
 #: Bytes in memory while redrawing.
 _CHUNK = 128 * 2**20

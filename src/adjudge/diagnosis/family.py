@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._stats import student_quantile
-from adjudge._validation import FloatArray, non_negative, open_unit, optional_numbers, same_length
 from adjudge.diagnosis._intervals import (
     FLOOR,
     Interval,
@@ -28,6 +26,8 @@ from adjudge.diagnosis._intervals import (
 from adjudge.diagnosis.position import optional_probabilities, picks
 from adjudge.results.bias import FamilyBias, FamilyScores
 from adjudge.rows.dropped import merge_dropped
+from adjudge.statistics.numbers import student_quantile
+from adjudge.validation import FloatArray, non_negative, open_unit, optional_numbers, same_length
 
 
 def family_bias(

@@ -12,8 +12,8 @@ from functools import cache
 
 import numpy as np
 
-from adjudge._validation import FloatArray, IntArray
 from adjudge.diagnosis.targets import Target
+from adjudge.validation import FloatArray, IntArray
 
 #: Places are rounded to a hundredth.
 _CELLS = 100

@@ -21,9 +21,14 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from adjudge._bradley_terry import DEFAULT_L2
-from adjudge._stats import slices, student_quantile
-from adjudge._validation import (
+from adjudge.diagnosis._intervals import FLOOR, Interval, codes_of, count_clusters, recode, shows
+from adjudge.diagnosis.position import optional_probabilities
+from adjudge.results.length import LengthBias, LengthWinner
+from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.verdicts import label_values
+from adjudge.statistics.bradley_terry import DEFAULT_L2
+from adjudge.statistics.numbers import slices, student_quantile
+from adjudge.validation import (
     BoolArray,
     FloatArray,
     IntArray,
@@ -32,11 +37,6 @@ from adjudge._validation import (
     optional_numbers,
     same_length,
 )
-from adjudge.diagnosis._intervals import FLOOR, Interval, codes_of, count_clusters, recode, shows
-from adjudge.diagnosis.position import optional_probabilities
-from adjudge.results.length import LengthBias, LengthWinner
-from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.verdicts import label_values
 
 #: An answer more than eight times as long counts as eight times: otherwise one empty answer would
 #: outweigh the rest.

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adjudge._validation import FloatArray, finite
 from adjudge.errors import ArgumentError
+from adjudge.validation import FloatArray, finite
 
 #: Written probabilities are rounded; a larger distance from one is not a rounding error.
 _SUM_SLACK = 0.02

@@ -8,15 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._validation import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    non_negative,
-    open_unit,
-    optional_numbers,
-    same_length,
-)
 from adjudge.diagnosis._intervals import (
     FLOOR,
     Interval,
@@ -29,6 +20,15 @@ from adjudge.diagnosis._intervals import (
 from adjudge.errors import ArgumentError
 from adjudge.results.bias import PositionBias, PositionGroup
 from adjudge.rows.dropped import merge_dropped
+from adjudge.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    non_negative,
+    open_unit,
+    optional_numbers,
+    same_length,
+)
 
 
 def position_bias(

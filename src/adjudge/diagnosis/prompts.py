@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge._validation import FloatArray, non_negative, open_unit, same_length
 from adjudge.diagnosis._intervals import (
     FLOOR,
     Interval,
@@ -28,6 +27,7 @@ from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.results.prompts import PromptChange, PromptSensitivity
 from adjudge.rows.prompts import PromptRows, prepare_prompts
+from adjudge.validation import FloatArray, non_negative, open_unit, same_length
 
 _ASSUMPTIONS = (
     "intervals are clustered: rows of one cluster can be alike, clusters are independent",

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adjudge._validation import FloatArray, IntArray
 from adjudge.diagnosis.targets import Target
+from adjudge.validation import FloatArray, IntArray
 
 
 def fewest_documents(alpha: Fraction) -> int:

@@ -12,8 +12,24 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._stats import Bins, bootstrap_weights, expected_calibration_error, reliability_bins
-from adjudge._validation import (
+from adjudge.diagnosis._intervals import (
+    FLOOR,
+    codes_of,
+    count_clusters,
+    mean_interval,
+    mean_or_none,
+    share_interval,
+    shows,
+)
+from adjudge.results.bias import Contradictions, Reliability, ReliabilityBin
+from adjudge.rows.dropped import merge_dropped
+from adjudge.statistics.numbers import (
+    Bins,
+    bootstrap_weights,
+    expected_calibration_error,
+    reliability_bins,
+)
+from adjudge.validation import (
     FloatArray,
     IntArray,
     Seed,
@@ -26,17 +42,6 @@ from adjudge._validation import (
     same_length,
     zero_one,
 )
-from adjudge.diagnosis._intervals import (
-    FLOOR,
-    codes_of,
-    count_clusters,
-    mean_interval,
-    mean_or_none,
-    share_interval,
-    shows,
-)
-from adjudge.results.bias import Contradictions, Reliability, ReliabilityBin
-from adjudge.rows.dropped import merge_dropped
 
 #: With more clusters, sums over them are drawn as normal.
 _MANY = 1000

@@ -13,8 +13,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from adjudge._stats import cluster_codes
-from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.diagnosis._intervals import Interval, jackknife_interval, mean_interval, recode
 from adjudge.diagnosis.correlation import spearman
 from adjudge.diagnosis.score_sets import advise
@@ -24,6 +22,8 @@ from adjudge.errors import ArgumentError
 from adjudge.io.tables import as_text
 from adjudge.results.diagnosis import ScoreSetGroup, WidthBin
 from adjudge.rows.scores import ratings_table
+from adjudge.statistics.numbers import cluster_codes
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adjudge._stats import cluster_codes
-from adjudge._validation import (
+from adjudge.diagnosis.set_rules import RULES, SetRule, default_rule, given_by_judge
+from adjudge.diagnosis.targets import human_target
+from adjudge.errors import ArgumentError
+from adjudge.statistics.numbers import cluster_codes
+from adjudge.validation import (
     BoolArray,
     IntArray,
     Seed,
@@ -20,9 +23,6 @@ from adjudge._validation import (
     one_of,
     same_length,
 )
-from adjudge.diagnosis.set_rules import RULES, SetRule, default_rule, given_by_judge
-from adjudge.diagnosis.targets import human_target
-from adjudge.errors import ArgumentError
 
 WEIGHS = ("documents", "rows")
 #: The choices; "auto" decides by the number of documents.

@@ -9,8 +9,6 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from adjudge._stats import mean_known
-from adjudge._validation import Seed, count, exact_level, generator, one_of, open_unit
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.correlation import spearman
 from adjudge.diagnosis.family import family_scores
@@ -32,6 +30,8 @@ from adjudge.results.bias import FamilyScores
 from adjudge.results.diagnosis import HumanAgreement, PooledWidth, ScoreDiagnosis, WidthAgreement
 from adjudge.rows.families import family_of, of_family
 from adjudge.rows.scores import Scores, prepare_scores, ratings_table, scored_by_both
+from adjudge.statistics.numbers import mean_known
+from adjudge.validation import Seed, count, exact_level, generator, one_of, open_unit
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20)
 #: The level at which judges' widths are compared, as in the paper.

@@ -15,13 +15,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._stats import conformal_rank
-from adjudge._validation import BoolArray, FloatArray, IntArray, finite
 from adjudge.diagnosis.judge_scale import JudgeScale, learn_scale
 from adjudge.diagnosis.nonconformity import ordinal_nonconformity, residuals
 from adjudge.diagnosis.quantiles import fewest_documents, quantiles
 from adjudge.diagnosis.targets import Target
 from adjudge.errors import ArgumentError
+from adjudge.statistics.numbers import conformal_rank
+from adjudge.validation import BoolArray, FloatArray, IntArray, finite
 
 #: The number of folds of documents; one per document if there are fewer.
 _FOLDS = 10

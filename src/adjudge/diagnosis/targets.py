@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._validation import BoolArray, FloatArray, IntArray, one_of
 from adjudge.errors import ArgumentError
+from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 
 TARGETS = ("mean", "rater")
 

@@ -8,7 +8,6 @@ from math import comb
 
 import numpy as np
 
-from adjudge._validation import Seed, count, open_unit
 from adjudge.diagnosis._intervals import mean_interval, mean_or_none, share_interval
 from adjudge.diagnosis.cycles import count_cycles, cyclic_triples
 from adjudge.diagnosis.expected import ExpectedCycles, expected_cycles
@@ -21,6 +20,7 @@ from adjudge.results.diagnosis import (
     WorstDocument,
 )
 from adjudge.rows.tournaments import Combine, TournamentRows, Tournaments, prepare_tournaments
+from adjudge.validation import Seed, count, open_unit
 
 _ASSUMPTIONS = (
     "rate = 3-cycles / decisive triples of a document; ties and missing edges are in no triple; "

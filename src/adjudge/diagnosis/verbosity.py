@@ -13,17 +13,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge._validation import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    finite,
-    non_negative,
-    open_unit,
-    optional_numbers,
-    positive,
-    same_length,
-)
 from adjudge.diagnosis._intervals import (
     FLOOR,
     Interval,
@@ -37,6 +26,17 @@ from adjudge.diagnosis._intervals import (
 from adjudge.results.length import VerbosityBias
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.verdicts import label_values
+from adjudge.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    finite,
+    non_negative,
+    open_unit,
+    optional_numbers,
+    positive,
+    same_length,
+)
 
 
 def verbosity_bias(

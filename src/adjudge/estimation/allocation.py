@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._validation import IntArray, count
 from adjudge.errors import ArgumentError
 from adjudge.estimation.misclassification import corrected_variance
+from adjudge.validation import IntArray, count
 
 
 class Allocation(NamedTuple):

@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjudge._stats import normal_quantile
-from adjudge._validation import BoolArray, FloatArray, IntArray, one_of
 from adjudge.errors import ArgumentError
 from adjudge.estimation.clusters import TOO_FEW, few_clusters, holding, spread
 from adjudge.estimation.counts import Share
@@ -22,6 +20,8 @@ from adjudge.estimation.outcome import Outcome, clip, refuse_everything
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import ClassEstimate, ClassRate, GroupedEstimate
 from adjudge.rows.grades import Grades
+from adjudge.statistics.numbers import normal_quantile
+from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 
 _ONE_CLASS = (
     "report the profile interval of one class, which keeps its level: --positive NAME "

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adjudge._stats import normal_quantile, student_quantile
-from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.estimation.sample import Sample
+from adjudge.statistics.numbers import normal_quantile, student_quantile
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 TOO_FEW = (
     "fewer than two clusters have labels, or test rows: the variance between clusters is unknown; "

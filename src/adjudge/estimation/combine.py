@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from adjudge._validation import BoolArray, FloatArray, IntArray
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 FOLDS = 5
 #: On the squared weights of columns scaled to a root mean square of 1; the sum of log losses is not

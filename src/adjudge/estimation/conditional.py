@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._stats import normal_quantile
-from adjudge._text import percent
-from adjudge._validation import BoolArray, FloatArray
 from adjudge.estimation.outcome import Outcome, refusal, widen
 from adjudge.estimation.sample import Sample
+from adjudge.present.text import percent
+from adjudge.statistics.numbers import normal_quantile
+from adjudge.validation import BoolArray, FloatArray
 
 
 def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:

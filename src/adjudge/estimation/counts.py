@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adjudge._stats import binomial_interval
-from adjudge._validation import count
 from adjudge.errors import ArgumentError
 from adjudge.estimation.sample import Sample
+from adjudge.statistics.numbers import binomial_interval
+from adjudge.validation import count
 
 #: A share and the ends of its interval.
 Share = tuple[float | None, float | None, float | None]

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
-from adjudge._validation import Seed, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import check_classes, estimate_classes
 from adjudge.estimation.groups import estimate_difference, estimate_groups
@@ -34,6 +33,7 @@ from adjudge.results.estimation import (
 from adjudge.results.panel import PanelEstimate
 from adjudge.rows.grades import Grades, prepare_grades
 from adjudge.rows.panel import prepare_panel
+from adjudge.validation import Seed, open_unit
 
 AnyEstimate = Estimate | GroupedEstimate | ClassEstimate | RateDifference | PanelEstimate
 

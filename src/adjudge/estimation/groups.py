@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjudge._validation import FloatArray, IntArray, generator
 from adjudge.errors import ArgumentError
 from adjudge.estimation.clusters import TOO_FEW, active_clusters, variance
 from adjudge.estimation.methods import Request, describe, known_seed, run
@@ -20,6 +19,7 @@ from adjudge.estimation.outcome import Outcome, clip
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import GroupedEstimate, RateDifference
 from adjudge.rows.grades import Grades
+from adjudge.validation import FloatArray, IntArray, generator
 
 POOLING = (
     "one confusion matrix for all groups is correct only if the judge has the same error rates on "

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from adjudge._stats import normal_quantile
 from adjudge.estimation.allocation import Allocation, conditional_variance, ppi_variance, split
 from adjudge.estimation.misclassification import corrected_interval
 from adjudge.estimation.outcome import clip
 from adjudge.estimation.trial import BEHIND_EACH, Trial, try_random_labels
+from adjudge.statistics.numbers import normal_quantile
 
 PILOT = 10
 #: A plan that needs more labels than this is infeasible.

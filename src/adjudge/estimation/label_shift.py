@@ -7,11 +7,11 @@ import math
 import numpy as np
 from scipy.special import stdtr
 
-from adjudge._text import percent
-from adjudge._validation import FloatArray
 from adjudge.estimation.clusters import active_clusters, variance
 from adjudge.estimation.sample import Sample
+from adjudge.present.text import percent
 from adjudge.results.estimation import LabelShift
+from adjudge.validation import FloatArray
 
 #: The methods that need labelled rows to be a random sample of the test rows.
 NEEDS_RANDOM_LABELS = ("human-only", "difference", "conditional", "ppi++")

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.estimation.counts import Counts
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 _TINY = 1e-300
 #: The number of steps after which a fit has converged.

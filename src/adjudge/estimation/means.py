@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjudge._validation import BoolArray, FloatArray
 from adjudge.estimation.counts import missing
 from adjudge.estimation.outcome import Outcome, refusal, variance_floor, widen
 from adjudge.estimation.sample import Sample
+from adjudge.validation import BoolArray, FloatArray
 
 
 class Correction(NamedTuple):

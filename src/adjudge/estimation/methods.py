@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from adjudge._validation import Seed, one_of
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.conditional import conditional
 from adjudge.estimation.counts import Share, counts_of, exact_share, missing
@@ -20,6 +19,7 @@ from adjudge.estimation.shares import human_only, naive
 from adjudge.estimation.strata import stratify
 from adjudge.estimation.these_rows import interval_of
 from adjudge.results.estimation import Alternative, Estimate, LabelShift, method_if_random
+from adjudge.validation import Seed, one_of
 
 METHODS = ("misclassification", "ppi++", "conditional", "difference", "human-only", "naive")
 CHOICES = ("auto", *METHODS)

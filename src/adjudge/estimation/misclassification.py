@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._stats import normal_quantile
-from adjudge._validation import BoolArray, FloatArray, open_unit
 from adjudge.estimation.counts import Counts, counts_of, missing
 from adjudge.estimation.means import correct_means
 from adjudge.estimation.outcome import Outcome, refusal, widen
 from adjudge.estimation.sample import Sample
+from adjudge.statistics.numbers import normal_quantile
+from adjudge.validation import BoolArray, FloatArray, open_unit
 
 
 class Bounds(NamedTuple):

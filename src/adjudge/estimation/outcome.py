@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from adjudge._validation import FloatArray
 from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
 from adjudge.estimation.sample import Sample
+from adjudge.validation import FloatArray
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjudge._stats import student_quantile
-from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator
 from adjudge.errors import ArgumentError
 from adjudge.estimation.clusters import active_clusters
 from adjudge.estimation.combine import FOLDS, cross_fit, make_columns
@@ -29,6 +27,8 @@ from adjudge.results.estimation import method_if_random
 from adjudge.results.panel import PanelEstimate, PanelRate
 from adjudge.rows.grades import Grades
 from adjudge.rows.panel import Panel
+from adjudge.statistics.numbers import student_quantile
+from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator
 
 METHOD = "several judges"
 #: With fewer labels per group, several judges were not narrower than one, and covered less.

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from adjudge._validation import BoolArray, FloatArray, Seed, count, generator, one_of
 from adjudge.errors import ArgumentError
 from adjudge.estimation.counts import Counts, counts_of
 from adjudge.estimation.means import correct_means
@@ -25,6 +24,7 @@ from adjudge.results.estimation import RatePlan
 from adjudge.rows.columns import tidy
 from adjudge.rows.grades import load_grades, prepare_grades
 from adjudge.rows.scales import against_the_rest
+from adjudge.validation import BoolArray, FloatArray, Seed, count, generator, one_of
 
 DRAWS = ("random", "verdict")
 #: Rows sampled in addition to the expected number, because a class can occur less often.

@@ -6,9 +6,6 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
-from adjudge._stats import binomial_interval
-from adjudge._text import percent
-from adjudge._validation import count, open_unit, positive
 from adjudge.errors import ArgumentError
 from adjudge.estimation.allocation import (
     Allocation,
@@ -22,7 +19,10 @@ from adjudge.estimation.allocation import (
 )
 from adjudge.estimation.guess import MOST_LABELS, Guess
 from adjudge.estimation.trial import BEHIND_EACH, REPEATS, Trial
+from adjudge.present.text import percent
 from adjudge.results.estimation import NextLabels, RatePlan
+from adjudge.statistics.numbers import binomial_interval
+from adjudge.validation import count, open_unit, positive
 
 HOW_TO_DRAW = (
     "the human class of a row is unknown before it is labelled: sample rows at random and stop "

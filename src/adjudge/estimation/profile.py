@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjudge._validation import BoolArray, FloatArray, Seed, count, generator, open_unit
 from adjudge.estimation.counts import Counts
 from adjudge.estimation.likelihood import Tallies, best_fit, likelihood_ratio, loses, lost_by
+from adjudge.validation import BoolArray, FloatArray, Seed, count, generator, open_unit
 
 #: Rates that are tried before the two ends are bisected.
 _GRID = 41

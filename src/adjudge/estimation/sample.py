@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._validation import BoolArray, FloatArray, IntArray, probabilities, same_length
 from adjudge.errors import ArgumentError
 from adjudge.rows.grades import Grades
+from adjudge.validation import BoolArray, FloatArray, IntArray, probabilities, same_length
 
 Scale = Literal["binary", "probability"]
 

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from adjudge._stats import binomial_interval
-from adjudge._validation import BoolArray, FloatArray
 from adjudge.estimation.clusters import TOO_FEW, holding, spread
 from adjudge.estimation.outcome import Outcome, refusal, variance_floor, with_interval
 from adjudge.estimation.sample import Sample
+from adjudge.statistics.numbers import binomial_interval
+from adjudge.validation import BoolArray, FloatArray
 
 
 def naive(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:

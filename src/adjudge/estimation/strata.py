@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from adjudge._stats import normal_quantile
 from adjudge.estimation.means import soft
 from adjudge.estimation.misclassification import misclassification
 from adjudge.estimation.outcome import Outcome, explain_outside, outside, refusal, widen
 from adjudge.estimation.sample import Sample
+from adjudge.statistics.numbers import normal_quantile
 
 #: The reasons of this many strata are given; a column of ids would give thousands.
 _MOST_SHOWN = 3

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from adjudge._validation import FloatArray, IntArray, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.estimation.sample import Sample
+from adjudge.validation import FloatArray, IntArray, open_unit
 
 #: Part of each side's level that is used to rule out impossible splits of the 1s over verdicts.
 _SPENT = 0.1

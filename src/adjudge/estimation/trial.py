@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjudge._stats import normal_quantile
-from adjudge._validation import generator
 from adjudge.estimation.conditional import adjust
+from adjudge.statistics.numbers import normal_quantile
+from adjudge.validation import generator
 
 REPEATS = 1000
 #: Labels that each verdict should have: with fewer, `conditional` is marked as approximate.

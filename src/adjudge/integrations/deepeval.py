@@ -12,13 +12,13 @@ import asyncio
 from pathlib import Path
 from typing import Literal, Unpack
 
-from adjudge._validation import one_of
 from adjudge.errors import ArgumentError
 from adjudge.integrations import missing_host
 from adjudge.integrations.policy_judge import PolicyJudge
 from adjudge.results.selection import Policy
 from adjudge.server.cases import Case, Outcome, read_case
 from adjudge.server.setup import JudgeOptions
+from adjudge.validation import one_of
 
 try:
     from deepeval.errors import MissingTestCaseParamsError

@@ -18,13 +18,13 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import polars as pl
 
-from adjudge._validation import count
+from adjudge.atomic import replacing
 from adjudge.errors import ArgumentError
-from adjudge.io._atomic import replacing
 from adjudge.records import Order, Pair, SampledBy, Subject
 from adjudge.server.label_kinds import Name
 from adjudge.server.labelling import NARROWER, LabellingRound
 from adjudge.server.queue import Draw
+from adjudge.validation import count
 
 #: Sides are drawn once for the project: Label Studio cannot draw them again for each rater.
 _RATER = "label-studio"

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 import polars as pl
 
-from adjudge._validation import count
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.battles import read_battles
 from adjudge.io.formats import (
@@ -42,6 +41,7 @@ from adjudge.io.tables import (
     read_table,
     source_name,
 )
+from adjudge.validation import count
 
 
 def _read_labels(table: Table) -> pl.DataFrame:

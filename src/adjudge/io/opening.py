@@ -15,7 +15,6 @@ from typing import Generic, Literal, TypeVar, cast
 
 import polars as pl
 
-from adjudge._text import count
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.battles import read_battles
 from adjudge.io.columns import absent_column, rename_columns
@@ -43,6 +42,7 @@ from adjudge.io.tables import (
     read_object,
     source_name,
 )
+from adjudge.present.text import count
 from adjudge.records import About, Item, Pair
 
 S = TypeVar("S")

@@ -6,13 +6,12 @@ import json
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from adjudge._text import clip
+from adjudge.atomic import replacing
 from adjudge.errors import DataError
-from adjudge.io._atomic import replacing
 from adjudge.io.files import open_regular
-from adjudge.results.base import Result, as_text
-from adjudge.results.digest import COMMAND
-from adjudge.results.load import from_dict
+from adjudge.present.load import from_dict
+from adjudge.present.result import COMMAND, Result, as_text
+from adjudge.present.text import clip
 
 R = TypeVar("R", bound=Result)
 

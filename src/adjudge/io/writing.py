@@ -18,8 +18,8 @@ from typing import IO, Any, cast
 
 import polars as pl
 
+from adjudge.atomic import replacing
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io._atomic import replacing
 from adjudge.io.json_files import as_json_text, column_series
 from adjudge.io.spreadsheets import neutralise, neutralise_frame
 from adjudge.io.tables import TableLike, as_frame

@@ -19,13 +19,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge._text import percent, safe
-from adjudge._validation import count, non_negative, unit
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Choice, Prompt, Reasoned, Text
 from adjudge.judges.refusals import unread
 from adjudge.judges.verdicts import WHOLE, check_format, locate_option, write_option
+from adjudge.present.text import percent, safe
 from adjudge.records import MEASURED, MIN_ANSWER_MASS, Reply, Status
+from adjudge.validation import count, non_negative, unit
 
 #: Enough for a letter with a few words around it, too small for an essay.
 LETTER_TOKENS = 16

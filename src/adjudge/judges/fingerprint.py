@@ -23,8 +23,8 @@ from adjudge.judges.interface import (
     Text,
     Want,
 )
+from adjudge.present.result import plain
 from adjudge.records import Item, Pair
-from adjudge.results.base import plain
 from adjudge.store.keys import content_hash, sha256_json
 
 #: Parts that judges of earlier versions lack. If one side lacks a part, it is not compared.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from adjudge._validation import count, one_of, positive
 from adjudge.errors import ArgumentError
 from adjudge.io.writing import check_output
 from adjudge.judges.criteria import parse_scale, read_criteria
@@ -23,6 +22,7 @@ from adjudge.judges.subjects import Subjects, SubjectSource
 from adjudge.records import STATUSES, Reply, Status
 from adjudge.store import check_not_store
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
+from adjudge.validation import count, one_of, positive
 
 _OF_BACKENDS = ("base_url", "api_key_env", "extra_body", "timeout", "concurrency", "max_reply")
 _OF_PROTOCOLS = (

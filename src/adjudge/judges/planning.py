@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from contextlib import ExitStack
 
-from adjudge._text import count
 from adjudge.errors import StoreMissingError
 from adjudge.judges.calls import CHARACTERS_PER_TOKEN, prepare_calls
 from adjudge.judges.fingerprint import by_route
@@ -13,6 +12,7 @@ from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.routing import kept_route, usual_route
 from adjudge.judges.subjects import SubjectSource
+from adjudge.present.text import count
 from adjudge.results.judging import JudgingPlan, JudgingPlans
 from adjudge.store import use_store
 

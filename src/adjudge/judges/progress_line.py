@@ -8,8 +8,8 @@ import time
 from html import escape
 from typing import Protocol
 
-from adjudge._text import clip, safe
 from adjudge.judges.progress import Progress, ProgressCallback
+from adjudge.present.text import clip, safe
 
 #: Seconds between two lines if a line cannot be updated: in a log file, say.
 LINE_EVERY_S = 10.0

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from adjudge._text import count
+from adjudge.present.text import count
 from adjudge.records import STATUSES, Reply
 
 #: A larger number is not a count of tokens, and the sum over a row would not fit into 63 bits.

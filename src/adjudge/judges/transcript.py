@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from adjudge._validation import count, one_of, unit
 from adjudge.errors import AdjudgeError
 from adjudge.judges.answers import softmax
 from adjudge.judges.criteria import Criterion
@@ -23,6 +22,7 @@ from adjudge.records import MEASURED, MIN_ANSWER_MASS, STATUSES, Pair, Reply, St
 from adjudge.results.replies import AskedMessage, JudgeReply, Replies
 from adjudge.store import store_name, use_store
 from adjudge.store.interface import DEFAULT_STORE, Call, KnownJudge, KnownPrompt, StorePlace
+from adjudge.validation import count, one_of, unit
 
 NO_TEXTS = "the store does not keep the judged texts: add --pairs FILE to see the questions"
 Worth = Callable[[Reply], tuple[Status, str | None]]

@@ -9,18 +9,18 @@ from importlib.metadata import version
 
 import numpy as np
 
-from adjudge._text import level
-from adjudge._validation import FloatArray, IntArray, non_negative, open_unit, positive
 from adjudge.errors import ArgumentError
 from adjudge.monitoring.counting import NEW_GROUPS, Ledger, Returns, count_audits, read_returns
 from adjudge.monitoring.evidence import estimate_change, log_evidence
 from adjudge.monitoring.intervals import running_interval
+from adjudge.present.text import level
 from adjudge.results.monitoring import AuditedRate, AuditPath, Monitor, MonitorGroup
 from adjudge.results.rules import Cut
 from adjudge.results.selection import Policy
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments
 from adjudge.uncertainty import INFINITE_DOUBT
+from adjudge.validation import FloatArray, IntArray, non_negative, open_unit, positive
 
 #: The most points of the figure.
 _POINTS = 300

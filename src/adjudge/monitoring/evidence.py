@@ -23,8 +23,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._validation import FloatArray, open_unit, positive, zero_one
 from adjudge.errors import ArgumentError
+from adjudge.validation import FloatArray, open_unit, positive, zero_one
 
 #: The odds of the rates that are bet on, as multiples of the odds of the limit.
 ODDS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0)

@@ -17,8 +17,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._validation import FloatArray, finite, open_unit, same_length
 from adjudge.errors import ArgumentError
+from adjudge.validation import FloatArray, finite, open_unit, same_length
 
 #: Sizes of l: large ones are sharp after few audits, small ones after many.
 _SIZES = 4.0 * 0.5 ** np.arange(12)

@@ -120,7 +120,7 @@ def check_picture(path: str | Path) -> Path:
 
 def save_figure(figure: Figure, path: str | Path) -> Path:
     """Save as .png, .svg or .pdf, by a rename, so that a half-written picture is never seen."""
-    from adjudge.io._atomic import replacing
+    from adjudge.atomic import replacing
 
     path = check_picture(path)
     suffix = path.suffix.lower()

@@ -7,8 +7,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._bradley_terry import DEFAULT_L2, fit_strengths
-from adjudge._validation import (
+from adjudge.ranking.bootstrap import cluster_weights
+from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
+from adjudge.ranking.mfas import least_reversals, order_strengths
+from adjudge.ranking.orders import copeland, online_elo, schulze, win_rate
+from adjudge.results.ranking import RankAgreement
+from adjudge.rows.battles import Battles
+from adjudge.statistics.bradley_terry import DEFAULT_L2, fit_strengths
+from adjudge.validation import (
     FloatArray,
     IntArray,
     Seed,
@@ -18,12 +24,6 @@ from adjudge._validation import (
     open_unit,
     same_length,
 )
-from adjudge.ranking.bootstrap import cluster_weights
-from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
-from adjudge.ranking.mfas import least_reversals, order_strengths
-from adjudge.ranking.orders import copeland, online_elo, schulze, win_rate
-from adjudge.results.ranking import RankAgreement
-from adjudge.rows.battles import Battles
 
 
 def rank_correlations(one: ArrayLike, other: ArrayLike) -> tuple[float | None, float | None]:

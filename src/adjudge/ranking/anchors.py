@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from adjudge._bradley_terry import DEFAULT_L2, connected_groups, fit_strengths, to_elo
-from adjudge._validation import FloatArray, Seed, count, generator, one_of, positive
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_result
 from adjudge.io.tables import TableLike
+from adjudge.present.load import from_dict
 from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
 from adjudge.ranking.leaderboard import float_at
 from adjudge.ranking.leave_one_out import (
@@ -36,10 +35,11 @@ from adjudge.ranking.targets import (
     soft_rule,
     verdicts_of,
 )
-from adjudge.results.load import from_dict
 from adjudge.results.ranking import AnchorRow, Anchors
 from adjudge.rows.battles import Battles, prepare_battles
 from adjudge.rows.dropped import merge_dropped
+from adjudge.statistics.bradley_terry import DEFAULT_L2, connected_groups, fit_strengths, to_elo
+from adjudge.validation import FloatArray, Seed, count, generator, one_of, positive
 
 METHODS = ("soft-elo", "hard-elo", "smoothed")
 

@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from adjudge._bradley_terry import DEFAULT_L2, to_elo
-from adjudge._stats import normal_quantile
-from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking.bootstrap import Mapper, map_here, resampled_wins
 from adjudge.ranking.bradley_terry import bradley_terry, structure
@@ -29,6 +26,9 @@ from adjudge.ranking.targets import Target
 from adjudge.results.ranking import ModelRow
 from adjudge.rows.battles import Battles
 from adjudge.rows.dropped import merge_dropped
+from adjudge.statistics.bradley_terry import DEFAULT_L2, to_elo
+from adjudge.statistics.numbers import normal_quantile
+from adjudge.validation import FloatArray, IntArray
 
 ELO_METHODS = ("soft-elo", "hard-elo", "smoothed", "bt")
 #: With fewer prompts, intervals by prompt are rough.

@@ -12,9 +12,9 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_array
 
-from adjudge._bradley_terry import fit_strengths
-from adjudge._validation import FloatArray, IntArray, Seed, count, generator
 from adjudge.ranking.bradley_terry import Fit
+from adjudge.statistics.bradley_terry import fit_strengths
+from adjudge.validation import FloatArray, IntArray, Seed, count, generator
 
 #: Above this many distinct targets per pair, there are as many cells as battles: nothing is saved.
 _FEW = 16

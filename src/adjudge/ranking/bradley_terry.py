@@ -10,7 +10,8 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit
 
-from adjudge._bradley_terry import (
+from adjudge.errors import ArgumentError
+from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
     ELO_PER_UNIT,
     connected_groups,
@@ -18,8 +19,7 @@ from adjudge._bradley_terry import (
     fit_strengths,
     to_elo,
 )
-from adjudge._validation import BoolArray, FloatArray, IntArray, non_negative
-from adjudge.errors import ArgumentError
+from adjudge.validation import BoolArray, FloatArray, IntArray, non_negative
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._stats import conformal_quantile
-from adjudge._validation import FloatArray, Seed, count, exact_level, finite, generator, same_length
 from adjudge.ranking.leaderboard import float_at
 from adjudge.ranking.leave_one_out import Residuals
 from adjudge.results.ranking import ConformalRow, GroupQuantile, HeldOutRow
 from adjudge.rows.families import family_of
+from adjudge.statistics.numbers import conformal_quantile
+from adjudge.validation import FloatArray, Seed, count, exact_level, finite, generator, same_length
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.rows.battles import Battles
 from adjudge.rows.outcomes import code_names, outcome_targets
+from adjudge.validation import FloatArray, IntArray
 
 
 def count_wins(

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import chdtrc
 
-from adjudge._bradley_terry import DEFAULT_L2
-from adjudge._validation import Seed, exact_level, generator, positive
 from adjudge.errors import ArgumentError
 from adjudge.ranking.agreement import rank_correlations
 from adjudge.ranking.conformal import (
@@ -48,6 +46,8 @@ from adjudge.results.ranking import (
     LooRow,
 )
 from adjudge.rows.battles import Battles
+from adjudge.statistics.bradley_terry import DEFAULT_L2
+from adjudge.validation import Seed, exact_level, generator, positive
 
 #: The constants of Table 8.
 SMOOTHING_GRID = (0.55, 0.65, 0.75, 0.85, 0.95)

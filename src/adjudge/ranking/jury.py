@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit
 
-from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.ranking.counts import wins_table
 from adjudge.ranking.targets import Rule
@@ -28,6 +27,7 @@ from adjudge.ranking.temperature import (
 )
 from adjudge.results.ranking import JurorRow
 from adjudge.rows.battles import Battles
+from adjudge.validation import FloatArray, IntArray
 
 
 def calibrate_jury(battles: Battles) -> tuple[Battles, tuple[JurorRow, ...]]:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adjudge._bradley_terry import ELO_PER_UNIT
-from adjudge._stats import normal_quantile
-from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator, one_of, open_unit
 from adjudge.ranking.bootstrap import Mapper, bootstrap_strengths, map_here
 from adjudge.ranking.bradley_terry import Fit, elo_standard_errors, perfect_record_bounds, sandwich
 from adjudge.results.ranking import ModelRow
+from adjudge.statistics.bradley_terry import ELO_PER_UNIT
+from adjudge.statistics.numbers import normal_quantile
+from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, one_of, open_unit
 
 INTERVALS = ("bootstrap", "sandwich", "none")
 

@@ -14,18 +14,18 @@ from itertools import compress
 import numpy as np
 from scipy.sparse import csr_array
 
-from adjudge._bradley_terry import (
+from adjudge.errors import ArgumentError
+from adjudge.ranking.bootstrap import cluster_weights
+from adjudge.ranking.targets import Rule, fixed_rule
+from adjudge.rows.battles import Battles
+from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
     ELO_PER_UNIT,
     fit_against_anchors,
     fit_strengths,
     to_elo,
 )
-from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, count, generator, positive
-from adjudge.errors import ArgumentError
-from adjudge.ranking.bootstrap import cluster_weights
-from adjudge.ranking.targets import Rule, fixed_rule
-from adjudge.rows.battles import Battles
+from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, count, generator, positive
 
 #: The paper resamples 20 times (section 5.3); more cost little here and make the scale more stable.
 DEFAULT_REPLICATES = 100

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from adjudge._bradley_terry import dominance_groups
-from adjudge._validation import FloatArray, IntArray, positive
 from adjudge.ranking.orders import square
 from adjudge.results.ranking import LeastReversals
+from adjudge.statistics.bradley_terry import dominance_groups
+from adjudge.validation import FloatArray, IntArray, positive
 
 _TOLERANCE = 1e-6
 #: How many violated triangles are added per step, the most violated first.

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._bradley_terry import ELO_BASE
-from adjudge._validation import FloatArray, IntArray, Seed, count, generator, positive
 from adjudge.errors import ArgumentError
+from adjudge.statistics.bradley_terry import ELO_BASE
+from adjudge.validation import FloatArray, IntArray, Seed, count, generator, positive
 
 #: Shuffled orders run in parallel; above this many battles they are too slow for their value.
 _MOST_SHUFFLED = 200_000

@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from adjudge._bradley_terry import fit_against_anchors, to_elo
-from adjudge._validation import FloatArray, Seed, count, exact_level, generator, one_of
 from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.io.tables import TableLike
 from adjudge.ranking.anchors import read_anchors
@@ -31,6 +29,8 @@ from adjudge.rows.drift import drift_from_quantiles
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.families import family_of
 from adjudge.rows.identity import Identity, match_judge
+from adjudge.statistics.bradley_terry import fit_against_anchors, to_elo
+from adjudge.validation import FloatArray, Seed, count, exact_level, generator, one_of
 
 #: The anchors whose residuals give the quantile.
 QUANTILES = ("pooled", "family")

@@ -8,8 +8,6 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from adjudge._bradley_terry import fit_strengths
-from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, count, generator, one_of
 from adjudge.errors import ArgumentError
 from adjudge.io import open_battles
 from adjudge.io.columns import Column, Layout
@@ -22,6 +20,8 @@ from adjudge.results.ranking import BattlePlan
 from adjudge.rows.battles import code_battles
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.outcomes import code_names
+from adjudge.statistics.bradley_terry import fit_strengths
+from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, count, generator, one_of
 
 _POOL = Layout(
     "battles",

@@ -7,8 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from adjudge._bradley_terry import DEFAULT_L2
-from adjudge._validation import Seed, count, generator, non_negative, one_of, open_unit
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.tables import TableLike
 from adjudge.ranking.agreement import ranking_agreement
@@ -21,6 +19,8 @@ from adjudge.ranking.targets import Target, choose_method, make_target
 from adjudge.results.ranking import JurorRow, Leaderboard, RankAgreement
 from adjudge.rows.agreement import cohen_kappa
 from adjudge.rows.battles import Battles, prepare_battles
+from adjudge.statistics.bradley_terry import DEFAULT_L2
+from adjudge.validation import Seed, count, generator, non_negative, one_of, open_unit
 
 METHODS = (
     *("soft-elo", "hard-elo", "smoothed", "bt", "prediction-powered"),

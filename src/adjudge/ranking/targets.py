@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from adjudge._validation import BoolArray, FloatArray, IntArray, positive
 from adjudge.errors import ArgumentError
 from adjudge.ranking.counts import wins_table
 from adjudge.ranking.temperature import fit_temperature, fold_temperatures
 from adjudge.results.ranking import Temperature
 from adjudge.rows.battles import Battles
+from adjudge.validation import BoolArray, FloatArray, IntArray, positive
 
 #: Methods that rank by the judge's answers, never by votes.
 OF_JUDGE = ("soft-elo", "hard-elo", "smoothed", "prediction-powered")

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from adjudge._stats import (
+from adjudge.errors import ArgumentError
+from adjudge.results.ranking import AgreementBin, ReliabilityBin, Temperature
+from adjudge.statistics.numbers import (
     binomial_interval,
     cluster_codes,
     expected_calibration_error,
     normal_quantile,
     reliability_bins,
 )
-from adjudge._validation import FloatArray, IntArray, optional_numbers, same_length
-from adjudge.errors import ArgumentError
-from adjudge.results.ranking import AgreementBin, ReliabilityBin, Temperature
+from adjudge.validation import FloatArray, IntArray, optional_numbers, same_length
 
 _MAX_STEPS = 200
 _AGREEMENT_BINS = 6

@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from adjudge._text import percent
-from adjudge._validation import count
 from adjudge.diagnosis import diagnose_scores, diagnose_transitivity
 from adjudge.diagnosis.cycles import complete_cycles
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
+from adjudge.present.text import percent
 from adjudge.reproduce import diagnosis_measures as measures
 from adjudge.reproduce import diagnosis_published as published
 from adjudge.reproduce.diagnosis_items import list_items
@@ -42,6 +41,7 @@ from adjudge.rows.scores import Scores, prepare_scores
 from adjudge.rows.tournaments import TournamentRows, build_tournaments, prepare_tournaments
 from adjudge.simulate.study import simulate_study
 from adjudge.simulate.tournaments import simulate_tournaments
+from adjudge.validation import count
 
 #: The name of each set of rows.
 ASKED, YOURS, CROWD, SIMULATOR = "asked judges", "your judges", "SummEval, crowd", "simulator"

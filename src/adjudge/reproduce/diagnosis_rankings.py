@@ -8,14 +8,14 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from adjudge._bradley_terry import fit_strengths
-from adjudge._stats import bootstrap_weights
-from adjudge._validation import FloatArray, IntArray, generator
 from adjudge.ranking import copeland, least_reversals, rank_correlations, schulze, win_rate
 from adjudge.ranking.mfas import order_strengths
 from adjudge.reproduce.diagnosis_published import published_tau
 from adjudge.results.diagnosis_reproduction import RankingRow
 from adjudge.rows.tournaments import Tournaments
+from adjudge.statistics.bradley_terry import fit_strengths
+from adjudge.statistics.numbers import bootstrap_weights
+from adjudge.validation import FloatArray, IntArray, generator
 
 #: The paper's five in its order; its "MFAS-Copeland" is the Copeland score.
 METHODS: Mapping[str, Callable[[FloatArray], FloatArray]] = {

@@ -14,13 +14,13 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from adjudge._stats import conformal_quantile, mean_known
-from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level, generator
 from adjudge.diagnosis.correlation import spearman, spearman_interval, spearman_p
 from adjudge.diagnosis.score_evaluation import ScoreRows, error_by_width, split_by_judge
 from adjudge.reproduce import diagnosis_published as published
 from adjudge.results.diagnosis_reproduction import PooledErrors, SetCell, WidthPair
 from adjudge.rows.scores import Scores, scored_by_both
+from adjudge.statistics.numbers import conformal_quantile, mean_known
+from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, generator
 
 SCALE = (1, 5)
 #: For every row of a cell: the size of its set, and whether the human score is inside.

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from adjudge._validation import count
 from adjudge.errors import DataError
 from adjudge.io import join_human_scores, read_public
 from adjudge.io.scores import read_human_scores
@@ -19,6 +18,7 @@ from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.protocols.criterion import ByCriterion
 from adjudge.judges.protocols.likert import Likert
 from adjudge.reproduce.diagnosis_published import DOCUMENTS, REPEATS, SYSTEMS
+from adjudge.validation import count
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from adjudge._text import count
-from adjudge._validation import one_of, positive
 from adjudge.io import write_result
 from adjudge.io.tables import TableLike
 from adjudge.judges.progress import ProgressCallback
 from adjudge.present.report.papers import PaperRun, save_pictures, write_papers
+from adjudge.present.text import count
 from adjudge.present.views._items import describe_items
 from adjudge.reproduce.papers import PAPERS, Given
 from adjudge.results.items import ReproductionItems
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
+from adjudge.validation import one_of, positive
 
 PAGE = "index.html"
 

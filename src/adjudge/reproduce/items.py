@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from adjudge._stats import mean_known
 from adjudge.results.items import ItemValue, PaperItem, Status
+from adjudge.statistics.numbers import mean_known
 
 #: From several numbers to one.
 Reduce = Callable[[Sequence[float]], float]

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from adjudge._stats import normal_quantile
-from adjudge._validation import FloatArray, count, open_unit
 from adjudge.estimation.allocation import proposition_61, split_arrays
 from adjudge.estimation.misclassification import Bounds, corrected_interval, corrected_rate
 from adjudge.io.tables import TableLike
@@ -28,6 +26,8 @@ from adjudge.results.reporting import (
     SingleRun,
 )
 from adjudge.simulate.binary import draw_counts
+from adjudge.statistics.numbers import normal_quantile
+from adjudge.validation import FloatArray, count, open_unit
 
 RATES = np.linspace(0, 1, 21)
 N, PILOT = 1000, 10

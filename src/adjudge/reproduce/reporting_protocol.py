@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from adjudge._stats import normal_quantile
-from adjudge._validation import BoolArray, FloatArray, count, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.estimation.misclassification import Bounds, corrected_interval, corrected_rate
 from adjudge.io.tables import TableLike, source_name
 from adjudge.reproduce.reporting_rows import ask_judge, gather_rows, simulate_arena
 from adjudge.results.reporting import ProtocolRow, ReportingReproduction
+from adjudge.statistics.numbers import normal_quantile
+from adjudge.validation import BoolArray, FloatArray, count, open_unit
 
 #: Table 2: coverage and mean interval length.
 TABLE_2 = {

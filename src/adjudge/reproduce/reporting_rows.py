@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from adjudge._validation import count
 from adjudge.errors import DataError
 from adjudge.io import FORMATS, kinds_of, read_items, read_judgments, read_pairs, read_public, sniff
 from adjudge.io.tables import TableLike, read_table, source_name
@@ -22,6 +21,7 @@ from adjudge.judges import judge_pairs
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import Rows
 from adjudge.simulate.battles import simulate_battles
+from adjudge.validation import count
 
 _NO_MODEL = "no model named"
 _A_WINS = ("a", "model_a", "0", "0.0")

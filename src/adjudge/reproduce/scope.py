@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from adjudge._validation import count
 from adjudge.errors import ArgumentError, UnusableRepliesError
 from adjudge.io import (
     FORMATS,
@@ -36,6 +35,7 @@ from adjudge.selection import evaluate
 from adjudge.selection.evaluating import measure_quality
 from adjudge.selection.signals import coin_vote, has_both_orders
 from adjudge.simulate.benchmarks import simulate_benchmarks
+from adjudge.validation import count
 
 #: The paper's protocols; swap and vote uses the two orders of the first.
 PROTOCOLS = ("preference", "verbalized", "annotators")

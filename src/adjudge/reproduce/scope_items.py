@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from adjudge._stats import mean_known
 from adjudge.reproduce import scope_published as published
 from adjudge.reproduce.items import ItemBook, ends_of, in_percent, mean_of, over, value_of
 from adjudge.results.evaluation import JudgeKey, MethodRisk, SignalQuality
@@ -17,6 +16,7 @@ from adjudge.results.scope_reproduction import (
     contains,
     size_of,
 )
+from adjudge.statistics.numbers import mean_known
 from adjudge.uncertainty import preference_entropy
 
 _ALPHA = 0.10

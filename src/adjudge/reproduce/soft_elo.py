@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from adjudge._bradley_terry import DEFAULT_L2
-from adjudge._validation import count, exact_level, generator, positive
 from adjudge.errors import DataError
 from adjudge.io import open_battles
 from adjudge.ranking import (
@@ -49,6 +47,8 @@ from adjudge.rows.battles import code_battles
 from adjudge.rows.dropped import Rows
 from adjudge.rows.juries import gather_jury
 from adjudge.simulate.release import SimulatedRun, simulate_release
+from adjudge.statistics.bradley_terry import DEFAULT_L2
+from adjudge.validation import count, exact_level, generator, positive
 
 
 def reproduce_soft_elo(

@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from adjudge._bradley_terry import fit_strengths, to_elo
-from adjudge._stats import mean_known
-from adjudge._validation import FloatArray, IntArray
 from adjudge.ranking import fit_temperature, rank_correlations, soft_targets
 from adjudge.ranking.counts import target_battles, wins_table
 from adjudge.ranking.targets import agreement_share
@@ -19,6 +16,9 @@ from adjudge.reproduce import soft_elo_published as published
 from adjudge.reproduce.soft_elo_measures import Run
 from adjudge.results.ranking_reproduction import LanguageRow
 from adjudge.rows.battles import Battles
+from adjudge.statistics.bradley_terry import fit_strengths, to_elo
+from adjudge.statistics.numbers import mean_known
+from adjudge.validation import FloatArray, IntArray
 
 #: Languages with fewer shared prompts than this are left out of Table 6.
 FEWEST_PROMPTS = 50

@@ -12,8 +12,6 @@ import polars as pl
 from scipy import stats
 from scipy.special import expit
 
-from adjudge._stats import binomial_interval, expected_calibration_error, reliability_bins
-from adjudge._validation import BoolArray, FloatArray
 from adjudge.diagnosis import family_of, family_scores, position_bias
 from adjudge.ranking import hold_out_each, rank_correlations, residuals, soft_targets
 from adjudge.ranking.leave_one_out import HeldOut, Residuals, strongest_quarters
@@ -31,6 +29,12 @@ from adjudge.results.soft_elo_parts import (
 from adjudge.rows.battles import Battles
 from adjudge.rows.columns import has_values
 from adjudge.rows.families import of_family
+from adjudge.statistics.numbers import (
+    binomial_interval,
+    expected_calibration_error,
+    reliability_bins,
+)
+from adjudge.validation import BoolArray, FloatArray
 
 #: Figure 3a's bins of |s|; the last is open.
 AGREEMENT_EDGES = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)

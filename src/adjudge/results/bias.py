@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
-from adjudge.results.base import Result, frozen, plain
-from adjudge.results.checks import Count, Level, NotNegative, Proportion
+from adjudge.present.blocks import Block
+from adjudge.present.result import Count, Level, NotNegative, Proportion, Result, frozen, plain
 from adjudge.results.length import LengthBias, VerbosityBias
 from adjudge.results.measures import BiasMeasures, BiasTest, Measure, measure
 
@@ -341,3 +341,8 @@ class BiasReport(Result, Diagnoses):
             for part in judge.parts()
             for measure in part.measures()
         ]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._bias import view_report
+
+        return view_report(self)

@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from adjudge.records import About
-from adjudge.results.base import frozen
-from adjudge.results.checks import (
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
     Check,
     Count,
     Level,
     NotNegative,
     Positive,
     Proportion,
+    ResultWithDigest,
     at_most,
+    frozen,
     not_empty,
     same_length,
 )
-from adjudge.results.digest import ResultWithDigest
+from adjudge.records import About
 
 #: The source of lengths: the columns length_a and length_b, or the characters of the texts.
 Lengths = Literal["length", "response"]
@@ -190,6 +191,11 @@ class CascadePlan(ResultWithDigest):
     def last(self) -> JudgeAlone:
         """The last of the requested judges, alone."""
         return self.alone[-1]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._cascade import view_cascade_plan
+
+        return view_cascade_plan(self)
 
 
 @dataclass(frozen=True, kw_only=True)

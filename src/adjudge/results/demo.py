@@ -6,8 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from adjudge.results.base import Result, frozen, plain
-from adjudge.results.checks import Check, Count, Level, NotNegative, Proportion, not_empty
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Result,
+    frozen,
+    not_empty,
+    plain,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +63,11 @@ class JudgeCheck(Result):
     def _parts(self) -> Sequence[Any]:
         return [{"protocol": way.protocol, **plain(way.right)} for way in self.ways]
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views.demo import view_check
+
+        return view_check(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DemoChapter:
@@ -77,6 +92,11 @@ class Demo(Result):
     folder: str
     elapsed_s: NotNegative
     chapters: tuple[DemoChapter, ...]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.demo import view_demo
+
+        return view_demo(self)
 
 
 def halves(bands: Sequence[Share]) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from adjudge.results.base import Result, frozen
-from adjudge.results.bias import Agreement, FamilyScores
-from adjudge.results.checks import (
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
     Check,
     Correlation,
     Count,
     Level,
     NotNegative,
     Proportion,
+    Result,
+    frozen,
     not_empty,
 )
+from adjudge.results.bias import Agreement, FamilyScores
 
 # --- transitivity ----------------------------------------------------------------------------
 
@@ -35,6 +37,11 @@ class CycleCount(Result):
     def rate(self) -> float | None:
         """cycles / triples; None if no triple is decisive."""
         return self.cycles / self.triples if self.triples else None
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.diagnosis import view_cycle_count
+
+        return view_cycle_count(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +131,11 @@ class Transitivity(Result):
     confidence_level: Level
     seed: Count | None
     assumptions: tuple[str, ...]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.diagnosis import view_transitivity
+
+        return view_transitivity(self)
 
 
 # --- score sets ------------------------------------------------------------------------------
@@ -257,3 +269,8 @@ class ScoreDiagnosis(Result):
         """The paper's level 0.1 if it was requested, else the first."""
         levels = [group.alpha for group in self.groups]
         return 0.1 if 0.1 in levels else levels[0]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._scores import view_scores
+
+        return view_scores(self)

@@ -6,8 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import Correlation, Count, Level, NotNegative, Proportion
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
+    Correlation,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Result,
+    frozen,
+)
 from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity, WidthBin
 from adjudge.results.items import PaperItem
 
@@ -192,3 +200,8 @@ class DiagnosisReproduction(Result):
     simulated_cycles: bool = False
     simulated_scores: bool = False
     items: tuple[PaperItem, ...] = field(default=())
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._reproduction_diagnosis import view_diagnosis_reproduction
+
+        return view_diagnosis_reproduction(self)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-from adjudge.results.base import Result, frozen, plain
-from adjudge.results.checks import Count, Level, NotNegative, Proportion
+from adjudge.present.blocks import Block
+from adjudge.present.result import Count, Level, NotNegative, Proportion, Result, frozen, plain
 
 
 def method_if_random(judge_scale: str) -> str:
@@ -33,6 +33,11 @@ class LabelShift(Result):
     p_value: Proportion | None
     rules_out: tuple[str, ...]
     explanation: str
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.estimation import view_shift
+
+        return view_shift(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +141,11 @@ class Estimate(Result):
         """All labelled rows that calibrate."""
         return self.n_calibration_positive + self.n_calibration_negative
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views.estimation import view_estimate
+
+        return view_estimate(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ClassRate:
@@ -182,6 +192,11 @@ class ClassEstimate(Result):
     def _parts(self) -> Sequence[Any]:
         return [{"group": self.group, **plain(one)} for one in self.classes]
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views._classes import view_classes
+
+        return view_classes(self)
+
 
 @frozen
 class GroupedEstimate(Result):
@@ -212,6 +227,11 @@ class GroupedEstimate(Result):
 
     def _parts(self) -> Sequence[Any]:
         return [part for one in self.groups for part in one._parts()]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.estimation import view_groups
+
+        return view_groups(self)
 
 
 @frozen
@@ -250,6 +270,11 @@ class RateDifference(Result):
         if self.low is None or self.high is None:
             return None
         return self.low > 0 or self.high < 0
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.estimation import view_difference
+
+        return view_difference(self)
 
 
 class HasWarnings(Protocol):
@@ -327,3 +352,8 @@ class RatePlan(Result):
 
     def _parts(self) -> Sequence[Any]:
         return self.next_labels or [self]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._rate_plan import view_plan
+
+        return view_plan(self)

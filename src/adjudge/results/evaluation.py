@@ -6,20 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from adjudge._text import group_name
-from adjudge.records import SampledBy
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import (
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
     Check,
     Count,
     Level,
     NotNegative,
     Proportion,
     Repeats,
+    Result,
     at_most,
+    frozen,
     not_empty,
     same_length,
 )
+from adjudge.present.text import group_name
+from adjudge.records import SampledBy
 from adjudge.results.rules import Cut
 
 #: A judge and its protocol.
@@ -185,6 +187,11 @@ class Evaluation(Result):
         kept = [m for m in own if m.signal == (single if m.baseline else main)]
         return sorted(kept, key=lambda m: (order.index(m.method), m.alpha))
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views._evaluation import view_evaluation
+
+        return view_evaluation(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlanPoint:
@@ -227,6 +234,11 @@ class SelectionPlan(Result):
     assumptions: tuple[str, ...]
     dropped: Mapping[str, Count]
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views._evaluation import view_plan
+
+        return view_plan(self)
+
 
 @frozen
 class LabelPlan(Result):
@@ -253,3 +265,8 @@ class LabelPlan(Result):
     def _parts(self) -> Sequence[Mapping[str, str | float | None]]:
         cut = {} if self.cut is None else self.cut.columns
         return [{"id": name, "sampled_by": self.sampled_by, **cut} for name in self.ids]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._evaluation import view_label_plan
+
+        return view_label_plan(self)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import Count
+from adjudge.present.blocks import Block
+from adjudge.present.result import Count, Result, frozen
 
 #: reproduced: on the paper's data or the user's own; simulated: on data whose truth is known.
 Status = Literal["reproduced", "simulated", "not possible"]
@@ -56,3 +56,8 @@ class ReproductionItems(Result):
             for item in self.items
             for value in item.values or (ItemValue(name="", ours=None),)
         ]  # fmt: skip
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._items import view_items
+
+        return view_items(self)

@@ -6,8 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import Check, Count, NotNegative, Proportion, not_empty, same_length
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
+    Check,
+    Count,
+    NotNegative,
+    Proportion,
+    Result,
+    frozen,
+    not_empty,
+    same_length,
+)
 
 
 @frozen
@@ -67,6 +76,11 @@ class Judging(Result):
         """Calls made in this run."""
         return sum(self.calls.values())
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views.judging import view_judging
+
+        return view_judging(self)
+
 
 @frozen
 class JudgingPanel(Result):
@@ -79,6 +93,11 @@ class JudgingPanel(Result):
     judges: tuple[Judging, ...]
     output: str | None
     store: str | None
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.judging import view_panel
+
+        return view_panel(self)
 
 
 @frozen
@@ -109,6 +128,11 @@ class JudgingCascade(Result):
         """What stopped the run before its end."""
         return self.judges[0].stopped
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views.judging import view_cascade
+
+        return view_cascade(self)
+
 
 @frozen
 class JudgingPlan(Result):
@@ -136,6 +160,11 @@ class JudgingPlan(Result):
     unknown_parts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views.judging import view_plan
+
+        return view_plan(self)
+
 
 @frozen
 class JudgingPlans(Result):
@@ -152,6 +181,11 @@ class JudgingPlans(Result):
         """For all judges together; None if the price of one is not known."""
         costs = [plan.cost_estimate for plan in self.plans if plan.cost_estimate is not None]
         return sum(costs) if len(costs) == len(self.plans) else None
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.judging import view_plans
+
+        return view_plans(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,3 +212,8 @@ class ModelList(Result):
 
     folder: str
     models: tuple[KnownModel, ...]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.judging import view_models
+
+        return view_models(self)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import Count, Proportion
+from adjudge.present.blocks import Block
+from adjudge.present.result import Count, Proportion, Result, frozen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,3 +67,8 @@ class LabellingSummary(Result):
     raters: tuple[RaterSummary, ...] = ()
     agreement: tuple[RaterAgreement, ...] = ()
     comments: tuple[RaterComment, ...] = ()
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.labelling import view_labelling
+
+        return view_labelling(self)

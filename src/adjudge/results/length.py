@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from adjudge.results.base import frozen
-from adjudge.results.checks import Count, NotNegative, Proportion
+from adjudge.present.result import Count, NotNegative, Proportion, frozen
 from adjudge.results.measures import BiasTest, Measure, measure
 
 

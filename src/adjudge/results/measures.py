@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import Count, Level, NotNegative
+from adjudge.present.blocks import Block
+from adjudge.present.result import Count, Level, NotNegative, Result, frozen
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,11 @@ class BiasMeasures(Result):
 
     def _parts(self) -> Sequence[Any]:
         return self.measures()
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._bias import view_diagnosis
+
+        return view_diagnosis(self)
 
 
 @frozen

@@ -6,20 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from adjudge.records import About
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import (
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
     Check,
     Count,
     Level,
     NotNegative,
     Positive,
     Proportion,
+    Result,
+    ResultWithDigest,
     at_most,
+    frozen,
     not_empty,
     same_length,
 )
-from adjudge.results.digest import ResultWithDigest
+from adjudge.records import About
 from adjudge.results.rules import Cut
 
 #: The outcome of an audit. A human tie is neither right nor wrong if the policy drops ties. An
@@ -48,6 +50,11 @@ class AuditDraw(Result):
     n_drawn: Count
     n_new: Count
     dropped: Mapping[str, Count]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.monitoring import view_draw
+
+        return view_draw(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,3 +194,8 @@ class Monitor(ResultWithDigest):
         alarm of another group this would not hold.
         """
         return min((g.alarm_at for g in self.groups if g.alarm_at is not None), default=None)
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.monitoring import view_monitor
+
+        return view_monitor(self)

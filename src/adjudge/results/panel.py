@@ -6,8 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import Check, Count, Level, NotNegative, Proportion, not_empty
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Result,
+    frozen,
+    not_empty,
+)
 from adjudge.results.estimation import warnings_by_group
 
 
@@ -75,3 +84,8 @@ class PanelEstimate(Result):
     def all_warnings(self) -> tuple[str, ...]:
         """General warnings, then those of single groups, each once with the groups named."""
         return (*self.warnings, *warnings_by_group(self.groups))
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._panel import view_panel
+
+        return view_panel(self)

@@ -6,8 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import Check, Count, Level, NotNegative, Proportion, not_empty
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Result,
+    frozen,
+    not_empty,
+)
 
 #: The kind of the answers.
 Answers = Literal["verdicts", "scores"]
@@ -61,3 +70,8 @@ class PromptSensitivity(Result):
     confidence_level: Level
     dropped: Mapping[str, Count]
     assumptions: tuple[str, ...]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._prompts import view_prompts
+
+        return view_prompts(self)

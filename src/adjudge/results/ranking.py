@@ -6,9 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import Correlation, Count, Level, NotNegative, Proportion
-from adjudge.results.digest import ResultWithDigest
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
+    Correlation,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Result,
+    ResultWithDigest,
+    frozen,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +67,11 @@ class Temperature(Result):
 
     def _parts(self) -> Sequence[Any]:
         return self.agreement or [self]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._ranking_evaluation import view_temperature
+
+        return view_temperature(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,6 +233,11 @@ class RankAgreement(Result):
     replicates: Count
     failed: Count = 0
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views._ranking_evaluation import view_agreement
+
+        return view_agreement(self)
+
 
 @frozen
 class Leaderboard(Result):
@@ -272,6 +290,11 @@ class Leaderboard(Result):
         """Whether there is a leaderboard."""
         return bool(self.models)
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views.ranking import view_leaderboard
+
+        return view_leaderboard(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AnchorRow:
@@ -316,6 +339,11 @@ class Anchors(ResultWithDigest):
     adjudge_version: str
     cluster: str | None = None
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views.ranking import view_anchors
+
+        return view_anchors(self)
+
 
 @frozen
 class LeastReversals(Result):
@@ -337,6 +365,11 @@ class LeastReversals(Result):
     def _parts(self) -> Sequence[Any]:
         return [{"rank": rank, "row": row} for rank, row in enumerate(self.order, 1)]
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views.ranking import view_reversals
+
+        return view_reversals(self)
+
 
 @frozen
 class BattlePlan(Result):
@@ -357,3 +390,8 @@ class BattlePlan(Result):
 
     def _parts(self) -> Sequence[Any]:
         return [{"row": row} for row in self.rows]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.ranking import view_plan
+
+        return view_plan(self)

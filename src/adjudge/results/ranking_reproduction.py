@@ -6,8 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import Correlation, Count, Level, NotNegative, Proportion
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
+    Correlation,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Result,
+    frozen,
+)
 from adjudge.results.items import PaperItem
 from adjudge.results.ranking import AgreementBin, BudgetRow, HeldOutRow, ReliabilityBin
 from adjudge.results.soft_elo_parts import (
@@ -163,3 +171,8 @@ class SoftEloReproduction(Result):
     language_counts: Mapping[str, Mapping[str, Count]] = field(default_factory=dict)
     items: tuple[PaperItem, ...] = ()
     published_quarters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._reproduction_soft_elo import view_soft_elo
+
+        return view_soft_elo(self)

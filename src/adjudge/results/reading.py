@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import Check, Count, at_most
+from adjudge.present.blocks import Block
+from adjudge.present.result import Check, Count, Result, at_most, frozen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,3 +52,8 @@ class LogSummary(Result):
     metrics: tuple[MetricRows, ...] = ()
     dropped: Mapping[str, Count] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.reading import view_log
+
+        return view_log(self)

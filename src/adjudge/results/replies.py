@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import Check, Count, Proportion, at_most
+from adjudge.present.blocks import Block
+from adjudge.present.result import Check, Count, Proportion, Result, at_most, frozen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,3 +69,8 @@ class Replies(Result):
     statuses: Mapping[str, Count]
     replies: tuple[JudgeReply, ...]
     notes: tuple[str, ...] = ()
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.replies import view_replies
+
+        return view_replies(self)

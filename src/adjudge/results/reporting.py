@@ -6,8 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import Check, Count, Level, NotNegative, Proportion, same_length
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Result,
+    frozen,
+    same_length,
+)
 from adjudge.results.items import PaperItem
 
 
@@ -149,3 +158,8 @@ class ReportingReproduction(Result):
     def _parts(self) -> Sequence[Any]:
         own = self.protocol_source is not None or not self.claims
         return self.protocol if own else self.claims
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._reproduction_reporting import view_reporting
+
+        return view_reporting(self)

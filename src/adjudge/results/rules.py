@@ -9,11 +9,20 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._text import group_name, percent
-from adjudge._validation import BoolArray, FloatArray, IntArray, finite
 from adjudge.errors import ArgumentError
-from adjudge.results.base import Result, frozen
-from adjudge.results.checks import Check, Count, Level, NotNegative, Proportion, at_most
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Result,
+    at_most,
+    frozen,
+)
+from adjudge.present.text import group_name, percent
+from adjudge.validation import BoolArray, FloatArray, IntArray, finite
 
 Accepts = Literal["all", "none", "below", "batch", "groups"]
 #: The columns of a cut in a row that was drawn below it.
@@ -90,6 +99,11 @@ class Threshold(Result):
         """The rule without its counts."""
         return Rule(accepts=self.accepts, threshold=self.threshold)
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views.selection import view_threshold
+
+        return view_threshold(self)
+
 
 @frozen
 class BatchSelection(Result):
@@ -112,6 +126,11 @@ class BatchSelection(Result):
             {"p_value": float(p), "accepted": bool(kept)}
             for p, kept in zip(self.p_values, self.accepted, strict=True)
         ]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.selection import view_batch
+
+        return view_batch(self)
 
 
 @dataclass(frozen=True, kw_only=True)

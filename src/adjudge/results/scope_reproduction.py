@@ -7,8 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from adjudge.results.base import Result, frozen, plain
-from adjudge.results.checks import Check, Count, Level, Proportion, Repeats, not_empty
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    Proportion,
+    Repeats,
+    Result,
+    frozen,
+    not_empty,
+    plain,
+)
 from adjudge.results.evaluation import Evaluation, JudgeKey, MethodRisk, SignalQuality
 from adjudge.results.items import PaperItem
 
@@ -107,6 +117,11 @@ class ScopeReproduction(Result):
             for one in self.datasets
             for row in one.evaluation.methods
         ]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._reproduction_scope import view_reproduction_scope
+
+        return view_reproduction_scope(self)
 
 
 def size_of(judge: str) -> float | None:

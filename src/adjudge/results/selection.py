@@ -8,22 +8,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from adjudge.records import About
-from adjudge.results.base import Result, frozen
-from adjudge.results.cascade import CascadeReport, Lengths
-from adjudge.results.checks import (
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
     Check,
     Count,
+    DigestState,
     Level,
     NotNegative,
     Positive,
     Proportion,
+    Result,
+    ResultWithDigest,
     ZeroOne,
     at_most,
+    frozen,
     not_empty,
     same_length,
 )
-from adjudge.results.digest import DigestState, ResultWithDigest
+from adjudge.records import About
+from adjudge.results.cascade import CascadeReport, Lengths
 from adjudge.results.rules import Accepts, Cut, Rule
 
 POLICY_SCHEMA = 2
@@ -259,6 +262,11 @@ class Policy(ResultWithDigest):
         )
         return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views._policy import view_policy
+
+        return view_policy(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Contradiction:
@@ -292,6 +300,11 @@ class PolicyCheck(Result):
         """Whether `select` and `serve` accept it."""
         read = self.unreadable is None and not self.contradictions
         return read and self.digest in ("matches", "none")
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views._policy import view_check
+
+        return view_check(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -360,3 +373,8 @@ class Selection(Result):
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, Count]
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.selection import view_selection
+
+        return view_selection(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adjudge.results.checks import Correlation, Count, NotNegative, Proportion
+from adjudge.present.result import Correlation, Count, NotNegative, Proportion
 
 
 @dataclass(frozen=True, kw_only=True)

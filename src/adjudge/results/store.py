@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from adjudge.results.base import Result, frozen
+from adjudge.present.blocks import Block
+from adjudge.present.result import Result, frozen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,11 @@ class StoreCheck(Result):
         """Whether anything in the file differs from what adjudge wrote, if it can be checked."""
         return bool(self.problems) or any(table.damaged != 0 for table in self.tables)
 
+    def view(self) -> list[Block]:
+        from adjudge.present.views.store import view_store_check
+
+        return view_store_check(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class CopiedTable:
@@ -93,3 +99,8 @@ class StoreCopy(Result):
     def conflicts(self) -> int:
         """Rows that differ, and were not copied."""
         return sum(table.conflicts for table in self.tables)
+
+    def view(self) -> list[Block]:
+        from adjudge.present.views.store import view_store_copy
+
+        return view_store_copy(self)

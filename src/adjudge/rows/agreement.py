@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge._validation import FloatArray, same_length
+from adjudge.validation import FloatArray, same_length
 
 
 def kappa_of_tables(tables: FloatArray, *, points: FloatArray | None = None) -> FloatArray:

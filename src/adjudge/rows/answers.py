@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge._text import percent
 from adjudge.io.tables import as_text
+from adjudge.present.text import percent
 from adjudge.results.bias import SameAnswer
 
 #: What identifies an answer, best first: its text, a hash of it, its length.

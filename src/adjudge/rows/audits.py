@@ -15,7 +15,7 @@ import polars as pl
 from adjudge.errors import ArgumentError, DataError, StoreMissingError
 from adjudge.io.results import read_result
 from adjudge.io.tables import as_text
-from adjudge.results.load import from_dict
+from adjudge.present.load import from_dict
 from adjudge.results.monitoring import Monitor
 from adjudge.results.rules import CUT_COLUMNS, Cut
 from adjudge.rows.dropped import Rows

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
-from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import open_battles
 from adjudge.io.needs import Needs, narrow
@@ -28,6 +27,7 @@ from adjudge.rows.outcomes import (
     judge_scores,
     outcome_targets,
 )
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: The columns that can have people's votes.
 _HUMAN = ("winner", "human_pref", "label")

@@ -19,10 +19,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from adjudge._text import count
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike, parse_table
+from adjudge.present.text import count
 from adjudge.records import MEASURED
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import Rows, merge_dropped

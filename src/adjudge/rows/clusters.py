@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge._stats import cluster_codes
-from adjudge._validation import IntArray, Seed, generator
 from adjudge.io.tables import as_text
 from adjudge.rows.columns import code_column, text_column
+from adjudge.statistics.numbers import cluster_codes
+from adjudge.validation import IntArray, Seed, generator
 
 #: The cluster column if none is named.
 DEFAULT_CLUSTER = "prompt_id"

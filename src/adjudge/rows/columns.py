@@ -10,11 +10,11 @@ from inspect import Parameter, signature
 
 import polars as pl
 
-from adjudge._validation import IntArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.refusals import refuse_values
 from adjudge.io.tables import as_text
 from adjudge.io.words import MISSING, point_decimals
+from adjudge.validation import IntArray
 
 #: Types of columns whose single value can be written as a literal.
 _SIMPLE = (pl.String, pl.Float64, pl.Int64, pl.Boolean, pl.Null)

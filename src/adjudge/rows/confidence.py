@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
 from adjudge.rows.columns import partition
+from adjudge.validation import FloatArray
 
 _ROUNDING = 1e-4
 

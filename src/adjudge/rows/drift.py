@@ -8,8 +8,8 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from adjudge._validation import finite, open_unit
 from adjudge.results.selection import Drift
+from adjudge.validation import finite, open_unit
 
 #: A difference is reported as drift if chance explains it this rarely ...
 DRIFT_LEVEL = 0.01

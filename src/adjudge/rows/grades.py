@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.binary import LAYOUT
 from adjudge.io.columns import missing_columns
@@ -26,6 +25,7 @@ from adjudge.rows.makers import count_model_labels, state_model_labels
 from adjudge.rows.sampling import sampling_of
 from adjudge.rows.scales import Classes, Scale, against_the_rest, as_classes, as_numbers, scale_of
 from adjudge.rows.wins import read_wins
+from adjudge.validation import FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from adjudge._validation import one_of
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import open_table, open_verdicts
 from adjudge.io.grades import FAIL, PASS
@@ -31,6 +30,7 @@ from adjudge.rows.labels import join_labels
 from adjudge.rows.makers import count_model_labels, leave_out_dependent, state_model_labels
 from adjudge.rows.sampling import CUT_BY, leave_out_sampled_by
 from adjudge.uncertainty import INFINITE_DOUBT
+from adjudge.validation import one_of
 
 TIES = ("drop", "error")
 #: The verdict and label of a p_a above one half, and of one below.

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from adjudge._text import count
 from adjudge.errors import DataError
 from adjudge.io.refusals import refuse_duplicates
 from adjudge.io.tables import as_text
+from adjudge.present.text import count
 from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.identity import identities
 from adjudge.rows.outcomes import JudgeScores, judge_scores

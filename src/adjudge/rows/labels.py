@@ -12,7 +12,6 @@ from typing import Literal
 
 import polars as pl
 
-from adjudge._validation import one_of
 from adjudge.errors import DataError
 from adjudge.io import open_labels, open_values
 from adjudge.io.columns import rename_columns
@@ -28,6 +27,7 @@ from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.makers import MAKERS
 from adjudge.rows.sampling import CUT_BY
+from adjudge.validation import one_of
 
 Raters = Literal["majority", "refuse"]
 #: Columns that describe a label: who made it and from what (`rows.makers`), how its row was drawn,

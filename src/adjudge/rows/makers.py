@@ -11,10 +11,10 @@ from typing import get_args
 
 import polars as pl
 
-from adjudge._text import count
 from adjudge.errors import DataError
 from adjudge.io.refusals import refuse_values
 from adjudge.io.runners.values import FROM_JUDGE
+from adjudge.present.text import count
 from adjudge.records import LabelledBy, StartedFrom
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import Rows

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from adjudge._text import count
-from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import as_text
 from adjudge.io.words import PAIR, read_word, word_refusal
+from adjudge.present.text import count
 from adjudge.rows.identity import Identity
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: The target of each outcome, about model_a.
 OUTCOMES: Mapping[str, float] = {"A": 1.0, "B": 0.0, "tie": 0.5}

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.binary import LAYOUT
 from adjudge.io.opening import name_columns, open_table
@@ -21,6 +20,7 @@ from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.grades import Grades, prepare_grades
 from adjudge.rows.labels import join_values
 from adjudge.rows.scales import against_the_rest, as_numbers
+from adjudge.validation import FloatArray
 
 #: Columns that can have the judges' names if each judge has its own row.
 _NAMES = ("judge_name", "judge")

@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.rows.outcomes import code_names
+from adjudge.validation import FloatArray, IntArray
 
 Scale = Literal["binary", "probability", "classes"]
 MOST_CLASSES = 12

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from adjudge._validation import FloatArray
 from adjudge.errors import DataError
 from adjudge.io import read_labels, read_scores
 from adjudge.io.opening import name_columns
@@ -17,6 +16,7 @@ from adjudge.rows.columns import refuse_options
 from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.identity import judge_names
 from adjudge.rows.makers import count_model_labels, state_model_labels, without_dependent
+from adjudge.validation import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)

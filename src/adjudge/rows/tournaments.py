@@ -12,7 +12,6 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from adjudge._validation import BoolArray, FloatArray, IntArray, one_of
 from adjudge.io import read_tournaments
 from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike, source_name
@@ -20,6 +19,7 @@ from adjudge.rows.columns import refuse_options
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.identity import judge_names
 from adjudge.rows.verdicts import LABEL_VALUES
+from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 
 Combine = Literal["mean", "unanimous"]
 #: Means of thirds and fifths that should be one half can differ by a rounding error.

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import (
     kinds_of,
@@ -34,6 +33,7 @@ from adjudge.rows.identity import judge_names
 from adjudge.rows.labels import join_labels
 from adjudge.rows.makers import count_model_labels, state_model_labels, without_dependent
 from adjudge.rows.outcomes import VERDICTS
+from adjudge.validation import FloatArray
 
 #: Labels and verdicts as the share of a win for response_a.
 LABEL_VALUES = {"A": 1.0, "B": 0.0, "tie": 0.5}

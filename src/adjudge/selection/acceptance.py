@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adjudge._validation import BoolArray, IntArray
 from adjudge.results.rules import Rule, share
 from adjudge.selection.groups import Entry, by_judge
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import TOGETHER, Levels, SplitCounts, SplitTable
 from adjudge.selection.splits import random_halves
+from adjudge.validation import BoolArray, IntArray
 
 HALF_SPLITS = 20
 

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._validation import BoolArray, exact_level, probabilities
 from adjudge.errors import ArgumentError
 from adjudge.results.rules import Threshold
 from adjudge.selection.split_counts import Levels, Method, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import sort_scores, threshold_at
+from adjudge.validation import BoolArray, exact_level, probabilities
 
 
 def vanilla_threshold(

@@ -8,7 +8,6 @@ from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 
-from adjudge._validation import count, exact_level, unit
 from adjudge.errors import ArgumentError
 from adjudge.io.needs import Needs, narrow
 from adjudge.io.opening import name_columns
@@ -45,6 +44,7 @@ from adjudge.selection.learning import (
 )
 from adjudge.selection.split_counts import Levels
 from adjudge.store import StorePlace, read_judge_parts
+from adjudge.validation import count, exact_level, unit
 
 
 def calibrate(

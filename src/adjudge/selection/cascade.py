@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import as_text
 from adjudge.records import MEASURED, About
@@ -24,6 +23,7 @@ from adjudge.selection.learning import check_context, with_context, with_learned
 from adjudge.uncertainty import INFINITE_DOUBT, Evidence, LearnedDoubt
 from adjudge.uncertainty.cascade import StageEvidence, stage_doubts, stop_at
 from adjudge.uncertainty.learned import ORDER_GAP
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: The value in the judge and protocol columns of a cascade's rows.
 CASCADE = "cascade"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adjudge._validation import BoolArray, FloatArray
 from adjudge.results.cascade import CostPoint, DroppedStage, JudgeAlone
 from adjudge.uncertainty import INFINITE_DOUBT
 from adjudge.uncertainty.cascade import FittedStages, stop_at
+from adjudge.validation import BoolArray, FloatArray
 
 #: The most coverage that a plan gives up when it drops a judge: within the error of the estimates.
 _SLACK = 0.01

@@ -14,15 +14,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from adjudge._stats import cluster_codes
-from adjudge._validation import (
-    IntArray,
-    count,
-    exact_level,
-    non_negative,
-    open_unit,
-    unit,
-)
 from adjudge.errors import ArgumentError
 from adjudge.io import read_result
 from adjudge.io.tables import TableLike
@@ -49,12 +40,14 @@ from adjudge.selection.cascade import (
 )
 from adjudge.selection.cascade_curve import Sheet, drop_stages
 from adjudge.selection.learning import FEWEST_LEARNING, advise_learning, lengths_in, with_context
+from adjudge.statistics.numbers import cluster_codes
 from adjudge.store import StorePlace, read_judge_parts
 from adjudge.uncertainty.cascade import (
     StageEvidence,
     fit_stages,
     with_failures,
 )
+from adjudge.validation import IntArray, count, exact_level, non_negative, open_unit, unit
 
 NOT_EVERY_STAGE = "not judged by every stage"
 

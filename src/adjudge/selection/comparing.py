@@ -9,8 +9,6 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from adjudge._stats import cluster_codes
-from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.records import About
 from adjudge.results.evaluation import Comparison
@@ -21,8 +19,10 @@ from adjudge.selection.jury import form_jury
 from adjudge.selection.learning import FEWEST_LEARNING, judge_evidence, lengths_in, with_context
 from adjudge.selection.split_counts import Halves, Levels, SplitCounts, SplitOutcome, SplitTable
 from adjudge.selection.splits import SplitRisk, random_halves
+from adjudge.statistics.numbers import cluster_codes
 from adjudge.uncertainty import INFINITE_DOUBT
 from adjudge.uncertainty.learned import Evidence, doubt_of, learn
+from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, open_unit
 
 #: A learned doubt is fitted again in each split; with more splits the mean changes little.
 MOST_SPLITS = 200

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from adjudge._text import count
+from adjudge.present.text import count
 from adjudge.records import GIVEN, LABELLED, About
 from adjudge.results.rules import Cut
 from adjudge.rows.choices import describe_choices

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adjudge._validation import FloatArray
 from adjudge.results.rules import Cut, Rule
 from adjudge.results.selection import Contradiction, PolicyGroup
 from adjudge.selection.groups import Entry
+from adjudge.validation import FloatArray
 
 
 def own_cuts(part: Entry | PolicyGroup, cuts: Sequence[Cut]) -> list[Cut]:

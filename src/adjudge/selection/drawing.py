@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge._validation import count, exact_level, finite
 from adjudge.errors import ArgumentError
 from adjudge.io.columns import UNNAMED
 from adjudge.io.tables import TableLike
@@ -23,6 +22,7 @@ from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.identity import identities
 from adjudge.rows.judgments import Judgments, measured, prepare_judgments
 from adjudge.rows.sampling import BY_SCORE, ways_of
+from adjudge.validation import count, exact_level, finite
 
 
 def plan_labels(

@@ -8,15 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from adjudge._stats import (
-    auprc,
-    auroc,
-    cluster_codes,
-    expected_calibration_error,
-    reliability_bins,
-    sort_values,
-)
-from adjudge._validation import FloatArray, IntArray, count, exact_level
 from adjudge.errors import ArgumentError
 from adjudge.io.needs import Needs, narrow
 from adjudge.io.opening import name_columns
@@ -35,6 +26,15 @@ from adjudge.selection.comparing import MOST_SPLITS, compare_doubts
 from adjudge.selection.learning import advise_learning, refuse_learning
 from adjudge.selection.signals import Signal, signals_of
 from adjudge.selection.splits import ALPHAS, SplitRisk, choose_methods, split_risks
+from adjudge.statistics.numbers import (
+    auprc,
+    auroc,
+    cluster_codes,
+    expected_calibration_error,
+    reliability_bins,
+    sort_values,
+)
+from adjudge.validation import FloatArray, IntArray, count, exact_level
 
 _CURVE_POINTS = 200
 CAVEATS = (

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from adjudge._stats import cluster_codes
-from adjudge._validation import BoolArray, FloatArray, one_of, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.io.grades import FAIL, PASS
 from adjudge.io.tables import as_text
@@ -23,8 +21,10 @@ from adjudge.results.selection import DoubtReport
 from adjudge.rows.columns import text_column
 from adjudge.rows.judgments import ERROR, IS_ERROR, WORDS, doubt_ties
 from adjudge.selection.jury import order_gap
+from adjudge.statistics.numbers import cluster_codes
 from adjudge.uncertainty.learned import ORDER_GAP, WORTH_LEARNING, Evidence, LearnedDoubt
 from adjudge.uncertainty.ridge import PENALTIES
+from adjudge.validation import BoolArray, FloatArray, one_of, open_unit
 
 DOUBTS = ("learned",)
 LEARNED_FROM = "label used to learn the doubt"

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from adjudge._validation import BoolArray, IntArray
+from adjudge.validation import BoolArray, IntArray
 
 Counts = NDArray[np.signedinteger]
 Words = NDArray[np.uint64]

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from adjudge._validation import count, exact_level, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike
@@ -18,6 +17,7 @@ from adjudge.selection.groups import Entry, make_entries
 from adjudge.selection.guarantees import DEFAULT, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.split_counts import Levels
+from adjudge.validation import count, exact_level, open_unit
 
 _SMALLEST = 25
 _FEWEST_LABELS = 20

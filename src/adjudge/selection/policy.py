@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import PolicyMismatchError
 from adjudge.io import read_result
 from adjudge.records import MEASURED, About
@@ -19,6 +18,7 @@ from adjudge.selection.cascade import members_of, of_stages
 from adjudge.selection.cascade_policy import check_stages
 from adjudge.selection.verifying import NO_DIGEST, check_policy
 from adjudge.store import StorePlace
+from adjudge.validation import FloatArray, IntArray
 
 SAME_ROWS = (
     "these are, or include, the rows that the policy was calibrated on: the error share among them "

@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from adjudge._text import count
-from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.columns import make_room
 from adjudge.io.grades import PASS
 from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike
+from adjudge.present.text import count
 from adjudge.results.rules import share
 from adjudge.results.selection import Drift, GroupCount, Policy, Selection, StageCount
 from adjudge.rows.choices import prepare_choices
@@ -50,6 +49,7 @@ from adjudge.selection.policy import (
 from adjudge.selection.verifying import levels_of
 from adjudge.store import StorePlace
 from adjudge.uncertainty import INFINITE_DOUBT
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
 _GRADE_COLUMNS = ["id", "judge_name", "judge", "verdict", "p_pass", "uncertainty", "accepted"]

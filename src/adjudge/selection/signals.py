@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.columns import UNNAMED
 from adjudge.rows.confidence import stated_confidence
@@ -21,6 +20,7 @@ from adjudge.uncertainty import (
     single_order_preference,
     swap_vote_preference,
 )
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: An uncertainty column that differs from the entropy of p_a by more than rounding is a signal.
 _ROUNDING = 1e-4

@@ -16,9 +16,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.selection.marks import Counts, Marks
 from adjudge.selection.thresholds import ScoreOrder, at_most, order_by_lot
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: Number of cuts that are decided together.
 _BUCKET = 256

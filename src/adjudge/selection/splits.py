@@ -11,20 +11,6 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adjudge._stats import cluster_codes, slices
-from adjudge._validation import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Seed,
-    count,
-    exact_level,
-    generator,
-    one_of,
-    paired,
-    probabilities,
-    same_length,
-)
 from adjudge.errors import ArgumentError
 from adjudge.selection.baselines import BASELINES
 from adjudge.selection.guarantees import all_guarantees
@@ -36,6 +22,20 @@ from adjudge.selection.split_counts import (
     SplitCounts,
     SplitOutcome,
     SplitTable,
+)
+from adjudge.statistics.numbers import cluster_codes, slices
+from adjudge.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Seed,
+    count,
+    exact_level,
+    generator,
+    one_of,
+    paired,
+    probabilities,
+    same_length,
 )
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)

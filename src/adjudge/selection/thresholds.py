@@ -15,9 +15,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adjudge._stats import slices, sort_values
-from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator, paired
 from adjudge.results.rules import Accepts, Threshold, share
+from adjudge.statistics.numbers import slices, sort_values
+from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, paired
 
 _BUCKET = 1024
 _SAFE = 2**62

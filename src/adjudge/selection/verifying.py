@@ -14,13 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from adjudge._validation import exact_level
 from adjudge.errors import DataError
 from adjudge.io.results import read_json
+from adjudge.present.load import from_dict
+from adjudge.present.result import DigestState, digest_of, digest_state, problem_in_tree
 from adjudge.results.cascade import CascadeReport
-from adjudge.results.checks import problem_in_tree
-from adjudge.results.digest import DigestState, digest_of, digest_state
-from adjudge.results.load import from_dict
 from adjudge.results.rules import Rule, share
 from adjudge.results.selection import KEPT_SCORES, Contradiction, Policy, PolicyCheck, PolicyGroup
 from adjudge.selection.cascade import members_of, stage_names
@@ -29,6 +27,7 @@ from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.split_counts import Levels
+from adjudge.validation import exact_level
 
 NO_DIGEST = (
     "the policy has an old schema without a digest: only its numbers were checked; calibrate "

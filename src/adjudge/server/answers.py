@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adjudge._text import clip
+from adjudge.present.text import clip
 
 _log = logging.getLogger("adjudge.server")
 

@@ -9,8 +9,8 @@ from fastapi import FastAPI, HTTPException, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.errors import ArgumentError
+from adjudge.present.result import plain
 from adjudge.records import Order
-from adjudge.results.base import plain
 from adjudge.server.answers import explain_in_one_line
 from adjudge.server.label_kinds import PAIRS, LabelKind
 from adjudge.server.labelling import LabellingRound

@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 
-from adjudge._stats import binomial_interval
 from adjudge.diagnosis.agreement import agreement
 from adjudge.io import read_table
 from adjudge.io.tables import TableLike, as_text
@@ -17,6 +16,7 @@ from adjudge.records import Label, Subject
 from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterComment, RaterSummary
 from adjudge.results.rules import CUT_COLUMNS
 from adjudge.server.label_kinds import PAIRS, LabelKind
+from adjudge.statistics.numbers import binomial_interval
 from adjudge.store.labels import Answer, LabelBook
 
 

@@ -22,7 +22,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from adjudge._text import safe
+from adjudge.present.text import safe
 from adjudge.server.formulas import keep_formulas
 
 _SCHEMES = frozenset({"http", "https", "mailto"})

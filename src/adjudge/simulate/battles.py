@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from adjudge._validation import FloatArray, Seed, count, generator, non_negative, positive
 from adjudge.errors import ArgumentError
+from adjudge.validation import FloatArray, Seed, count, generator, non_negative, positive
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from adjudge._validation import FloatArray, Seed, count, generator
 from adjudge.uncertainty import random_orders
+from adjudge.validation import FloatArray, Seed, count, generator
 
 #: The quality difference between the two answers of a pair.
 BENCHMARKS = {"mt-bench": 1.0, "rewardbench": 2.4, "chatbot-arena": 1.15}

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge._validation import FloatArray, Seed, count, generator
 from adjudge.errors import ArgumentError
+from adjudge.validation import FloatArray, Seed, count, generator
 
 
 class CountDraws(NamedTuple):

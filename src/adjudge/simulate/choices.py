@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from adjudge._validation import Seed, count, generator
+from adjudge.validation import Seed, count, generator
 
 
 def simulate_choices(

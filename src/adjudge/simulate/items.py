@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from adjudge._validation import Seed, count, generator, unit
 from adjudge.errors import ArgumentError
 from adjudge.records import Item
+from adjudge.validation import Seed, count, generator, unit
 
 
 def simulate_items(

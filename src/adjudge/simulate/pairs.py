@@ -24,9 +24,9 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from adjudge._validation import Seed, count, generator
 from adjudge.errors import ArgumentError
 from adjudge.records import LabelValue, Order, Pair, Verdict
+from adjudge.validation import Seed, count, generator
 
 _MOST_SURE = 1 - 1e-6
 _NORMAL = NormalDist()

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from adjudge._validation import Seed, count, generator
 from adjudge.errors import ArgumentError
+from adjudge.validation import Seed, count, generator
 
 
 def panel_rows(

@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from adjudge._validation import Seed, count, generator
+from adjudge.validation import Seed, count, generator
 
 #: Makers of models, and how many of every ten models each has.
 MAKERS = {"openai": 3, "google": 3, "meta": 2, "alibaba": 1, "mistral": 1}

@@ -20,8 +20,8 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr
 
-from adjudge._validation import FloatArray, Seed, count, generator, non_negative, positive
 from adjudge.errors import ArgumentError
+from adjudge.validation import FloatArray, Seed, count, generator, non_negative, positive
 
 SCALE = (1, 5)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adjudge._validation import FloatArray, IntArray, Seed, count, generator
+from adjudge.validation import FloatArray, IntArray, Seed, count, generator
 
 
 @dataclass(frozen=True)

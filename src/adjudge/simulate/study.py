@@ -18,8 +18,8 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from adjudge._validation import FloatArray, Seed, count, generator, non_negative
 from adjudge.simulate.scores import simulate_scores
+from adjudge.validation import FloatArray, Seed, count, generator, non_negative
 
 CRITERIA = {"coherence": 0.9, "consistency": 1.6, "fluency": 1.8, "relevance": 0.6}
 JUDGES = {f"simulated {at + 1}": noise for at, noise in enumerate((0.6, 0.7, 0.9, 0.8))}

@@ -19,7 +19,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from adjudge._validation import (
+from adjudge.validation import (
     BoolArray,
     FloatArray,
     Seed,

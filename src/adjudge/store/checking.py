@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+from adjudge.atomic import replacing
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
-from adjudge.io._atomic import replacing
 from adjudge.records import Order, SampledBy
 from adjudge.results.store import StoreCheck, StoredCalls, StoredTable
 from adjudge.store.columns import EVENT_COLUMNS, READ_COLUMNS, call_of

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adjudge._validation import FloatArray, one_of, probabilities, same_length
 from adjudge.uncertainty.entropy import mean_preference
+from adjudge.validation import FloatArray, one_of, probabilities, same_length
 
 
 def random_orders(ids: Iterable[object], *, seed: int = 0) -> NDArray[np.object_]:

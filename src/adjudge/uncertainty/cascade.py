@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.uncertainty.learned import Evidence, LearnedDoubt, doubt_of, learn, sum_in_order
 from adjudge.uncertainty.ridge import FOLDS
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
-from adjudge._stats import slices
-from adjudge._validation import FloatArray, probabilities, same_length
+from adjudge.statistics.numbers import slices
+from adjudge.validation import FloatArray, probabilities, same_length
 
 #: The doubt of a row that has a score but nothing to accept, such as a judge's tie. JSON has no
 #: infinity, so this is the largest number that result files can have. It is last in every order, so

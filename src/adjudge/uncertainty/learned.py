@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._stats import cluster_codes
-from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator, zero_one
 from adjudge.errors import ArgumentError
+from adjudge.statistics.numbers import cluster_codes
 from adjudge.uncertainty.ridge import RidgeFit, fit_ridge
+from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, zero_one
 
 #: Log odds are clipped here (p of 0.9926): a judge with a larger p is overconfident, not surer.
 MOST_ODDS = 4.9

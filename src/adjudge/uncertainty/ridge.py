@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from adjudge._validation import BoolArray, FloatArray, IntArray
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: The penalty on the two columns of the order that needs no labels.
 HOME = 0.1

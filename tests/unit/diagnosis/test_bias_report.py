@@ -12,7 +12,7 @@ from scipy import stats
 
 from adjudge.diagnosis import diagnose_bias, position_bias
 from adjudge.errors import ArgumentError, DataError
-from adjudge.results.base import plain
+from adjudge.present.result import plain
 
 RNG = np.random.default_rng(3)
 N = 80

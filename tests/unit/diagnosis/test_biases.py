@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adjudge._stats import reliability_bins
 from adjudge.diagnosis import (
     contradictions,
     family_bias,
@@ -17,6 +16,7 @@ from adjudge.diagnosis import (
 )
 from adjudge.diagnosis.reliability import _BinSums
 from adjudge.errors import ArgumentError
+from adjudge.statistics.numbers import reliability_bins
 
 
 def test_quality_cancels_out_of_the_first_share() -> None:

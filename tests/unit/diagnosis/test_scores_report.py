@@ -12,7 +12,6 @@ from rich.console import Console
 from adjudge.diagnosis import diagnose_scores, score_set_rows
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.render.terminal import render_terminal, render_text
-from adjudge.present.views import blocks_of
 from adjudge.simulate.scores import simulate_scores
 
 DRAWN = simulate_scores(
@@ -66,7 +65,7 @@ def test_nothing_is_said_of_a_width_that_cannot_tell() -> None:
     assert report.telling_methods == ()
     assert "Spearman" not in str(report)
     assert "set size against error" not in str(report)
-    assert "it has no information about a row" in render_text(blocks_of(report), explain=True)
+    assert "it has no information about a row" in render_text(report.view(), explain=True)
     with pytest.raises(ArgumentError, match="choose one of sizes, coverage"):
         report.plot(figure="width")
     learned = diagnose_scores(rows, alphas=[0.1], splits=3)
@@ -81,7 +80,7 @@ def test_sets_are_chosen_by_the_documents_or_by_name() -> None:
     # 76 documents are needed at 0.05, and 60 are here.
     report = diagnose_scores(rows, alphas=[0.05], splits=1)
     assert report.sets == "residual"
-    explained = render_text(blocks_of(report), explain=True)
+    explained = render_text(report.view(), explain=True)
     assert "need 76 labelled documents for each judge and criterion at alpha 0.05" in explained
     crossed = diagnose_scores(rows, alphas=[0.1], sets="cross-fitted", splits=2)
     assert (crossed.sets, crossed.main_method) == ("cross-fitted", "cross-fitted")
@@ -236,7 +235,7 @@ def test_the_sizes_of_several_judges_fit_eighty_columns() -> None:
         for criterion in ("coherence", "consistency")
     ]
     screen = Console(file=io.StringIO(), width=80, color_system=None, record=True)
-    for part in render_terminal(blocks_of(diagnose_scores(pl.DataFrame(rows)))[1:3]):
+    for part in render_terminal(diagnose_scores(pl.DataFrame(rows)).view()[1:3]):
         screen.print(part)
     text = screen.export_text()
     assert text.count("another-long-name-70b-chat-hf: coverage in % and mean size") == 1

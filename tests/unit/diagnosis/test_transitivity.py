@@ -9,7 +9,7 @@ import pytest
 
 from adjudge.diagnosis import diagnose_transitivity
 from adjudge.io import read_tournaments
-from adjudge.results.base import plain
+from adjudge.present.result import plain
 from adjudge.rows.tournaments import build_tournaments
 from adjudge.simulate.tournaments import simulate_tournaments
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from estimation_rows import HUMAN, JUDGE, paper
 
-from adjudge._text import interval, number
 from adjudge.estimation import estimate
+from adjudge.present.text import interval, number
 from adjudge.results.estimation import GroupedEstimate
 
 

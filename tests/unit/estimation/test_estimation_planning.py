@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge._stats import binomial_interval
 from adjudge.errors import ArgumentError
 from adjudge.estimation import (
     corrected_interval,
@@ -20,6 +19,7 @@ from adjudge.estimation import (
     rows_to_label,
 )
 from adjudge.estimation.allocation import conditional_variance, ppi_variance
+from adjudge.statistics.numbers import binomial_interval
 
 PAPER = {"judge_rate": 0.55, "sensitivity": 0.9, "specificity": 0.7, "n_test": 1000}
 

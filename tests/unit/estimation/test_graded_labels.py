@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from adjudge import estimate, plan_from_table
-from adjudge._text import percent
 from adjudge.errors import DataError
 from adjudge.estimation.methods import METHODS
 from adjudge.estimation.ppi import ppi
 from adjudge.estimation.sample import make_sample
+from adjudge.present.text import percent
 
 JUDGE = [1, 0, 1, 1, 0, 1] * 20
 HUMAN = [0.7, 0.2, 1, 0.9, 0, None] * 20

@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from adjudge.atomic import replacing
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import csv_files, iter_rows, read_table, write_rows
-from adjudge.io._atomic import replacing
 from adjudge.io.files import LINE_LIMIT
 
 ROWS = pl.DataFrame({"id": ["x", "y"], "n": [1, 2], "p": [0.5, None], "ok": [True, False]})

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from hostile_texts import HOSTILE_TEXTS, LONE_SURROGATE
 
-from adjudge._text import safe
 from adjudge.cli._common import remark, show
 from adjudge.judges import judge_pairs
 from adjudge.judges.backends.anthropic import AnthropicBackend
 from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.interface import Data, JudgeProtocol, Question
 from adjudge.judges.spec import PROTOCOLS
+from adjudge.present.text import safe
 from adjudge.records import Item, Pair, Subject
 from adjudge.simulate.pairs import simulate_pairs
 

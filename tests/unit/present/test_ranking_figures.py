@@ -19,7 +19,6 @@ from adjudge.present.figures.ranking_evaluation import (
     reliability_figure,
 )
 from adjudge.present.theme import save_figure
-from adjudge.present.views import figures_of
 from adjudge.ranking import rank
 from adjudge.results.ranking import Leaderboard, ModelRow, Temperature
 from adjudge.simulate.battles import simulate_battles
@@ -32,7 +31,7 @@ def board() -> Leaderboard:
 
 
 def test_every_figure_has_a_name_a_title_and_labelled_axes(board: Leaderboard) -> None:
-    figures = figures_of(board)
+    figures = board.figures()
     names = {"leaderboard", "evaluation", "held-out", "residuals", "reliability", "widths"}
     assert set(figures) == names | {"intervals", "budgets"}
     for name in figures:
@@ -46,7 +45,7 @@ def test_every_figure_has_a_name_a_title_and_labelled_axes(board: Leaderboard) -
 
 def test_without_an_evaluation_there_is_nothing_to_draw(board: Leaderboard) -> None:
     bare = replace(board, held_out=(), loo=(), conformal=(), budgets=())
-    assert set(figures_of(bare)) == {"leaderboard", "reliability"}
+    assert set(bare.figures()) == {"leaderboard", "reliability"}
     with pytest.raises(ArgumentError, match="--evaluate"):
         evaluation_figure(bare)
     for draw in (draw_held_out, draw_residuals, draw_intervals):
@@ -54,7 +53,7 @@ def test_without_an_evaluation_there_is_nothing_to_draw(board: Leaderboard) -> N
             panel(draw, (5, 4), bare)
     unbounded = tuple(replace(row, quantile=None, unbounded=True) for row in board.conformal)
     narrow = replace(board, conformal=unbounded, budgets=())
-    assert {"widths", "intervals", "budgets"}.isdisjoint(figures_of(narrow))
+    assert {"widths", "intervals", "budgets"}.isdisjoint(narrow.figures())
     with pytest.raises(ArgumentError, match="unbounded"):
         panel(draw_widths, (5, 4), narrow)
     with pytest.raises(ArgumentError, match="five battles"):

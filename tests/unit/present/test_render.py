@@ -8,7 +8,6 @@ import pytest
 from matplotlib.figure import Figure as Drawing
 from rich.console import Console
 
-from adjudge._text import count, interval, left_out, number, percent
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import (
     Block,
@@ -27,6 +26,7 @@ from adjudge.present.blocks import (
 from adjudge.present.render.html import render_fragment, render_html
 from adjudge.present.render.markdown import render_blocks, render_markdown
 from adjudge.present.render.terminal import render_terminal, render_text
+from adjudge.present.text import count, interval, left_out, number, percent
 from adjudge.present.theme import new_figure
 
 HOSTILE = "<b>|*x*|</b> [bold]y[/bold] \x1b[31m\u202e"

@@ -13,12 +13,12 @@ import pytest
 from matplotlib.colors import to_rgb
 from rich.console import Console
 
-from adjudge._text import clip_names, safe
-from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Table
 from adjudge.present.render.tables import TerminalTable
+from adjudge.present.text import clip_names, safe
 from adjudge.present.theme import SERIES, new_figure, save_figure, themed
+from adjudge.validation import FloatArray
 
 HOSTILE = "\x1b[31mred\x1b[0m [bold]not bold[/bold] \x07\r\u202eabc"
 

@@ -10,12 +10,12 @@ import pytest
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import expit, log_expit
 
-from adjudge._bradley_terry import ELO_PER_UNIT, to_elo
 from adjudge.errors import ArgumentError
 from adjudge.ranking import hold_out_each, human_reference, residuals
 from adjudge.ranking.targets import fixed_rule, smoothed_rule, soft_rule
 from adjudge.rows.battles import Battles, code_battles
 from adjudge.simulate.battles import simulate_battles
+from adjudge.statistics.bradley_terry import ELO_PER_UNIT, to_elo
 
 L2 = 0.01
 
@@ -137,8 +137,8 @@ def test_the_resampled_error_is_the_analytic_one() -> None:
         own = (battles.a == m) | (battles.b == m)
         rest = battles.take(~own)
         assert rest.verdict is not None
-        from adjudge._bradley_terry import fit_strengths
         from adjudge.ranking.counts import wins_table
+        from adjudge.statistics.bradley_terry import fit_strengths
 
         anchors = fit_strengths(wins_table(rest.a, rest.b, rest.verdict, 4))
         theta = (found.elo[m] - 1500) / ELO_PER_UNIT

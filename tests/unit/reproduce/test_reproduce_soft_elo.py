@@ -14,7 +14,6 @@ from scipy.special import log_expit
 from adjudge.cli import run
 from adjudge.errors import DataError
 from adjudge.present.figures.reproduction_soft_elo import error_figure
-from adjudge.present.views import figures_of
 from adjudge.ranking import fit_temperature, rank
 from adjudge.reproduce import soft_elo_published as published
 from adjudge.reproduce.soft_elo import reproduce_soft_elo
@@ -172,7 +171,7 @@ def test_items_say_what_became_of_the_paper(tmp_path: Path) -> None:
     }
     assert {items[name].status for name in impossible} == {"not possible"}
     drawn = {item.figure for item in result.items if item.figure is not None}
-    assert drawn == set(figures_of(result))
+    assert drawn == set(result.figures())
     assert items["Figure 12"].values[0].ours is not None  # from len_a and len_b
 
 

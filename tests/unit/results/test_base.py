@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.results.base import Result, frozen, plain
+from adjudge.present.result import Result, frozen, plain
 
 
 @dataclass(frozen=True)

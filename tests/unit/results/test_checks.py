@@ -11,9 +11,8 @@ import pytest
 from example_results import example_results
 
 from adjudge.errors import DataError
-from adjudge.results.base import Result
-from adjudge.results.checks import problem_in_tree
-from adjudge.results.load import from_dict
+from adjudge.present.load import from_dict
+from adjudge.present.result import Result, problem_in_tree
 
 EXAMPLES = example_results()
 

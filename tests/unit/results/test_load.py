@@ -16,10 +16,10 @@ import pytest
 from adjudge.errors import DataError
 from adjudge.estimation import estimate
 from adjudge.io import read_result, write_result
-from adjudge.results.base import Result
-from adjudge.results.checks import problem_in_parts
+from adjudge.present.kinds import KINDS
+from adjudge.present.load import from_dict
+from adjudge.present.result import Result, problem_in_parts
 from adjudge.results.estimation import Estimate
-from adjudge.results.load import _kinds, from_dict
 from adjudge.results.ranking import Anchors
 from adjudge.results.selection import Policy
 
@@ -133,17 +133,17 @@ def test_a_digest_is_about_the_content_not_about_how_it_is_written() -> None:
 
 
 #: All but the answer to one batch in memory, whose arrays are never written.
-KINDS = sorted(
+WRITTEN = sorted(
     kind
-    for kind, made in _kinds().items()
+    for kind, made in ((kind, KINDS.load(kind)) for kind in KINDS)
     if made.__module__.startswith("adjudge.") and kind != "batch_selection"
 )
 
 
 @pytest.mark.parametrize("full", [True, False])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", WRITTEN)
 def test_every_kind_comes_back_equal(kind: str, full: bool) -> None:
-    result = made_up(_kinds()[kind], full=full)
+    result = made_up(KINDS.load(kind), full=full)
     loaded = json.loads(result.to_json())
     broken = problem_in_parts(result)
     if broken is not None:  # made up of one entry or none where a rule asks for more

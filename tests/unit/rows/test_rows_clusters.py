@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge._stats import cluster_codes
 from adjudge.errors import ArgumentError
 from adjudge.rows.agreement import cohen_kappa, kappa_of_tables
 from adjudge.rows.clusters import cluster_column, code_clusters, one_row_per_cluster
 from adjudge.rows.drift import drift_from_quantiles, score_drift
 from adjudge.rows.dropped import Rows, merge_dropped
+from adjudge.statistics.numbers import cluster_codes
 
 
 def test_a_row_without_a_cluster_is_one_of_its_own() -> None:

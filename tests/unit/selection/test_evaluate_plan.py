@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge._stats import expected_calibration_error
 from adjudge.errors import ArgumentError, DataError
 from adjudge.selection import evaluate, ids_to_label, plan_selection
 from adjudge.simulate.selective import two_order_judge
+from adjudge.statistics.numbers import expected_calibration_error
 from adjudge.uncertainty import random_orders
 
 

@@ -15,7 +15,7 @@ import pytest
 from adjudge.cli import run
 from adjudge.errors import DataError
 from adjudge.io import write_result
-from adjudge.results.digest import digest_of
+from adjudge.present.result import digest_of
 from adjudge.results.selection import KEPT_SCORES, Policy
 from adjudge.selection import (
     Guarantee,

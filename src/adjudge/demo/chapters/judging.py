@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from adjudge._text import count, percent
 from adjudge.demo.check import check_judge
 from adjudge.judges.interface import Likelihood
 from adjudge.judges.judging import judge_pairs
 from adjudge.judges.spec import parse_judge
 from adjudge.present.figures.judging import judge_check_figure
-from adjudge.present.views import blocks_of
+from adjudge.present.text import count, percent
 from adjudge.present.views.demo import describe_share
 from adjudge.records import MEASURED
 from adjudge.results.demo import Way, halves
@@ -37,7 +36,7 @@ def run(context: DemoContext) -> None:
 
     check = check_judge(context.judgments, judge=context.judge, by="kind", bands=_BANDS)
     context.keep(check, "judge_check")
-    for block in blocks_of(check):
+    for block in check.view():
         context.show(block)
     for protocol, counts in statuses.items():
         if words := describe_missing(protocol, counts):

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from adjudge._text import number, percent
-from adjudge._validation import generator
 from adjudge.auditing import check_audits
 from adjudge.monitoring import draw_audits
 from adjudge.present.figures.monitoring import monitor_figure
+from adjudge.present.text import number, percent
 from adjudge.selection import calibrate, select
+from adjudge.validation import generator
 
 if TYPE_CHECKING:
     from adjudge.demo.context import DemoContext

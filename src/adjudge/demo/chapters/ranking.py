@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adjudge._text import interval, level, number
 from adjudge.demo.writers import NAMES, battles
 from adjudge.io import write_rows
 from adjudge.present.blocks import Table
 from adjudge.present.figures.ranking_evaluation import draw_intervals, panel
+from adjudge.present.text import interval, level, number
 from adjudge.ranking import rank
 
 if TYPE_CHECKING:

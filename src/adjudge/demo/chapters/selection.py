@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adjudge._text import percent
 from adjudge.present.blocks import Table
 from adjudge.present.figures.evaluation import risk_and_coverage
+from adjudge.present.text import percent
 from adjudge.selection import all_guarantees, calibrate, evaluate
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from adjudge._validation import count
 from adjudge.errors import JudgeError, JudgeRefusedError
 from adjudge.judges.backends._body import too_large_words
 from adjudge.judges.backends._http import Exchange, Server, key_from, shorten
 from adjudge.judges.flow import Pace, ServerLoad
 from adjudge.judges.interface import Backend, Message, Question, Reasoned, Text, Want
 from adjudge.records import Reply, Status
+from adjudge.validation import count
 
 #: HTTP statuses about one question, unless nothing was ever answered.
 PER_QUESTION = frozenset({400, 413, 422})

@@ -27,11 +27,11 @@ import aiohttp
 from pydantic_core import from_json, to_json
 from yarl import URL
 
-from adjudge._validation import count, positive
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends._body import PACKINGS, PackingError, read_body, too_large_words
 from adjudge.judges.flow import Limiter, Pace
 from adjudge.judges.redact import Redactor
+from adjudge.validation import count, positive
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 #: Statuses that mean overload; other errors have no information about the load.

@@ -24,7 +24,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Self
 
-from adjudge._validation import positive
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends._batch_answers import (
     ID,
@@ -50,6 +49,7 @@ from adjudge.judges.interface import (
 )
 from adjudge.records import Reply, Status
 from adjudge.store.private import make_private_folder, open_privately
+from adjudge.validation import positive
 
 # The API takes 50,000 calls and 200 MB; a chunk of calls must fit into memory.
 _MOST_CALLS = 10_000

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from adjudge._text import safe
 from adjudge.errors import JudgeError
 from adjudge.judges.cluster.budget import Budget
 from adjudge.judges.cluster.connection import START_S, RayCluster
@@ -22,6 +21,7 @@ from adjudge.judges.flow import ServerLoad
 from adjudge.judges.interface import Backend
 from adjudge.judges.options import JudgingOptions, OneJudge
 from adjudge.judges.progress import Tally
+from adjudge.present.text import safe
 from adjudge.records import Subject
 
 _POLL_S = 0.1

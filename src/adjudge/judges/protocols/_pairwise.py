@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge._validation import count, one_of
 from adjudge.judges.answers import Asking, worst
 from adjudge.judges.columns import PromptColumns
 from adjudge.judges.fingerprint import texts_of_want
@@ -21,6 +20,7 @@ from adjudge.judges.prompting import PromptHash, Value, fill
 from adjudge.records import MEASURED, STATUSES, Judgment, Order, Pair, Reply, Status
 from adjudge.store.columns import PlainReply
 from adjudge.uncertainty.entropy import entropy_of, verdict
+from adjudge.validation import count, one_of
 
 PLACEHOLDERS = ("prompt", "response_a", "response_b")
 LETTERS = ("A", "B")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from adjudge._validation import count, generator
 from adjudge.errors import ArgumentError, DataError
 from adjudge.judges.answers import Answer, Asking, worst
 from adjudge.judges.columns import PromptColumns
@@ -25,6 +24,7 @@ from adjudge.judges.protocols._pairwise import (
 from adjudge.judges.verdicts import WHOLE, write_option
 from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
+from adjudge.validation import count, generator
 
 Demonstration = tuple[Pair, Order]
 

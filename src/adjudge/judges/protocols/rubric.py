@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from adjudge._validation import count
 from adjudge.judges.answers import CUT_OFF, reason, worst
 from adjudge.judges.columns import PromptColumns
 from adjudge.judges.criteria import RUBRIC, Criterion, check_criteria
@@ -17,6 +16,7 @@ from adjudge.judges.protocols._pairwise import BOTH_ORDERS, PLACEHOLDERS, judgme
 from adjudge.judges.refusals import unread
 from adjudge.records import MEASURED, Judgment, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
+from adjudge.validation import count
 
 LOW, HIGH = 1, 10
 #: Several times the size of the object; text after it is not read. (The paper allows 4096.)

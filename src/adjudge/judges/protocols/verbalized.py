@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from adjudge._validation import count, one_of
 from adjudge.errors import DataError
 from adjudge.judges.answers import CUT_OFF
 from adjudge.judges.columns import PromptColumns
@@ -15,6 +14,7 @@ from adjudge.judges.prompting import CONFIDENCE_SCALES, builtin_prompt, check_pr
 from adjudge.judges.protocols._pairwise import PLACEHOLDERS, Orders, judgment, pair_values
 from adjudge.judges.refusals import unread
 from adjudge.records import MEASURED, Judgment, Reply, Status, Subject
+from adjudge.validation import count, one_of
 
 
 class Verbalized(JudgeProtocol):

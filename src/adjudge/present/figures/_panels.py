@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from adjudge._validation import FloatArray
 from adjudge.present.figures.diagnosis import axis_name
 from adjudge.present.theme import INK, ON_TINT, new_figure
+from adjudge.validation import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
     from matplotlib.image import AxesImage
 
 SMALL_TO_LARGE = ("#9ab7d9", "#f7f3ea", "#eda383")
 CENTRED: dict[str, Any] = {"ha": "center", "va": "center"}
 
 
-def criterion_panels(criteria: Sequence[str | None]) -> tuple[Figure, Sequence[Axes]]:
+def criterion_panels(criteria: Sequence[str | None]) -> tuple[Drawing, Sequence[Axes]]:
     """A figure with a panel for each criterion."""
     figure = new_figure(max(6.0, 2.6 * len(criteria)), 3.7)
     panels: Sequence[Axes] = figure.subplots(1, len(criteria), sharey=True, squeeze=False)[0]

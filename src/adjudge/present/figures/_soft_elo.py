@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from adjudge._text import clip, span
 from adjudge.errors import ArgumentError
+from adjudge.present.text import clip, span
 from adjudge.present.theme import MARKS, SERIES
 from adjudge.results.ranking_reproduction import SoftEloReproduction, SoftEloRow
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from adjudge._text import level, percent
 from adjudge.errors import ArgumentError
 from adjudge.present.figures.diagnosis import axis_name, axis_names
+from adjudge.present.text import level, percent
 from adjudge.present.theme import ACCENT, INK, MARKS, MUTED, SERIES, new_figure, themed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
     from adjudge.results.bias import BiasReport, JudgeBias, Reliability
     from adjudge.results.measures import Measure
@@ -23,7 +23,7 @@ _COLOURS = {"first slot": SERIES[0], "longer answer": SERIES[1], "own family": S
 _MARKS = dict(zip(_COLOURS, MARKS, strict=False))
 
 
-def bias_figure(result: BiasReport) -> Figure:
+def bias_figure(result: BiasReport) -> Drawing:
     """Every bias of every judge as its distance from an unbiased judge; then confidence."""
     measured = [(judge, measures) for judge in result.judges if (measures := _measures(judge))]
     sure = [judge for judge in result.judges if judge.reliability is not None]
@@ -47,7 +47,7 @@ def bias_figure(result: BiasReport) -> Figure:
     return figure
 
 
-def reliability_figure(result: Reliability) -> Figure:
+def reliability_figure(result: Reliability) -> Drawing:
     """How often the judge is right at each confidence."""
     with themed():
         figure = new_figure(6.1, 3.9)
@@ -167,7 +167,7 @@ def _draw_confidences(axes: Axes, judges: Sequence[JudgeBias]) -> None:
     axes.set_title(f"{over} of {len(results)} judges are shown to be over-confident")
 
 
-def _legend(figure: Figure, biases: set[str], *, confidence: bool) -> None:
+def _legend(figure: Drawing, biases: set[str], *, confidence: bool) -> None:
     from matplotlib.lines import Line2D
 
     marks = [

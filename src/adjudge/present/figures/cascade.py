@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adjudge._text import clip_names, percent
+from adjudge.present.text import clip_names, percent
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
 from adjudge.results.cascade import CascadePlan
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 
-def cascade_figure(plan: CascadePlan) -> Figure:
+def cascade_figure(plan: CascadePlan) -> Drawing:
     """Coverage against cost, the curve of the cascade and a dot for each judge alone."""
     with themed():
         figure = new_figure(7.4, 4.6)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adjudge._text import clip, clip_names, group_name, percent, span
-from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
+from adjudge.present.text import clip, clip_names, group_name, percent, span
 from adjudge.present.theme import INK, MUTED, SERIES, new_figure, themed
+from adjudge.validation import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
     from adjudge.results.diagnosis import Transitivity
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 RANDOM_RATE = 0.25
 
 
-def cycles_figure(result: Transitivity) -> Figure:
+def cycles_figure(result: Transitivity) -> Drawing:
     """Violins of the rate per document by judge and criterion, and the noisy judge's mean rate."""
     groups = [g for g in result.groups if g.rates]
     if not groups:
@@ -95,7 +95,7 @@ def _cycle_title(result: Transitivity) -> str:
     )
 
 
-def _cycle_legend(figure: Figure, judges: Sequence[str | None]) -> None:
+def _cycle_legend(figure: Drawing, judges: Sequence[str | None]) -> None:
     from matplotlib.lines import Line2D
 
     marks = [

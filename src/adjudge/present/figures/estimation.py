@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._text import clip, level, number, signed
 from adjudge.errors import ArgumentError
+from adjudge.present.text import clip, level, number, signed
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, SERIES, WARM, new_figure, themed
 from adjudge.results.estimation import (
     ClassEstimate,
@@ -22,7 +22,7 @@ from adjudge.results.panel import PanelEstimate, PanelRate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 #: Name, field of the plan, colour and line of each way to use labels. Two pairs of widths are
 #: almost the same: dashes over a line show both.
@@ -35,7 +35,7 @@ _WAYS = (
 )
 
 
-def estimate_figure(one: Estimate) -> Figure:
+def estimate_figure(one: Estimate) -> Drawing:
     """All methods on the same rows: the judge alone first, this result last."""
     bars = [
         (other.method, other.estimate, other.low, other.high, MUTED, "o")
@@ -76,7 +76,7 @@ def estimate_figure(one: Estimate) -> Figure:
     return figure
 
 
-def group_figure(result: GroupedEstimate) -> Figure:
+def group_figure(result: GroupedEstimate) -> Drawing:
     """A line for each group, the judge alone and the rate to report, by that rate."""
     rows = [one for one in result.groups if isinstance(one, Estimate)]
     if not rows:
@@ -123,7 +123,7 @@ def _naive_outside(one: Estimate | ClassRate) -> bool:
     return not one.low <= one.naive <= one.high
 
 
-def panel_figure(result: PanelEstimate) -> Figure:
+def panel_figure(result: PanelEstimate) -> Drawing:
     """A line for each group: one judge with ppi++ above it, all judges below."""
     rows = sorted(result.groups, key=lambda one: (one.estimate is None, one.estimate or 0))
     with themed():
@@ -150,7 +150,7 @@ def _narrower_title(narrower: int, groups: int) -> str:
     return f"All judges give {'a' if narrower else 'no'} narrower interval than one judge"
 
 
-def difference_figure(result: RateDifference) -> Figure:
+def difference_figure(result: RateDifference) -> Drawing:
     """The two rates above, their difference below."""
     with themed():
         figure = new_figure(7.2, 3.8)
@@ -180,7 +180,7 @@ def difference_figure(result: RateDifference) -> Figure:
     return figure
 
 
-def class_figure(result: ClassEstimate) -> Figure:
+def class_figure(result: ClassEstimate) -> Drawing:
     """The share of each class, the judge's own and the one to report."""
     classes = result.classes[::-1]
     with themed():
@@ -200,7 +200,7 @@ def class_figure(result: ClassEstimate) -> Figure:
     return figure
 
 
-def plan_figure(plan: RatePlan) -> Figure:
+def plan_figure(plan: RatePlan) -> Drawing:
     """Expected width against the number of labels, for each way to use them."""
     if plan.rate is None or plan.variance_ratio is None:
         raise ArgumentError("plan", "for people alone", "there is no judge to draw widths for")
@@ -287,7 +287,7 @@ def _rate_axis(axes: Axes, label: str) -> None:
 
 
 def _add_legend(
-    figure: Figure, method: str, other: str = "judge alone (naive)", *, other_bar: bool = True
+    figure: Drawing, method: str, other: str = "judge alone (naive)", *, other_bar: bool = True
 ) -> None:
     from matplotlib.lines import Line2D
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._text import clip_names, percent
-from adjudge._validation import FloatArray
+from adjudge.present.text import clip_names, percent
 from adjudge.present.theme import (
     ACCENT,
     GOOD,
@@ -26,10 +25,11 @@ from adjudge.present.theme import (
     themed,
 )
 from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SignalQuality
+from adjudge.validation import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 #: Colours of guarantees and of baselines, in the order of the evaluation.
 _GUARANTEES = (ACCENT, SERIES[2], GOOD, SERIES[5], SERIES[7])
@@ -52,7 +52,7 @@ class _Line:
         return np.array([getattr(row, field) for row in self.rows])
 
 
-def panel(draw: Callable[[Axes, Evaluation], None], evaluation: Evaluation) -> Figure:
+def panel(draw: Callable[[Axes, Evaluation], None], evaluation: Evaluation) -> Drawing:
     """One of the panels below as a separate figure."""
     with themed():
         figure = new_figure(7.2, 4.6)
@@ -60,7 +60,7 @@ def panel(draw: Callable[[Axes, Evaluation], None], evaluation: Evaluation) -> F
     return figure
 
 
-def risk_and_coverage(evaluation: Evaluation) -> Figure:
+def risk_and_coverage(evaluation: Evaluation) -> Drawing:
     """Error share and coverage against alpha side by side."""
     with themed():
         figure = new_figure(12.0, 4.4)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from adjudge._text import level, percent
+from adjudge.present.text import level, percent
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
 from adjudge.results.demo import JudgeCheck, Share, Way, halves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 
 def judge_check_figure(
     check: JudgeCheck, judgments: Mapping[str, pl.DataFrame], *, doubt_of: str
-) -> Figure:
+) -> Drawing:
     """Three panels: does the order decide, is it right, is it wrong more often at higher doubt."""
     with themed():
         figure = new_figure(11.4, 4.2)

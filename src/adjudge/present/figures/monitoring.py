@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from adjudge._text import clip, number, percent, plain_level, powers_of_ten
 from adjudge.errors import ArgumentError
+from adjudge.present.text import clip, number, percent, plain_level, powers_of_ten
 from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, set_suptitle, themed
 from adjudge.results.monitoring import Monitor, MonitorGroup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 
-def monitor_figure(monitor: Monitor, group: MonitorGroup) -> Figure:
+def monitor_figure(monitor: Monitor, group: MonitorGroup) -> Drawing:
     """Error rate over evidence, on one axis of counted audits."""
     if not group.path.audits:
         raise ArgumentError("plot", "no audits", "label some audits first")

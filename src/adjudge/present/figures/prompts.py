@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adjudge._text import level, percent, span
 from adjudge.present.figures.diagnosis import axis_name
+from adjudge.present.text import level, percent, span
 from adjudge.present.theme import ACCENT, INK, new_figure, themed
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
     from adjudge.results.prompts import PromptSensitivity
 
 
-def prompts_figure(result: PromptSensitivity) -> Figure:
+def prompts_figure(result: PromptSensitivity) -> Drawing:
     """A dot with its interval for each judge and criterion, a ring if it was asked again."""
     from matplotlib.lines import Line2D
 

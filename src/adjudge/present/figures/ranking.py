@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adjudge._text import DASH, clip, interval, level, number, span
 from adjudge.errors import ArgumentError
+from adjudge.present.text import DASH, clip, interval, level, number, span
 from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, themed
 from adjudge.results.ranking import Leaderboard, ModelRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 _MOST_ROWS = 70
 _COLOUR = {"battles": ACCENT, "anchor": MUTED, "new": WARM}
 _NAMED = 3
 
 
-def leaderboard_figure(board: Leaderboard) -> Figure:
+def leaderboard_figure(board: Leaderboard) -> Drawing:
     """Models from the top down, each with its interval; open ends end in an arrow."""
     rows = _rows(board)
     if not rows:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._text import clip
 from adjudge.errors import ArgumentError
+from adjudge.present.text import clip
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, SERIES, WARM, new_figure, themed
 from adjudge.results.ranking import HeldOutRow, Leaderboard, Temperature
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 COLOUR = {"hard-elo": WARM, "soft-elo": ACCENT, "smoothed": SERIES[2]}
 NAME = {"hard-elo": "Hard-Elo", "soft-elo": "Soft-Elo", "smoothed": "smoothed"}
@@ -26,7 +26,7 @@ MARK = {"hard-elo": "s", "soft-elo": "o", "smoothed": "^"}
 MOST_NAMES = 30
 
 
-def evaluation_figure(board: Leaderboard) -> Figure:
+def evaluation_figure(board: Leaderboard) -> Drawing:
     """What --evaluate measured, six pictures in one; a panel without data is left out."""
     _need_evaluation(board)
     panels: list[Callable[[Axes, Leaderboard], None]] = [draw_held_out, draw_residuals]
@@ -55,7 +55,7 @@ def _need_evaluation(board: Leaderboard) -> None:
 
 def panel(
     draw: Callable[[Axes, Leaderboard], None], size: tuple[float, float], board: Leaderboard
-) -> Figure:
+) -> Drawing:
     """One of the panels below as a separate figure."""
     _need_evaluation(board)
     with themed():
@@ -151,7 +151,7 @@ def draw_residuals(axes: Axes, board: Leaderboard) -> None:
         axes.legend(loc="best")
 
 
-def reliability_figure(temperature: Temperature) -> Figure:
+def reliability_figure(temperature: Temperature) -> Drawing:
     """How often people take the judge's side, against sigma(beta |s|)."""
     with themed():
         figure = new_figure(5.0, 4.6)

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._text import number, signed
 from adjudge.errors import ArgumentError
 from adjudge.present.figures._panels import criterion_panels, draw_promise, plot_band
 from adjudge.present.figures.diagnosis import axis_name, cycles_figure, unique
 from adjudge.present.figures.scores import SizeCell, size_map, width_matrices
+from adjudge.present.text import number, signed
 from adjudge.present.theme import ACCENT, INK, set_suptitle, themed
 from adjudge.results.diagnosis_reproduction import DiagnosisReproduction, PooledErrors, SetCell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
-    Drawing = Callable[[DiagnosisReproduction], Figure]
+    Picture = Callable[[DiagnosisReproduction], Drawing]
 
 _SCORES = 5
 _MAIN = 0.1
@@ -36,7 +36,7 @@ def p_text(value: float | None) -> str:
     return "p < 0.0001" if value < 1e-4 else f"p = {value:.2g}"
 
 
-def figure_2(result: DiagnosisReproduction) -> Figure:
+def figure_2(result: DiagnosisReproduction) -> Drawing:
     """Violins of the rate per document by judge and criterion."""
     return cycles_figure(result.transitivity)
 
@@ -45,7 +45,7 @@ def _cells(result: DiagnosisReproduction) -> list[SetCell]:
     return [cell for cell in result.sets if cell.data == result.pictured]
 
 
-def figure_3(result: DiagnosisReproduction) -> Figure:
+def figure_3(result: DiagnosisReproduction) -> Drawing:
     """Heat map of mean set size, judge by criterion, coverage below it, and the paper's size."""
     cells = [cell for cell in _cells(result) if cell.alpha == _MAIN]
     return size_map(
@@ -63,7 +63,7 @@ def _size_cell(cell: SetCell) -> SizeCell:
     return SizeCell(cell.judge, cell.criterion, cell.mean_size, written, cell.coverage, below)
 
 
-def figure_4(result: DiagnosisReproduction) -> Figure:
+def figure_4(result: DiagnosisReproduction) -> Drawing:
     """Mean error at each width, all judges together, one panel per criterion."""
     pooled = [part for part in result.pooled if part.data == result.pictured]
     parts = [part for part in pooled if part.criterion is not None]
@@ -104,7 +104,7 @@ def _reliability(axes: Axes, part: PooledErrors) -> None:
     axes.set_xlabel("scores in the set, rows below", fontsize=8.5)
 
 
-def figure_5(result: DiagnosisReproduction) -> Figure:
+def figure_5(result: DiagnosisReproduction) -> Drawing:
     """Matrices of judges by judges, one per criterion."""
     pairs = [pair for pair in result.pairs if pair.data == result.pictured]
     if not pairs:
@@ -114,7 +114,7 @@ def figure_5(result: DiagnosisReproduction) -> Figure:
     )
 
 
-def figure_6(result: DiagnosisReproduction) -> Figure:
+def figure_6(result: DiagnosisReproduction) -> Drawing:
     """Coverage against alpha; bands are one standard deviation over judges."""
     cells = _cells(result)
     criteria, levels = unique(c.criterion for c in cells), sorted({c.alpha for c in cells})
@@ -139,7 +139,7 @@ def figure_6(result: DiagnosisReproduction) -> Figure:
     return figure
 
 
-def _coverage_legend(figure: Figure) -> None:
+def _coverage_legend(figure: Drawing) -> None:
     from matplotlib.lines import Line2D
 
     marks = [
@@ -150,7 +150,7 @@ def _coverage_legend(figure: Figure) -> None:
     figure.legend(handles=marks, loc="outside lower center", ncols=3, fontsize=8.5)
 
 
-PICTURES: dict[str, tuple[Drawing, str]] = {
+PICTURES: dict[str, tuple[Picture, str]] = {
     "figure-02": (
         figure_2,
         "Each dot is a document; the bar is the mean rate that a transitive judge with noise shows "

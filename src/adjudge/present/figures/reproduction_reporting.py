@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._text import clip, level, number
+from adjudge.present.text import clip, level, number
 from adjudge.present.theme import (
     ACCENT,
     GOOD,
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
-#: Figure 7 shows as many models, those with most rows.
+#: Drawing 7 shows as many models, those with most rows.
 _MOST_BARS = 24
 
 
-def bias_figure(setting: Simulation, run: SingleRun) -> Figure:
+def bias_figure(setting: Simulation, run: SingleRun) -> Drawing:
     """Figure 2: the judge's bias, one sample corrected with its interval, the bias that is left."""
     rates, q0, q1 = np.array(setting.rates), setting.specificity, setting.sensitivity
     turn = (1 - q0) / (2 - q0 - q1)
@@ -90,7 +90,7 @@ def bias_figure(setting: Simulation, run: SingleRun) -> Figure:
     return figure
 
 
-def length_figure(curves: Sequence[LengthCurve], confidence_level: float) -> Figure:
+def length_figure(curves: Sequence[LengthCurve], confidence_level: float) -> Drawing:
     """Figure 3: interval length against labels (q0 = 0.7, q1 = 0.9)."""
     with themed():
         figure = new_figure()
@@ -113,7 +113,7 @@ def length_figure(curves: Sequence[LengthCurve], confidence_level: float) -> Fig
     return figure
 
 
-def region_figure() -> Figure:
+def region_figure() -> Drawing:
     """Figure 4: where a corrected judge has less variance than as many human labels alone."""
     from adjudge.estimation import proposition_61
 
@@ -140,7 +140,7 @@ def region_figure() -> Figure:
     return figure
 
 
-def shift_figure(shift: ShiftBias) -> Figure:
+def shift_figure(shift: ShiftBias) -> Drawing:
     """Figure 5: bias under label shift."""
     ratio = np.array(shift.calibration_rates) / shift.test_rate
     colours = (MUTED, WARM, SERIES[2], SERIES[4], ACCENT, GOOD)
@@ -165,7 +165,7 @@ def shift_figure(shift: ShiftBias) -> Figure:
     return figure
 
 
-def main_figure(setting: Simulation, run: SingleRun, confidence_level: float) -> Figure:
+def main_figure(setting: Simulation, run: SingleRun, confidence_level: float) -> Drawing:
     """Figure 6: a single run, coverage, and length by allocation."""
     rates = np.array(setting.rates)
     with themed():
@@ -188,7 +188,7 @@ def main_figure(setting: Simulation, run: SingleRun, confidence_level: float) ->
     return figure
 
 
-def setting_figure(setting: Simulation, confidence_level: float) -> Figure:
+def setting_figure(setting: Simulation, confidence_level: float) -> Drawing:
     """Figures 9 to 16: one setting each."""
     with themed():
         figure, left = _three_panels(setting, confidence_level)
@@ -208,7 +208,7 @@ def setting_figure(setting: Simulation, confidence_level: float) -> Figure:
     return figure
 
 
-def _three_panels(setting: Simulation, confidence_level: float) -> tuple[Figure, Axes]:
+def _three_panels(setting: Simulation, confidence_level: float) -> tuple[Drawing, Axes]:
     """Coverage and length in the second and third panel; the first is returned to be drawn."""
     figure = new_figure(11, 3.8)
     left, middle, right = figure.subplots(1, 3)
@@ -238,7 +238,7 @@ def _draw_lengths(axes: Axes, setting: Simulation) -> None:
     axes.legend(fontsize=8)
 
 
-def protocol_figure(result: ReportingReproduction) -> Figure:
+def protocol_figure(result: ReportingReproduction) -> Drawing:
     """Figure 7: bias per model, judge alone and corrected."""
     estimated = [row for row in result.protocol if row.bias_corrected is not None]
     rows, splits = estimated[:_MOST_BARS], result.splits or 0

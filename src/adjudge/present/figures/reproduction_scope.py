@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._text import clip, count, percent, span
+from adjudge.present.text import clip, count, percent, span
 from adjudge.present.theme import INK, MARKS, MUTED, SERIES, new_figure, themed
 from adjudge.results.evaluation import JudgeKey, MethodRisk
 from adjudge.results.scope_reproduction import (
@@ -24,7 +24,7 @@ from adjudge.results.scope_reproduction import (
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 #: The paper's four sizes; every judge of that size has the colour in every picture.
 _SIZES = {7.0: SERIES[0], 14.0: SERIES[1], 32.0: SERIES[2], 70.0: SERIES[3]}
@@ -46,7 +46,7 @@ _PAPER, _LAST = ", paper", float("inf")
 _METRICS = {"ece": "ECE", "auroc": "AUROC", "auprc": "AUPRC"}
 
 
-def figure_2(done: ScopeReproduction) -> Figure:
+def figure_2(done: ScopeReproduction) -> Drawing:
     """Coverage of scope against alpha: a panel for each data set, a line for each judge."""
 
     def draw(axes: Axes, one: ReproducedSet) -> None:
@@ -62,7 +62,7 @@ def figure_2(done: ScopeReproduction) -> Figure:
     return _panels(done, draw, "share of verdicts accepted")
 
 
-def figure_3(done: ScopeReproduction) -> Figure:
+def figure_3(done: ScopeReproduction) -> Drawing:
     """Error share of scope against alpha, a standard deviation to either side, below y = x."""
 
     def draw(axes: Axes, one: ReproducedSet) -> None:
@@ -89,7 +89,7 @@ def figure_3(done: ScopeReproduction) -> Figure:
     return _panels(done, draw, "error share among accepted")
 
 
-def table_3(done: ScopeReproduction) -> Figure:
+def table_3(done: ScopeReproduction) -> Drawing:
     """Every method at alpha 0.10: what it accepts, and how much of that is wrong."""
 
     def draw(axes: Axes, one: ReproducedSet) -> None:
@@ -119,7 +119,7 @@ def table_3(done: ScopeReproduction) -> Figure:
     return _panels(done, draw, "error share among accepted", "share of verdicts accepted", high=4.4)
 
 
-def quality_figure(done: ScopeReproduction) -> Figure:
+def quality_figure(done: ScopeReproduction) -> Drawing:
     """ECE, AUROC and AUPRC of every signal of every judge; the paper's below, as rings."""
     rows = [
         (f"{name}, {clip(one.dataset)}" if len(done.datasets) > 1 else name, one, key[0])
@@ -178,7 +178,7 @@ def _panels(
     x_label: str = "alpha: error level allowed",
     *,
     high: float = 4.2,
-) -> Figure:
+) -> Drawing:
     """A panel for each data set, three in a row, one legend below all."""
     across = min(3, len(done.datasets))
     down = -(-len(done.datasets) // across)
@@ -201,7 +201,7 @@ def _panels(
     return figure
 
 
-def _add_legend(figure: Figure, handles: Mapping[str, Artist]) -> None:
+def _add_legend(figure: Drawing, handles: Mapping[str, Artist]) -> None:
     """Below all panels: a column for each size, ours above the paper's, then everything else."""
     from matplotlib.lines import Line2D
 
@@ -277,7 +277,7 @@ def _coverage(one: ReproducedSet) -> str:
     return f"{span(percent(min(shares), 0), percent(max(shares), 0))} accepted at alpha 0.1"
 
 
-PICTURES: dict[str, tuple[Callable[[ScopeReproduction], Figure], str]] = {
+PICTURES: dict[str, tuple[Callable[[ScopeReproduction], Drawing], str]] = {
     "figure-02": (
         figure_2,
         "Figure 2: coverage grows with alpha, and larger judges keep more; rings are the paper's.",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adjudge._text import clip, percent
 from adjudge.errors import ArgumentError
+from adjudge.present.text import clip, percent
 from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, themed
 from adjudge.results.ranking_reproduction import SoftEloReproduction, SoftEloRow
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 
 def compared(result: SoftEloReproduction) -> list[tuple[SoftEloRow, float, float]]:
@@ -38,7 +38,7 @@ def row_names(rows: list[SoftEloRow]) -> list[str]:
     return [f"{row.judge}, {row.corpus}" if several else row.judge for row in rows]
 
 
-def error_figure(result: SoftEloReproduction) -> Figure:
+def error_figure(result: SoftEloReproduction) -> Drawing:
     """Held-out error of each judge, hard to soft; the paper's as rings."""
     rows = compared(result)[::-1]
     if not rows:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adjudge._text import percent, signed, span
 from adjudge.errors import ArgumentError
 from adjudge.present.figures._panels import (
     CENTRED,
@@ -20,6 +19,7 @@ from adjudge.present.figures._panels import (
     write_cell,
 )
 from adjudge.present.figures.diagnosis import axis_name, axis_names, unique
+from adjudge.present.text import percent, signed, span
 from adjudge.present.theme import (
     ACCENT,
     GRID,
@@ -36,7 +36,7 @@ from adjudge.present.theme import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
     from adjudge.results.diagnosis import ScoreDiagnosis, ScoreSetGroup, WidthAgreement
     from adjudge.results.diagnosis_reproduction import WidthPair
@@ -53,7 +53,7 @@ _MARKS = dict(zip(_COLOURS, MARKS, strict=False))
 _APART_TO_ALIKE = ("#9ab7d9", "#f7f7f7", "#eda383")
 
 
-def sizes_figure(result: ScoreDiagnosis) -> Figure:
+def sizes_figure(result: ScoreDiagnosis) -> Drawing:
     """Heat map of mean set size, judge by criterion, coverage below it."""
     key = result.main_method, result.main_alpha
     groups = [g for g in result.groups if (g.method, g.alpha) == key]
@@ -89,7 +89,7 @@ class SizeCell:
 
 def size_map(
     cells: Sequence[SizeCell], what: str, *, whole: int, room: tuple[float, float, float]
-) -> Figure:
+) -> Drawing:
     """Heat map of `cells`; `room`: width of the margins and of a criterion, height of a judge."""
     judges, criteria = unique(c.judge for c in cells), unique(c.criterion for c in cells)
     margins, wide, high = room
@@ -113,7 +113,7 @@ def size_map(
     return figure
 
 
-def width_figure(result: ScoreDiagnosis, methods: Sequence[str]) -> Figure:
+def width_figure(result: ScoreDiagnosis, methods: Sequence[str]) -> Drawing:
     """Mean error at each set width, one panel per criterion, one line per method."""
     groups = [g for g in result.groups if g.alpha == result.main_alpha]
     whole = result.scale[1] - result.scale[0] + 1
@@ -155,7 +155,7 @@ def _draw_widths(axes: Axes, groups: Sequence[ScoreSetGroup], method: str) -> No
     axes.scatter(widths, errors, s=dots, color=colour, marker=_MARKS[method], zorder=4, linewidth=0)
 
 
-def agreement_figure(result: ScoreDiagnosis, methods: Sequence[str]) -> Figure:
+def agreement_figure(result: ScoreDiagnosis, methods: Sequence[str]) -> Drawing:
     """Spearman of set widths between judges, one matrix per criterion; of the last method."""
     there = {a.method for a in result.agreement}
     drawn = [method for method in methods if method in there]
@@ -166,7 +166,7 @@ def agreement_figure(result: ScoreDiagnosis, methods: Sequence[str]) -> Figure:
     return width_matrices(pairs, f"Spearman of two judges' set widths, mean {about}")
 
 
-def width_matrices(pairs: Sequence[WidthAgreement | WidthPair], title: str) -> Figure:
+def width_matrices(pairs: Sequence[WidthAgreement | WidthPair], title: str) -> Drawing:
     """A matrix of judges by judges for each criterion, its mean in the title of its panel."""
     criteria = unique(a.criterion for a in pairs)
     judges = unique(name for a in pairs for name in (a.judge_a, a.judge_b))
@@ -200,7 +200,7 @@ def width_matrices(pairs: Sequence[WidthAgreement | WidthPair], title: str) -> F
     return figure
 
 
-def coverage_figure(result: ScoreDiagnosis) -> Figure:
+def coverage_figure(result: ScoreDiagnosis) -> Drawing:
     """Coverage against alpha, one panel per criterion; bands are one standard deviation."""
     methods = list(dict.fromkeys(g.method for g in result.groups))
     levels = sorted({g.alpha for g in result.groups})
@@ -250,7 +250,7 @@ def _shortfall(group: ScoreSetGroup) -> float:
 
 
 def _legend(
-    figure: Figure,
+    figure: Drawing,
     methods: Sequence[str],
     *,
     extra: Mapping[str, Any] | None,

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._text import clip_names, percent
 from adjudge.errors import ArgumentError
+from adjudge.present.text import clip_names, percent
 from adjudge.present.theme import ACCENT, GOOD, INK, LINES, SERIES, new_figure, themed
 from adjudge.results.evaluation import SelectionPlan
 from adjudge.results.selection import Policy
 from adjudge.uncertainty import INFINITE_DOUBT
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 
-def policy_figure(policy: Policy) -> Figure:
+def policy_figure(policy: Policy) -> Drawing:
     """Errors among the accepted as the threshold loosens, and where each group's rule stops."""
     shown = [group for group in policy.groups if len(group.scores) > 1][: len(SERIES)]
     if not shown:
@@ -67,7 +67,7 @@ def _policy_title(policy: Policy) -> str:
     )
 
 
-def plan_figure(plan: SelectionPlan) -> Figure:
+def plan_figure(plan: SelectionPlan) -> Drawing:
     """Expected coverage against the number of labels, with one standard deviation."""
     with themed():
         figure = new_figure(7.2, 4.4)

@@ -24,12 +24,12 @@ from adjudge.results.soft_elo_parts import FamilyExcess, LengthEffect, PositionE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 _MOST_LANGUAGES = 40
 
 
-def figure_5(result: SoftEloReproduction) -> Figure:
+def figure_5(result: SoftEloReproduction) -> Drawing:
     """Prompts by language and corpus, on a logarithmic axis."""
     counts = {name: of for name, of in result.language_counts.items() if of}
     if not counts:
@@ -60,7 +60,7 @@ def figure_5(result: SoftEloReproduction) -> Figure:
     return figure
 
 
-def figure_10(result: SoftEloReproduction) -> Figure:
+def figure_10(result: SoftEloReproduction) -> Drawing:
     """Score difference and agreement by language, standard deviations over judges."""
     corpora = [row.corpus for row in result.languages]
     if not corpora:
@@ -99,7 +99,7 @@ def _draw_languages(
     axes.set_xlabel("language, most prompts first (± one std. deviation over judges)")
 
 
-def figure_11(result: SoftEloReproduction) -> Figure:
+def figure_11(result: SoftEloReproduction) -> Drawing:
     """What the order of presentation does to verdicts, and to every model's error."""
     rows = [(row, row.position) for row in main_rows(result) if row.position is not None]
     if not rows:
@@ -160,7 +160,7 @@ def _draw_orders(axes: Axes, rows: Sequence[tuple[SoftEloRow, PositionEffect]]) 
     axes.set_title(f"Mean errors of the two orders differ{largest}")
 
 
-def figure_12(result: SoftEloReproduction) -> Figure:
+def figure_12(result: SoftEloReproduction) -> Drawing:
     """How often the longer answer wins where the judge's scores are near-tied."""
     rows = [
         (row, row.length, row.length.longer_share or 0.0)
@@ -204,7 +204,7 @@ def _draw_partials(axes: Axes, rows: Sequence[tuple[SoftEloRow, LengthEffect]]) 
     axes.set_title(f"Residual goes with length for {clear} of {len(rows)} judges")
 
 
-def figure_13(result: SoftEloReproduction) -> Figure:
+def figure_13(result: SoftEloReproduction) -> Drawing:
     """Own family minus other families, in points and in Elo, on both Arena corpora."""
     corpora = [
         name for name in dict.fromkeys(row.corpus for row in result.rows) if name != "comparia"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._text import number, percent
 from adjudge.errors import ArgumentError
 from adjudge.present.figures._soft_elo import (
     add_legend,
@@ -25,13 +24,14 @@ from adjudge.present.figures._soft_elo import (
 )
 from adjudge.present.figures.ranking_evaluation import COLOUR, MARK, NAME, change_title
 from adjudge.present.figures.soft_elo_ratings import budget_axes
+from adjudge.present.text import number, percent
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, WARM, new_figure, set_suptitle, themed
 from adjudge.results.ranking import AgreementBin, ReliabilityBin
 from adjudge.results.ranking_reproduction import SoftEloReproduction, SoftEloRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 #: The judge that the paper shows across corpora.
 _REPRESENTATIVE = "GPT-OSS-120B"
@@ -40,7 +40,7 @@ _FEWEST = 30
 _STABLE = 0.05
 
 
-def figure_3(result: SoftEloReproduction) -> Figure:
+def figure_3(result: SoftEloReproduction) -> Drawing:
     """Agreement with people by |s| over judges, and reliability before and after beta."""
     rows = main_rows(result)
     row = shown_judge(rows, "Qwen3-32B")
@@ -107,7 +107,7 @@ def _plot_reliability(
                   label=label)  # fmt: skip
 
 
-def figure_6(result: SoftEloReproduction) -> Figure:
+def figure_6(result: SoftEloReproduction) -> Drawing:
     """How soon beta settles, and the error of one judge, by judged battles per model."""
     rows = main_rows(result)
     row = shown_judge(rows, "Qwen3.5-27B")
@@ -164,7 +164,7 @@ def _draw_settling(
     axes.set_title(f"β by budget{farthest}")
 
 
-def figure_7(result: SoftEloReproduction) -> Figure:
+def figure_7(result: SoftEloReproduction) -> Drawing:
     """Agreement by |s| for each judge on each corpus, and its correlation with |s|."""
     judges = sorted({row.judge for row in result.rows})
     corpora = list(dict.fromkeys(row.corpus for row in result.rows))
@@ -225,7 +225,7 @@ def _draw_correlations(
     axes.set_title(range_title("Correlation", values, 2), fontsize=10)
 
 
-def figure_15(result: SoftEloReproduction) -> Figure:
+def figure_15(result: SoftEloReproduction) -> Drawing:
     """Reliability of every judge, the best calibrated first."""
     rows = sorted(
         (row for row in main_rows(result) if row.ece is not None), key=lambda row: row.ece or 0.0
@@ -254,7 +254,7 @@ def figure_15(result: SoftEloReproduction) -> Figure:
     return figure
 
 
-def figure_16(result: SoftEloReproduction) -> Figure:
+def figure_16(result: SoftEloReproduction) -> Drawing:
     """Reliability of one judge on every corpus."""
     drawn = [row for row in result.rows if row.reliability]
     if not drawn:

@@ -12,11 +12,11 @@ from adjudge.present.figures.reproduction_soft_elo import error_figure
 from adjudge.results.ranking_reproduction import SoftEloReproduction
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
-    Drawing = Callable[[SoftEloReproduction], Figure]
+    Picture = Callable[[SoftEloReproduction], Drawing]
 
-PICTURES: dict[str, tuple[Drawing, str]] = {
+PICTURES: dict[str, tuple[Picture, str]] = {
     "errors": (
         error_figure,
         "Held-out error of each judge with hard and with soft targets; rings are the paper's.",

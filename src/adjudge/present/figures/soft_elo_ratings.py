@@ -10,7 +10,6 @@ import numpy as np
 from scipy import stats
 from scipy.special import expit
 
-from adjudge._text import signed
 from adjudge.errors import ArgumentError
 from adjudge.present.figures._panels import plot_band
 from adjudge.present.figures._soft_elo import (
@@ -32,18 +31,19 @@ from adjudge.present.figures.ranking_evaluation import (
     plot_held_out,
     width_contours,
 )
+from adjudge.present.text import signed
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, WARM, new_figure, themed
 from adjudge.results.ranking import HeldOutRow
 from adjudge.results.ranking_reproduction import SoftEloReproduction, SoftEloRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 _METHODS = ("hard-elo", "soft-elo")
 
 
-def figure_1(result: SoftEloReproduction) -> Figure:
+def figure_1(result: SoftEloReproduction) -> Drawing:
     """What targets are, what they do to Elo, and to the intervals of every model."""
     row = shown_judge(main_rows(result), "Qwen3.5-27B")
     with themed():
@@ -101,7 +101,7 @@ def _draw_intervals(axes: Axes, row: SoftEloRow) -> None:
     axes.set_title(f"{title}\n{held}" if bounded else title)
 
 
-def figure_2(result: SoftEloReproduction) -> Figure:
+def figure_2(result: SoftEloReproduction) -> Drawing:
     """Hard-Elo residuals against strength: one judge's models, then every judge by quarter."""
     rows = main_rows(result)
     row = shown_judge(rows, "Qwen3.5-27B")
@@ -151,7 +151,7 @@ def _draw_ramp(axes: Axes, held: Sequence[HeldOutRow], row: SoftEloRow) -> None:
     axes.set_title(f"{short(row.judge)}: residual and strength, r = {signed(fit.rvalue, 2)}")
 
 
-def figure_4(result: SoftEloReproduction) -> Figure:
+def figure_4(result: SoftEloReproduction) -> Drawing:
     """Held-out Elo of one judge, then residuals by quarter and error by budget over judges."""
     rows = main_rows(result)
     row = shown_judge(rows, "DeepSeek-V3.2")
@@ -221,17 +221,17 @@ def budget_axes(axes: Axes, ticks: Sequence[float]) -> None:
     add_legend(axes, loc="upper right")
 
 
-def figure_8(result: SoftEloReproduction) -> Figure:
+def figure_8(result: SoftEloReproduction) -> Drawing:
     """Intervals of every model on LMArena 140K."""
     return _corpus_intervals(result, "lmarena140k", "figure-08")
 
 
-def figure_9(result: SoftEloReproduction) -> Figure:
+def figure_9(result: SoftEloReproduction) -> Drawing:
     """Intervals of every model on ComparIA."""
     return _corpus_intervals(result, "comparia", "figure-09")
 
 
-def _corpus_intervals(result: SoftEloReproduction, corpus: str, name: str) -> Figure:
+def _corpus_intervals(result: SoftEloReproduction, corpus: str, name: str) -> Drawing:
     rows = [row for row in result.rows if row.corpus == corpus]
     if not rows:
         raise ArgumentError("figure", name, f"it takes files of {corpus}")
@@ -245,7 +245,7 @@ def _corpus_intervals(result: SoftEloReproduction, corpus: str, name: str) -> Fi
     return figure
 
 
-def figure_14(result: SoftEloReproduction) -> Figure:
+def figure_14(result: SoftEloReproduction) -> Drawing:
     """Residuals by quarter under both methods, every judge faint; the paper's means as rings."""
     with themed():
         figure = new_figure(7.4, 4.8)
@@ -261,7 +261,7 @@ def figure_14(result: SoftEloReproduction) -> Figure:
     return figure
 
 
-def figure_17(result: SoftEloReproduction) -> Figure:
+def figure_17(result: SoftEloReproduction) -> Drawing:
     """Where the width comes from: an arrow from hard to soft for every judge."""
     points = [
         (row, (row.hard_quantile, row.hard_se), (row.soft_quantile, row.soft_se))

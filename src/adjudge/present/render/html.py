@@ -7,7 +7,6 @@ from html import escape
 from importlib.resources import files
 from itertools import groupby
 
-from adjudge._text import LONG_WORD, safe, shorten
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import (
     Block,
@@ -23,6 +22,7 @@ from adjudge.present.blocks import (
     Table,
 )
 from adjudge.present.render.svg import inline_svg
+from adjudge.present.text import LONG_WORD, safe, shorten
 
 #: The page loads nothing from outside; with this the browser refuses to.
 POLICY = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from adjudge._text import safe
 from adjudge.present.blocks import (
     Block,
     Commands,
@@ -18,6 +17,7 @@ from adjudge.present.blocks import (
     Sides,
     Table,
 )
+from adjudge.present.text import safe
 
 _TICKS = re.compile("`+").findall
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")

@@ -15,8 +15,8 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from adjudge._text import clip, clip_names, safe, shorten
 from adjudge.present.blocks import Table
+from adjudge.present.text import clip, clip_names, safe, shorten
 
 #: A cell: a name of millions of characters would take minutes to fold.
 LONGEST = 2_000

@@ -9,7 +9,6 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from adjudge._text import clip, safe, shorten
 from adjudge.present.blocks import (
     Block,
     Commands,
@@ -22,6 +21,7 @@ from adjudge.present.blocks import (
     Table,
 )
 from adjudge.present.render.tables import LONGEST, TerminalTable
+from adjudge.present.text import clip, safe, shorten
 
 _STYLES = {"plain": "", "good": "green", "bad": "yellow"}
 #: The width of plain text: wide tables keep their lines whole.

@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from adjudge._text import count
-from adjudge._validation import one_of
-from adjudge.io._atomic import replacing
+from adjudge.atomic import replacing
 from adjudge.present.blocks import Block, Document, Headline, Part, Section, Table
+from adjudge.present.kinds import SECTIONS
 from adjudge.present.render.html import render_html
 from adjudge.present.render.markdown import render_markdown
 from adjudge.present.report.appendix import appendix_section
 from adjudge.present.report.doubtful import doubtful_part
 from adjudge.present.report.folder import Folder, ResultFile, read_folder
-from adjudge.present.views import blocks_of, rooms
+from adjudge.present.text import count
+from adjudge.validation import one_of
 
 FORMATS = ("html", "md", "json")
 
@@ -28,18 +28,17 @@ def build_document(folder: str | Path | Folder, *, title: str | None = None) -> 
     """The report of a folder, before it has a format: a section for each room with results."""
     held = _read(folder)
     sections = [_damaged_section(held)] if held.damaged else []
-    shown: set[Path] = set()
-    for key, room in rooms().items():
-        order = list(room.VIEWS)
-        files = [file for file in held.files if type(file.result) in room.VIEWS]
-        files.sort(key=lambda file: (order.index(type(file.result)), file.path.name))
+    for key, (heading, kinds) in SECTIONS.items():
+        order = list(kinds)
+        files = [file for file in held.files if file.result.kind in kinds]
+        files.sort(key=lambda file: (order.index(file.result.kind), file.path.name))
         parts = [_part(file) for file in files]
         if key == "selection":
             parts += doubtful_part(held)
         if parts:
-            sections.append(Section(key=key, title=room.TITLE, parts=parts))
-        shown |= {file.path for file in files}
-    rest = [_part(file) for file in held.files if file.path not in shown]
+            sections.append(Section(key=key, title=heading, parts=parts))
+    built_in = {kind for _, kinds in SECTIONS.values() for kind in kinds}
+    rest = [_part(file) for file in held.files if file.result.kind not in built_in]
     if rest:
         sections.append(Section(key="others", title="Also in this folder", parts=rest))
     sections.append(appendix_section(held))
@@ -73,7 +72,7 @@ def _read(folder: str | Path | Folder) -> Folder:
 
 
 def _part(file: ResultFile) -> Part:
-    return Part(name=file.path.name, blocks=blocks_of(file.result))
+    return Part(name=file.path.name, blocks=file.result.view())
 
 
 def _damaged_section(held: Folder) -> Section:

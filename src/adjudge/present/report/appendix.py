@@ -8,9 +8,9 @@ import shlex
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from adjudge._text import count
 from adjudge.present.blocks import Block, Commands, Headline, Part, Section, Table, notes_of
 from adjudge.present.report.folder import Folder
+from adjudge.present.text import count
 
 _LIBRARIES = ("adjudge", "numpy", "scipy", "polars", "pydantic", "aiohttp", "matplotlib")
 #: Longer values (rows, curves, calibration scores) are in the files themselves.

@@ -12,7 +12,7 @@ from adjudge.errors import AdjudgeError, ArgumentError, DataError, NotAResultErr
 from adjudge.io import read_grades, read_items, read_judgments, read_pairs, read_table
 from adjudge.io.grades import are_grades
 from adjudge.io.results import read_with_command
-from adjudge.results.base import Result
+from adjudge.present.result import Result
 from adjudge.results.selection import Policy
 from adjudge.selection.verifying import check_policy
 from adjudge.store.interface import DEFAULT_STORE

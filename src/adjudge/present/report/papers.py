@@ -7,14 +7,13 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from adjudge._text import count
-from adjudge.io._atomic import replacing
+from adjudge.atomic import replacing
 from adjudge.present.blocks import Block, Document, Figure, Headline, Note, Part, Section
 from adjudge.present.render.html import render_html
+from adjudge.present.result import Result
+from adjudge.present.text import count
 from adjudge.present.theme import save_figure
-from adjudge.present.views import blocks_of, figures_of
 from adjudge.present.views._items import count_items, describe_items, one_item
-from adjudge.results.base import Result
 from adjudge.results.items import PaperItem
 
 HOW_TO_READ = (
@@ -99,7 +98,7 @@ def _section(run: PaperRun) -> Section:
     parts = [Part(name="Tables, figures and claims", blocks=blocks)] if run.items else []
     parts += [
         Part(name=f"{name}.json", blocks=[
-            block for block in blocks_of(_without_items(result))
+            block for block in _without_items(result).view()
             if not (isinstance(block, Figure) and block.name in drawn)
         ])
         for name, result in run.results.items()
@@ -108,9 +107,7 @@ def _section(run: PaperRun) -> Section:
 
 
 def _pictures(run: PaperRun) -> dict[str, Figure]:
-    return {
-        name: one for result in run.results.values() for name, one in figures_of(result).items()
-    }
+    return {name: one for result in run.results.values() for name, one in result.figures().items()}
 
 
 def _without_items(result: Result) -> Result:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from adjudge._text import (
+from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of, table_of
+from adjudge.present.figures.bias import bias_figure, reliability_figure
+from adjudge.present.text import (
     DASH,
     begin,
     count,
@@ -16,8 +18,6 @@ from adjudge._text import (
     number,
     percent,
 )
-from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of, table_of
-from adjudge.present.figures.bias import bias_figure, reliability_figure
 from adjudge.present.views._bias_sentences import describe
 from adjudge.results.bias import (
     BiasReport,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from adjudge._text import count, interval, number, percent, percent_interval, signed
 from adjudge.errors import ArgumentError
+from adjudge.present.text import count, interval, number, percent, percent_interval, signed
 from adjudge.results.bias import (
     Agreement,
     Contradictions,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from adjudge._text import count, left_out, number, percent
 from adjudge.present.blocks import (
     Block,
     Figure,
@@ -16,6 +15,7 @@ from adjudge.present.blocks import (
     warnings_of,
 )
 from adjudge.present.figures.cascade import cascade_figure
+from adjudge.present.text import count, left_out, number, percent
 from adjudge.results.cascade import CascadePlan, CascadeReport, CostPoint, CostSource
 from adjudge.results.selection import Policy, Selection
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from adjudge._text import count, interval, left_out, level, number
 from adjudge.present.blocks import (
     Block,
     Figure,
@@ -17,6 +16,7 @@ from adjudge.present.blocks import (
     warnings_of,
 )
 from adjudge.present.figures.estimation import class_figure
+from adjudge.present.text import count, interval, left_out, level, number
 from adjudge.results.estimation import ClassEstimate, ClassRate
 
 #: At most this many rates fit into a sentence; more are counted, and are in the table.

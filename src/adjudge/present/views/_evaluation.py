@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from adjudge._text import begin, count, group_name, left_out, number, percent
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -25,6 +24,7 @@ from adjudge.present.figures.evaluation import (
     panel,
 )
 from adjudge.present.figures.selection import plan_figure
+from adjudge.present.text import begin, count, group_name, left_out, number, percent
 from adjudge.results.evaluation import (
     Evaluation,
     JudgeKey,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from adjudge._text import DASH, count, number, signed
 from adjudge.present.blocks import Block, Heading, Headline, Table, notes_of, table_of
+from adjudge.present.text import DASH, count, number, signed
 from adjudge.results.items import STATES, ItemValue, PaperItem, ReproductionItems
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adjudge._text import interval, level, number
 from adjudge.present.blocks import Block, table_of
+from adjudge.present.text import interval, level, number
 from adjudge.results.estimation import Alternative, Estimate
 
 #: What each method assumes, in a few words; the full text is folded.

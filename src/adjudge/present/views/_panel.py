@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from adjudge._text import DASH, count, interval, left_out, level, number, percent, span
 from adjudge.present.blocks import (
     Block,
     Figure,
@@ -18,6 +17,7 @@ from adjudge.present.blocks import (
     warnings_of,
 )
 from adjudge.present.figures.estimation import panel_figure
+from adjudge.present.text import DASH, count, interval, left_out, level, number, percent, span
 from adjudge.results.panel import PanelEstimate, PanelRate
 
 

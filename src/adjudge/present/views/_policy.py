@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from adjudge._text import DASH, count, group_name, left_out, number, percent, signed
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, explain, notes_of, table_of
 from adjudge.present.figures.selection import policy_figure
+from adjudge.present.text import DASH, count, group_name, left_out, number, percent, signed
 from adjudge.present.views._cascade import cascade_blocks
 from adjudge.records import GIVEN, LABELLED
 from adjudge.results.rules import Threshold

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from adjudge._text import (
+from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of
+from adjudge.present.figures.prompts import prompts_figure
+from adjudge.present.text import (
     group_name,
     interval,
     left_out,
@@ -16,8 +18,6 @@ from adjudge._text import (
     signed,
     span,
 )
-from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of
-from adjudge.present.figures.prompts import prompts_figure
 from adjudge.results.prompts import PromptChange, PromptSensitivity
 
 _Columns = dict[str, Callable[[PromptChange], str]]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import median
 
-from adjudge._text import DASH, count, interval, left_out, level, number, percent, signed
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -30,6 +29,7 @@ from adjudge.present.figures.ranking_evaluation import (
     panel,
     reliability_figure,
 )
+from adjudge.present.text import DASH, count, interval, left_out, level, number, percent, signed
 from adjudge.results.ranking import (
     ConformalRow,
     GroupQuantile,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from adjudge._text import count, interval, level, number
 from adjudge.present.blocks import (
     Block,
     Figure,
@@ -17,6 +16,7 @@ from adjudge.present.blocks import (
     warnings_of,
 )
 from adjudge.present.figures.estimation import plan_figure
+from adjudge.present.text import count, interval, level, number
 from adjudge.results.estimation import RatePlan
 
 

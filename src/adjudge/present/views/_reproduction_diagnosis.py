@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from adjudge._stats import mean_known
-from adjudge._text import DASH, count, interval, left_out, number, percent, signed, span
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, notes_of, table_of
 from adjudge.present.figures.reproduction_diagnosis import PICTURES, p_text
+from adjudge.present.text import DASH, count, interval, left_out, number, percent, signed, span
 from adjudge.present.views._items import item_blocks
 from adjudge.results.diagnosis_reproduction import (
     PAPER,
@@ -20,6 +19,7 @@ from adjudge.results.diagnosis_reproduction import (
     VarianceShare,
     WidthPair,
 )
+from adjudge.statistics.numbers import mean_known
 
 _MAIN = 0.1
 _SIMULATED = (

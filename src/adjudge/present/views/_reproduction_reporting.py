@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import mean, median
 
-from adjudge._text import count, left_out, level, number, percent, signed
 from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of, table_of
 from adjudge.present.figures.reproduction_reporting import (
     bias_figure,
@@ -18,6 +17,7 @@ from adjudge.present.figures.reproduction_reporting import (
     setting_figure,
     shift_figure,
 )
+from adjudge.present.text import count, left_out, level, number, percent, signed
 from adjudge.present.views._items import item_blocks
 from adjudge.results.reporting import ProtocolRow, ReportingReproduction
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from adjudge._text import count, left_out, number, percent
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of, warnings_of
 from adjudge.present.figures.reproduction_scope import PICTURES, SIGNALS
+from adjudge.present.text import count, left_out, number, percent
 from adjudge.present.views._items import item_blocks
 from adjudge.results.evaluation import JudgeKey, MethodRisk, SignalQuality
 from adjudge.results.scope_reproduction import ReproducedSet, ScopeReproduction, size_of

@@ -8,15 +8,15 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from adjudge._stats import mean_known
-from adjudge._text import DASH, count, interval, level, number, percent
 from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of
 from adjudge.present.figures.reproduction_soft_elo import compared, describe_change, row_names
 from adjudge.present.figures.soft_elo_pictures import PICTURES
+from adjudge.present.text import DASH, count, interval, level, number, percent
 from adjudge.present.views._items import item_blocks
 from adjudge.present.views._ranking_evaluation import quarters
 from adjudge.present.views._soft_elo_appendices import appendix_blocks, own_beta_table
 from adjudge.results.ranking_reproduction import SoftEloReproduction, SoftEloRow
+from adjudge.statistics.numbers import mean_known
 
 _SIMULATED = (
     "Simulated battles of the release's shape: models, judges and numbers are invented. Compare "

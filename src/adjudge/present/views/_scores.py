@@ -7,8 +7,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 
-from adjudge._stats import mean_known
-from adjudge._text import (
+from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of, table_of
+from adjudge.present.figures.scores import (
+    agreement_figure,
+    coverage_figure,
+    sizes_figure,
+    width_figure,
+)
+from adjudge.present.text import (
     DASH,
     count,
     group_name,
@@ -20,15 +26,9 @@ from adjudge._text import (
     signed,
     span,
 )
-from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of, table_of
-from adjudge.present.figures.scores import (
-    agreement_figure,
-    coverage_figure,
-    sizes_figure,
-    width_figure,
-)
 from adjudge.present.views._bias_sentences import MANY_ROWS, describe
 from adjudge.results.diagnosis import HumanAgreement, ScoreDiagnosis, ScoreSetGroup
+from adjudge.statistics.numbers import mean_known
 
 
 def view_scores(result: ScoreDiagnosis) -> list[Block]:

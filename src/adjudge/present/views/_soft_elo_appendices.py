@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from adjudge._text import DASH, number, percent, percent_interval, signed
 from adjudge.present.blocks import Block, Table, table_of
+from adjudge.present.text import DASH, number, percent, percent_interval, signed
 from adjudge.results.ranking_reproduction import LanguageRow, SoftEloReproduction, SoftEloRow
 from adjudge.results.soft_elo_parts import FamilyExcess
 

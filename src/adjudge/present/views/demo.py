@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from adjudge._text import count, level, percent
 from adjudge.present.blocks import Block, Heading, Headline, notes_of, table_of
-from adjudge.present.views import View
-from adjudge.results.base import Result
+from adjudge.present.text import count, level, percent
 from adjudge.results.demo import Demo, JudgeCheck, Share
-
-TITLE = "The demo"
 
 
 def describe_share(share: Share) -> str:
@@ -61,6 +55,3 @@ def view_demo(demo: Demo) -> list[Block]:
     for number, chapter in enumerate(demo.chapters, 1):
         blocks += [Heading(f"{number}. {chapter.title}"), *notes_of(chapter.findings)]
     return blocks
-
-
-VIEWS: Mapping[type[Result], View] = {JudgeCheck: view_check, Demo: view_demo}

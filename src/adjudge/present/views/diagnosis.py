@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from adjudge._text import (
+from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of
+from adjudge.present.figures.diagnosis import cycles_figure
+from adjudge.present.text import (
     DASH,
     count,
     group_name,
@@ -15,24 +15,13 @@ from adjudge._text import (
     percent_interval,
     span,
 )
-from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of
-from adjudge.present.figures.diagnosis import cycles_figure
-from adjudge.present.views import View
-from adjudge.present.views._bias import view_diagnosis, view_report
-from adjudge.present.views._prompts import view_prompts
-from adjudge.present.views._scores import view_scores
-from adjudge.results.base import Result
-from adjudge.results.bias import DIAGNOSES, BiasReport
 from adjudge.results.diagnosis import (
     CycleCount,
-    ScoreDiagnosis,
     Transitivity,
     TransitivityGroup,
     WorstDocument,
 )
-from adjudge.results.prompts import PromptSensitivity
 
-TITLE = "Where the judge breaks"
 _NO_TRIPLE = "no document has three models with decisive verdicts among them"
 #: A rate is more than noise explains if at most this share of the redraws reaches it.
 _TAIL = 0.025
@@ -181,13 +170,3 @@ def view_cycle_count(result: CycleCount) -> list[Block]:
     if not result.complete:
         blocks.append(Note(["triples with a tie or a missing comparison are not counted"]))
     return blocks
-
-
-VIEWS: Mapping[type[Result], View] = {
-    BiasReport: view_report,
-    Transitivity: view_transitivity,
-    ScoreDiagnosis: view_scores,
-    PromptSensitivity: view_prompts,
-    **dict.fromkeys(DIAGNOSES, view_diagnosis),
-    CycleCount: view_cycle_count,
-}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
 
-from adjudge._text import DASH, count, interval, left_out, level, number, signed, span
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -24,18 +23,14 @@ from adjudge.present.blocks import (
     warnings_of,
 )
 from adjudge.present.figures.estimation import difference_figure, estimate_figure, group_figure
-from adjudge.present.views import View
+from adjudge.present.text import DASH, count, interval, left_out, level, number, signed, span
 from adjudge.present.views._classes import (
     IN_A_SENTENCE,
     class_table,
     rate_text,
     sentence,
-    view_classes,
 )
 from adjudge.present.views._methods import assumptions_of_others, other_methods
-from adjudge.present.views._panel import view_panel
-from adjudge.present.views._rate_plan import view_plan
-from adjudge.results.base import Result
 from adjudge.results.estimation import (
     Alternative,
     ClassEstimate,
@@ -43,11 +38,8 @@ from adjudge.results.estimation import (
     GroupedEstimate,
     LabelShift,
     RateDifference,
-    RatePlan,
 )
-from adjudge.results.panel import PanelEstimate
 
-TITLE = "The rate to report"
 _DECLARE = "if the labels are a random sample of the test rows, declare it (--labels-are-random):"
 
 
@@ -347,14 +339,3 @@ def view_shift(shift: LabelShift) -> list[Block]:
             ]
         ),
     ]
-
-
-VIEWS: Mapping[type[Result], View] = {
-    Estimate: view_estimate,
-    GroupedEstimate: view_groups,
-    ClassEstimate: view_classes,
-    RateDifference: view_difference,
-    RatePlan: view_plan,
-    PanelEstimate: view_panel,
-    LabelShift: view_shift,
-}

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from adjudge._text import count, left_out, number, percent
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of
-from adjudge.present.views import View
-from adjudge.results.base import Result
+from adjudge.present.text import count, left_out, number, percent
 from adjudge.results.judging import (
     Judging,
     JudgingCascade,
@@ -18,7 +16,6 @@ from adjudge.results.judging import (
     ModelList,
 )
 
-TITLE = "What was judged"
 _NO_PRICE = Fact("cost", "unknown", "no price for this model: give --prices FILE")
 _FREE = Fact("cost", "none")
 
@@ -270,13 +267,3 @@ def view_models(listed: ModelList) -> list[Block]:
             text_columns=3,
         ),
     ]
-
-
-VIEWS: Mapping[type[Result], View] = {
-    Judging: view_judging,
-    JudgingPanel: view_panel,
-    JudgingCascade: view_cascade,
-    JudgingPlan: view_plan,
-    JudgingPlans: view_plans,
-    ModelList: view_models,
-}

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from adjudge._text import DASH, clip, count, number, percent
 from adjudge.present.blocks import Block, Headline, Table, notes_of, table_of
-from adjudge.present.views import View
-from adjudge.results.base import Result
+from adjudge.present.text import DASH, clip, count, number, percent
 from adjudge.results.labelling import LabellingSummary, RaterSummary
 
-TITLE = "Human labels"
 _MOST_COMMENTS = 20
 _LONGEST = 200
 
@@ -99,6 +96,3 @@ def _interval(rater: RaterSummary) -> str:
     if rater.left_low is None or rater.left_high is None:
         return DASH
     return f"{percent(rater.left_low, 0)} to {percent(rater.left_high, 0)}"
-
-
-VIEWS: Mapping[type[Result], View] = {LabellingSummary: view_labelling}

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 
-from adjudge._text import (
-    count,
-    left_out,
-    level,
-    number,
-    percent,
-    percent_interval,
-    plain_level,
-    powers_of_ten,
-)
 from adjudge.present.blocks import (
     Block,
     Figure,
@@ -27,11 +17,17 @@ from adjudge.present.blocks import (
     warnings_of,
 )
 from adjudge.present.figures.monitoring import monitor_figure
-from adjudge.present.views import View
-from adjudge.results.base import Result
+from adjudge.present.text import (
+    count,
+    left_out,
+    level,
+    number,
+    percent,
+    percent_interval,
+    plain_level,
+    powers_of_ten,
+)
 from adjudge.results.monitoring import AuditDraw, AuditedRate, Monitor, MonitorGroup
-
-TITLE = "Is the promise still kept"
 
 
 def view_monitor(monitor: Monitor) -> list[Block]:
@@ -188,6 +184,3 @@ def view_draw(draw: AuditDraw) -> list[Block]:
         ),
         *notes_of(left_out(draw.dropped)),
     ]
-
-
-VIEWS: Mapping[type[Result], View] = {Monitor: view_monitor, AuditDraw: view_draw}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import ceil
 
-from adjudge._text import DASH, count, interval, left_out, level, number, percent, signed
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -27,27 +26,22 @@ from adjudge.present.figures.ranking import (
     rank_range,
     spell_range,
 )
-from adjudge.present.views import View
+from adjudge.present.text import DASH, count, interval, left_out, level, number, percent, signed
 from adjudge.present.views._ranking_evaluation import (
     agreement_facts,
     evaluation_blocks,
     group_blocks,
     temperature_blocks,
-    view_agreement,
-    view_temperature,
 )
-from adjudge.results.base import Result
 from adjudge.results.ranking import (
     Anchors,
     BattlePlan,
     Leaderboard,
     LeastReversals,
     ModelRow,
-    RankAgreement,
     Temperature,
 )
 
-TITLE = "How the models rank"
 _SHOWN = 60
 #: Known models shown on either side of a new one.
 _AROUND = 3
@@ -328,13 +322,3 @@ def view_plan(plan: BattlePlan) -> list[Block]:
         ends = [*rows[:_ENDS], ("…", ""), *rows[-_ENDS:]]
         blocks += [Table(columns, ends), Table(columns, rows, "All models", detail=True)]
     return blocks + _remarks(plan)
-
-
-VIEWS: Mapping[type[Result], View] = {
-    Leaderboard: view_leaderboard,
-    Temperature: view_temperature,
-    RankAgreement: view_agreement,
-    Anchors: view_anchors,
-    LeastReversals: view_reversals,
-    BattlePlan: view_plan,
-}

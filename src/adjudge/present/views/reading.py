@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from shlex import quote
 
-from adjudge._text import DASH, count, left_out, number
 from adjudge.io.formats import load_format
 from adjudge.present.blocks import Block, Headline, notes_of, table_of
-from adjudge.present.views import View
-from adjudge.results.base import Result
+from adjudge.present.text import DASH, count, left_out, number
 from adjudge.results.reading import LogSummary
 
-TITLE = "What the logs hold"
 #: What to run on the log, which is read as it is; with several metrics, for each of them.
 _NEXT = {
     "grades": "adjudge estimate {file}{by}",
@@ -50,6 +46,3 @@ def view_log(log: LogSummary) -> list[Block]:
         columns["started from the judge's answer"] = lambda part: number(part.from_judge)
     blocks.append(table_of(log.metrics, columns, text_columns=2))
     return blocks + notes_of([*(f"note: {note}" for note in log.notes), *left_out(log.dropped)])
-
-
-VIEWS: Mapping[type[Result], View] = {LogSummary: view_log}

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from adjudge._text import count, percent
 from adjudge.present.blocks import Block, Heading, Headline, Note, notes_of
-from adjudge.present.views import View
-from adjudge.results.base import Result
+from adjudge.present.text import count, percent
 from adjudge.results.replies import JudgeReply, Replies
-
-TITLE = "What the judge wrote"
 
 
 def view_replies(kept: Replies) -> list[Block]:
@@ -69,6 +63,3 @@ def _headline(kept: Replies) -> Headline:
     return Headline(
         text, f"The first {kept.shown:,} are shown; --limit N shows more." if more else ""
     )
-
-
-VIEWS: Mapping[type[Result], View] = {Replies: view_replies}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from adjudge._text import count, number, percent
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -16,25 +13,17 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
-from adjudge.present.views import View
-from adjudge.present.views._cascade import stage_table, view_cascade_plan
-from adjudge.present.views._evaluation import view_evaluation, view_label_plan, view_plan
+from adjudge.present.text import count, number, percent
+from adjudge.present.views._cascade import stage_table
 from adjudge.present.views._policy import (
     error_share,
     promise_note,
     promises_of,
-    view_check,
-    view_policy,
 )
 from adjudge.records import GIVEN, LABELLED
-from adjudge.results.base import Result
-from adjudge.results.cascade import CascadePlan
-from adjudge.results.evaluation import Evaluation, LabelPlan, SelectionPlan
 from adjudge.results.rules import BatchSelection, Threshold
-from adjudge.results.selection import Policy, PolicyCheck, Selection
+from adjudge.results.selection import Selection
 from adjudge.selection.guarantees import all_guarantees
-
-TITLE = "Which verdicts can be trusted"
 
 
 def view_selection(selection: Selection) -> list[Block]:
@@ -151,16 +140,3 @@ def view_batch(batch: BatchSelection) -> list[Block]:
         ),
         Facts(facts),
     ]
-
-
-VIEWS: Mapping[type[Result], View] = {
-    Policy: view_policy,
-    PolicyCheck: view_check,
-    Selection: view_selection,
-    Evaluation: view_evaluation,
-    SelectionPlan: view_plan,
-    LabelPlan: view_label_plan,
-    CascadePlan: view_cascade_plan,
-    Threshold: view_threshold,
-    BatchSelection: view_batch,
-}

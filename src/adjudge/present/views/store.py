@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from adjudge._text import DASH, count, number
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of
-from adjudge.present.views import View
-from adjudge.results.base import Result
+from adjudge.present.text import DASH, count, number
 from adjudge.results.store import StoreCheck, StoreCopy
 
-TITLE = "What the store holds"
 _MOST_SHOWN = 3
 
 
@@ -97,6 +92,3 @@ def view_store_copy(copy: StoreCopy) -> list[Block]:
         },
     )
     return [headline, table]
-
-
-VIEWS: Mapping[type[Result], View] = {StoreCheck: view_store_check, StoreCopy: view_store_copy}

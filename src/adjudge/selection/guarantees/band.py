@@ -16,8 +16,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtri
 
-from adjudge._stats import binomial_lower_tail
-from adjudge._validation import FloatArray, IntArray
+from adjudge.statistics.numbers import binomial_lower_tail
+from adjudge.validation import FloatArray, IntArray
 
 #: Up to this many rows every rank has its own boundary. With more rows, this many geometric ranks
 #: have one, and a rank between two of them uses the boundary of the lower one.

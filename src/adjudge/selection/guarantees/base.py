@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.results.rules import Rule
 from adjudge.selection.split_counts import Levels, Method, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import ScoreOrder
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

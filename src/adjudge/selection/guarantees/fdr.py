@@ -9,8 +9,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._text import level
-from adjudge._validation import (
+from adjudge.errors import ArgumentError
+from adjudge.present.text import level
+from adjudge.results.rules import BatchSelection, Rule
+from adjudge.selection.guarantees.base import Guarantee, Labels
+from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome, last_passing
+from adjudge.selection.thresholds import at_most
+from adjudge.validation import (
     BoolArray,
     FloatArray,
     IntArray,
@@ -19,11 +24,6 @@ from adjudge._validation import (
     paired,
     same_length,
 )
-from adjudge.errors import ArgumentError
-from adjudge.results.rules import BatchSelection, Rule
-from adjudge.selection.guarantees.base import Guarantee, Labels
-from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome, last_passing
-from adjudge.selection.thresholds import at_most
 
 #: Cells of the table (row left out x row tested) that are in memory together.
 _CELLS = 4_000_000

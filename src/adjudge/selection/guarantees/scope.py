@@ -7,12 +7,12 @@ from fractions import Fraction
 
 from numpy.typing import ArrayLike
 
-from adjudge._text import level
-from adjudge._validation import exact_level
+from adjudge.present.text import level
 from adjudge.results.rules import Rule, Threshold
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import sort_scores, threshold_at
+from adjudge.validation import exact_level
 
 
 def scope_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Fraction) -> Threshold:

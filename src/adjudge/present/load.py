@@ -8,22 +8,26 @@ and field. Otherwise a result that was read only in part would be shown, or used
 from __future__ import annotations
 
 import json
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from adjudge import results
-from adjudge._text import clip
 from adjudge.errors import DataError, NotAResultError
-from adjudge.results.base import Result
-from adjudge.results.checks import problem_in_parts, problem_in_tree
-from adjudge.results.digest import COMMAND, ResultWithDigest, check_digest
+from adjudge.present.kinds import KINDS
+from adjudge.present.result import (
+    COMMAND,
+    Result,
+    ResultWithDigest,
+    check_digest,
+    problem_in_parts,
+    problem_in_tree,
+)
+from adjudge.present.text import clip
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
 
 R = TypeVar("R", bound=Result)
 
@@ -40,9 +44,9 @@ def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
     kind = loaded.get("kind") if isinstance(loaded, Mapping) else None
     if not isinstance(loaded, Mapping) or not isinstance(kind, str):
         raise NotAResultError(source, "has no kind", remedy=_WRITTEN)
-    known = _kinds().get(kind)
-    if known is None:
+    if kind not in KINDS:
         raise NotAResultError(source, f"kind {clip(kind)!r} is not known", remedy=_NEWER)
+    known = KINDS.load(kind)
     if not issubclass(known, made):
         raise DataError(source, f"is of kind {kind!r}", remedy=f"give a file of kind {made.kind!r}")
     _check_schema(loaded, known, source)
@@ -94,20 +98,4 @@ def _validate(known: type[R], fields: Mapping[str, Any], source: str | Path) -> 
 def _adapter(kind: str) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(_kinds()[kind])
-
-
-@cache
-def _kinds() -> dict[str, type[Result]]:
-    for module in pkgutil.iter_modules(results.__path__):
-        import_module(f"adjudge.results.{module.name}")
-    return {made.kind: made for made in _below(Result)}
-
-
-def _below(base: type[Result]) -> list[type[Result]]:
-    made = []
-    for child in base.__subclasses__():
-        if "kind" in child.__dict__:
-            made.append(child)
-        made += _below(child)
-    return made
+    return TypeAdapter(KINDS.load(kind))

@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import bdtr, betaincinv, ndtri, stdtrit
 
-from adjudge._validation import FloatArray, IntArray
+from adjudge.validation import FloatArray, IntArray
 
 Number = TypeVar("Number", np.float64, np.uint64)
 #: From this length on polars sorts faster than numpy.

@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
-from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: Eq. 1 of the Soft-Elo paper: the penalty is L2 * |theta|^2. (Its released code halves it.)
 DEFAULT_L2 = 0.01

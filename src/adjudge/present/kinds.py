@@ -1,0 +1,137 @@
+"""Every kind of result: the section of a report that shows it, and where its class is.
+
+A new kind is a line here. A package adds its kinds by the entry point group `adjudge.results`; a
+report shows them last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from adjudge.plugins import Builtin, Registry
+from adjudge.present.result import Result
+
+#: The sections of a report in order: key, title, and its kinds, most important first.
+SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "reading": (
+        "What the logs hold",
+        {
+            "log": "adjudge.results.reading:LogSummary",
+        },
+    ),
+    "judging": (
+        "What was judged",
+        {
+            "judging": "adjudge.results.judging:Judging",
+            "judging_panel": "adjudge.results.judging:JudgingPanel",
+            "judging_cascade": "adjudge.results.judging:JudgingCascade",
+            "plan_judging": "adjudge.results.judging:JudgingPlan",
+            "plan_judging_panel": "adjudge.results.judging:JudgingPlans",
+            "models": "adjudge.results.judging:ModelList",
+        },
+    ),
+    "replies": (
+        "What the judge wrote",
+        {
+            "replies": "adjudge.results.replies:Replies",
+        },
+    ),
+    "selection": (
+        "Which verdicts can be trusted",
+        {
+            "policy": "adjudge.results.selection:Policy",
+            "policy_check": "adjudge.results.selection:PolicyCheck",
+            "selection": "adjudge.results.selection:Selection",
+            "evaluation": "adjudge.results.evaluation:Evaluation",
+            "plan_selection": "adjudge.results.evaluation:SelectionPlan",
+            "plan_labels": "adjudge.results.evaluation:LabelPlan",
+            "plan_cascade": "adjudge.results.cascade:CascadePlan",
+            "threshold": "adjudge.results.rules:Threshold",
+            "batch_selection": "adjudge.results.rules:BatchSelection",
+        },
+    ),
+    "estimation": (
+        "The rate to report",
+        {
+            "estimate": "adjudge.results.estimation:Estimate",
+            "grouped_estimate": "adjudge.results.estimation:GroupedEstimate",
+            "class_estimate": "adjudge.results.estimation:ClassEstimate",
+            "rate_difference": "adjudge.results.estimation:RateDifference",
+            "plan_rate": "adjudge.results.estimation:RatePlan",
+            "panel_estimate": "adjudge.results.panel:PanelEstimate",
+            "label_shift": "adjudge.results.estimation:LabelShift",
+        },
+    ),
+    "diagnosis": (
+        "Where the judge breaks",
+        {
+            "bias_report": "adjudge.results.bias:BiasReport",
+            "transitivity": "adjudge.results.diagnosis:Transitivity",
+            "score_diagnosis": "adjudge.results.diagnosis:ScoreDiagnosis",
+            "prompt_sensitivity": "adjudge.results.prompts:PromptSensitivity",
+            "position_bias": "adjudge.results.bias:PositionBias",
+            "length_bias": "adjudge.results.length:LengthBias",
+            "verbosity_bias": "adjudge.results.length:VerbosityBias",
+            "family_bias": "adjudge.results.bias:FamilyBias",
+            "family_scores": "adjudge.results.bias:FamilyScores",
+            "agreement": "adjudge.results.bias:Agreement",
+            "reliability": "adjudge.results.bias:Reliability",
+            "contradictions": "adjudge.results.bias:Contradictions",
+            "retest": "adjudge.results.bias:Retest",
+            "cycle_count": "adjudge.results.diagnosis:CycleCount",
+        },
+    ),
+    "ranking": (
+        "How the models rank",
+        {
+            "leaderboard": "adjudge.results.ranking:Leaderboard",
+            "temperature": "adjudge.results.ranking:Temperature",
+            "rank_agreement": "adjudge.results.ranking:RankAgreement",
+            "anchors": "adjudge.results.ranking:Anchors",
+            "least_reversals": "adjudge.results.ranking:LeastReversals",
+            "plan_battles": "adjudge.results.ranking:BattlePlan",
+        },
+    ),
+    "monitoring": (
+        "Is the promise still kept",
+        {
+            "monitor": "adjudge.results.monitoring:Monitor",
+            "audit_draw": "adjudge.results.monitoring:AuditDraw",
+        },
+    ),
+    "labelling": (
+        "Human labels",
+        {
+            "labelling": "adjudge.results.labelling:LabellingSummary",
+        },
+    ),
+    "store": (
+        "What the store holds",
+        {
+            "store_check": "adjudge.results.store:StoreCheck",
+            "store_copy": "adjudge.results.store:StoreCopy",
+        },
+    ),
+    "reproduction": (
+        "The papers, reproduced",
+        {
+            "reproduction_items": "adjudge.results.items:ReproductionItems",
+            "reproduction_diagnosis": "adjudge.results.diagnosis_reproduction:DiagnosisReproduction",  # noqa: E501
+            "reproduction_reporting": "adjudge.results.reporting:ReportingReproduction",
+            "reproduction_scope": "adjudge.results.scope_reproduction:ScopeReproduction",
+            "reproduction_soft_elo": "adjudge.results.ranking_reproduction:SoftEloReproduction",
+        },
+    ),
+    "demo": (
+        "The demo",
+        {
+            "judge_check": "adjudge.results.demo:JudgeCheck",
+            "demo": "adjudge.results.demo:Demo",
+        },
+    ),
+}
+KINDS = Registry[type[Result]](
+    "kind",
+    "adjudge.results",
+    {kind: Builtin(at) for _, kinds in SECTIONS.values() for kind, at in kinds.items()},
+)

@@ -1,0 +1,388 @@
+"""The base of every result: write as JSON, table, figure or page; compare; print; check; digest."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
+
+import numpy as np
+from annotated_types import Ge, Gt, Interval, Lt
+
+from adjudge.errors import ArgumentError, DataError
+from adjudge.present.blocks import Block, Figure, Note
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure as Drawing
+
+
+#: Sums of floats can exceed their bounds by rounding.
+_ROUNDING = 1e-9
+#: No count, score or cost is close to this; above it, arithmetic and figures overflow.
+_LARGEST = 1e18
+_DEEPEST = 32
+_LONGEST_TEXT = 100_000
+
+Count = Annotated[int, Ge(0)]
+#: The number of repeats that a mean is over.
+Repeats = Annotated[int, Ge(1)]
+ZeroOne = Annotated[int, Interval(ge=0, le=1)]
+Proportion = Annotated[float, Interval(ge=-_ROUNDING, le=1 + _ROUNDING)]
+#: An error level, a failure probability, a confidence level.
+Level = Annotated[float, Gt(0), Lt(1)]
+Correlation = Annotated[float, Interval(ge=-1 - _ROUNDING, le=1 + _ROUNDING)]
+NotNegative = Annotated[float, Ge(0)]
+Positive = Annotated[float, Gt(0)]
+
+#: Returns what is wrong with a part of a result; None if nothing is.
+Check = Callable[[Any], str | None]
+
+
+def same_length(*names: str) -> Check:
+    """These fields must be lists of one length; None counts as absent."""
+
+    def check(part: Any) -> str | None:
+        lists = {name: getattr(part, name) for name in names}
+        lengths = {name: len(held) for name, held in lists.items() if held is not None}
+        if len(set(lengths.values())) <= 1:
+            return None
+        return "lists differ in length: " + ", ".join(f"{k} has {n}" for k, n in lengths.items())
+
+    return check
+
+
+def not_empty(*names: str) -> Check:
+    """Each of these fields must have an entry."""
+
+    def check(part: Any) -> str | None:
+        return next((f"{name} is empty" for name in names if not len(getattr(part, name))), None)
+
+    return check
+
+
+def at_most(small: str, large: str) -> Check:
+    """One field must be at most another, if both are there."""
+
+    def check(part: Any) -> str | None:
+        one, other = getattr(part, small), getattr(part, large)
+        numbers = isinstance(one, (int, float)) and isinstance(other, (int, float))
+        if not numbers or one <= other + _ROUNDING * max(1, abs(other)):
+            return None
+        return f"{small} {one:.6g} is above {large} {other:.6g}"
+
+    return check
+
+
+def problem_in_tree(value: object) -> str | None:
+    """Limits for any JSON tree that can be a result: nesting, size of numbers, length of texts.
+
+    >>> problem_in_tree({"n": 1e300})
+    'has a number above 1e+18'
+    """
+    level: list[object] = [value]
+    for _ in range(_DEEPEST):
+        inner: list[object] = []
+        for one in level:
+            if isinstance(one, Mapping):
+                inner += [*one, *one.values()]
+            elif isinstance(one, list):
+                inner += one
+            elif isinstance(one, str) and len(one) > _LONGEST_TEXT:
+                return f"has a text of {len(one):,} characters"
+            elif isinstance(one, float) and not math.isfinite(one):
+                return "has NaN or infinity"
+            elif isinstance(one, (int, float)) and abs(one) > _LARGEST:
+                return f"has a number above {_LARGEST:g}"
+        if not inner:
+            return None
+        level = inner
+    return f"is nested more than {_DEEPEST} deep"
+
+
+def problem_in_parts(part: Any, place: str = "") -> str | None:
+    """The first rule that a result or one of its parts breaks, and where."""
+    if dataclasses.is_dataclass(part):
+        for problem in _problems(part):
+            return f"{place or 'the result'}: {problem}"
+        inner = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+    elif isinstance(part, Mapping):
+        inner = dict(part)
+    elif isinstance(part, Sequence) and not isinstance(part, str):
+        if not part or isinstance(part[0], (int, float, str)):
+            return None
+        inner = {str(at): one for at, one in enumerate(part)}
+    else:
+        return None
+    places = ((f"{place}.{name}" if place else name, one) for name, one in inner.items())
+    problems = (problem_in_parts(one, at) for at, one in places)
+    return next((problem for problem in problems if problem is not None), None)
+
+
+def _problems(part: Any) -> Iterator[str]:
+    names = {field.name for field in dataclasses.fields(part)}
+    ends = [(name, name.removesuffix("low") + "high") for name in names if name.endswith("low")]
+    ordered = [at_most(low, high) for low, high in ends if high in names]
+    for check in (*ordered, *getattr(part, "checks", ())):
+        if (problem := check(part)) is not None:
+            yield problem
+
+
+_T = TypeVar("_T")
+#: A longer repr is shortened; the complete result is in `to_dict` and on the page.
+_REPR = 200
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def frozen(made: type[_T]) -> type[_T]:
+    """A frozen dataclass with keyword-only fields that keeps Result's equality and short repr."""
+    return dataclass(frozen=True, kw_only=True, repr=False, eq=False)(made)
+
+
+@frozen
+class Result:
+    """Base of all results: frozen; its field names are the JSON names.
+
+    A subclass sets `kind`, which `adjudge report` uses to read its file (`present/kinds.py` lists
+    all kinds), and `view`, what people see of it.
+    """
+
+    kind: ClassVar[str]
+    #: The field with the rows of `to_frame`; None for a result that is one row.
+    rows_in: ClassVar[str | None] = None
+    #: Rules between its fields that `present.load` checks in a file; parts can also have rules.
+    checks: ClassVar[tuple[Check, ...]] = ()
+    #: How `present.load` reads files, as a pydantic config; parts of a result follow it.
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = {
+        "extra": "forbid",
+        "strict": True,
+        "arbitrary_types_allowed": True,  # arrays, in results that are not made for files
+    }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain JSON values, `kind` first.
+
+        Raises ValueError on NaN or infinity: JSON has neither, and such a number in a result would
+        hide a missing value.
+        """
+        return {"kind": self.kind, **plain(self)}
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """`to_dict` as text."""
+        return as_text(self.to_dict(), indent=indent)
+
+    def to_frame(self) -> pl.DataFrame:
+        """The result as a table: its rows if it has some, else one row of its single values."""
+        return frame_of(self._parts())
+
+    def _parts(self) -> Sequence[Any]:
+        """The rows of `to_frame`: dataclasses or mappings."""
+        return [self] if self.rows_in is None else getattr(self, self.rows_in)
+
+    def view(self) -> list[Block]:
+        """What people see of it: the same blocks in a terminal, on a page and in a notebook."""
+        return [Note(tuple(f"{name}: {value}" for name, value in self.to_dict().items()))]
+
+    def figures(self) -> dict[str, Figure]:
+        """Its pictures by name, not drawn yet."""
+        return {block.name: block for block in self.view() if isinstance(block, Figure)}
+
+    def plot(self, path: str | Path | None = None, *, figure: str | None = None) -> Drawing:
+        """Draw a figure of the result and save it to `path` (.png, .svg, .pdf), if given.
+
+        `figure` names one of several; the first is the default.
+        """
+        from adjudge.present.theme import save_figure
+
+        figures = self.figures()
+        if not figures:
+            raise ArgumentError("plot", self.kind, "this result has no picture")
+        chosen = next(iter(figures)) if figure is None else figure
+        if chosen not in figures:
+            raise ArgumentError("figure", chosen, "choose one of " + ", ".join(figures))
+        drawing = figures[chosen].draw()
+        if path is not None:
+            save_figure(drawing, path)
+        return drawing
+
+    def __str__(self) -> str:
+        from adjudge.present.render.terminal import render_text
+
+        return render_text(self.view())
+
+    def explain(self) -> str:
+        """What the result assumes and does not promise, a line each; empty if it states nothing."""
+        from adjudge.present.render.terminal import render_explanation
+
+        return render_explanation(self.view())
+
+    def _repr_html_(self) -> str:
+        from adjudge.present.render.html import render_cell
+
+        return render_cell(self.view())
+
+    def __repr__(self) -> str:
+        parts = ", ".join(_short(entry.name, getattr(self, entry.name)) for entry in fields(self))
+        text = f"{type(self).__name__}({parts})"
+        return text if len(text) <= _REPR else text[: _REPR - 4] + "...)"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(
+            _same(getattr(self, entry.name), getattr(other, entry.name)) for entry in fields(self)
+        )
+
+    def __hash__(self) -> int:
+        values = (getattr(self, entry.name) for entry in fields(self))
+        simple = (value for value in values if isinstance(value, (str, int, float, bool)))
+        return hash((type(self), *simple))
+
+
+def _short(name: str, value: object) -> str:
+    if isinstance(value, str) and len(value) > 40:
+        return f"{name}={value[:37] + '...'!r}"
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return f"{name}={value!r}"
+    if isinstance(value, (np.ndarray, Sequence, Mapping, set, frozenset)):
+        return f"{name}=<{len(value)}>"
+    return f"{name}=<{type(value).__name__}>"
+
+
+def _same(one: object, other: object) -> bool:
+    """Equality that includes arrays; an array with NaN equals itself."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        a, b = np.asarray(one), np.asarray(other)
+        floats = a.dtype.kind == b.dtype.kind == "f"
+        return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=floats)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    return bool(one == other)
+
+
+def as_text(values: Mapping[str, Any], *, indent: int | None = 2) -> str:
+    """The JSON text of a result's values."""
+    return json.dumps(values, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def frame_of(parts: Sequence[Any]) -> pl.DataFrame:
+    """A row for each dataclass or mapping: its single values, without lists and nested parts."""
+    import polars as pl
+
+    rows = [plain(part) for part in parts]
+    names = dict.fromkeys(name for row in rows for name in row)
+    nested = {k for row in rows for k, value in row.items() if isinstance(value, (list, dict))}
+    kept = [name for name in names if name not in nested]
+    return pl.DataFrame(
+        [{name: row.get(name) for name in kept} for row in rows], infer_schema_length=None
+    )
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON-ready Python: numpy converted, dataclasses as dicts, no NaN or infinity.
+
+    >>> plain({"a": np.float64(0.5), "b": np.arange(2)})
+    {'a': 0.5, 'b': [0, 1]}
+    """
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, Fraction):
+        return float(value)
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{value} cannot be in a result: use None and give a reason")
+        return value
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, Result) or dataclasses.is_dataclass(value):
+        return {
+            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (Sequence, set, frozenset)):
+        inner = sorted(value) if isinstance(value, (set, frozenset)) else value
+        return [plain(entry) for entry in inner]
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+DigestState = Literal["matches", "differs", "missing", "none"]
+#: The field of a file that names the command that made it. It is not part of the result: results
+#: are compared without it, no digest covers it, and editing it has no effect.
+COMMAND = "command"
+_NOT_CONTENT = ("digest", COMMAND)
+#: Integers up to here are equal as floats and as integers.
+_EXACT = 2**53
+
+
+@frozen
+class ResultWithDigest(Result):
+    """A result whose file has a `digest`; files of a schema before `digest_since` have none."""
+
+    digest_since: ClassVar[int]
+    schema_version: int
+
+    @property
+    def digest(self) -> str | None:
+        """The `digest` in its file; None in a schema without one."""
+        return self.to_dict().get("digest")
+
+    def to_dict(self) -> dict[str, Any]:
+        values = super().to_dict()
+        if self.schema_version >= self.digest_since:
+            values["digest"] = digest_of(values)
+        return values
+
+
+def digest_of(values: Mapping[str, Any]) -> str:
+    """SHA-256 of all fields but `digest` and `command`.
+
+    They are written as canonical JSON: sorted keys, no blanks, ASCII. The order of keys,
+    indentation and 1 for 1.0 are not content, because other programs change them.
+
+    >>> digest_of({"alpha": 1.0, "digest": "x"}) == digest_of({"alpha": 1})
+    True
+    """
+    content = {
+        name: _canonical(value) for name, value in values.items() if name not in _NOT_CONTENT
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def check_digest(
+    values: Mapping[str, Any], made: type[ResultWithDigest], source: str | Path
+) -> None:
+    """Refuse a file whose digest is missing or is not that of its content."""
+    state = digest_state(values, made)
+    if state in ("differs", "missing"):
+        problem = "has no digest" if state == "missing" else "was changed: its digest differs"
+        raise DataError(source, problem, remedy="write it again: do not edit it")
+
+
+def digest_state(values: Mapping[str, Any], made: type[ResultWithDigest]) -> DigestState:
+    """Whether the digest matches the content; "none" in a schema without one."""
+    if "digest" in values:
+        return "matches" if values["digest"] == digest_of(values) else "differs"
+    version = values.get("schema_version")  # the first files had neither
+    return "missing" if isinstance(version, int) and version >= made.digest_since else "none"
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)
+    if isinstance(value, Mapping):
+        return {name: _canonical(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_canonical(inner) for inner in value]
+    return value
