@@ -6,7 +6,7 @@ is shown first (`p_fwd`) and when it is shown second (`p_rev`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -32,6 +32,29 @@ STATUSES: tuple[Status, ...] = (
 MIN_ANSWER_MASS = 0.1
 #: The only statuses whose rows have a score.
 MEASURED: frozenset[Status] = frozenset({"ok", "censored"})
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The ends of an interval and its level; both ends are None if it is unbounded.
+
+    A result without an interval has None in its place, not an empty Interval.
+
+    >>> low, high = Interval(0.2, 0.4, level=0.95)
+    >>> 0.5 in Interval(0.2, 0.4, level=0.95)
+    False
+    """
+
+    low: float | None
+    high: float | None
+    level: float
+
+    def __iter__(self) -> Iterator[float | None]:
+        yield from (self.low, self.high)
+
+    def __contains__(self, value: float) -> bool:
+        above = self.low is None or self.low <= value
+        return above and (self.high is None or value <= self.high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import numpy as np
-from annotated_types import Ge, Gt, Interval, Lt
+from annotated_types import Ge, Gt, Lt
+from annotated_types import Interval as Between
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.blocks import Block, Figure, Note
@@ -33,11 +34,11 @@ _LONGEST_TEXT = 100_000
 Count = Annotated[int, Ge(0)]
 #: The number of repeats that a mean is over.
 Repeats = Annotated[int, Ge(1)]
-ZeroOne = Annotated[int, Interval(ge=0, le=1)]
-Proportion = Annotated[float, Interval(ge=-_ROUNDING, le=1 + _ROUNDING)]
+ZeroOne = Annotated[int, Between(ge=0, le=1)]
+Proportion = Annotated[float, Between(ge=-_ROUNDING, le=1 + _ROUNDING)]
 #: An error level, a failure probability, a confidence level.
 Level = Annotated[float, Gt(0), Lt(1)]
-Correlation = Annotated[float, Interval(ge=-1 - _ROUNDING, le=1 + _ROUNDING)]
+Correlation = Annotated[float, Between(ge=-1 - _ROUNDING, le=1 + _ROUNDING)]
 NotNegative = Annotated[float, Ge(0)]
 Positive = Annotated[float, Gt(0)]
 
@@ -274,16 +275,35 @@ def as_text(values: Mapping[str, Any], *, indent: int | None = 2) -> str:
 
 
 def frame_of(parts: Sequence[Any]) -> pl.DataFrame:
-    """A row for each dataclass or mapping: its single values, without lists and nested parts."""
+    """A row for each dataclass or mapping: its single values, without lists and nested parts.
+
+    An interval is two columns: `interval` becomes low and high, `gap_interval` gap_low and gap_high.
+    """
     import polars as pl
 
-    rows = [plain(part) for part in parts]
+    rows = [_with_ends(part, plain(part)) for part in parts]
     names = dict.fromkeys(name for row in rows for name in row)
     nested = {k for row in rows for k, value in row.items() if isinstance(value, (list, dict))}
     kept = [name for name in names if name not in nested]
     return pl.DataFrame(
         [{name: row.get(name) for name in kept} for row in rows], infer_schema_length=None
     )
+
+
+def _with_ends(part: Any, row: dict[str, Any]) -> dict[str, Any]:
+    """The row with the ends of each interval in its place."""
+    if not dataclasses.is_dataclass(part):
+        return row
+    intervals = {field.name for field in dataclasses.fields(part) if "Interval" in str(field.type)}
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if name in intervals and name.endswith("interval"):
+            ends = value or {"low": None, "high": None}
+            stem = name.removesuffix("interval")
+            flat |= {f"{stem}low": ends["low"], f"{stem}high": ends["high"]}
+        else:
+            flat[name] = value
+    return flat
 
 
 def plain(value: Any) -> Any:
