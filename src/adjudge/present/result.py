@@ -277,7 +277,7 @@ def as_text(values: Mapping[str, Any], *, indent: int | None = 2) -> str:
 def frame_of(parts: Sequence[Any]) -> pl.DataFrame:
     """A row for each dataclass or mapping: its single values, without lists and nested parts.
 
-    An interval is two columns: `interval` becomes low and high, `gap_interval` gap_low and gap_high.
+    An interval is two columns: `interval` gives low and high, `gap_interval` gap_low and gap_high.
     """
     import polars as pl
 
