@@ -34,6 +34,13 @@ def allocate(
     `optimal_split`. The class of a row is unknown until it is labelled. Fill a quota by sampling at
     random until each class has its number, never by picking on the verdict.
 
+    Args:
+        budget: Labels in all, including the pilot.
+        p: Share of test rows that the judge calls 1.
+        pilot: Labels of each class in the pilot.
+        pilot_correct0: How many of them the judge has right in class 0.
+        pilot_correct1: How many of them the judge has right in class 1.
+
     >>> allocate(200, p=0.5, pilot=10, pilot_correct0=7, pilot_correct1=9)
     Allocation(m0=117, m1=83)
     >>> allocate(200, p=0.0, pilot=10, pilot_correct0=7, pilot_correct1=9)
@@ -77,6 +84,12 @@ def optimal_split(budget: int, *, theta: float, q0: float, q1: float) -> Allocat
 
     It does not use the approximation of Proposition 5.2. Each class gets at least one label.
 
+    Args:
+        budget: Labels in all.
+        theta: The rate that people would give.
+        q0: The judge's specificity.
+        q1: The judge's sensitivity.
+
     >>> optimal_split(200, theta=0.5, q0=0.7, q1=0.9)
     Allocation(m0=121, m1=79)
     """
@@ -113,6 +126,9 @@ def proposition_51(q: float) -> int | None:
     leave the same bias. At the paper's m, the labels do not show a judge better than chance in 1 to
     16 % of samples. This is only about bias: an interval from so few labels is not useful.
 
+    Args:
+        q: The judge's sensitivity and specificity, taken as equal.
+
     >>> [proposition_51(q) for q in (0.95, 0.8, 0.6, 0.5)]
     [4, 6, 32, None]
     """
@@ -128,6 +144,9 @@ def proposition_61(q: float) -> tuple[float, float] | None:
 
     For q0 = q1 = q and infinitely many test rows. None below q = 1/2 + 1/(2 sqrt 2), where it never
     does.
+
+    Args:
+        q: The judge's sensitivity and specificity, taken as equal.
 
     >>> proposition_61(0.9)[0].__round__(4)
     0.1693

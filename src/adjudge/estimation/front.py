@@ -67,50 +67,56 @@ def estimate(
 ) -> AnyEstimate:
     """The rate that people would give, from the judge's verdicts and some human labels.
 
-    Rows with a human label calibrate, rows without one are the test set. `data` is a path, a
-    polars or pandas frame, a dict of columns, or the result of `prepare_grades`. Or give the
+    Rows with a human label calibrate, rows without one are the test set. Give a table, or the
     arrays `judge` and `human` (None or NaN if there is no label). Verdicts can be 0/1,
     probabilities, or class names.
 
     Args:
-        data: Table with `judge_column` and `human_column`; `sampled_by` and
-            `sampling_probability` are used if present.
-        judge: Verdicts or probabilities, if there is no table.
-        human: Labels, if there is no table.
-        judges: Names of two or more judges whose verdicts together predict the human label: columns
-            of the table, or names in its column `judge_name` (`judge`) with a row per id and judge.
-            Needs labels that are a random sample, 50 per group; approximate.
-        share: With `judges`: a second interval for each group that uses the other groups' rates.
-        labels: A second table with labels by id; they replace those in `data`.
-        model: The win rate of this model. `data` has judgments of pairs with model_a and model_b,
-            as `adjudge judge` or AlpacaEval writes them; the rate is the share of its pairs in
-            which people prefer its answer, and a tie is half a win. `by="opponent"` gives one rate
-            per opponent. The judge's probabilities are used, with `judge_column="verdict"` its
+        data: Rows with the judge's verdict and, for some, a human label. The columns are
+            `judge_column` and `human_column`; `sampled_by` and `sampling_probability` are used if
+            present. A path, a frame, a dict of columns, or the result of `prepare_grades`.
+        judge: Array of verdicts or probabilities, if there is no table.
+        human: Array of labels, if there is no table.
+        judges: Two or more judges for one rate. Columns of verdicts, or names in the column
+            `judge_name` (`judge`) with a row per id and judge. Their verdicts together predict the
+            human label. Needs labels that are a random sample, 50 per group; approximate.
+        share: With several judges: a second interval that borrows from the other groups.
+        labels: Human labels by id. A second table; its labels replace those in `data`.
+        model: The win rate of this model, from judgments of pairs with model_a and model_b; a tie
+            is half a win. The rows are as `adjudge judge` or AlpacaEval writes them; the rate is
+            the share of its pairs in which people prefer its answer. `by="opponent"` gives one rate
+            for each opponent. The judge's probabilities are used, with `judge_column="verdict"` its
             verdicts.
-        by: Column (or array) of groups: one estimate each, with its own confusion matrix.
-        pool: With `by`: one confusion matrix for all groups. Almost always a mistake.
-        compare: With `by`: two group names; the corrected difference, paired by `cluster`.
-        cluster: Column (or array) of clusters, rows that belong together; a row without a value is
-            a cluster of one. Default: prompt_id, if it repeats within a group. "none": all rows are
-            independent.
-        strata: Column (or array): a confusion matrix per stratum, combined.
+        by: A rate for each value of this column, such as model. Or an array of groups. Each group
+            has its own confusion matrix.
+        pool: With groups: one confusion matrix for all of them (read the warning). Almost always a
+            mistake.
+        compare: With groups: the corrected difference of two of them, paired by cluster.
+        cluster: Column of rows that belong together; none: all rows are independent. Or an array. A
+            row without a value is a cluster of one. Default: prompt_id, if it repeats within a
+            group.
+        strata: A confusion matrix for each value of this column. Or an array. The strata's rates
+            are combined.
         sampling_probability: Array, if labels were picked with unequal probabilities.
-        method: auto, misclassification, ppi++, conditional, difference, human-only or naive.
-        interval: wald (Eq. 6) or profile (for weak judges and few labels).
-        labels_are_random: Declare that the labels are a random sample of the test rows. Labels with
-            `sampled_by` = random need no declaration. auto then uses conditional for 0/1 verdicts
-            and ppi++ for probabilities. No test decides this.
-        confidence_level: Of all intervals.
-        judge_column: The column of verdicts.
-        human_column: The column of labels.
+        method: auto, misclassification, ppi++, conditional, difference, human-only or naive. auto:
+            misclassification; with random labels conditional, or ppi++ for probabilities. It never
+            tests.
+        interval: wald (Eq. 6), or profile for weak judges and few labels.
+        labels_are_random: State that the labelled rows are a random sample of the test rows; not
+            needed if sampled_by is random. auto then uses conditional for 0/1 verdicts and ppi++
+            for probabilities. No test decides this.
+        confidence_level: Confidence level of the intervals.
+        judge_column: Column of the judge's verdicts.
+        human_column: Column of the human labels.
         positive: For labels that are words: the one that counts as 1. Verdicts can be the same
             words, or probabilities of that one.
-        model_labels: Use labels that a model made (`labelled_by`). They are refused otherwise. The
-            result's assumptions state it.
-        columns: Our column names to those of the file, e.g. {"judge": "llm_says"}. Common names are
-            recognised without it.
-        labels_as: What words in the columns of verdicts and labels mean, e.g. {"ok": "1"}.
-        seed: Seed of the profile interval and of the permutation test under `pool`.
+        model_labels: Use labels that a model made (labelled_by model); the result states it. They
+            are refused otherwise.
+        columns: Columns with other names. Our names to those of the file, e.g.
+            {"judge": "llm_says"}. Common names are recognised without it.
+        labels_as: Meaning of words in label and verdict columns, e.g. {"ok": "1"}.
+        seed: Seed of everything random. The profile interval and the permutation test under `pool`
+            use it. A number or a numpy Generator.
 
     Returns:
         Estimate; GroupedEstimate with `by`; RateDifference with `compare`; ClassEstimate for

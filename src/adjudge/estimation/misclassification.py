@@ -50,6 +50,12 @@ def corrected_rate(p: ArrayLike, q0: ArrayLike, q1: ArrayLike, *, clipped: bool 
     Elementwise on arrays that broadcast. With q0 + q1 <= 1 the judge is not better than chance and
     there is no rate: `informative` is False there.
 
+    Args:
+        p: Share of test rows that the judge calls 1.
+        q0: The judge's specificity.
+        q1: The judge's sensitivity.
+        clipped: Clip the rates to [0, 1].
+
     >>> float(corrected_rate(0.55, 0.7, 0.9).estimate.round(6))
     0.416667
     """
@@ -64,6 +70,14 @@ def corrected_variance(
     p: ArrayLike, q0: ArrayLike, q1: ArrayLike, n: ArrayLike, m0: ArrayLike, m1: ArrayLike
 ) -> FloatArray:
     """Delta-method variance of the corrected rate, Eq. 9; only for q0 + q1 > 1.
+
+    Args:
+        p: Share of test rows that the judge calls 1.
+        q0: The judge's specificity.
+        q1: The judge's sensitivity.
+        n: Number of test rows.
+        m0: Labels of class 0.
+        m1: Labels of class 1.
 
     >>> float(corrected_variance(0.55, 0.7, 0.9, 1000, 100, 100).round(6))
     0.003106
@@ -95,6 +109,15 @@ def corrected_interval(
 
     Ends are clipped to [0, 1] as published, so an interval entirely outside becomes [0, 0] or
     [1, 1]. The Monte Carlo needs that. `estimate` refuses such a sample instead.
+
+    Args:
+        p: Share of test rows that the judge calls 1.
+        q0: The judge's specificity.
+        q1: The judge's sensitivity.
+        n: Number of test rows.
+        m0: Labels of class 0.
+        m1: Labels of class 1.
+        confidence_level: Confidence level of the intervals.
 
     >>> low, high, _ = corrected_interval(0.55, 0.7, 0.9, 1000, 100, 100)
     >>> float(low.round(4)), float(high.round(4))

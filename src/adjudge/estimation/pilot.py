@@ -53,8 +53,25 @@ def plan_from_table(
 
     Sensitivity and specificity are (correct + 1)/(labels + 2), as in the pilot of Algorithm 1: a
     pilot without errors does not prove a judge without errors. Labels picked by a plan are
-    weighted by the inverse of their sampling probability, as in `estimate`. `model_labels` as
-    there.
+    weighted by the inverse of their sampling probability, as in `estimate`.
+
+    Args:
+        data: Judged rows, some labelled: a pilot. A path, a frame or a dict of columns.
+        width: Wanted width of the interval.
+        labels: A budget of labels instead of a width, including the labels in the table.
+        judge_rate: Share of rows that the judge passes; by default from the table.
+        sensitivity: Guess of the sensitivity; by default from the labels of the table.
+        specificity: Guess of the specificity; by default from the labels of the table.
+        n_test: Number of judged rows; by default from the table.
+        judge_column: Column of the judge's verdicts.
+        human_column: Column of the human labels.
+        positive: For labels that are words: the one that counts as 1.
+        columns: Columns with other names. Our names to those of the file, e.g.
+            {"judge": "llm_says"}.
+        labels_as: Meaning of words in label and verdict columns, e.g. {"ok": "1"}.
+        step: Also show the effect of this many more labels.
+        confidence_level: Confidence level of the intervals.
+        model_labels: Use labels that a model made (labelled_by model); the result states it.
 
     >>> plan = plan_from_table({"judge": [1] * 60 + [0] * 40, "human": [None] * 100},
     ...                        width=0.3, sensitivity=0.9, specificity=0.8)
@@ -155,6 +172,18 @@ def rows_to_label(
 
     At random: the number expected to fill both classes plus a fifth. Label from the top and stop
     when both are full. By verdict: the number that each verdict still needs.
+
+    Args:
+        data: The judged rows to sample from. A path, a frame or a dict of columns.
+        plan: The plan, as `plan_from_table` returns it.
+        draw: How rows are drawn. random: label from the top until both classes have enough labels.
+            verdict: the plan by verdict, for method conditional.
+        judge_column: Column of the judge's verdicts.
+        human_column: Column of the human labels. It is added, empty, if there is none.
+        positive: For labels that are words: the one that counts as 1.
+        columns: Columns with other names. Our names to those of the file.
+        labels_as: Meaning of words in label and verdict columns.
+        seed: Seed of everything random. A number or a numpy Generator.
     """
     if data is None:
         raise ArgumentError("table", None, "give the judged rows to sample from")
@@ -208,6 +237,17 @@ def draw_rows(
     from the top and stop as soon as both classes have their number. `verdict`: the given numbers of
     rows of verdict 0 and of verdict 1 (`verdict_sizes`), at random within each; sampled_by = plan.
     `conditional` and the weighted correction need this probability.
+
+    Args:
+        frame: The judged rows.
+        size: How many rows to draw at random.
+        draw: How rows are drawn: random or verdict.
+        verdict_sizes: How many rows to draw of verdict 0 and of verdict 1.
+        judge_column: Column of the judge's verdicts.
+        human_column: Column of the human labels.
+        positive: For labels that are words: the one that counts as 1.
+        labels_as: Meaning of words in label and verdict columns.
+        seed: Seed of everything random. A number or a numpy Generator.
 
     >>> rows = pl.DataFrame({"id": list("abcd"), "judge": [1, 1, 0, 0], "human": [None] * 4})
     >>> drawn = draw_rows(rows, 2, draw="verdict", verdict_sizes=(2, 1))

@@ -63,6 +63,17 @@ def plan_rate(
     The plan is only as good as its inputs: with judge quality from a small pilot it is as uncertain
     as that pilot.
 
+    Args:
+        judge_rate: Share of rows that the judge passes.
+        sensitivity: Share of the rows people call 1 that the judge calls 1.
+        specificity: Share of the rows people call 0 that the judge calls 0.
+        n_test: Number of judged rows.
+        width: Wanted width of the interval.
+        labels: A budget of labels instead of a width, including existing ones.
+        have: Existing labels of class 0 and of class 1.
+        step: Also show the effect of this many more labels.
+        confidence_level: Confidence level of the intervals.
+
     >>> plan = plan_rate(judge_rate=0.55, sensitivity=0.9, specificity=0.7, n_test=1000, labels=200)
     >>> plan.m0, plan.m1, round(plan.expected_width, 3)
     (117, 83, 0.216)

@@ -53,6 +53,12 @@ def profile_interval(
     and at 100 and 10, judges from 0.6 to 0.9, rates from 0 to 1. Rows are treated as
     independent; there is no version for clusters, strata, weights or probabilities.
 
+    Args:
+        counts: Test rows and labelled rows, counted by verdict and label.
+        confidence_level: Confidence level of the interval.
+        replicates: Simulated samples for a rate that is close to the cutoff.
+        seed: Seed of everything random. A number or a numpy Generator.
+
     >>> weak = Counts(k=500, n=1000, c0=60, m0=100, c1=6, m1=10)
     >>> low, high, _ = profile_interval(weak)
     >>> low == 0.0 and high == 1.0

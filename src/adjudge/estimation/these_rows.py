@@ -48,6 +48,11 @@ def rows_interval(
     random choice of labelled rows, in finite samples, for any rows. It makes no statement about
     other rows of the same kind.
 
+    Args:
+        negative: The rows that the judge calls 0.
+        positive: The rows that the judge calls 1.
+        confidence_level: Confidence level of the interval.
+
     >>> low, high = rows_interval(VerdictCounts(400, 40, 4), VerdictCounts(600, 60, 54))
     >>> round(low, 3), round(high, 3)
     (0.498, 0.658)
