@@ -39,18 +39,26 @@ def check_audits(
 ) -> Monitor:
     """Whether the policy still keeps its error rate, from audits of what it accepted.
 
-    `audits` is the complete list from `draw_audits`, with labels in its column `label` or in
-    `labels` by id; or a store that `serve --audit-rate` and `label` used. Audits count in the order
-    of drawing. The check waits `wait` days for a missing label; then the audit counts as missing.
+    Audits count in the order of drawing. An alarm is raised when the evidence that the error rate
+    is above `limit` reaches 1 / `delta`, at any time. Repeating a check on the same audits is safe.
+    Limit, delta, horizon and by are chosen once: a state refuses other values.
 
-    `state` is a file, or a store, from which the next check continues; repeating a check on the
-    same audits is safe. Without it every check counts from the first audit. An alarm is raised when
-    the evidence that the error rate is above `limit` reaches 1 / `delta`, at any time. The default
-    limit is the guarantee's own (`alarm_limit`): alpha if it promises a single threshold, else
-    1.5 alpha. `horizon` is the number of audits within which a change is most easily detected. `by`
-    names a column: each of its groups has its own process, and they share delta. Limit, delta,
-    horizon and by are chosen once: a state refuses other values. `now` is the time of the check
-    (Unix).
+    Args:
+        audits: All audits drawn so far (monitor draw -o), or the store that has them. In Python the
+            rows of `draw_audits`, with labels in their column `label` or in `labels`; a store is
+            one that `serve --audit-rate` and `label` used.
+        policy: The policy whose accepted verdicts these are.
+        labels: Human labels by id, for rows without a label.
+        state: File or store of the counts; the next check continues from them. Without it every
+            check counts from the first audit.
+        limit: Alarm above this error rate. The default is the guarantee's own (`alarm_limit`):
+            alpha if it promises a single threshold, else 1.5 alpha.
+        delta: Largest probability of a false alarm over all checks. The default is 0.05.
+        horizon: Number of audits within which a change is detected best (mean of the weights). The
+            default is 1000.
+        wait: Days until an audit without a label counts as missing.
+        by: A monitor for each value of this column; delta is shared.
+        now: Time of the check (Unix).
 
     >>> from adjudge import calibrate, select, draw_audits
     >>> old = {"id": range(60), "p_a": [0.95] * 60, "label": ["A"] * 60}

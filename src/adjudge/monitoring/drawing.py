@@ -90,12 +90,20 @@ def draw_audits(
     judge: str | None = None,
     earlier: TableLike | None = None,
 ) -> AuditRun:
-    """Draw rows to label among the accepted rows of `served`, each with probability `audit_rate`.
+    """Draw random audits among accepted verdicts.
 
-    `served` is the output of `select`: every row with `accepted`. Audits are in the order of its
-    rows; if an id was served twice, the first row counts. `earlier` are the audits of earlier
-    draws: they keep their numbers, and the new ones follow, so that the result is the complete
-    list. The same rows, secret and rate give the same audits.
+    A keyed hash of the id decides each draw, so that the rows cannot be chosen. The same rows,
+    secret and rate give the same audits.
+
+    Args:
+        served: Rows of `adjudge select -o`, or the store that serve kept its audits in. In Python
+            the rows of `select`: every row with `accepted`. Audits are in the order of these rows;
+            if an id was served twice, the first row counts.
+        audit_rate: Share of accepted verdicts that people audit, such as 0.05.
+        secret: Secret of 16 characters or more.
+        judge: Only this judge's rows.
+        earlier: Audits drawn before. They keep their numbers; new ones follow, so that the result
+            is the complete list.
 
     >>> rows = {"id": list("abcdef"), "verdict": ["A"] * 6, "accepted": [True] * 5 + [False]}
     >>> run = draw_audits(rows, audit_rate=0.5, secret="not a secret: for tests")

@@ -31,7 +31,12 @@ ODDS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
 def log_evidence(errors: ArrayLike, *, limit: float, horizon: float = 1000) -> FloatArray:
-    """ln e after each audit, in the order of drawing; `horizon` is the mean of the weights w.
+    """ln e after each audit, in the order of drawing.
+
+    Args:
+        errors: Outcome of each audit: 1 for an error, 0 otherwise.
+        limit: Error rate that the evidence is against.
+        horizon: Number of audits within which a change is detected best (mean of the weights).
 
     >>> log_evidence([1, 1, 0], limit=0.1).round(3).tolist()
     [0.597, 1.603, 1.237]
@@ -51,6 +56,10 @@ def estimate_change(errors: ArrayLike, *, limit: float) -> int:
     """The audit since which the bets gained most: where the rate seems to have risen, from 1.
 
     A point estimate without an interval. Audits chosen by it were chosen by looking at them.
+
+    Args:
+        errors: Outcome of each audit: 1 for an error, 0 otherwise.
+        limit: Error rate that the evidence is against.
 
     >>> estimate_change([0] * 40 + [1, 0, 1, 1], limit=0.1)
     41

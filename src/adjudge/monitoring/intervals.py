@@ -30,6 +30,11 @@ def running_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Low and high ends for these numbers of errors among the first audits.
 
+    Args:
+        errors: Numbers of errors.
+        audits: Numbers of audits that they are among, counted from the first.
+        delta: Probability that the interval ever misses the rate.
+
     >>> low, high = running_interval([0, 8, 40], [0, 80, 400], delta=0.05)
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([0.0, 0.022, 0.055], [1.0, 0.251, 0.159])

@@ -63,9 +63,25 @@ def make_anchors(
 ) -> Anchors:
     """Calibrate on models with votes, for placing models without votes. See the module.
 
-    `battles` as in `rank`, or the result of `prepare_battles`. Standard errors resample the values
-    of `cluster`, as in `rank`; `place` does the same. Anchors that were never compared, even
-    through other models, are refused: there is no common scale.
+    Anchors that were never compared, even through other models, are refused: there is no common
+    scale.
+
+    Args:
+        battles: Battles with judge scores and votes, as in `rank`.
+        method: soft-elo, hard-elo or smoothed; auto picks one of the first two.
+        format: Name of a public format, if it cannot be detected from content.
+        baseline: Arena-Hard's baseline model, for the format arena-hard.
+        human: Column of people's votes.
+        verdict: Column of the judge's verdicts (A, B, tie).
+        score: Column of score differences, positive for model_a.
+        cluster: Column of rows that belong together, such as the prompt. Standard errors resample
+            its values, as in `rank`; `place` does the same.
+        smoothing: Constant of smoothed, instead of choosing it.
+        l2: Penalty l2 |theta|^2.
+        replicates: Bootstrap resamples of each standard error.
+        columns: Our column names to those of the file.
+        labels_as: Meaning of words in columns of winners and verdicts.
+        seed: Seed of everything random.
     """
     from adjudge import __version__
 

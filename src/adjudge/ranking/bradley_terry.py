@@ -124,10 +124,15 @@ def bradley_terry(
 ) -> Fit:
     """Fit  argmax sum_ij wins_ij log sigma(theta_i - theta_j) - l2 |theta|^2   (Eq. 1).
 
-    `wins[i, j]` counts how often i beat j, ties as one half to each; soft targets are summed.
     Models that were never compared, even through other models, are fitted separately and are not on
     one scale. A model that won or lost everything has no finite maximum. The penalty gives it a
     finite one, with a warning in `structure.warnings`.
+
+    Args:
+        wins: Square table of wins: [i, j] counts how often i beat j, ties as one half to each; soft
+            targets are summed.
+        names: Names of the models, in the order of the table. By default their numbers.
+        l2: Penalty l2 |theta|^2.
 
     >>> bradley_terry([[0, 3], [1, 0]], l2=0).elo.round(1).tolist()
     [1595.4, 1404.6]

@@ -22,9 +22,14 @@ def count_wins(
 ) -> tuple[tuple[str, ...], FloatArray]:
     """Sorted names and the table of wins of battles given as columns.
 
-    `target` is outcome words ("A", "model_a", "tie", ...) or probabilities that model_a won. A tie
-    is half a win for both. Battles of a model with itself and battles without an outcome do not
-    count.
+    A tie is half a win for both. Battles of a model with itself and battles without an outcome do
+    not count.
+
+    Args:
+        model_a: First model of each battle.
+        model_b: Second model of each battle.
+        target: Outcome of each battle: words ("A", "model_a", "tie", ...) or probabilities that
+            model_a won.
 
     >>> names, wins = count_wins(["x", "y", "x"], ["y", "x", "z"], ["A", "tie", "B"])
     >>> names, wins.tolist()

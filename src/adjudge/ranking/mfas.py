@@ -30,8 +30,12 @@ _CUTS_PER_ROUND = 4000
 def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastReversals:
     """The order of models with the least weight of wins against it.
 
-    Pairs count by their net wins; a tied pair costs nothing in either order. After `time_limit`
-    seconds the best order so far is returned, with `proven` False and the gap to the bound.
+    Pairs count by their net wins; a tied pair costs nothing in either order.
+
+    Args:
+        wins: Square table of wins: [i, j] counts how often i beat j.
+        time_limit: Time limit, in seconds. After it the best order so far is returned, with
+            `proven` False and the gap to the bound.
 
     >>> best = least_reversals([[0, 2, 1], [0, 0, 2], [2, 0, 0]])
     >>> best.order, best.cost, best.proven

@@ -61,14 +61,28 @@ def place(
     leaderboard with probability at least 1 - `alpha` if the new model is exchangeable with the
     anchors. Battles of another judge than the anchors' are refused.
 
-    `quantile` "family" uses only the anchors of the new model's maker. The promise is then about
-    models of that maker, and with too few of them there is no interval.
-
     The scale SE comes from the new model's battles, but counts no more of them than the median
     anchor had. Residuals include the judge's own preferences, which do not average out with more
     battles; Eq. 4 as published would still shrink the interval (anchors of 200 battles, new
     models of 1,000: 90 % intervals covered 57 %). A model that won or lost everything gets no
     interval: every resample has only wins, or only losses, too.
+
+    Args:
+        battles: Judged battles of new models against the anchors' models, as in `rank`.
+        anchors: File that `rank --save-anchors` wrote, or the result of `make_anchors`.
+        alpha: Error level of conformal intervals.
+        quantile: pooled, or family (only models of the same maker). The promise of family is about
+            models of that maker, and with too few of them there is no interval.
+        families: Makers of models whose names do not show it.
+        format: Name of a public format, if it cannot be detected from content.
+        baseline: Arena-Hard's baseline model, for the format arena-hard.
+        verdict: Column of the judge's verdicts (A, B, tie).
+        score: Column of score differences, positive for model_a.
+        replicates: Bootstrap resamples of each standard error. By default as many as the anchors
+            had.
+        columns: Our column names to those of the file.
+        labels_as: Meaning of words in columns of winners and verdicts.
+        seed: Seed of everything random.
     """
     kept = read_anchors(anchors)
     level = exact_level(alpha)

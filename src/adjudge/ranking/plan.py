@@ -51,11 +51,21 @@ def plan_battles(
     labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> BattlePlan:
-    """Choose up to `budget` rows of `pool` (pairs or battles with model_a and model_b).
+    """Choose the battles to judge next, within a budget.
 
-    `judged` are existing battles; rows of the pool whose id is among them are left out. See
-    `next_battles` for the rules. `rows` of the result are positions in the pool. `columns` and
-    `labels_as` as in `rank`.
+    `rows` of the result are positions in the pool.
+
+    Args:
+        pool: Pairs or battles that could be judged: model_a, model_b.
+        budget: How many battles to choose.
+        rule: coverage: all models equally; information: most information about strengths. See
+            `next_battles`.
+        judged: Battles already judged. They count, and are not chosen again: rows of the pool whose
+            id is among them are left out.
+        verdict: Column of the verdicts of judged battles (A, B, tie).
+        columns: Our column names to those of the files.
+        labels_as: Meaning of words in columns of winners and verdicts.
+        seed: Seed of everything random.
 
     >>> plan_battles({"model_a": ["x", "x", "y"], "model_b": ["y", "y", "z"]}, budget=2).appearances
     {'x': 1, 'y': 2, 'z': 1}

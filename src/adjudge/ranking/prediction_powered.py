@@ -48,6 +48,12 @@ def prediction_powered(
     Covariance: H^-1 (Cov(g_human - lambda g_judge)/n + lambda^2 Cov(g_judge)/N) H^-1, summed by
     prompt if `battles.prompts` is given. Valid for many labelled battles that were drawn at random
     from all: not for votes that people chose to give on battles that interested them.
+
+    Args:
+        battles: Result of `prepare_battles`.
+        human: Human target of each battle (1, 0 or one half), NaN without a vote.
+        judge: Judge's target of each battle.
+        l2: Penalty l2 |theta|^2.
     """
     l2 = positive(l2, "l2")
     same_length(battles=battles.a, human=human, judge=judge)

@@ -64,30 +64,56 @@ def rank(
 ) -> Leaderboard:
     """Rank models by their battles.
 
-    `battles` is a path or a frame (polars, pandas) in the battles format, a public data set that
-    `adjudge.io.open_battles` reads (`format`, `baseline`), or the result of `prepare_battles`, with
-    its columns chosen there. `method`:
+    Intervals cover the noise of these battles; `evaluate` measures how far a judge's leaderboard is
+    from people's.
 
-    * `soft-elo` Bradley-Terry on sigma(beta s), beta fitted to people's votes (or given);
-    * `hard-elo` on the judge's verdicts; `smoothed` on verdicts moved to `smoothing` (by default
-      chosen by maximum likelihood);
-    * `bt` and the orders `win-rate`, `copeland`, `schulze`, `mfas`, `online-elo`: on the column
-      `verdict` if named, else on people's votes, else on the judge's verdicts;
-    * `prediction-powered`: judge verdicts everywhere, votes on a random sample;
-    * `auto`: soft-elo with scores and votes, else hard-elo with verdicts, else bt.
-
-    `human`, `verdict`, `score` name columns. `cluster` names the column whose rows are resampled
-    together ("auto": prompt_id if it repeats; None: single battles). Intervals cover the noise of
-    these battles; `evaluate` measures how far a judge's leaderboard is from people's. `by` names a
-    column whose groups get a temperature each. `against` ("votes" or a column) adds the rank
-    correlation with the Bradley-Terry leaderboard of that column. Votes that a model made
-    (`labelled_by`) are refused unless `model_labels` is set; a warning then states it. `jury`
-    combines all judges in the file: battles that each of them scored (rows of the same `id`),
-    soft-elo on the mean of their calibrated scores, verdicts by majority. `families` names the
-    makers of models whose names do not show it, for the quantiles by family in `evaluate`.
-    `columns` maps our column names to those of the file, `labels_as` words in columns of winners
-    and verdicts to ours. `engine="ray"` computes thousands of bootstrap `replicates` on `workers`,
-    as explained in `judge_pairs`; the numbers are the same.
+    Args:
+        battles: model_a, model_b and the result: winner or human_pref (people), score_a and
+            score_b, p_a or verdict (the judge). A path or a frame (polars, pandas) in the battles
+            format, a public data set that `adjudge.io.open_battles` reads, or the result of
+            `prepare_battles`, with its columns chosen there.
+        method: soft-elo, hard-elo, smoothed, bt, prediction-powered, win-rate, copeland, schulze,
+            mfas, online-elo; auto picks one of the first two, or bt. `soft-elo` is Bradley-Terry on
+            sigma(beta s), beta fitted to people's votes (or given); `hard-elo` on the judge's
+            verdicts; `smoothed` on verdicts moved to `smoothing`. `bt` and the orders `win-rate`,
+            `copeland`, `schulze`, `mfas`, `online-elo` are on the column `verdict` if named, else
+            on people's votes, else on the judge's verdicts. `prediction-powered` has judge verdicts
+            everywhere, votes on a random sample. `auto` is soft-elo with scores and votes, else
+            hard-elo with verdicts, else bt.
+        format: Name of a public format, if it cannot be detected from content.
+        baseline: Arena-Hard's baseline model, for the format arena-hard.
+        human: Column of people's votes.
+        verdict: Column of the verdicts to rank by (A, B, tie).
+        score: Column of score differences, positive for model_a.
+        beta: Temperature of soft-elo, instead of fitting it.
+        smoothing: Constant of smoothed, instead of choosing it. By default it is chosen by maximum
+            likelihood.
+        l2: Penalty l2 |theta|^2.
+        interval: bootstrap, sandwich or none.
+        confidence_level: Confidence level of the intervals.
+        replicates: Bootstrap resamples.
+        cluster: Column of rows that belong together, such as the prompt. They are resampled
+            together. "auto" is prompt_id if it repeats; None resamples single battles.
+        by: Fit a temperature for each value of this column, such as language.
+        against: votes, or a column: print the rank correlation with that leaderboard. It is the
+            Bradley-Terry leaderboard of that column.
+        jury: All judges of the file as one: mean of calibrated scores, majority of verdicts. It
+            needs battles that each of them scored (rows of the same `id`).
+        families: Makers of models whose names do not show it, for the quantiles by family in
+            `evaluate`.
+        evaluate: Leave every model out in turn and compare hard, soft and smoothed with people.
+        alpha: Error level of conformal intervals.
+        splits: Random halves of the models.
+        time_limit: Time limit for mfas, in seconds.
+        model_labels: Use labels that a model made (labelled_by model); the result states it. They
+            are refused otherwise.
+        columns: Our column names to those of the file.
+        labels_as: Meaning of words in columns of winners and verdicts.
+        engine: Where the resamples are computed: local (this process) or ray. The numbers are the
+            same; ray pays off from thousands of replicates on.
+        workers: Number of Ray workers.
+        ray_address: HOST:PORT of a Ray cluster's head.
+        seed: Seed of everything random.
 
     >>> rank({"model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
     ...       "winner": ["model_a", "tie", "tie"]}, interval="none").models[0].model

@@ -45,13 +45,18 @@ def fit_temperature(
 ) -> Temperature:
     """Maximum likelihood for beta, with a standard error and warnings against using it.
 
-    `score` is s (positive favours A), `human` 1, 0 or one half; ties and missing votes (NaN) are
-    left out. The standard error is the sandwich, by `clusters` (prompts) if given. `beta` is None
-    if the likelihood has no maximum: no votes, or scores that never (or always) disagree with
-    people.
+    `beta` is None if the likelihood has no maximum: no votes, or scores that never (or always)
+    disagree with people. `warnings` has the check of appendix D.2: a beta near zero, or agreement
+    with people that does not grow with |s|, means that soft targets compress the leaderboard
+    instead of correcting it.
 
-    `warnings` has the check of appendix D.2: a beta near zero, or agreement with people that does
-    not grow with |s|, means that soft targets compress the leaderboard instead of correcting it.
+    Args:
+        score: Score difference s of each battle, positive if it favours A.
+        human: Vote on each battle: 1, 0 or one half. Ties and missing votes (NaN) are left out.
+        verdict: The judge's verdict on each battle: 1, 0 or one half. By default the sign of the
+            score.
+        clusters: Prompt of each battle, for a standard error by prompt. It is the sandwich either
+            way.
 
     >>> fit = fit_temperature([2.0, 1.0, -1.0, 0.5, -2.0, 1.0], [1, 1, 0, 0, 0, 0.5])
     >>> round(fit.beta, 3), fit.n_battles
