@@ -19,6 +19,11 @@ def vanilla_threshold(
 ) -> Threshold:
     """Accept all. `alpha` is only kept for comparison with the risk.
 
+    Args:
+        scores: Doubts of the calibration rows, higher for more doubt.
+        errors: 1 for each wrong verdict, else 0, in the same order.
+        alpha: Error level allowed among accepted verdicts.
+
     >>> vanilla_threshold([0.1, 0.6], [0, 1], alpha=0.1).empirical_risk
     0.5
     """
@@ -34,6 +39,10 @@ def heuristic_accept(confidence: ArrayLike, *, alpha: float | Fraction) -> BoolA
     no labels. It is the only rule here that changes under a monotone transform of the score. The
     SCOPE paper runs it on the single-order probability.
 
+    Args:
+        confidence: Confidence of each verdict, max(p, 1 - p).
+        alpha: Error level allowed among accepted verdicts.
+
     >>> heuristic_accept([0.95, 0.9, 0.7], alpha=0.1)
     array([ True,  True, False])
     """
@@ -47,6 +56,11 @@ def naive_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Frac
 
     The threshold is the luckiest one of the calibration set, so the error share of new rows is
     higher. The SCOPE paper runs this rule on the single-order probability.
+
+    Args:
+        scores: Doubts of the calibration rows, higher for more doubt.
+        errors: 1 for each wrong verdict, else 0, in the same order.
+        alpha: Error level allowed among accepted verdicts.
 
     >>> naive_threshold([0.1] * 9 + [0.6], [0] * 9 + [1], alpha=0.1).accepts
     'all'

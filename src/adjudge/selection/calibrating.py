@@ -83,46 +83,68 @@ def calibrate(
 ) -> Policy:
     """Choose which verdicts to accept at error level `alpha`, from judgments with human labels.
 
-    `judgments` is a file or a frame (polars, pandas) of judgments or grades. Labels are in its
-    column `label` (for grades: `human`) or come from `labels`, matched by id. Each judge and
-    protocol gets its own rule, unless `judge` selects one or `jury` ("mean", "learned") combines
-    them. With `by`, each group gets its own rule; a guarantee with a delta (pac) shares delta among
-    the groups. `pooled` (fdr) promises over all groups together. `cluster` names a column of rows
-    that are not independent: one random row per cluster calibrates ("auto": prompt_id if it
-    repeats; None: no clusters). `weights` names a column of importance weights for a shift in the
-    kind of rows (fdr). Rows with an answer_mass below `min_answer_mass` count as `off_answer`, here
-    and wherever the policy is used. `store` is the store of the replies: the policy then keeps the
-    parts of each judge's fingerprint. `columns` maps our column names to those of the files.
-    `labels_as` maps the words in label columns to ours.
+    Each judge and protocol gets its own rule, unless `judge` selects one or `jury` or `cascade`
+    combines them. The policy lists what every guarantee would accept in `alternatives`, so that you
+    can compare them. If nothing can be accepted, the result has `feasible` False.
 
-    `doubt="learned"` (one judge) and `jury="learned"` (several judges) learn verdict and doubt from
-    a random `learning_share` of the labels and calibrate on the rest. `category` names a column
-    that they can learn from. Lengths are used if the rows have length_a and length_b or the texts
-    (`pairs` adds the texts). `leave_out` is a table of ids that were used to choose something.
-    These rows, and rows of the same cluster, do not calibrate.
-
-    `cascade` names judges, from cheap to strong. A row stops at the first judge that is sure
-    enough. Stages, weights and tau come from `plan_cascade` on the same rows (with `costs`,
-    `learning_share`, `category` and `seed`), or from an earlier `plan`. Rows of the learning share
-    never calibrate.
+    A learned doubt, jury or cascade learns from a random share of the labels; only the others
+    calibrate. Lengths are used if the rows have length_a and length_b, or the texts.
 
     Labels that were sampled among the surest rows (`plan_labels`) give a policy for those rows.
-    Rows above the cut do not calibrate and are not accepted later (`cuts`). Labels that a model
-    made (`labelled_by`) are refused unless `model_labels` is set. The policy's assumptions then
-    state it.
+    Rows above the cut do not calibrate and are not accepted later (`cuts`).
 
-    `from_audits` is the state of a monitor that raised an alarm, and `judgments` are its audits.
-    Audits drawn after the alarm calibrate, below the old thresholds. `since_change` instead uses
-    all audits since the estimated change; this has no proof.
+    With `best`, the choice among all responses to a prompt is the one with the highest mean
+    probability. Its doubt is that of its least sure comparison. The choice is an error if people
+    prefer another response (column `best`, or labels of all pairs). Then prompts must be
+    exchangeable, and `select` groups new rows by prompt in the same way.
 
-    With `best`, the rows are prompts. Among all responses to a prompt (prompt_id; model_a and
-    model_b name two of them), the choice is the one with the highest mean probability. Its doubt is
-    that of its least sure comparison. The choice is an error if people prefer another response
-    (column `best`, or labels of all pairs). Then prompts must be exchangeable, and `select` groups
-    new rows by prompt in the same way.
-
-    The policy lists what every guarantee would accept in `alternatives`, so that you can compare
-    them. If nothing can be accepted, the result has `feasible` False.
+    Args:
+        judgments: Judgments with p_a, or p_fwd and p_rev. A file or a frame, of judgments or
+            grades. Labels are in the column `label` (for grades: `human`) or come from `labels`.
+        alpha: Error level allowed among accepted verdicts.
+        labels: Human labels by id, for rows without a label.
+        pairs: The judged pairs, for a learned doubt that uses the length of the texts.
+        guarantee: scope: average over calibration sets; fdr: expected share in a batch; pac: this
+            threshold, with probability 1 - delta; or one that a package adds.
+        delta: How often a guarantee with high probability can fail.
+        ties: Human ties: drop, or error (count each as an error).
+        judge: Only this judge's rows.
+        protocol: Only this protocol's rows.
+        by: A guarantee for each value of this column. A guarantee with a delta (pac) shares it
+            among the groups.
+        pooled: With --by and fdr: one guarantee for all groups.
+        small_groups: Groups with too few labels: refuse or pool.
+        cluster: Column of rows that belong together, such as the prompt. One random row per cluster
+            calibrates. "auto": prompt_id if it repeats; "none": all rows are independent.
+        weights: Column of weights that correct for a shift in the pairs (fdr).
+        jury: All judges of the file as one: mean (of log odds), or learned from a share of the
+            labels.
+        doubt: learned: verdict and doubt of one judge, from a share of the labels.
+        cascade: Judges of the file, cheap to strong, separated by commas. Each is needed only if
+            those before it are not sure enough. Stages, weights and tau come from `plan_cascade` on
+            the same rows.
+        plan: Use the cascade of this plan (plan cascade -o) instead of --cascade.
+        costs: Cost of a row for each judge of the cascade, such as 1,5,30. By default the mean of
+            the rows' column `cost`.
+        learning_share: Share of the labels that a learned doubt, jury or cascade learns from.
+        category: Column of categories that a learned doubt or cascade can learn from.
+        leave_out: Ids that were used to choose something; they are left out of calibration. So are
+            rows of the same cluster.
+        from_audits: State of `monitor check`: calibrate on the audits drawn after the alarm, below
+            the old threshold. `judgments` are these audits.
+        since_change: With --from-audits: only audits since the estimated change; no proven
+            guarantee.
+        min_answer_mass: Minimum probability of the answer letters; below it a row is off_answer.
+            The limit also holds wherever the policy is used.
+        model_labels: Use labels that a model made (labelled_by model); the result states it.
+            Without it they are refused.
+        best: Choose the best of all responses to a prompt, from comparisons of two responses
+            (prompt_id, model_a, model_b).
+        columns: Columns with other names. A mapping of our names to those of the files.
+        labels_as: Meaning of words in label and verdict columns, such as {"0": "A", "1": "B"}.
+        seed: Seed of everything random.
+        store: Store of the judge's replies, to name what differs between judges. The policy then
+            keeps the parts of each judge's fingerprint.
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,

@@ -81,8 +81,38 @@ def judge_cascade(
     """Ask the judges of a cascade policy, each only about the pairs that are still undecided.
 
     The result has the rows of every judge that was asked, ready for `select`. Repeat the call to
-    resume. `judges` gives the stages as objects or specs, cheap to strong, if their names in the
-    policy are not enough to reach them. All other options are those of `judge_pairs`.
+    resume.
+
+    Args:
+        pairs: Pairs or items to judge. A path, a frame, or an iterable of Pair or Item.
+        policy: The policy that calibrate --cascade wrote. A file, or the policy itself.
+        judges: The stages as objects or specs, cheap to strong, if their names in the policy are
+            not enough to reach them.
+        store: Store of all replies: a file or postgresql://... Stored replies are not asked again.
+        output: File for the rows (.jsonl, .csv, .tsv, .parquet, optionally .gz), written by atomic
+            rename. Without it the rows are in `JudgingRun.judgments`.
+        limit: Judge only the first N pairs.
+        format: Name of a public format, if it cannot be detected from content.
+        columns: Columns with other names. A mapping of our names to those of the files.
+        labels_as: Meaning of words in label and verdict columns, such as {"0": "A", "1": "B"}.
+        reason: Let the judge write reasons before its verdict.
+        samples: Number of answers per order, for judges without log probabilities.
+        max_tokens: Maximum tokens of a written answer; raise it if the judge reasons.
+        prompt: Your own prompt file.
+        criteria: Your own criteria: a JSON file, or the text of one criterion.
+        base_url: Another server than the default one.
+        timeout: Seconds to wait for one answer from a server.
+        concurrency: Maximum calls in flight.
+        rpm: Maximum requests per minute, retries included.
+        max_cost: Stop before the next call would exceed this many dollars.
+        prices: Your own prices, a file or a mapping.
+        retry: Statuses to ask again; errors are always asked again.
+        keep_going: Continue if the first ten replies have no usable score for one reason.
+        keep_raw: False leaves the server's raw answers out of the store.
+        engine: Where judges run: local or ray.
+        workers: Number of Ray workers.
+        ray_address: HOST:PORT of a Ray cluster's head.
+        progress: A progress line on a terminal; or a function that is called with the progress.
     """
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
     options = JudgingOptions(

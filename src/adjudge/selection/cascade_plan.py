@@ -71,13 +71,31 @@ def plan_cascade(
 ) -> CascadePlan:
     """Cost and coverage of a cascade over tau, and the judges worth their cost.
 
-    All of it is estimated on the learning share. `cascade` names judges of the file, cheap to
-    strong; each must have judged the rows. `costs`, one per judge, is the cost of a row; without
-    it, costs come from the rows' column `cost`. A judge other than the last is dropped if as much
-    is accepted without it, at no higher cost per accepted verdict. The planned tau is the largest
-    one for which the mean fitted error probability of the rows below it, plus one standard error,
-    is at most `alpha`. `tau` selects another point of the curve: a smaller one costs more and
-    accepts more.
+    All of it is estimated on the learning share. Each judge must have judged the rows. A judge
+    other than the last is dropped if as much is accepted without it, at no higher cost per accepted
+    verdict. The planned tau is the largest one for which the mean fitted error probability of the
+    rows below it, plus one standard error, is at most `alpha`.
+
+    Args:
+        judgments: Judgments with p_a, or p_fwd and p_rev. A file or a frame, of judgments or
+            grades.
+        cascade: Judges of the file, cheap to strong, separated by commas. Or a list of them.
+        alpha: Error level allowed among accepted verdicts.
+        costs: Cost of a row for each judge of the cascade, such as 1,5,30. By default the mean of
+            the rows' column `cost`.
+        tau: Stop if the fitted probability of an error is at most this. A smaller tau costs more
+            and accepts more. Choose it from the curve, before calibrating. By default the largest
+            that reaches alpha.
+        labels: Human labels by id, for rows without a label.
+        pairs: The judged pairs, for a learned doubt that uses the length of the texts.
+        ties: Human ties: drop, or error (count each as an error).
+        cluster: Column of rows that belong together, such as the prompt. One random row per cluster
+            calibrates. "auto": prompt_id if it repeats; "none": all rows are independent.
+        category: Column of categories that a learned doubt or cascade can learn from.
+        learning_share: Share of the labels that a learned doubt, jury or cascade learns from.
+        min_answer_mass: Minimum probability of the answer letters; below it a row is off_answer.
+        seed: Seed of everything random.
+        store: Store of the judge's replies, to name what differs between judges.
 
     >>> from adjudge.simulate.selective import cascade_judges
     >>> plan = plan_cascade(cascade_judges(600, seed=1), "cheap,strong", costs=[1, 20])

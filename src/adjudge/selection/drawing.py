@@ -38,18 +38,33 @@ def plan_labels(
     labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> LabelPlan:
-    """Sample `n` unlabelled pairs: from all, or (`surest`) from that share of a judge's verdicts.
+    """Sample unlabelled pairs: from all, or (`surest`) from that share of a judge's verdicts.
 
     With `surest`, the cut is the smallest observed uncertainty with at least that share of the
     usable rows at or below it. All rows count, labelled or not, and tied rows stay together. Pairs
-    are sampled uniformly below the cut. A threshold below the cut then has the same distribution
-    as among rows sampled at random from there, so every guarantee holds without weights for rows
-    below the cut. The policy accepts nothing above it. Choose the share before you look at these
-    labels.
+    are sampled uniformly below the cut. A threshold below the cut then has the same distribution as
+    among rows sampled at random from there, so every guarantee holds without weights for rows below
+    the cut. The policy accepts nothing above it.
 
     One row is sampled per cluster. Rows are sampled by id, so their order in the file does not
     matter. A pair whose label was sampled by its score can be sampled again, because a random
-    sample would include it too. `columns` and `labels_as` as in `calibrate`.
+    sample would include it too.
+
+    Args:
+        judgments: Judgments with p_a, or p_fwd and p_rev. A file or a frame, of judgments or
+            grades.
+        surest: Draw among this share of the judge's surest verdicts, for a policy by pac. Do not
+            choose it with these labels. The policy accepts nothing outside this share. Without it,
+            draw among all pairs: for any policy or rate.
+        n: How many pairs to label.
+        labels: Human labels by id, for rows without a label.
+        judge: Only this judge's rows.
+        protocol: Only this protocol's rows.
+        cluster: Column of rows that belong together, such as the prompt. One random row per cluster
+            calibrates. "auto": prompt_id if it repeats; "none": all rows are independent.
+        columns: Columns with other names. A mapping of our names to those of the files.
+        labels_as: Meaning of words in label and verdict columns, such as {"0": "A", "1": "B"}.
+        seed: Seed of everything random.
 
     >>> rows = {"id": range(10), "p_a": [0.99 - 0.04 * i for i in range(10)]}
     >>> plan = plan_labels(rows, surest=0.5, n=2)
@@ -103,6 +118,14 @@ def ids_to_label(
     seed: int = 0,
 ) -> pl.DataFrame:
     """`n` random ids of rows without a label, one per cluster: id, sampled_by.
+
+    Args:
+        judgments: Judgments, some of them labelled. A file or a frame.
+        n: How many rows to label.
+        labels: Human labels by id, for rows without a label.
+        cluster: Column of rows that belong together, such as the prompt. One random row per cluster
+            calibrates. "auto": prompt_id if it repeats; "none": all rows are independent.
+        seed: Seed of everything random.
 
     >>> frame = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2], "label": ["A", None]})
     >>> ids_to_label(frame, 1).rows()

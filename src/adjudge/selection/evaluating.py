@@ -75,16 +75,42 @@ def evaluate(
     For every judge, protocol and signal it reports accuracy, ECE (10 bins of equal width), AUROC
     and AUPRC of the confidence (max(p_a, 1 - p_a), or the stated one), with right verdicts as
     positives, over the rows where the signal gives a verdict. Then it reports coverage and error
-    share of each method over `splits` random 50/50 splits by item. All signals of a judge use the
-    same splits. `methods` are the baselines vanilla, heuristic and naive and every guarantee,
-    unless named. In the paper, baselines use the signal single_order and guarantees use
+    share of each method over random 50/50 splits by item. All signals of a judge use the same
+    splits. In the paper, baselines use the signal single_order and guarantees use
     preference_entropy; the table has every combination.
 
-    `jury` ("mean", "learned") and `doubt` ("learned") also report, over up to 200 of the splits,
-    what they would accept after learning again in each split (`comparisons`), next to each judge's
-    own doubt. `choose_on` is a table of ids: only these rows are evaluated, so that you can
-    calibrate what you choose here on all other rows (`leave_out` of `calibrate`). `columns`,
-    `labels_as`, `best` and `model_labels` as in `calibrate`.
+    With `jury` or `doubt`, it also reports over up to 200 of the splits what they would accept
+    after learning again in each split (`comparisons`), next to each judge's own doubt.
+
+    Args:
+        judgments: Judgments with p_a, or p_fwd and p_rev. A file or a frame, of judgments or
+            grades.
+        labels: Human labels by id, for rows without a label.
+        pairs: The judged pairs, for a learned doubt that uses the length of the texts.
+        judge: Only this judge's rows.
+        protocol: Only this protocol's rows.
+        ties: Human ties: drop, or error (count each as an error).
+        alphas: Error level; repeatable.
+        methods: Names of methods: the baselines vanilla, heuristic and naive, and every guarantee.
+            By default all of them.
+        delta: How often a guarantee with high probability can fail.
+        splits: Random 50/50 splits by item.
+        jury: All judges of the file as one: mean (of log odds), or learned from a share of the
+            labels.
+        doubt: learned: verdict and doubt of one judge, from a share of the labels.
+        learning_share: Share of the labels that a learned doubt, jury or cascade learns from.
+        category: Column of categories that a learned doubt or cascade can learn from.
+        choose_on: Evaluate only these ids; calibrate --leave-out takes the same file. What you
+            choose here can then be calibrated on all other rows.
+        cluster: Column of rows that belong together, such as the prompt. One random row per cluster
+            calibrates. "auto": prompt_id if it repeats; "none": all rows are independent.
+        model_labels: Use labels that a model made (labelled_by model); the result states it.
+            Without it they are refused.
+        best: Choose the best of all responses to a prompt, from comparisons of two responses
+            (prompt_id, model_a, model_b).
+        columns: Columns with other names. A mapping of our names to those of the files.
+        labels_as: Meaning of words in label and verdict columns, such as {"0": "A", "1": "B"}.
+        seed: Seed of everything random.
 
     >>> from adjudge.simulate.selective import two_order_judge
     >>> evaluation = evaluate(two_order_judge(300, seed=1), splits=50, alphas=[0.2])

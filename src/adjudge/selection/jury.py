@@ -64,6 +64,10 @@ class Jury:
 def mean_jury(judges: int, *, method: str = "mean") -> Jury:
     """Every judge has the same weight; nothing is learned.
 
+    Args:
+        judges: Number of judges.
+        method: Name of the method in the policy.
+
     >>> mean_jury(2).predict([[0.9, 0.5]]).round(3)
     array([0.75])
     """

@@ -49,7 +49,27 @@ def plan_selection(
     other rows is accepted, `repeats` times. Above half of the labels, rows are sampled with
     replacement and tested on all of them; those points are marked `extrapolated` and are
     optimistic. `recommended` is the first n after which every further doubling adds less than
-    `gain` coverage. `columns`, `labels_as` and `model_labels` as in `calibrate`.
+    `gain` coverage.
+
+    Args:
+        judgments: Judgments, some of them labelled. A file or a frame.
+        alpha: Error level allowed among accepted verdicts.
+        labels: Human labels by id, for rows without a label.
+        guarantee: scope: average over calibration sets; fdr: expected share in a batch; pac: this
+            threshold, with probability 1 - delta; or one that a package adds.
+        delta: How often a guarantee with high probability can fail.
+        ties: Human ties: drop, or error (count each as an error).
+        judge: Only this judge's rows.
+        protocol: Only this protocol's rows.
+        cluster: Column of rows that belong together, such as the prompt. One random row per cluster
+            calibrates. "auto": prompt_id if it repeats; "none": all rows are independent.
+        gain: Smallest gain in coverage that is worth twice the labels.
+        repeats: Random draws per point.
+        model_labels: Use labels that a model made (labelled_by model); the result states it.
+            Without it they are refused.
+        columns: Columns with other names. A mapping of our names to those of the files.
+        labels_as: Meaning of words in label and verdict columns, such as {"0": "A", "1": "B"}.
+        seed: Seed of everything random.
 
     >>> from adjudge.simulate.selective import two_order_judge
     >>> plan = plan_selection(two_order_judge(400, seed=1), alpha=0.2, repeats=20)

@@ -36,6 +36,9 @@ def read_policy(path: str | Path) -> Policy:
 
     An edited policy is refused, by its digest and by the rule that its own scores give.
 
+    Args:
+        path: The policy that calibrate wrote.
+
     >>> read_policy("missing.json")
     Traceback (most recent call last):
     adjudge.errors.DataError: missing.json: no such file; check the path

@@ -106,17 +106,27 @@ def select(
 ) -> SelectionRun:
     """Apply a policy to every row of `judgments`: accept or abstain.
 
-    Rows of another judge or prompt than the policy's are refused; with `store`, the error names the
-    part of the fingerprint that differs. `pairs` adds the texts, if the policy learned from their
-    lengths. These rows are never accepted: rows without a usable score or a verdict, ties of the
-    judge, rows of a group that is not in the policy, and rows above the policy's cuts. Rows whose
-    answer_mass is below the policy's `min_answer_mass` count as `off_answer`. A guarantee per batch
-    (fdr) treats the given rows as one batch. The new scores are compared with the calibration
-    scores (`drift`), without ties, with one random row per cluster if the policy had clusters. Only
-    rows below the cuts are in the batch and in the drift test. If the rows are the calibration
-    rows, a warning is given. With a policy about choices, the rows are combined into one per
-    prompt, as in calibration; `best` refuses any other policy. `columns` and `labels_as` as in
-    `calibrate`.
+    Rows of another judge or prompt than the policy's are refused. These rows are never accepted:
+    rows without a usable score or a verdict, ties of the judge, rows of a group that is not in the
+    policy, and rows above the policy's cuts. Rows whose answer_mass is below the policy's
+    `min_answer_mass` count as `off_answer`. A guarantee per batch (fdr) treats the given rows as
+    one batch. The new scores are compared with the calibration scores (`drift`), without ties, with
+    one random row per cluster if the policy had clusters. Only rows below the cuts are in the batch
+    and in the drift test. If the rows are the calibration rows, a warning is given. With a policy
+    about choices, the rows are combined into one per prompt, as in calibration.
+
+    Args:
+        judgments: New judgments or grades, no labels needed. A file or a frame.
+        policy: The policy that calibrate wrote. A file, or the policy itself.
+        pairs: The judged pairs, for a learned doubt that uses the length of the texts.
+        judge: Only this judge's rows.
+        protocol: Only this protocol's rows.
+        store: Store of the judge's replies, to name what differs between judges.
+        best: Choose the best of all responses to a prompt, from comparisons of two responses
+            (prompt_id, model_a, model_b). Refuses any other policy.
+        columns: Columns with other names. A mapping of our names to those of the files.
+        labels_as: Meaning of words in label and verdict columns, such as {"0": "A", "1": "B"}.
+        seed: Seed of everything random.
 
     >>> from adjudge.selection import calibrate
     >>> old = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,

@@ -104,6 +104,18 @@ def split_risks(
     Both halves come from the same labelled rows, so the spread over splits is narrower than over
     new calibration sets. The rows are as random as the labels were.
 
+    Args:
+        scores: Doubts of the calibration rows, higher for more doubt.
+        errors: 1 for each wrong verdict, else 0, in the same order.
+        alphas: Error levels allowed among accepted verdicts.
+        methods: Names of baselines and guarantees. By default all of them.
+        confidence: Confidence of each verdict, which `heuristic` needs.
+        has_verdict: Whether each row has a verdict. Rows without one are never accepted.
+        clusters: Cluster of each row.
+        delta: How often a guarantee with high probability can fail.
+        splits: Number of random halves.
+        seed: Seed of everything random.
+
     >>> s = np.arange(200) / 200
     >>> e = (np.arange(200) % 7 == 0) & (s > 0.5)
     >>> scope = split_risks(s, e.astype(int), alphas=[0.1], methods=["scope"], splits=50)[0]

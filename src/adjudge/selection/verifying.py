@@ -42,6 +42,9 @@ def verify_policy(path: str | Path) -> PolicyCheck:
     """Whether the policy in a file is as `calibrate` wrote it, and which fields are not.
 
     DataError if the file is not a policy. The digest is against mistakes, not attackers.
+
+    Args:
+        path: The policy that calibrate wrote.
     """
     loaded = read_json(path, remedy="give a policy that adjudge calibrate wrote")
     if not isinstance(loaded, Mapping) or loaded.get("kind") != Policy.kind:

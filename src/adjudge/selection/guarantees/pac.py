@@ -45,6 +45,13 @@ def pac_threshold(
     with or without ties (proof in docs/guarantees.md). This holds for one alpha, not for several
     together, and not for the share of errors in one batch.
 
+    Args:
+        scores: Doubts of the calibration rows, higher for more doubt.
+        errors: 1 for each wrong verdict, else 0, in the same order.
+        alpha: Error level allowed among accepted verdicts.
+        delta: How often the promise can fail.
+        seed: Seed of the order of tied scores.
+
     >>> pac_threshold([0.1] * 22, [0] * 22, alpha=0.1).accepts
     'all'
     >>> pac_threshold([0.1] * 21, [0] * 21, alpha=0.1).accepts
@@ -68,6 +75,13 @@ def pac_thresholds(
     With probability at least 1 - delta all of them have a true error rate of at most alpha
     simultaneously. You can therefore choose any of them afterwards, by any criterion.
     `pac_threshold` uses the last one.
+
+    Args:
+        scores: Doubts of the calibration rows, higher for more doubt.
+        errors: 1 for each wrong verdict, else 0, in the same order.
+        alpha: Error level allowed among accepted verdicts.
+        delta: How often the promise can fail.
+        seed: Seed of the order of tied scores.
 
     >>> rows = [0.1] * 40 + [0.2] * 5 + [0.3] * 60
     >>> pac_thresholds(rows, [0] * 40 + [1] * 5 + [0] * 60, alpha=0.1).tolist()

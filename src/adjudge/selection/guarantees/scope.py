@@ -31,6 +31,11 @@ def scope_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Frac
     for nearly half of all calibration sets. `pac_threshold` makes that promise; `fdr_select` bounds
     the expected share in a batch.
 
+    Args:
+        scores: Doubts of the calibration rows, higher for more doubt.
+        errors: 1 for each wrong verdict, else 0, in the same order.
+        alpha: Error level allowed among accepted verdicts.
+
     >>> rule = scope_threshold([0.1] * 30 + [0.6] * 5, [0] * 30 + [1] * 5, alpha=0.1)
     >>> rule.threshold, rule.n_accepted
     (0.1, 30)
