@@ -32,25 +32,23 @@ _ROOMS: dict[str, str] = {
     "adjudge.judges.transcript": "read_replies",
     "adjudge.monitoring": "AuditRun draw_audits estimate_change log_evidence running_interval",
     "adjudge.present.report": "write_report",
+    "adjudge.present.result": "Result",
     "adjudge.ranking": (
         "bradley_terry count_wins fit_temperature least_reversals make_anchors place "
         "plan_battles prediction_powered rank"
     ),
     "adjudge.records": "Grade Item Judgment Label Pair Score",
-    "adjudge.present.result": "Result",
     "adjudge.results.bias": (
         "Agreement BiasReport Contradictions FamilyBias FamilyScores PositionBias Reliability "
         "Retest"
     ),
+    "adjudge.results.cascade": "CascadePlan",
     "adjudge.results.demo": "Demo JudgeCheck",
     "adjudge.results.diagnosis": "CycleCount ScoreDiagnosis Transitivity",
-    "adjudge.results.diagnosis_reproduction": "DiagnosisReproduction",
     "adjudge.results.estimation": (
         "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
     ),
     "adjudge.results.evaluation": "Evaluation LabelPlan SelectionPlan",
-    "adjudge.results.cascade": "CascadePlan",
-    "adjudge.results.items": "ReproductionItems",
     "adjudge.results.judging": (
         "Judging JudgingCascade JudgingPanel JudgingPlan JudgingPlans ModelList"
     ),
@@ -62,20 +60,17 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.ranking": (
         "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"
     ),
-    "adjudge.results.ranking_reproduction": "SoftEloReproduction",
     "adjudge.results.reading": "LogSummary",
     "adjudge.results.replies": "Replies",
-    "adjudge.results.reporting": "ReportingReproduction",
     "adjudge.results.rules": "BatchSelection Threshold",
-    "adjudge.results.scope_reproduction": "ScopeReproduction",
     "adjudge.results.selection": "Policy PolicyCheck Selection",
+    "adjudge.results.store": "StoreCheck StoreCopy",
     "adjudge.rows": "join_labels prepare_battles prepare_grades prepare_judgments prepare_scores",
     "adjudge.selection": (
-        "SelectionRun calibrate evaluate fdr_select judge_cascade pac_threshold pac_thresholds "
-        "plan_cascade plan_labels plan_selection read_policy register_guarantee scope_threshold "
-        "select verify_policy"
+        "SelectionRun calibrate evaluate fdr_select judge_cascade pac_threshold "
+        "pac_thresholds plan_cascade plan_labels plan_selection read_policy "
+        "register_guarantee scope_threshold select verify_policy"
     ),
-    "adjudge.results.store": "StoreCheck StoreCopy",
     "adjudge.store": "check_store copy_store open_store",
     "adjudge.uncertainty": "confidence mean_preference preference_entropy verdicts",
 }

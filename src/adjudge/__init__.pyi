@@ -97,7 +97,6 @@ from adjudge.results.demo import JudgeCheck as JudgeCheck
 from adjudge.results.diagnosis import CycleCount as CycleCount
 from adjudge.results.diagnosis import ScoreDiagnosis as ScoreDiagnosis
 from adjudge.results.diagnosis import Transitivity as Transitivity
-from adjudge.results.diagnosis_reproduction import DiagnosisReproduction as DiagnosisReproduction
 from adjudge.results.estimation import ClassEstimate as ClassEstimate
 from adjudge.results.estimation import Estimate as Estimate
 from adjudge.results.estimation import GroupedEstimate as GroupedEstimate
@@ -107,7 +106,6 @@ from adjudge.results.estimation import RatePlan as RatePlan
 from adjudge.results.evaluation import Evaluation as Evaluation
 from adjudge.results.evaluation import LabelPlan as LabelPlan
 from adjudge.results.evaluation import SelectionPlan as SelectionPlan
-from adjudge.results.items import ReproductionItems as ReproductionItems
 from adjudge.results.judging import Judging as Judging
 from adjudge.results.judging import JudgingCascade as JudgingCascade
 from adjudge.results.judging import JudgingPanel as JudgingPanel
@@ -127,13 +125,10 @@ from adjudge.results.ranking import Leaderboard as Leaderboard
 from adjudge.results.ranking import LeastReversals as LeastReversals
 from adjudge.results.ranking import RankAgreement as RankAgreement
 from adjudge.results.ranking import Temperature as Temperature
-from adjudge.results.ranking_reproduction import SoftEloReproduction as SoftEloReproduction
 from adjudge.results.reading import LogSummary as LogSummary
 from adjudge.results.replies import Replies as Replies
-from adjudge.results.reporting import ReportingReproduction as ReportingReproduction
 from adjudge.results.rules import BatchSelection as BatchSelection
 from adjudge.results.rules import Threshold as Threshold
-from adjudge.results.scope_reproduction import ScopeReproduction as ScopeReproduction
 from adjudge.results.selection import Policy as Policy
 from adjudge.results.selection import PolicyCheck as PolicyCheck
 from adjudge.results.selection import Selection as Selection
@@ -185,7 +180,6 @@ __all__ = [
     "CycleCount",
     "DataError",
     "Demo",
-    "DiagnosisReproduction",
     "Estimate",
     "Evaluation",
     "FamilyBias",
@@ -226,18 +220,14 @@ __all__ = [
     "RatePlan",
     "Reliability",
     "Replies",
-    "ReportingReproduction",
-    "ReproductionItems",
     "Result",
     "Retest",
-    "ScopeReproduction",
     "Score",
     "ScoreDiagnosis",
     "ScoreSets",
     "Selection",
     "SelectionPlan",
     "SelectionRun",
-    "SoftEloReproduction",
     "StoreCheck",
     "StoreCopy",
     "StoreError",

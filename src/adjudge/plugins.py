@@ -1,6 +1,7 @@
 """Registries: objects by name, the built-in ones and those of installed packages.
 
-A package adds a backend, protocol, format or store by an entry point in the group of that name::
+A package adds a backend, protocol, format, store, guarantee, verb or kind of result by an entry
+point in the group of that name::
 
     [project.entry-points."adjudge.backends"]
     echo = "my_package:EchoBackend"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from shown_estimation import PAPER
 
-from adjudge.present.report.papers import PaperRun, write_papers
-from adjudge.results.items import PaperItem
+from adjudge_papers.items import PaperItem
+from adjudge_papers.page import PaperRun, write_papers
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext

@@ -12,7 +12,7 @@ import pytest
 from fuzz_commands import write_valid
 from fuzzing import arguments_of
 
-from adjudge.cli import _WRITTEN, VERBS
+from adjudge.cli import _WRITTEN, all_verbs
 
 SUPPORT = Path(__file__).parents[1] / "support"
 #: Every option that writes a file, of every verb that has it.
@@ -58,7 +58,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_every_verb_that_writes_a_file_is_tried() -> None:
     verbs = {
         name if isinstance(verb, str) else f"{name} {inner}"
-        for name, verb in VERBS.items()
+        for name, verb in all_verbs().items()
         for inner in ([""] if isinstance(verb, str) else verb[1])
     }
     left = {verb for verb in verbs if not any(c.startswith(f"{verb} ") for c in COMMANDS)}

@@ -9,7 +9,7 @@ from fuzz_attacks import BYTES, OURS, PATHS, RECORDS, VALUES
 from fuzz_commands import COMMANDS, READS_AS_OTHERS, READS_NOTHING, TABLES, write_valid
 from fuzzing import Case, make_case, places_in, run_case, run_cases, run_on_records
 
-from adjudge.cli import VERBS
+from adjudge.cli import all_verbs
 
 #: Cases in one test; a test prints every case of its own that breaks.
 PART = 50
@@ -33,7 +33,7 @@ def test_the_files_that_are_attacked_are_valid(
 def test_every_verb_that_reads_a_file_is_attacked() -> None:
     verbs = {
         name if isinstance(verb, str) else f"{name} {inner}"
-        for name, verb in VERBS.items()
+        for name, verb in all_verbs().items()
         for inner in ([""] if isinstance(verb, str) else verb[1])
     }
     attacked = {verb for verb in verbs if any(c.startswith(f"{verb} ") for c in COMMANDS)}

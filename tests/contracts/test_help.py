@@ -6,8 +6,12 @@ import re
 
 import pytest
 
-from adjudge.cli import VERBS, run
-from adjudge.cli._examples import EXAMPLES
+from adjudge.cli import all_verbs, run
+from adjudge.cli._examples import EXAMPLES as BUILT_IN
+from adjudge_papers.cli import EXAMPLES as OF_PAPERS
+
+VERBS = all_verbs()
+EXAMPLES = {**BUILT_IN, **OF_PAPERS}
 
 LEAVES = [
     f"{name} {inner}".strip()

@@ -32,7 +32,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"present/figures"}),
     frozenset({"present/views"}),
     frozenset({"report", "present/report"}),
-    frozenset({"reproduce", "demo"}),
+    frozenset({"demo"}),
     frozenset({"server"}),
     frozenset({"integrations", "testing"}),
     frozenset({"cli"}),
@@ -93,6 +93,11 @@ def test_every_room_has_a_floor() -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_imports_point_upwards(name: str) -> None:
     assert wrong_imports(name, (SOURCE / name).read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_adjudge_does_not_know_the_papers(name: str) -> None:
+    assert "adjudge_papers" not in (SOURCE / name).read_text(encoding="utf-8")
 
 
 LAZY = "def show():\n    from adjudge.report import write_report\n"

@@ -19,8 +19,11 @@ import adjudge
 
 SOURCE = Path(adjudge.__file__).parent
 ROOT = Path(__file__).parents[2]
-MODULES = sorted(SOURCE.rglob("*.py"))
-ROOMS = sorted({path.relative_to(SOURCE).parts[0] for path in MODULES})
+PAPERS = SOURCE.with_name("adjudge_papers")
+MODULES = sorted([*SOURCE.rglob("*.py"), *PAPERS.rglob("*.py")])
+ROOMS = sorted(
+    {"../adjudge_papers", *(path.relative_to(SOURCE).parts[0] for path in SOURCE.rglob("*.py"))}
+)
 PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
@@ -123,7 +126,7 @@ REWRITTEN = (
     *("selection", "estimation", "uncertainty", "rows", "results", "monitoring", "diagnosis"),
     *("ranking", "errors.py", "plugins.py", "records.py", "auditing.py", "testing.py"),
     *("_text.py", "_stats.py", "_validation.py", "_bradley_terry.py", "present", "cli", "io"),
-    *("store", "server", "integrations", "simulate", "reproduce"),
+    *("store", "server", "integrations", "simulate", "../adjudge_papers"),
 )
 PLAIN_ENGLISH = re.compile(
     r"\b(?:(?:be|not) found|stands? for|stands? out|standing|there(?: always)? is no)\b",
@@ -219,14 +222,14 @@ def remedy(word: str) -> str:
 
 
 def modules_of(room: str) -> list[Path]:
-    place = SOURCE / room
+    place = (SOURCE / room).resolve()
     return [path for path in MODULES if path == place or place in path.parents]
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_dropped_name_is_bound(room: str) -> None:
     wrong = [
-        f"{path.relative_to(SOURCE)}:{line} {name} (say {BANNED_NAMES[name]})"
+        f"{path.relative_to(SOURCE.parent)}:{line} {name} (say {BANNED_NAMES[name]})"
         for path in modules_of(room)
         for name, line in contents(path)[0]
     ]
@@ -236,7 +239,7 @@ def test_no_dropped_name_is_bound(room: str) -> None:
 @pytest.mark.parametrize("room", ROOMS)
 def test_strings_are_in_plain_words(room: str) -> None:
     wrong = [
-        f"{path.relative_to(SOURCE)}:{line + down} {word!r} (say {remedy(word)})"
+        f"{path.relative_to(SOURCE.parent)}:{line + down} {word!r} (say {remedy(word)})"
         for path in modules_of(room)
         for text, line, docstring in contents(path)[1]
         for word, down in banned_words(text, IN_DOCSTRINGS if docstring else IN_MESSAGES)
@@ -254,7 +257,7 @@ def test_rewritten_rooms_have_no_dialect(room: str) -> None:
         ]
         strings = [(text, at) for text, at, _ in contents(path)[1]]
         wrong += [
-            f"{path.relative_to(SOURCE)}:{at + down} {word!r} (say {remedy(word)})"
+            f"{path.relative_to(SOURCE.parent)}:{at + down} {word!r} (say {remedy(word)})"
             for text, at in strings + comments
             for word, down in banned_words(text, IN_REWRITTEN)
         ]

@@ -12,19 +12,21 @@ from pathlib import Path
 import pytest
 
 import adjudge
+import adjudge_papers
 from adjudge.present.kinds import KINDS
 from adjudge.present.result import Result
 
-for package in (adjudge,):
+SKIPPED = ("adjudge.cli", "adjudge.integrations", "adjudge.__main__", "adjudge_papers.cli")
+for package in (adjudge, adjudge_papers):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if not module.name.startswith(("adjudge.cli", "adjudge.integrations", "adjudge.__main__")):
+        if not module.name.startswith(SKIPPED):
             with suppress(ImportError):  # a module that needs an extra
                 import_module(module.name)
 
 
 def below(base: type[Result]) -> Iterator[type[Result]]:
     for child in base.__subclasses__():
-        if child.__module__.startswith("adjudge."):
+        if child.__module__.startswith(("adjudge.", "adjudge_papers.")):
             yield child
             yield from below(child)
 
@@ -34,7 +36,8 @@ RESULTS = sorted({kind for kind in below(Result) if "kind" in kind.__dict__}, ke
 
 @pytest.mark.parametrize("result", RESULTS, ids=lambda result: result.kind)
 def test_a_result_is_public_and_has_one_view(result: type[Result]) -> None:
-    assert getattr(adjudge, result.__name__) is result
+    if not result.__module__.startswith("adjudge_papers."):
+        assert getattr(adjudge, result.__name__) is result
     assert re.fullmatch(r"[a-z]+(_[a-z]+)*", result.kind)
     assert KINDS.load(result.kind) is result
     assert result.view is not Result.view

@@ -13,10 +13,10 @@ import pytest
 from summeval_file import write_summeval
 
 from adjudge.cli import run
-from adjudge.present.figures.reproduction_diagnosis import PICTURES
-from adjudge.reproduce.diagnosis import published_cycles, reproduce_diagnosis
-from adjudge.reproduce.diagnosis_measures import published_variance
-from adjudge.reproduce.diagnosis_published import (
+from adjudge_papers.diagnosis import published_cycles, reproduce_diagnosis
+from adjudge_papers.diagnosis_figures import PICTURES
+from adjudge_papers.diagnosis_measures import published_variance
+from adjudge_papers.diagnosis_published import (
     AGREEMENT_MEANS,
     ALPHAS,
     CRITERIA,
@@ -36,8 +36,8 @@ from adjudge.reproduce.diagnosis_published import (
     published_sets,
     published_tau,
 )
-from adjudge.reproduce.diagnosis_summeval import Size, crowd_as_judge
-from adjudge.results.diagnosis_reproduction import DiagnosisReproduction
+from adjudge_papers.diagnosis_result import DiagnosisReproduction
+from adjudge_papers.diagnosis_summeval import Size, crowd_as_judge
 from shown import title, y_ticks
 
 

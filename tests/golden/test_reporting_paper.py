@@ -1,4 +1,4 @@
-"""The reporting paper's statements, reproduced by `adjudge.reproduce.reporting`."""
+"""The reporting paper's statements, reproduced by `adjudge_papers.reporting`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from scipy.stats import norm
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import proposition_51
-from adjudge.reproduce.reporting import length_curve, reproduce_reporting
-from adjudge.reproduce.reporting_items import LISTING
-from adjudge.reproduce.reporting_protocol import arena_protocol
 from adjudge.simulate.items import simulate_items
 from adjudge.simulate.pairs import simulate_pairs
+from adjudge_papers.reporting import length_curve, reproduce_reporting
+from adjudge_papers.reporting_items import LISTING
+from adjudge_papers.reporting_protocol import arena_protocol
 from shown import title
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.present.figures.reproduction_scope import PICTURES
-from adjudge.reproduce.scope import reproduce_scope
-from adjudge.reproduce.scope_published import RISKS
-from adjudge.results.scope_reproduction import ScopeReproduction
 from adjudge.uncertainty import preference_entropy
+from adjudge_papers.scope import reproduce_scope
+from adjudge_papers.scope_figures import PICTURES
+from adjudge_papers.scope_published import RISKS
+from adjudge_papers.scope_result import ScopeReproduction
 from shown import title
 
 #: Simulated judge on the simulated benchmark: accuracy, ECE, AUROC of preference_entropy, AUROC of

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.present.figures.soft_elo_pictures import PICTURES
-from adjudge.reproduce.soft_elo import reproduce_soft_elo
-from adjudge.results.ranking_reproduction import SoftEloReproduction
-from adjudge.simulate.release import simulate_release
+from adjudge_papers.simulated_release import simulate_release
+from adjudge_papers.soft_elo import reproduce_soft_elo
+from adjudge_papers.soft_elo_pictures import PICTURES
+from adjudge_papers.soft_elo_result import SoftEloReproduction
 from shown import legend, title, y_ticks
 
 #: corpus, judge, beta, error hard and soft, kappa, beta with ties, first slot wins, longer wins,

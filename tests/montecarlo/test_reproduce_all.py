@@ -9,8 +9,8 @@ import pytest
 
 from adjudge.cli import run
 from adjudge.io import read_result
-from adjudge.reproduce.papers import PAPERS
-from adjudge.results.items import ReproductionItems
+from adjudge_papers.items import ReproductionItems
+from adjudge_papers.papers import PAPERS
 
 
 @pytest.mark.montecarlo

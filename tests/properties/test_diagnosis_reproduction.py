@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from adjudge.errors import AdjudgeError
 from adjudge.present.result import plain
-from adjudge.reproduce.diagnosis_measures import compare_by_scores, people_means, share_variance
-from adjudge.reproduce.diagnosis_rankings import compare_rankings
-from adjudge.reproduce.diagnosis_sets import tabulate_sets
 from adjudge.rows.scores import prepare_scores
 from adjudge.rows.tournaments import build_tournaments
+from adjudge_papers.diagnosis_measures import compare_by_scores, people_means, share_variance
+from adjudge_papers.diagnosis_rankings import compare_rankings
+from adjudge_papers.diagnosis_sets import tabulate_sets
 
 SCORE = st.one_of(st.none(), st.sampled_from([1.0, 2.0, 2.5, 4.0, 5.0]))
 

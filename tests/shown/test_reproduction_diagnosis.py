@@ -15,7 +15,7 @@ from adjudge.results.diagnosis import (
     TransitivityGroup,
     WidthBin,
 )
-from adjudge.results.diagnosis_reproduction import (
+from adjudge_papers.diagnosis_result import (
     CycleRow,
     CyclesAndWidths,
     DiagnosisReproduction,
@@ -26,7 +26,7 @@ from adjudge.results.diagnosis_reproduction import (
     VarianceShare,
     WidthPair,
 )
-from adjudge.results.items import ItemValue, PaperItem
+from adjudge_papers.items import ItemValue, PaperItem
 from shown import assert_shown, drawn, legend, terminal_lines
 
 DATA = "your judges"

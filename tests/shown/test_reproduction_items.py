@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.results.items import ItemValue, PaperItem, ReproductionItems
+from adjudge_papers.items import ItemValue, PaperItem, ReproductionItems
 from shown import assert_shown, terminal_lines
 
 TABLE = PaperItem(

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from shown_selection import EVALUATION, REPRODUCTION
 
-from adjudge.present.figures.reproduction_scope import PICTURES
-from adjudge.results.scope_reproduction import size_of
+from adjudge_papers.scope_figures import PICTURES
+from adjudge_papers.scope_result import size_of
 from shown import (
     assert_shown,
     legend,

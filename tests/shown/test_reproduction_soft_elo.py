@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.results.items import ItemValue, PaperItem
-from adjudge.results.ranking_reproduction import (
-    JuryRow,
-    LanguageRow,
-    SoftEloReproduction,
-    SoftEloRow,
-)
-from adjudge.results.soft_elo_parts import (
+from adjudge_papers.items import ItemValue, PaperItem
+from adjudge_papers.soft_elo_parts import (
     BetaStability,
     FamilyExcess,
     LengthEffect,
     PositionEffect,
     StrengthStructure,
 )
+from adjudge_papers.soft_elo_result import JuryRow, LanguageRow, SoftEloReproduction, SoftEloRow
 from shown import (
     assert_shown,
     legend,

@@ -20,9 +20,9 @@ from adjudge.results.estimation import (
     RateDifference,
     RatePlan,
 )
-from adjudge.results.items import ItemValue, PaperItem
 from adjudge.results.panel import PanelEstimate, PanelRate
-from adjudge.results.reporting import (
+from adjudge_papers.items import ItemValue, PaperItem
+from adjudge_papers.reporting_result import (
     Claim,
     LengthCurve,
     ProtocolRow,

@@ -16,14 +16,7 @@ from adjudge.results.evaluation import (
     SelectionPlan,
     SignalQuality,
 )
-from adjudge.results.items import ItemValue, PaperItem
 from adjudge.results.rules import BatchSelection, Cut, Threshold
-from adjudge.results.scope_reproduction import (
-    PublishedQuality,
-    PublishedRisk,
-    ReproducedSet,
-    ScopeReproduction,
-)
 from adjudge.results.selection import (
     Alternative,
     Contradiction,
@@ -35,6 +28,13 @@ from adjudge.results.selection import (
     PolicyCheck,
     PolicyGroup,
     Selection,
+)
+from adjudge_papers.items import ItemValue, PaperItem
+from adjudge_papers.scope_result import (
+    PublishedQuality,
+    PublishedRisk,
+    ReproducedSet,
+    ScopeReproduction,
 )
 
 GROUP = PolicyGroup(

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,9 +25,10 @@ from adjudge.cli._standard_input import DASH, spool_standard_input
 from adjudge.errors import AdjudgeError, ArgumentError
 from adjudge.present.text import has_password
 
-#: The verbs in the order of `adjudge --help`. Each is a function in a module of this package, or a
-#: group of verbs with its line of help.
-VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
+#: A verb is a function ("module:function"), or a group of verbs with its line of help.
+VerbEntry = str | tuple[str, Mapping[str, str]]
+#: The built-in verbs in the order of `adjudge --help`. Modules are relative to this package.
+VERBS: Mapping[str, VerbEntry] = {
     "demo": "demo:demo",
     "judge": "judge:judge",
     "replies": "replies:replies",
@@ -66,16 +68,6 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
     "label": "label:label",
     "serve": "serve:serve",
     "report": "report:report",
-    "reproduce": (
-        "Run the papers' protocols; compare with their figures.",
-        {
-            "scope": "reproduce_scope:scope",
-            "reporting": "reproduce_reporting:reporting",
-            "diagnosis": "reproduce_diagnosis:diagnosis",
-            "soft-elo": "reproduce_soft_elo:soft_elo",
-            "all": "reproduce_all:reproduce_papers",
-        },
-    ),
     "store": (
         "Check or copy the store of replies and labels.",
         {"check": "store:check", "copy": "store:copy"},
@@ -131,10 +123,10 @@ class _Group(TyperGroup):
 
 
 class _InOurOrder(_Group):
-    """Lists verbs in the order of VERBS; typer lists groups of verbs last."""
+    """Lists verbs in the order of `all_verbs`; typer lists groups of verbs last."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [verb for verb in VERBS if verb in self.commands]
+        return [verb for verb in all_verbs() if verb in self.commands]
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         for title, records in _EPILOG.items():
@@ -162,7 +154,8 @@ class _Verb(TyperCommand):
                     formatter.write_dl(records)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        if example := EXAMPLES.get(ctx.command_path.partition(" ")[2]):
+        examples = {**EXAMPLES, **getattr(import_module(self.callback.__module__), "EXAMPLES", {})}
+        if example := examples.get(ctx.command_path.partition(" ")[2]):
             with formatter.section("Example"):
                 formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
@@ -182,6 +175,24 @@ class _Verb(TyperCommand):
         with spool_standard_input(given) as spooled:
             ctx.params.update(spooled)
             return super().invoke(ctx)
+
+
+@cache
+def all_verbs() -> Mapping[str, VerbEntry]:
+    """The built-in verbs, then those that packages add by the entry point group `adjudge.verbs`.
+
+    The object of such an entry point is a `VerbEntry` with absolute names of modules. A module of
+    verbs can have a mapping EXAMPLES, from the words after "adjudge" to an example command.
+    """
+    added: dict[str, VerbEntry] = {}
+    for entry in sorted(entry_points(group="adjudge.verbs"), key=lambda entry: entry.name):
+        if entry.name not in VERBS:
+            try:
+                added[entry.name] = entry.load()
+            except (ImportError, AttributeError) as error:
+                package = entry.dist.name if entry.dist else entry.value
+                remark(f"{entry.name}: {error}; repair or remove the package {package}")
+    return {**VERBS, **added}
 
 
 def _print_version(wanted: bool) -> None:
@@ -216,7 +227,7 @@ def build() -> typer.Typer:
     )
 
     app.callback(help=app.info.help)(_root)
-    for name, verb in VERBS.items():
+    for name, verb in all_verbs().items():
         if isinstance(verb, str):
             _add(app, name, verb)
             continue
@@ -236,7 +247,8 @@ def _command() -> Any:
 
 def _add(app: typer.Typer, name: str, target: str) -> None:
     module, _, function = target.partition(":")
-    app.command(name, cls=_Verb)(getattr(import_module(f"adjudge.cli.{module}"), function))
+    home = module if "." in module else f"adjudge.cli.{module}"
+    app.command(name, cls=_Verb)(getattr(import_module(home), function))
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,7 +1,7 @@
 """Every kind of result: the section of a report that shows it, and where its class is.
 
 A new kind is a line here. A package adds its kinds by the entry point group `adjudge.results`; a
-report shows them last.
+report shows them after the built-in ones, in the section that their class names (`Result.section`).
 """
 
 from __future__ import annotations
@@ -110,16 +110,6 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         {
             "store_check": "adjudge.results.store:StoreCheck",
             "store_copy": "adjudge.results.store:StoreCopy",
-        },
-    ),
-    "reproduction": (
-        "The papers, reproduced",
-        {
-            "reproduction_items": "adjudge.results.items:ReproductionItems",
-            "reproduction_diagnosis": "adjudge.results.diagnosis_reproduction:DiagnosisReproduction",  # noqa: E501
-            "reproduction_reporting": "adjudge.results.reporting:ReportingReproduction",
-            "reproduction_scope": "adjudge.results.scope_reproduction:ScopeReproduction",
-            "reproduction_soft_elo": "adjudge.results.ranking_reproduction:SoftEloReproduction",
         },
     ),
     "demo": (

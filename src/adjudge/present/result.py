@@ -155,6 +155,8 @@ class Result:
     """
 
     kind: ClassVar[str]
+    #: The report's section, key and title, for the kinds that a package adds.
+    section: ClassVar[tuple[str, str]] = ("others", "Also in this folder")
     #: The field with the rows of `to_frame`; None for a result that is one row.
     rows_in: ClassVar[str | None] = None
     #: Rules between its fields that `present.load` checks in a file; parts can also have rules.

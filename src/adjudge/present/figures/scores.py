@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from adjudge.results.diagnosis import ScoreDiagnosis, ScoreSetGroup, WidthAgreement
-    from adjudge.results.diagnosis_reproduction import WidthPair
+    from adjudge.results.diagnosis import ScoreDiagnosis, ScoreSetGroup
 
 _COLOURS = {
     "learned": ACCENT,
@@ -166,7 +165,20 @@ def agreement_figure(result: ScoreDiagnosis, methods: Sequence[str]) -> Drawing:
     return width_matrices(pairs, f"Spearman of two judges' set widths, mean {about}")
 
 
-def width_matrices(pairs: Sequence[WidthAgreement | WidthPair], title: str) -> Drawing:
+class WidthCorrelation(Protocol):
+    """Spearman correlation of two judges' set widths on one criterion."""
+
+    @property
+    def judge_a(self) -> str: ...
+    @property
+    def judge_b(self) -> str: ...
+    @property
+    def criterion(self) -> str | None: ...
+    @property
+    def spearman(self) -> float | None: ...
+
+
+def width_matrices(pairs: Sequence[WidthCorrelation], title: str) -> Drawing:
     """A matrix of judges by judges for each criterion, its mean in the title of its panel."""
     criteria = unique(a.criterion for a in pairs)
     judges = unique(name for a in pairs for name in (a.judge_a, a.judge_b))

@@ -38,9 +38,13 @@ def build_document(folder: str | Path | Folder, *, title: str | None = None) -> 
         if parts:
             sections.append(Section(key=key, title=heading, parts=parts))
     built_in = {kind for _, kinds in SECTIONS.values() for kind in kinds}
-    rest = [_part(file) for file in held.files if file.result.kind not in built_in]
-    if rest:
-        sections.append(Section(key="others", title="Also in this folder", parts=rest))
+    added: dict[tuple[str, str], list[Part]] = {}
+    for file in held.files:
+        if file.result.kind not in built_in:
+            added.setdefault(file.result.section, []).append(_part(file))
+    sections += [
+        Section(key=key, title=heading, parts=parts) for (key, heading), parts in added.items()
+    ]
     sections.append(appendix_section(held))
     return Document(title=title or "Judge report", subtitle=_subtitle(held), sections=sections)
 

@@ -1,3 +1,0 @@
-"""The papers, reproduced: the views of what reproduction returns."""
-
-from __future__ import annotations

@@ -1,1 +1,0 @@
-"""The papers' tables and figures: their protocols run here, their numbers next to ours."""

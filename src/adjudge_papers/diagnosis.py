@@ -1,0 +1,311 @@
+"""The diagnosis paper: on SummEval, on judges asked now, on your files, or simulated.
+
+The answers of the paper's judges are not published. SummEval has human scores: from three experts,
+whom the paper calls human, and from crowd workers, whose mean is used as the one judge that comes
+with the data. Judges can be asked about it with both of the paper's protocols, and files of
+tournaments and scores can be given. If one of these kinds is missing, a simulated study of the
+paper's size is used. `diagnosis_items` lists the outcome of every table and figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from adjudge.diagnosis import diagnose_scores, diagnose_transitivity
+from adjudge.diagnosis.cycles import complete_cycles
+from adjudge.errors import ArgumentError
+from adjudge.io.tables import TableLike
+from adjudge.present.text import percent
+from adjudge.results.diagnosis import Transitivity
+from adjudge.rows.scores import Scores, prepare_scores
+from adjudge.rows.tournaments import TournamentRows, build_tournaments, prepare_tournaments
+from adjudge.simulate.tournaments import simulate_tournaments
+from adjudge.validation import count
+from adjudge_papers import diagnosis_measures as measures
+from adjudge_papers import diagnosis_published as published
+from adjudge_papers.diagnosis_items import list_items
+from adjudge_papers.diagnosis_rankings import compare_rankings
+from adjudge_papers.diagnosis_result import (
+    CycleRow,
+    DiagnosisReproduction,
+    PublishedCycles,
+    RankingRow,
+)
+from adjudge_papers.diagnosis_sets import tabulate_sets
+from adjudge_papers.diagnosis_summeval import Size, ask_judges, crowd_as_judge
+from adjudge_papers.simulated_study import simulate_study
+
+#: The name of each set of rows.
+ASKED, YOURS, CROWD, SIMULATOR = "asked judges", "your judges", "SummEval, crowd", "simulator"
+BY_SCORES = "by scores"
+#: If the first slot wins this often, the judge depends on little else.
+_ALWAYS = 0.9
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Tournaments of one kind, and scores of every kind, the one to plot first."""
+
+    tournaments: TournamentRows
+    tournaments_of: str
+    scores: Mapping[str, Scores]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def pictured(self) -> str:
+        return next(iter(self.scores))
+
+    def belong_together(self, data: str) -> bool:
+        """Whether scores can be of the tournaments' documents: both real or both simulated."""
+        return (data == SIMULATOR) == (self.tournaments_of == SIMULATOR)
+
+
+def reproduce_diagnosis(
+    summeval: TableLike | None = None,
+    *,
+    tournaments: TableLike | None = None,
+    scores: TableLike | None = None,
+    judge: str | Sequence[str] | None = None,
+    documents: int | None = published.DOCUMENTS,
+    systems: int | None = published.SYSTEMS,
+    repeats: int = published.REPEATS,
+    samples: int | None = None,
+    splits: int = 20,
+    seed: int = 0,
+    **asking: Any,
+) -> DiagnosisReproduction:
+    """Tables 1 to 6, Figures 2 to 6 and the claims of the text, ours and the paper's.
+
+    `summeval` is the release's model_annotations.aligned.jsonl, reduced to `documents` and
+    `systems` (None: all). With `judge`, one spec or several, it must have the articles; each judge
+    compares all pairs `repeats` times in one order and scores every summary (`asking`: options of
+    `judge_pairs`, for example a store or `min_answer_mass`). `tournaments` and `scores` are your
+    own files.
+
+    >>> done = reproduce_diagnosis(splits=1)
+    >>> done.tournaments, done.pictured, done.items[0].name, done.items[0].status
+    ('simulator', 'simulator', 'Table 1', 'simulated')
+    """
+    count(splits, "splits", least=1)
+    judges = [judge] if isinstance(judge, str) else list(judge or ())
+    if judges and summeval is None:
+        raise ArgumentError("judge", judges[0], "also give SummEval, with its articles")
+    size = Size(documents=documents, systems=systems)
+    given = _gather(summeval, tournaments, scores, judges, size, repeats, samples, seed, asking)
+    transitivity = diagnose_transitivity(given.tournaments, replicates=50, worst=5, seed=seed)
+    tables = {
+        data: tabulate_sets(data, own, splits=splits, seed=seed)
+        for data, own in given.scores.items()
+    }
+    cycles = _cycle_rows(transitivity)
+    # The answers of a simulated judge are simulated, also on real summaries.
+    invented = {SIMULATOR} | ({ASKED} if all(map(_is_simulated, judges)) else set())
+    result = DiagnosisReproduction(
+        published_cycles=published_cycles(seed),
+        cycles=cycles,
+        rankings=(*_rankings(given, seed), *published.ranking_rows()),
+        sets=(*(c for one in tables.values() for c in one.cells), *published.set_cells()),
+        pairs=(*(p for one in tables.values() for p in one.pairs), *published.width_pairs()),
+        pooled=tuple(part for one in tables.values() for part in one.pooled),
+        variance=(
+            *measures.published_variance(),
+            *(
+                share
+                for data, one in tables.items()
+                for share in measures.share_variance(
+                    data, measures.SET_SIZE, measures.size_grid(one.cells)
+                )
+            ),
+            *measures.share_variance(
+                given.tournaments_of,
+                measures.WITH_CYCLE,
+                {(row.judge, row.criterion): row.share for row in cycles},
+            ),
+        ),
+        together=tuple(
+            part
+            for data, own in given.scores.items()
+            if given.belong_together(data)
+            for part in measures.cycles_and_widths(data, given.tournaments.tournaments, own)
+        ),
+        transitivity=transitivity,
+        scores={
+            data: diagnose_scores(
+                own, alphas=published.ALPHAS, sets="residual", splits=splits, seed=seed
+            )
+            for data, own in given.scores.items()
+        },
+        tournaments=given.tournaments_of,
+        pictured=given.pictured,
+        pairwise_answers=given.tournaments.rows,
+        score_answers=given.scores[given.pictured].frame.height,
+        splits=splits,
+        seed=seed,
+        notes=(*given.remarks, *published.NOTES),
+        simulated_cycles=given.tournaments_of in invented,
+        simulated_scores=given.pictured in invented,
+    )
+    return replace(result, items=list_items(result))
+
+
+def _gather(
+    summeval: TableLike | None,
+    tournaments: TableLike | None,
+    scores: TableLike | None,
+    judges: Sequence[str],
+    size: Size,
+    repeats: int,
+    samples: int | None,
+    seed: int,
+    asking: Mapping[str, Any],
+) -> _Given:
+    """The given or asked rows; a simulated study for a missing kind."""
+    rows: dict[str, TournamentRows] = {}
+    known: dict[str, Scores] = {}
+    remarks: list[str] = []
+    if judges and summeval is not None:
+        answers = ask_judges(summeval, judges, size, repeats=repeats, samples=samples, **asking)
+        rows[ASKED] = prepare_tournaments(answers.tournaments)
+        known[ASKED] = prepare_scores(answers.scores)
+        remarks = _blind_judges(answers.tournaments)
+    if tournaments is not None:
+        rows[YOURS] = prepare_tournaments(tournaments)
+    if scores is not None:
+        known[YOURS] = prepare_scores(scores)
+    if summeval is not None:
+        known[CROWD] = prepare_scores(crowd_as_judge(summeval, size))
+    if not rows or not known:
+        study = simulate_study(repeats=repeats, seed=seed)
+        if not rows:
+            rows[SIMULATOR] = prepare_tournaments(study.tournaments)
+        if not known:
+            known[SIMULATOR] = prepare_scores(study.scores)
+    name = next(iter(rows))
+    return _Given(rows[name], name, known, tuple(remarks))
+
+
+def _blind_judges(tournaments: pl.DataFrame) -> list[str]:
+    """Warnings for judges that pick what is shown first: one order hides that and has no cycles."""
+    first = (
+        tournaments.drop_nulls("verdict")
+        .group_by("judge", maintain_order=True)
+        .agg(share=(pl.col("verdict") == "A").mean())
+        .filter(pl.col("share") >= _ALWAYS)
+    )
+    return [
+        f"warning, {judge}: the summary shown first wins {percent(share, 0)} of its answers; asked "
+        "in one order, as in the paper, such a judge has no cycles and ranks systems by their "
+        "place in the file"
+        for judge, share in first.iter_rows()
+    ]
+
+
+def _is_simulated(judge: str) -> bool:
+    return judge.startswith("simulated:")
+
+
+def _cycle_rows(result: Transitivity) -> tuple[CycleRow, ...]:
+    rows = []
+    for group in result.groups:
+        judge, criterion = group.judge or "unnamed", group.criterion or "unnamed"
+        rate, share = published.published_cell(published.CYCLES, judge, criterion)
+        rows.append(
+            CycleRow(
+                judge=judge,
+                criterion=criterion,
+                documents=group.documents,
+                rate=group.eq1_mean,
+                decisive_rate=group.mean_rate,
+                share=group.eq1_share,
+                median=group.eq1_median,
+                max=group.eq1_max,
+                chance_share=group.same_rate_share,
+                published_rate=rate,
+                published_share=share,
+            )
+        )
+    return tuple(rows)
+
+
+def _rankings(given: _Given, seed: int) -> list[RankingRow]:
+    """Table 2 on the tournaments, if people scored them; else on pairs decided by scores."""
+    rows = [
+        row
+        for data, own in given.scores.items()
+        if given.belong_together(data)
+        for row in compare_rankings(
+            given.tournaments_of,
+            given.tournaments.tournaments,
+            measures.people_means(own.frame),
+            seed=seed,
+        )
+    ]
+    # SummEval's people are also in the asked judges' scores: the first ones are enough.
+    unique = {(row.judge, row.criterion, row.method): row for row in reversed(rows)}
+    if unique:
+        return list(reversed(unique.values()))
+    return [
+        row
+        for data, own in given.scores.items()
+        for row in compare_rankings(
+            f"{data}, {BY_SCORES}",
+            build_tournaments(measures.compare_by_scores(own.frame)),
+            measures.people_means(own.frame),
+            seed=seed,
+        )
+    ]
+
+
+def published_cycles(seed: int = 0) -> tuple[PublishedCycles, ...]:
+    """Tables 1 and 6, and the share of a consistent judge with noise at the same rate."""
+    rows = []
+    for judge, by_criterion in published.CYCLES.items():
+        for at, (criterion, (rate, share)) in enumerate(
+            zip(published.CRITERIA, by_criterion, strict=True)
+        ):
+            largest, median = (
+                published.EXTREMES[judge] if criterion == "coherence" else (None, None)
+            )
+            rows.append(
+                PublishedCycles(
+                    judge=judge,
+                    criterion=criterion,
+                    rate=rate,
+                    share=share,
+                    max=largest,
+                    median=median,
+                    chance_share=_chance_share(rate, seed + at),
+                )
+            )
+    return tuple(rows)
+
+
+@cache
+def _chance_share(rate: float, seed: int) -> float:
+    """The share of documents with a cycle, at the noise at which a judge has this mean rate."""
+
+    i, j = np.array(list(combinations(range(published.SYSTEMS), 2))).T
+    systems = np.arange(published.SYSTEMS)
+
+    def measured(noise: float) -> tuple[float, float]:
+        drawn = simulate_tournaments(
+            documents=200, models=published.SYSTEMS, document_spread=1.0, noise=noise, seed=seed
+        )
+        first = (drawn.frame["verdict"] == "A").to_numpy().reshape(-1, len(i), 1)
+        wins = np.where(first, i[:, None] == systems, j[:, None] == systems).sum(axis=1)
+        rates = complete_cycles(wins) / comb(published.SYSTEMS, 3)
+        return float(rates.mean()), float((rates > 0).mean())
+
+    low, high = np.log(0.02), np.log(2.0)
+    for _ in range(8):
+        middle = (low + high) / 2
+        low, high = (low, middle) if measured(np.exp(middle))[0] > rate else (middle, high)
+    return measured(float(np.exp((low + high) / 2)))[1]

@@ -1,0 +1,299 @@
+"""Pictures of the SCOPE paper: its Figures 2 and 3, and its tables as dots; rings are the paper's.
+
+Titles are computed from what a panel draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adjudge.present.text import clip, count, percent, span
+from adjudge.present.theme import INK, MARKS, MUTED, SERIES, new_figure, themed
+from adjudge.results.evaluation import JudgeKey, MethodRisk
+from adjudge_papers.scope_result import (
+    PublishedRisk,
+    ReproducedSet,
+    ScopeReproduction,
+    contains,
+    size_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+
+#: The paper's four sizes; every judge of that size has the colour in every picture.
+_SIZES = {7.0: SERIES[0], 14.0: SERIES[1], 32.0: SERIES[2], 70.0: SERIES[3]}
+_OTHERS = (SERIES[4], SERIES[5], SERIES[7], SERIES[6])
+_MARKS = {7.0: "o", 14.0: "s", 32.0: "^", 70.0: "D"}
+_METHOD_MARKS = {"vanilla": "X", "heuristic": "s", "naive": "^", "scope": "o"}
+#: The alpha of the paper's Table 3, and the method that its figures show.
+_ALPHA, _METHOD = 0.10, "scope"
+#: The paper's names of signals, in the order of its tables, with a colour each.
+SIGNALS = {
+    "single_order": ("predictive probability", SERIES[6]),
+    "verbalized": ("verbalized confidence", SERIES[4]),
+    "annotators": ("simulated annotators", SERIES[2]),
+    "swap_vote": ("swap and vote, agreeing", SERIES[3]),
+    "swap_vote_by_coin": ("swap and vote, coin", SERIES[1]),
+    "preference_entropy": ("BPE", SERIES[0]),
+}
+_PAPER, _LAST = ", paper", float("inf")
+_METRICS = {"ece": "ECE", "auroc": "AUROC", "auprc": "AUPRC"}
+
+
+def figure_2(done: ScopeReproduction) -> Drawing:
+    """Coverage of scope against alpha: a panel for each data set, a line for each judge."""
+
+    def draw(axes: Axes, one: ReproducedSet) -> None:
+        for key, colour, mark, name in _judges(done, one):
+            rows = one.rows_of(_METHOD, key)
+            axes.plot(_alphas(rows), [row.coverage for row in rows], color=colour, marker=mark,
+                      markersize=5, label=name)  # fmt: skip
+        _rings(axes, done, one, "coverage")
+        axes.set_ylim(-0.02, 1.04)
+        axes.set_xticks(one.evaluation.alphas)
+        axes.set_title(f"{_name(done, one)}\n{_coverage(one)}")
+
+    return _panels(done, draw, "share of verdicts accepted")
+
+
+def figure_3(done: ScopeReproduction) -> Drawing:
+    """Error share of scope against alpha, a standard deviation to either side, below y = x."""
+
+    def draw(axes: Axes, one: ReproducedSet) -> None:
+        end = max(one.evaluation.alphas) * 1.08
+        axes.plot([0, end], [0, end], color=MUTED, linestyle="--", linewidth=1.2,
+                  label="error share = alpha")  # fmt: skip
+        within = total = 0
+        for key, colour, mark, name in _judges(done, one):
+            rows = one.rows_of(_METHOD, key)
+            risk = np.array([row.risk for row in rows])
+            spread = np.array([row.risk_sd for row in rows])
+            low, high = np.maximum(risk - spread, 0), risk + spread
+            axes.fill_between(_alphas(rows), low, high, color=colour, alpha=0.09, linewidth=0)
+            axes.plot(_alphas(rows), risk, color=colour, marker=mark, markersize=5, label=name)
+            within += sum(row.within_alpha for row in rows)
+            total += len(rows)
+        axes.fill_between(
+            [], [], color=MUTED, alpha=0.3, linewidth=0, label="± one standard deviation"
+        )
+        _rings(axes, done, one, "risk")
+        axes.set_ylim(bottom=0)
+        axes.set_title(f"{_name(done, one)}\n{within} of {total} means at or below alpha")
+
+    return _panels(done, draw, "error share among accepted")
+
+
+def table_3(done: ScopeReproduction) -> Drawing:
+    """Every method at alpha 0.10: what it accepts, and how much of that is wrong."""
+
+    def draw(axes: Axes, one: ReproducedSet) -> None:
+        axes.axhline(_ALPHA, color=MUTED, linestyle="--", linewidth=1.2, label="alpha = 0.1")
+        above: dict[str, int] = {}
+        keys = _judges(done, one)
+        for key, colour, _, _ in keys:
+            for method, mark in _METHOD_MARKS.items():
+                for row in one.rows_of(method, key):
+                    if row.alpha == _ALPHA:
+                        axes.plot(row.coverage, row.risk, mark, color=colour, markersize=8)
+                        above[method] = above.get(method, 0) + (not row.within_alpha)
+        for theirs in _published(done, one):
+            if theirs.alpha == _ALPHA and None not in (theirs.coverage, theirs.risk):
+                _ring(axes, theirs, theirs.coverage, theirs.risk, _METHOD_MARKS[theirs.method])
+        for name, colour in {name: colour for _, colour, _, name in keys}.items():
+            axes.plot([], [], "s", color=colour, markersize=8, label=name)
+        for method, mark in _METHOD_MARKS.items():
+            axes.plot([], [], mark, color=INK, markersize=7, label=method)
+        axes.set_xlim(-0.03, 1.05)
+        axes.set_ylim(bottom=0)
+        said = ", ".join(f"{method} {n}" for method, n in above.items() if n)
+        axes.set_title(
+            f"{_name(done, one)}\nMeans above alpha, {count(len(keys), 'judge')}:\n{said or 'none'}"
+        )
+
+    return _panels(done, draw, "error share among accepted", "share of verdicts accepted", high=4.4)
+
+
+def quality_figure(done: ScopeReproduction) -> Drawing:
+    """ECE, AUROC and AUPRC of every signal of every judge; the paper's below, as rings."""
+    rows = [
+        (f"{name}, {clip(one.dataset)}" if len(done.datasets) > 1 else name, one, key[0])
+        for one in done.datasets
+        for key, _, _, name in _judges(done, one)
+    ]
+    papers = list(dict.fromkeys(theirs.judge for theirs in done.published_qualities))
+    names = [*(name for name, _, _ in rows), *(judge + _PAPER for judge in papers)]
+    marks = dict(zip(reversed(SIGNALS), MARKS, strict=False))
+    with themed():
+        figure = new_figure(13.0, 0.34 * len(names) + 1.9)
+        panels = figure.subplots(1, len(_METRICS), sharey=True)
+        for axes, (metric, title) in zip(panels, _METRICS.items(), strict=True):
+            best = {}
+            for at, (_, one, judge) in enumerate(rows):
+                own = {s.signal: getattr(s, metric) for s in one.qualities if s.judge == judge}
+                for signal, (_, colour) in SIGNALS.items():
+                    if own.get(signal) is not None:
+                        large = 8 if signal == "preference_entropy" else 6
+                        axes.plot(own[signal], at, marks[signal], color=colour, ms=large,
+                                  alpha=0.9)  # fmt: skip
+                known = {signal: v for signal, v in own.items() if v is not None}
+                if known:
+                    best[at] = (min if metric == "ece" else max)(known, key=known.__getitem__)
+            for theirs in done.published_qualities:
+                value = getattr(theirs, metric)
+                if value is not None:
+                    at = len(rows) + papers.index(theirs.judge)
+                    colour = SIGNALS[theirs.signal][1]
+                    axes.plot(value, at, marks[theirs.signal], mfc="none", mec=colour, ms=8,
+                              mew=1.8)  # fmt: skip
+            if papers:
+                axes.axhline(len(rows) - 0.5, color=MUTED, linewidth=0.8)
+            axes.locator_params(axis="x", nbins=5)
+            axes.set_yticks(range(len(names)), names)
+            axes.set_ylim(len(names) - 0.4, -0.6)
+            axes.tick_params(axis="y", length=0, labelsize=9)
+            won = sum(signal == "preference_entropy" for signal in best.values())
+            extreme = "lowest" if metric == "ece" else "highest"
+            axes.set_title(f"{title}: BPE is {extreme} in {won} of {len(best)}")
+            axes.set_xlabel(f"{title}, {'less' if metric == 'ece' else 'more'} is better")
+        here = {s.signal for one in done.datasets for s in one.qualities}
+        for signal, (name, colour) in SIGNALS.items():
+            if signal in here:
+                panels[0].plot([], [], marks[signal], color=colour, label=name)
+        if papers:
+            panels[0].plot([], [], "o", mfc="none", mec=INK, mew=1.8, label="paper")
+        figure.legend(loc="outside lower center", ncols=7, fontsize=9.5)
+    return figure
+
+
+def _panels(
+    done: ScopeReproduction,
+    draw: Callable[[Axes, ReproducedSet], None],
+    y_label: str,
+    x_label: str = "alpha: error level allowed",
+    *,
+    high: float = 4.2,
+) -> Drawing:
+    """A panel for each data set, three in a row, one legend below all."""
+    across = min(3, len(done.datasets))
+    down = -(-len(done.datasets) // across)
+    with themed():
+        figure = new_figure(max(7.2, 4.9 * across), high * down + 0.5)
+        axes = figure.subplots(down, across, squeeze=False, sharey=True)
+        for panel, one in zip(axes.flat, done.datasets, strict=False):
+            draw(panel, one)
+            panel.set_xlabel(x_label)
+        for panel in axes.flat[len(done.datasets) :]:
+            panel.set_visible(False)
+        for row in axes:
+            row[0].set_ylabel(y_label)
+        handles = {
+            label: handle
+            for panel in axes.flat
+            for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
+        }
+        _add_legend(figure, handles)
+    return figure
+
+
+def _add_legend(figure: Drawing, handles: Mapping[str, Artist]) -> None:
+    """Below all panels: a column for each size, ours above the paper's, then everything else."""
+    from matplotlib.lines import Line2D
+
+    columns: dict[float, list[str]] = {}
+    for label in sorted(handles, key=lambda label: label.endswith(_PAPER)):
+        columns.setdefault(size_of(label.removesuffix(_PAPER)) or _LAST, []).append(label)
+    height = 2 if len(columns) <= len(_SIZES) + 1 else 1
+    order: list[str] = []
+    for _, labels in sorted(columns.items()):
+        order += [*labels, *[""] * (-len(labels) % height)]
+    blank = Line2D([], [], linestyle="none")
+    figure.legend(
+        [handles.get(label, blank) for label in order],
+        order,
+        loc="outside lower center",
+        ncols=len(order) // height if height > 1 else 4,
+        fontsize=9.5,
+    )
+
+
+def _judges(done: ScopeReproduction, one: ReproducedSet) -> list[tuple[JudgeKey, str, str, str]]:
+    """Every judge of a data set with its colour, mark and name: the same in every panel."""
+    keys = list(dict.fromkeys(key for each in done.datasets for key in each.keys))
+    look: dict[JudgeKey, tuple[str, str]] = {}
+    others = 0
+    for key in keys:
+        size = size_of(key[0]) or _LAST
+        if size in _SIZES and (_SIZES[size], _MARKS[size]) not in look.values():
+            look[key] = (_SIZES[size], _MARKS[size])
+        else:
+            look[key] = (_OTHERS[others % len(_OTHERS)], "vP*X<"[others % 5])
+            others += 1
+    return [(key, *look[key], clip(key[0])) for key in one.keys]
+
+
+def _published(done: ScopeReproduction, one: ReproducedSet) -> list[PublishedRisk]:
+    """The paper's numbers for this data set, of all its judges."""
+    return [theirs for theirs in done.published if contains(one.dataset, theirs.dataset)]
+
+
+def _rings(axes: Axes, done: ScopeReproduction, one: ReproducedSet, field: str) -> None:
+    for theirs in _published(done, one):
+        if theirs.method == _METHOD:
+            _ring(axes, theirs, theirs.alpha, getattr(theirs, field))
+
+
+def _ring(
+    axes: Axes, theirs: PublishedRisk, x: float | None, y: float | None, mark: str | None = None
+) -> None:
+    if x is None or y is None:
+        return
+    size = size_of(theirs.judge) or 0.0
+    own, colour = mark or _MARKS.get(size, "o"), _SIZES.get(size, INK)
+    axes.plot(x, y, own, mfc="none", mec=colour, ms=10, mew=1.7, linestyle="none", zorder=5,
+              label=theirs.judge + _PAPER)  # fmt: skip
+
+
+def _name(done: ScopeReproduction, one: ReproducedSet) -> str:
+    return f"{one.dataset} (simulated)" if done.simulated else clip(one.dataset)
+
+
+def _alphas(rows: Sequence[MethodRisk]) -> list[float]:
+    return [row.alpha for row in rows]
+
+
+def _coverage(one: ReproducedSet) -> str:
+    """The smallest and the largest coverage of the judges at the paper's alpha."""
+    shares = [
+        row.coverage for key in one.keys for row in one.rows_of(_METHOD, key) if row.alpha == _ALPHA
+    ]
+    if not shares:
+        return "coverage"
+    return f"{span(percent(min(shares), 0), percent(max(shares), 0))} accepted at alpha 0.1"
+
+
+PICTURES: dict[str, tuple[Callable[[ScopeReproduction], Drawing], str]] = {
+    "figure-02": (
+        figure_2,
+        "Figure 2: coverage grows with alpha, and larger judges keep more; rings are the paper's.",
+    ),
+    "figure-03": (
+        figure_3,
+        "Figure 3: below the dashed line the mean error share over splits is within alpha; the "
+        "band is one standard deviation, rings are the paper's.",
+    ),
+    "table-03": (
+        table_3,
+        "Table 3: methods above the dashed line accept too many errors; rings are the paper's.",
+    ),
+    "quality": (
+        quality_figure,
+        "Tables 1 and 2: how good each signal is; the paper's numbers, which name no data, below.",
+    ),
+}

@@ -1,0 +1,98 @@
+"""What the pictures of the Soft-Elo paper share: which judge to show, colours, bands, bars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from adjudge.errors import ArgumentError
+from adjudge.present.text import clip, span
+from adjudge.present.theme import MARKS, SERIES
+from adjudge_papers.soft_elo_result import SoftEloReproduction, SoftEloRow
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_Corner = Literal["best", "upper left", "upper right", "lower left", "lower right"]
+MAIN = "lmarena100k"
+#: The paper's colours of its corpora: blue, green, pink.
+CORPUS_COLOUR = {MAIN: SERIES[0], "lmarena140k": SERIES[3], "comparia": SERIES[5]}
+CORPUS_NAME = {MAIN: "LMArena 100K", "lmarena140k": "LMArena 140K", "comparia": "ComparIA"}
+QUARTERS = ("weakest\nquarter", "second", "third", "strongest\nquarter")
+
+
+def main_rows(result: SoftEloReproduction) -> list[SoftEloRow]:
+    """The judges of the main corpus, or of the first corpus if that is not here."""
+    corpora = [row.corpus for row in result.rows]
+    if not corpora:
+        raise ArgumentError("plot", result.kind, "no judge could be compared with people")
+    shown = MAIN if MAIN in corpora else corpora[0]
+    return [row for row in result.rows if row.corpus == shown]
+
+
+def shown_judge(rows: Sequence[SoftEloRow], name: str) -> SoftEloRow:
+    """The judge that the paper shows, or the first with soft targets."""
+    named = [row for row in rows if row.judge == name]
+    soft = [row for row in rows if row.soft_mae is not None]
+    return (named or soft or list(rows))[0]
+
+
+def corpus_name(result: SoftEloReproduction, corpus: str) -> str:
+    """The name of a corpus in a legend, marked if it is simulated."""
+    name = CORPUS_NAME.get(corpus, corpus)
+    return f"{name} (simulated)" if result.simulated else name
+
+
+def corpus_mark(corpus: str) -> str:
+    """One mark per corpus in every picture."""
+    return dict(zip(CORPUS_COLOUR, MARKS, strict=False)).get(corpus, MARKS[-1])
+
+
+def corpus_colour(corpus: str) -> str:
+    """One colour per corpus in every picture."""
+    return CORPUS_COLOUR.get(corpus, SERIES[6])
+
+
+def judge_looks(rows: Iterable[SoftEloRow]) -> dict[str, tuple[str, str]]:
+    """One colour and mark per judge, by name, in every picture; not those of hard and soft."""
+    names = sorted({row.judge for row in rows})
+    colours = SERIES[2:]
+    return {
+        name: (colours[k % len(colours)], MARKS[2:][k % len(MARKS[2:])])
+        for k, name in enumerate(names)
+    }
+
+
+def short(name: str) -> str:
+    """The name of a judge or model on an axis."""
+    return clip(name, 30)
+
+
+def name_rows(axes: Axes, names: Sequence[str], *, size: float = 9) -> None:
+    """Names down the left side, the first on top."""
+    axes.set_yticks(range(len(names)), [short(name) for name in names])
+    axes.tick_params(axis="y", length=0, labelsize=size)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+
+
+def add_legend(axes: Axes, *, loc: _Corner = "best", fontsize: float = 10) -> None:
+    """A legend, if a line has a name."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc=loc, fontsize=fontsize)
+
+
+def whiskers(value: float, low: float | None, high: float | None) -> list[list[float]] | None:
+    """The ends of an interval as matplotlib wants them; None without one."""
+    if low is None or high is None:
+        return None
+    return [[max(0.0, value - low)], [max(0.0, high - value)]]
+
+
+def range_title(what: str, values: Sequence[float | None], digits: int) -> str:
+    """A title with the smallest and the largest value."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return what
+    return f"{what} from {span(f'{min(known):.{digits}f}', f'{max(known):.{digits}f}')}"

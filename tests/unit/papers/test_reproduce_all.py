@@ -1,0 +1,152 @@
+"""`adjudge reproduce all`: every paper it is asked for, its files, and one page of items."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from shown_estimation import PAPER
+
+from adjudge.cli import run
+from adjudge.errors import ArgumentError
+from adjudge.io import read_result
+from adjudge.judges.progress import Progress
+from adjudge.present.render.markdown import render_markdown
+from adjudge_papers.everything import reproduce_all
+from adjudge_papers.items import ItemValue, PaperItem, ReproductionItems
+from adjudge_papers.page import HOW_TO_READ, PaperRun, papers_document, write_papers
+from adjudge_papers.papers import PAPERS, Given
+
+
+def test_a_paper_is_a_function_and_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All four run from the command line in tests/montecarlo: their pictures take a while."""
+    asked: list[Given] = []
+
+    def run_small(given: Given) -> PaperRun:
+        asked.append(given)
+        few = replace(PAPER, settings=(), shift=None, single_run=None, protocol=())
+        return replace(RUN, results={"small": few}, given=given.words("", "--data NAME=FILE"))
+
+    monkeypatch.setitem(PAPERS, "small", run_small)
+    out = tmp_path / "all"
+    rows = tmp_path / "rows.csv"
+    pl.DataFrame({"judge": [1], "human": [1], "model": ["m"]}).write_csv(rows)
+    files = ["--grades", str(rows), "--data", f"mine={rows}", "--judge", "simulated:seed=1"]
+    sizes = ["--paper", "small", "--size", "0.5", "--seed", "3"]
+    assert run(["reproduce", "all", "--out", str(out), *files, *sizes]) == 0
+    shown = capsys.readouterr()
+    assert re.fullmatch(
+        r"small: 4 items: 2 reproduced, 1 simulated, 1 not possible, 1 picture, \d+ s",
+        shown.err.splitlines()[0],
+    )
+    assert shown.err.splitlines()[-1] == f"wrote {out}/index.html"
+    assert "Status of each paper's items" in shown.out
+    [given] = asked
+    assert (given.judge, given.size, given.seed, list(given.data)) == (
+        "simulated:seed=1", 0.5, 3, ["mine"],
+    )  # fmt: skip
+    assert given.scaled(1000, 10) == 500
+    assert given.scaled(10, 10) == 10
+    assert read_result(out / "small.json").kind == "reproduction_reporting"
+    items = read_result(out / "items.json")
+    assert isinstance(items, ReproductionItems)
+    assert items.items == RUN.items
+    assert [path.name for path in (out / "figures").rglob("*.png")] == ["figure3.png"]
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert "on simulated data (give --data NAME=FILE), at 0.5 of the paper" in page
+    assert run(["reproduce", "all", "--out", str(out), "--paper", "small", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kind"] == "reproduction_items"
+
+
+def test_own_rows_reach_the_paper_they_are_for(tmp_path: Path) -> None:
+    rows = pl.DataFrame(
+        {"model": ["m"] * 80, "judge": [1, 1, 0, 0] * 20, "human": [1, 0, 0, 0] * 20}
+    )
+    run_of = PAPERS["reporting"](Given(grades=rows, size=0.001))
+    assert run_of.given.startswith("the paper's own simulation; section 8.2 on the DataFrame")
+    states = {item.name: item.status for item in run_of.items}
+    assert states["Table 2"] == states["Figure 7"] == "reproduced"
+    table = next(item for item in run_of.items if item.name == "Table 2")
+    assert table.reason == "other models"
+
+
+def test_a_judge_that_is_asked_is_watched() -> None:
+    texts = {"prompt": "Why?", "response_a": "Since.", "response_b": "No.", "label": "A"}
+    pairs = pl.DataFrame(
+        [{"id": str(n), "model_a": "x", "model_b": "y", **texts} for n in range(40)]
+    )
+    seen: list[Progress] = []
+    asked = Given(grades=pairs, judge="simulated:seed=1", store=":memory:", watch=seen.append)
+    PAPERS["reporting"](replace(asked, size=0.001))
+    assert seen[-1].done == seen[-1].total == 80
+
+
+def test_what_cannot_be_asked_for_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ArgumentError, match="soft-elo"):
+        reproduce_all(tmp_path, papers=["elo"])
+    with pytest.raises(ArgumentError, match="size"):
+        reproduce_all(tmp_path, size=0)
+    assert run(["reproduce", "all", "--out", str(tmp_path), "--data", "mt-bench"]) == 1
+    assert "write it as NAME=FILE" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+RUN = PaperRun(
+    name="reporting",
+    title="How to report",
+    given="on simulated data",
+    results={"reporting": PAPER},
+    items=(
+        *PAPER.items,
+        PaperItem(
+            paper="reporting", name="Proposition 9", about="Again", status="reproduced",
+            values=(ItemValue(name="labels", ours=3.0, digits=0),), figure="figure3",
+        ),
+    ),
+)  # fmt: skip
+
+
+def test_the_page_has_each_item_once_with_its_numbers_picture_or_reason() -> None:
+    text = render_markdown(papers_document([RUN], subtitle="1 paper"))
+    lines = [line for line in text.splitlines() if line]
+    assert "**4 items of 1 paper: 2 reproduced, 1 simulated, 1 not possible**" in lines
+    assert "| reporting | 4 | 2 | 1 | 1 |" in lines
+    for sentence in HOW_TO_READ:
+        assert f"- {sentence}" in lines
+    at = lines.index("#### Figure 3: Labels for a length (reproduced)")
+    assert lines[at + 1 : at + 4] == [
+        "| value | ours | paper | difference |",
+        "|---|---|---|---|",
+        "| equal split | 362 | 200 | +162 |",
+    ]
+    assert lines[at + 4].startswith("_Figure 3: interval length")
+    simulated = lines.index("#### Table 2: Coverage and length (simulated)")
+    assert lines[simulated + 1] == "| value | ours | paper |"
+    missing = lines.index("#### Figure 1: Two error rates (not possible)")
+    assert lines[missing + 1] == "- a drawing"
+    assert "- The picture is at Figure 3." in lines
+    # The list of items and its pictures are on the page once.
+    assert sum(line.startswith("_Figure 3:") for line in lines) == 1
+    assert not any("Tables, figures and propositions of the paper" in line for line in lines)
+    assert any(line.startswith("_Figure 4:") for line in lines)
+
+
+def test_the_page_is_one_file_without_addresses(tmp_path: Path) -> None:
+    hostile = PaperItem(
+        paper="x", name="<script>alert(1)</script>", about="http://127.0.0.1/x",
+        status="not possible", reason="<img src=x onerror=alert(1)>",
+    )  # fmt: skip
+    given = PaperRun(name="x", title="X", given="", results={}, items=(hostile,))
+    page = write_papers([given], tmp_path / "page.html", subtitle="").read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "src=" not in page.replace("src=x", "")
+    assert json.loads(ReproductionItems(items=(hostile,)).to_json())["items"][0]["paper"] == "x"

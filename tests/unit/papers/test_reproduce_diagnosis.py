@@ -1,0 +1,292 @@
+"""The diagnosis paper's protocol on small data whose answer is known, and asked of a judge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from summeval_file import write_summeval
+
+from adjudge.cli import run
+from adjudge.diagnosis.correlation import spearman, spearman_interval, spearman_p
+from adjudge.errors import ArgumentError, DataError
+from adjudge.rows.scores import prepare_scores
+from adjudge.rows.tournaments import build_tournaments, prepare_tournaments
+from adjudge_papers.diagnosis import reproduce_diagnosis
+from adjudge_papers.diagnosis_measures import (
+    compare_by_scores,
+    cycles_and_widths,
+    people_means,
+    share_variance,
+)
+from adjudge_papers.diagnosis_rankings import compare_rankings
+from adjudge_papers.diagnosis_sets import tabulate_sets
+from adjudge_papers.diagnosis_summeval import Size, ask_judges
+from adjudge_papers.simulated_study import simulate_study
+
+# --- sets ------------------------------------------------------------------------------------
+
+
+def _scores(errors: list[int], judge: str = "x", score: int = 3) -> pl.DataFrame:
+    """A judge that gives one score, wrong by these errors."""
+    return pl.DataFrame(
+        {
+            "doc_id": [f"d{k // 2}" for k in range(len(errors))],
+            "model": [f"m{k % 2}" for k in range(len(errors))],
+            "criterion": "quality",
+            "judge": judge,
+            "judge_score": [float(score)] * len(errors),
+            "human_score": [float(score - error) for error in errors],
+        }
+    )
+
+
+def test_sets_follow_equations_2_and_3() -> None:
+    """40 rows, one error of 1 in each half at most: the 19th smallest of 20 errors is 0."""
+    cells = tabulate_sets("data", prepare_scores(_scores([0] * 39 + [1])), splits=5).cells
+    by_alpha = {cell.alpha: cell for cell in cells}
+    assert by_alpha[0.1].n == 20
+    # ceil(0.9 x 21) = 19: error 0, sets of one score; the row that is off by 1 is missed when
+    # tested.
+    assert by_alpha[0.1].mean_size == 1.0
+    assert 0.95 <= by_alpha[0.1].coverage <= 1.0
+    # ceil(0.95 x 21) = 20: the largest error of the half that calibrates.
+    assert by_alpha[0.05].coverage in {0.95, 0.96, 0.97, 0.98, 0.99, 1.0}
+    assert by_alpha[0.1].spearman is None
+    assert by_alpha[0.1].monotonic is None
+
+
+def test_too_few_rows_give_the_whole_scale() -> None:
+    cells = tabulate_sets("data", prepare_scores(_scores([0] * 10)), splits=2).cells
+    # Five rows calibrate, and alpha 0.1 takes nine.
+    assert {c.alpha: c.mean_size for c in cells}[0.1] == 5.0
+    assert {c.alpha: c.mean_size for c in cells}[0.2] == 1.0
+
+
+def test_all_judges_have_the_same_rows_in_a_half() -> None:
+    """Two judges that give the same scores have the same widths: the correlation is 1."""
+    study = simulate_study(documents=12, models=4, judges={"a": 0.7}, criteria={"c": 1.0}, seed=3)
+    both = pl.concat([study.scores, study.scores.with_columns(judge=pl.lit("b"))])
+    tables = tabulate_sets("data", prepare_scores(both), splits=3)
+    [pair] = tables.pairs
+    assert pair.n == 24
+    assert pair.spearman == pytest.approx(1.0)
+    everything, own = tables.pooled
+    assert (everything.criterion, everything.n, own.n) == (None, 48, 48)
+    assert everything.spearman == own.spearman
+    assert sum(entry.n for entry in own.bins) == own.n
+
+
+def test_spearman_and_its_interval() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=60)
+    y = x + rng.normal(size=60)
+    value = spearman(x, y)
+    low, high = spearman_interval(x, y, np.arange(60))
+    assert value is not None
+    assert low is not None
+    assert high is not None
+    assert -1 <= low < value < high <= 1
+    # Rows twice, a document each time: as many documents, the same interval.
+    twice = spearman_interval(np.tile(x, 2), np.tile(y, 2), np.tile(np.arange(60), 2))
+    assert twice == pytest.approx((low, high), abs=0.01)
+    assert spearman_interval(x, y, np.zeros(60, dtype=np.int64)) == (None, None)
+    assert spearman_p(None, 60) is None
+
+
+# --- rankings --------------------------------------------------------------------------------
+
+
+def test_every_method_finds_the_order_of_a_consistent_judge() -> None:
+    study = simulate_study(
+        documents=20, models=5, judges={"x": 0.0}, criteria={"c": 1.0}, again=0.0, seed=1
+    )
+    scores = prepare_scores(study.scores)
+    rows = compare_rankings(
+        "data", prepare_tournaments(study.tournaments).tournaments, people_means(scores.frame)
+    )
+    assert [row.method for row in rows] == ["win-rate", "bt", "schulze", "copeland", "mfas"]
+    for row in rows:
+        assert (row.systems, row.documents) == (5, 20)
+        assert row.tau is not None
+        assert row.tau > 0.7
+        if row.method == "mfas":
+            assert row.low is None
+        else:
+            assert row.low is not None
+            assert row.high is not None
+            assert row.low <= row.tau <= row.high
+
+
+def test_tau_is_counted_by_hand() -> None:
+    """People order m0 > m1 > m2; the judge swaps the last two: one pair of three is discordant."""
+    scores = pl.DataFrame(
+        {
+            "doc_id": ["d"] * 3, "model": ["m0", "m1", "m2"], "criterion": ["c"] * 3,
+            "judge": ["x"] * 3, "judge_score": [5.0, 1.0, 3.0], "human_score": [5.0, 4.0, 2.0],
+        }
+    )  # fmt: skip
+    own = prepare_scores(scores).frame
+    rows = compare_rankings("data", build_tournaments(compare_by_scores(own)), people_means(own))
+    assert [row.tau for row in rows] == pytest.approx([1 / 3] * 5)
+    # One document says nothing about others.
+    assert all(row.low is None for row in rows)
+
+
+def test_people_of_other_documents_are_not_compared() -> None:
+    study = simulate_study(documents=4, models=3, judges={"x": 0.5}, criteria={"c": 1.0})
+    people = people_means(prepare_scores(study.scores).frame)
+    tournaments = prepare_tournaments(study.tournaments).tournaments
+    elsewhere = people.with_columns(doc_id=pl.lit("other"))
+    assert compare_rankings("data", tournaments, elsewhere) == []
+    renamed = pl.concat([people, people]).with_columns(
+        criterion=pl.Series(["a"] * people.height + ["b"] * people.height)
+    )
+    assert compare_rankings("data", tournaments, renamed) == []
+
+
+# --- claims ----------------------------------------------------------------------------------
+
+
+def test_shares_of_variance_are_those_of_a_two_way_table() -> None:
+    grid: dict[tuple[str, str], float | None] = {
+        (judge, criterion): j + 3 * c
+        for j, judge in enumerate("xyz")
+        for c, criterion in enumerate(("c", "d"))
+    }
+    [share] = share_variance("data", "size", grid)
+    # Sums of squares: criteria 6 x 1.5^2, judges 2 x 2.
+    assert share.criterion == pytest.approx(13.5 / 17.5)
+    assert share.judge == pytest.approx(4 / 17.5)
+    assert share.rest == pytest.approx(0.0)
+    # A judge without a criterion is left out; no table without two judges.
+    [fewer] = share_variance("data", "size", {**grid, ("z", "d"): None})
+    assert fewer.cells == 4
+    assert share_variance("data", "size", dict.fromkeys(grid, 1.0)) == []
+    assert share_variance("data", "size", {("x", "c"): 1.0, ("x", "d"): 2.0}) == []
+
+
+def test_cycles_and_widths_need_the_same_judge() -> None:
+    study = simulate_study(documents=10, models=5, judges={"x": 0.8}, criteria={"c": 1.5}, seed=5)
+    tournaments = prepare_tournaments(study.tournaments).tournaments
+    scores = prepare_scores(study.scores)
+    parts = cycles_and_widths("data", tournaments, scores)
+    assert [(part.judge, part.sets, part.documents) for part in parts] == [
+        ("x", "residual", 10),
+        ("x", "adaptive", 10),
+    ]
+    other = prepare_scores(study.scores.with_columns(judge=pl.lit("y")))
+    assert cycles_and_widths("data", tournaments, other) == []
+
+
+# --- asked judges and files ------------------------------------------------------------------
+
+
+def test_a_judge_is_asked_by_both_protocols_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_summeval(tmp_path / "summeval.jsonl", documents=5, systems=4)
+    store = tmp_path / "asked.db"
+    command = [
+        "reproduce", "diagnosis", "--summeval", str(path), "--documents", "4", "--systems", "3",
+        "--judge", "simulated:accuracy=0.9,seed=1", "--judge", "simulated:accuracy=0.6,seed=2",
+        "--splits", "1", "--store", str(store), "--json",
+    ]  # fmt: skip
+    assert run(command) == 0
+    captured = capsys.readouterr()
+    fields = json.loads(captured.out)
+    # 4 documents x 3 pairs x 4 criteria x 3 repeats x 2 judges; 4 x 3 summaries x 4 x 2.
+    assert (fields["pairwise_answers"], fields["score_answers"]) == (288, 96)
+    assert "12 pairs x 4 questions x 3 repeats x 2 judges = 288 calls" in captured.err
+    assert {row["judge"] for row in fields["cycles"]} == {
+        "simulated:accuracy=0.9,position_bias=0,noise=0,seed=1",
+        "simulated:accuracy=0.6,position_bias=0,noise=0,seed=2",
+    }
+    assert {row["data"] for row in fields["rankings"]} == {"asked judges", "paper"}
+    assert {cell["data"] for cell in fields["sets"]} == {
+        "asked judges", "SummEval, crowd", "paper",
+    }  # fmt: skip
+    done = {item["name"]: item for item in fields["items"]}
+    # Real summaries, invented answers.
+    assert done["Table 1"]["status"] == done["Table 3"]["status"] == "simulated"
+    assert done["Table 2"]["values"][0]["ours"] is not None
+
+
+def test_repeats_of_one_order_are_one_edge(tmp_path: Path) -> None:
+    path = write_summeval(tmp_path / "summeval.jsonl", documents=3, systems=3)
+    answers = ask_judges(path, ["simulated:seed=4"], Size(documents=2, systems=3), store=None)
+    assert set(answers.tournaments["order"]) == {"ab"}
+    assert answers.tournaments.height == 2 * 3 * 4 * 3
+    rows = prepare_tournaments(answers.tournaments)
+    assert len(rows.tournaments) == 4
+    assert all((one.asked == 3).all() for one in rows.tournaments)
+    assert answers.scores["human_scores"].null_count() == 0
+
+
+def test_a_judge_that_picks_the_first_slot_is_named(tmp_path: Path) -> None:
+    """Asked in one order it has no cycle at all, and that says nothing."""
+    path = write_summeval(tmp_path / "summeval.jsonl", documents=3, systems=4)
+    done = reproduce_diagnosis(
+        path, judge="simulated:position_bias=0.4999,accuracy=0.5", documents=3, systems=4,
+        repeats=1, splits=1, store=None,
+    )  # fmt: skip
+    assert {row.rate for row in done.cycles} == {0.0}
+    assert "the summary shown first wins 100 % of its answers" in done.notes[0]
+
+
+def test_your_own_files_take_the_place_of_the_simulator(tmp_path: Path) -> None:
+    study = simulate_study(documents=8, models=4, judges={"Qwen-2.5-72B": 0.6, "mine": 0.8}, seed=9)
+    tournaments, scores = tmp_path / "tournaments.parquet", tmp_path / "scores.parquet"
+    study.tournaments.write_parquet(tournaments)
+    study.scores.write_parquet(scores)
+    done = reproduce_diagnosis(tournaments=tournaments, scores=scores, splits=1)
+    assert (done.tournaments, done.pictured) == ("your judges", "your judges")
+    assert {item.status for item in done.items} == {"reproduced", "not possible"}
+    by_name = {item.name: item for item in done.items}
+    assert by_name["Table 1"].reason == by_name["Table 4"].reason == "1 of the paper's 4 judges"
+    [row] = [r for r in done.cycles if (r.judge, r.criterion) == ("Qwen-2.5-72B", "fluency")]
+    assert (row.published_rate, row.published_share) == (0.024, 0.600)
+    [exact] = [
+        r
+        for r in done.rankings
+        if (r.data, r.judge, r.criterion, r.method)
+        == ("your judges", "Qwen-2.5-72B", "coherence", "mfas")
+    ]
+    assert exact.published == 0.643
+    assert len({(r.judge, r.criterion) for r in done.rankings if r.data == "your judges"}) == 8
+
+
+def test_simulated_tournaments_are_not_compared_with_real_scores() -> None:
+    """The scores have documents and judges of the same names as the simulator's."""
+    scores = simulate_study(documents=6, models=3, seed=2).scores
+    done = reproduce_diagnosis(scores=scores, splits=1)
+    assert (done.tournaments, done.pictured) == ("simulator", "your judges")
+    assert {row.data for row in done.rankings} == {"your judges, by scores", "paper"}
+    assert done.together == ()
+
+
+def test_ties_lower_the_papers_rate_and_not_the_decisive_one() -> None:
+    circle = [("a", "b", "A"), ("b", "c", "A"), ("a", "c", "B"), ("a", "d", "tie")]
+    names = ("doc_id", "model_a", "model_b", "verdict")
+    rows = pl.DataFrame([dict(zip(names, ("d1", *row), strict=True)) for row in circle])
+    rows = pl.concat([rows, rows.with_columns(doc_id=pl.lit("d2"))])
+    scores = simulate_study(documents=8, models=3, judges={"x": 1.0}, criteria={"c": 1.0}).scores
+    [cycles] = reproduce_diagnosis(tournaments=rows, scores=scores, splits=1).cycles
+    # One cycle: of one decisive triple, and of the four triples of four models.
+    assert (cycles.decisive_rate, cycles.rate, cycles.share) == (1.0, 0.25, 1.0)
+
+
+def test_what_cannot_run_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="also give SummEval"):
+        reproduce_diagnosis(judge="simulated:")
+    bare = write_summeval(tmp_path / "bare.jsonl", documents=3, systems=3, articles=False)
+    with pytest.raises(DataError, match="has no articles"):
+        reproduce_diagnosis(bare, judge="simulated:", store=None)
+    single = write_summeval(tmp_path / "one.jsonl", documents=3, systems=1)
+    with pytest.raises(DataError, match="no document has two systems"):
+        reproduce_diagnosis(single, judge="simulated:", store=None)
+    with pytest.raises(ArgumentError, match="documents"):
+        reproduce_diagnosis(bare, documents=1)

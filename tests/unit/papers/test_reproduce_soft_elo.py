@@ -1,0 +1,221 @@
+"""The paper's protocol on files in the release's own format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import log_expit
+
+from adjudge.cli import run
+from adjudge.errors import DataError
+from adjudge.ranking import fit_temperature, rank
+from adjudge.simulate.battles import simulate_battles
+from adjudge_papers import soft_elo_published as published
+from adjudge_papers.soft_elo import reproduce_soft_elo
+from adjudge_papers.soft_elo_figures import error_figure
+
+
+def write_release(
+    path: Path, seed: int, *, models: int = 22, battles: int = 500, shift: int = 0
+) -> pl.DataFrame:
+    """A simulated judge, written as the release writes: 0 = A wins, dicts as Python text.
+
+    Prompts begin at `shift`, so that another file can share some of them.
+    """
+    frame = simulate_battles(models=models, battles=battles, seed=seed).frame
+    prompts = [f"hash-{k}" for k in range(shift, shift + frame.height)]
+    difference = frame["score_a"] - frame["score_b"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pl.DataFrame(
+        {
+            "battle_id": frame["id"],
+            "model_a": frame["model_a"],
+            "model_b": frame["model_b"],
+            "human_pref": frame["human_pref"].replace_strict({"A": 0.0, "B": 1.0, "tie": 0.5}),
+            "judge_pref": [0.0 if d > 0 else 1.0 if d < 0 else 0.5 for d in difference],
+            "scores_a": [str({"clarity": v, "fluency": v}) for v in frame["score_a"]],
+            "scores_b": [str({"clarity": v, "fluency": v}) for v in frame["score_b"]],
+            "language": frame["language"],
+            "instruction_id_hash": prompts,
+            "len_a": [40 + 7 * (k % 13) for k in range(frame.height)],
+            "len_b": [40 + 9 * (k % 11) for k in range(frame.height)],
+        }
+    ).write_csv(path)
+    return frame
+
+
+def test_rows_carry_the_papers_figures(tmp_path: Path) -> None:
+    frame = write_release(tmp_path / "lmarena100k" / "annotations_qwen3_32b.csv", 0)
+    write_release(tmp_path / "comparia" / "annotations_qwen3_32b.csv", 1, models=8)
+    write_release(tmp_path / "comparia" / "annotations_own_judge.csv", 2, models=8, shift=100)
+    result = reproduce_soft_elo(tmp_path)
+    assert [(row.corpus, row.judge) for row in result.rows[:1]] == [("lmarena100k", "Qwen3-32B")]
+    first = result.rows[0]
+    assert (first.published_hard_mae, first.published_soft_mae) == (27.5, 16.7)
+    assert first.published_smoothed["0.75"] == 24.8
+    assert (first.published_soft_width, first.published_soft_width_range) == (78.0, (61, 102))
+    others = {row.judge: row for row in result.rows[1:]}
+    assert others["Qwen3-32B"].published_beta == 0.13
+    assert others["own_judge"].published_hard_mae is None
+    # The same numbers as the front door gives on the same battles.
+    board = rank(frame, evaluate=True, interval="none")
+    by_method = {row.method: row for row in board.loo}
+    assert first.hard_mae == pytest.approx(by_method["hard-elo"].mae, abs=1e-6)
+    assert first.soft_mae == pytest.approx(by_method["soft-elo"].mae, abs=1e-6)
+    assert first.smoothed["0.75"] == pytest.approx(by_method["smoothed 0.75"].mae, abs=1e-6)
+    languages = {(row.corpus, row.language): row for row in result.languages}
+    assert languages["comparia", "en"].judges == 2
+    # Table 6 counts prompts that every judge scored: 400 of the 500 of either file.
+    shared = [row.prompts for row in result.languages if row.corpus == "comparia"]
+    assert sum(shared) == 400
+    english = languages["lmarena100k", "en"]
+    assert (english.published_hard_mae, english.published_prompts) == (86.6, 13423)
+    assert error_figure(result) is not None
+    assert "The paper has 45.0 hard, 33.2 soft for 2 of them." in str(result)
+
+
+def test_residuals_by_strength_and_family(tmp_path: Path) -> None:
+    """Appendix F: what `rank` says of the quarters, and own family minus others."""
+    path = tmp_path / "lmarena100k" / "annotations_gemma4_e4b.csv"
+    frame = write_release(path, 0)
+    names = {name: f"gemma-{name}" for name in sorted(set(frame["model_a"]))[:6]}
+    release = pl.read_csv(path)
+    release.with_columns(pl.col("model_a", "model_b").replace(names)).write_csv(path)
+    result = reproduce_soft_elo(tmp_path)
+    [row] = result.rows
+    board = rank(frame, evaluate=True, interval="none")
+    by_method = {one.method: one for one in board.loo}
+    assert row.hard_quarters == pytest.approx(by_method["hard-elo"].residual_by_quarter, abs=1e-6)
+    assert row.soft_quarters == pytest.approx(by_method["soft-elo"].residual_by_quarter, abs=1e-6)
+    own: dict[bool, list[float]] = {True: [], False: []}
+    for held in board.held_out:
+        if held.method == "soft-elo":
+            own[held.model in names].append(held.residual)
+    family = row.soft_family
+    assert row.family_points is None  # nobody to be compared with
+    assert family is not None
+    assert (family.family, family.own_models, family.other_models) == ("Google", 6, 16)
+    expected = sum(own[True]) / 6 - sum(own[False]) / 16
+    assert family.excess == pytest.approx(expected, abs=1e-6)
+    assert family.low is not None
+    assert family.low < family.excess
+    assert result.published_quarters["soft"] == (12.0, 8.0, 4.0, -24.0)
+    assert "-61 -12 +36 +40" in str(result)
+    assert "6 Google" in str(result)
+
+
+def test_the_picture_says_what_happened(tmp_path: Path) -> None:
+    write_release(tmp_path / "lmarena100k" / "annotations_qwen3_32b.csv", 0, models=6)
+    result = reproduce_soft_elo(tmp_path)
+    [row] = result.rows
+    worse = replace(result, rows=(replace(row, hard_mae=10.0, soft_mae=15.0),))
+    axes = error_figure(worse).axes[0]
+    assert axes.get_title(loc="left") == "Soft targets raise the held-out error by 50 %"
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["Qwen3-32B"]
+    # The paper's rings have the colours of the methods they belong to.
+    dots = [line for line in axes.lines if len(line.get_xdata()) == 1]
+    drawn = {float(line.get_xdata()[0]): line.get_markeredgecolor() for line in dots}
+    assert drawn[27.5] == drawn[10.0] != drawn[16.7]
+
+
+def test_an_unbounded_interval_says_why(tmp_path: Path) -> None:
+    write_release(tmp_path / "annotations_mine.csv", 0)
+    [row] = reproduce_soft_elo(tmp_path, alpha=0.05).rows
+    assert row.hard_width is None
+    assert row.warnings[-1].endswith("11 models calibrate, and 19 are needed")
+
+
+def test_published_tables_agree_with_themselves() -> None:
+    """Means and percentages that the paper prints from its own cells."""
+    hard = [row[3] for row in published.MAIN.values()]
+    soft = [row[4] for row in published.MAIN.values()]
+    assert sum(hard) / 8 == pytest.approx(45.9, abs=0.06)
+    assert sum(soft) / 8 == pytest.approx(17.9, abs=0.06)
+    at_75 = [row["0.75"] for row in published.SMOOTHING.values()]
+    # Not the 17.0 of appendix H.2.
+    assert sum(at_75) / 8 == pytest.approx(26.9, abs=0.06)
+    ece = [row[7] for row in published.MAIN.values()]
+    assert sum(ece) / 8 == pytest.approx(0.050, abs=0.0006)
+
+
+def test_items_say_what_became_of_the_paper(tmp_path: Path) -> None:
+    """On one judge of the release: what it allows, of how much, and why not more."""
+    write_release(tmp_path / "lmarena100k" / "annotations_qwen3_32b.csv", 0, models=8)
+    result = reproduce_soft_elo(tmp_path)
+    [row] = result.rows
+    items = {item.name: item for item in result.items}
+    table = items["Table 2"]
+    assert (table.status, table.reason) == ("reproduced", "1 of the paper's 8 judges")
+    hard, soft, *_ = table.values
+    assert (hard.ours, hard.published) == (row.hard_mae, 45.9)
+    assert (soft.ours, soft.published) == (row.soft_mae, 17.9)
+    impossible = {name: item.reason for name, item in items.items() if not item.values}
+    assert impossible == {
+        "Table 3": "intervals are unbounded: too few models",
+        "Table 4, ComparIA": "no files of comparia",
+        "Table 4, LMArena 140K": "no files of lmarena140k",
+        "Table 5, ComparIA": "no files of comparia",
+        "Table 5, LMArena 140K": "no files of lmarena140k",
+        "Figure 7": "needs files of two corpora",
+        "Figure 8": "no files of lmarena140k",
+        "Figure 9": "no files of comparia",
+        "Figure 11": "the rows have the mean of both orders: the scores of each order are needed",
+        "Figure 13": "no judge's family is known, or none has models here",
+        "Figure 16": "needs files of two corpora",
+        "Figure 17": "intervals are unbounded: too few models",
+    }
+    assert {items[name].status for name in impossible} == {"not possible"}
+    drawn = {item.figure for item in result.items if item.figure is not None}
+    assert drawn == set(result.figures())
+    assert items["Figure 12"].values[0].ours is not None  # from len_a and len_b
+
+
+def test_beta_over_folds_and_with_ties(tmp_path: Path) -> None:
+    """Appendix C against one fit after another."""
+    frame = write_release(tmp_path / "annotations_mine.csv", 3, models=8)
+    [row] = reproduce_soft_elo(tmp_path).rows
+    s = (frame["score_a"] - frame["score_b"]).to_numpy()
+    human = frame["human_pref"].replace_strict({"A": 1.0, "B": 0.0, "tie": 0.5}).to_numpy()
+    folds = []
+    for name in sorted(set(frame["model_a"])):
+        out = ((frame["model_a"] == name) | (frame["model_b"] == name)).to_numpy()
+        folds.append(fit_temperature(s[~out], human[~out]).beta)
+    pooled = fit_temperature(s, human).beta
+    part = row.stability
+    assert part is not None
+    assert part.pooled == pytest.approx(pooled)
+    assert part.fold_sd == pytest.approx(np.std(folds, ddof=1))
+    assert part.largest_deviation == pytest.approx(max(abs(np.array(folds) - pooled)))
+    assert row.beta == pytest.approx(np.mean(folds))
+    # Ties as one half are the same as each tie once for either side, at half the weight.
+    loss = minimize_scalar(
+        lambda beta: -np.sum(human * log_expit(beta * s) + (1 - human) * log_expit(-beta * s))
+    )
+    assert part.with_ties == pytest.approx(loss.x, rel=1e-4)
+    assert part.with_ties < pooled
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_release(tmp_path / "annotations_mine.csv", 0, models=6)
+    picture, folder = tmp_path / "one.png", tmp_path / "all"
+    options = ["--plot", str(picture), "--figure", "figure-05", "--figures", str(folder)]
+    assert run(["reproduce", "soft-elo", str(tmp_path), *options]) == 0
+    shown = capsys.readouterr().out
+    assert "mine" in shown
+    assert "Table 8" in shown
+    assert "other judges than the paper's" in shown
+    assert picture.stat().st_size > 5_000
+    saved = {path.stem for path in folder.glob("*.png")}
+    assert {"errors", "figure-01", "figure-05", "figure-12"} <= saved
+    assert "figure-11" not in saved
+    assert run(["reproduce", "soft-elo", str(tmp_path / "nothing")]) == 1
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="annotations"):
+        reproduce_soft_elo(tmp_path)
