@@ -50,11 +50,18 @@ def agreement(
 ) -> Agreement:
     """How often the judge agrees with a person, and how much that exceeds chance.
 
-    `human` is one value per row, or a table (rows, raters) with None if a rater gave no label. With
-    several raters, the judge is compared with one of them drawn at random, each with weight 1/r.
-    kappa = (p_o - p_e)/(1 - p_e), with quadratic weights unless `level` is "nominal"; alpha is
+    With several raters, the judge is compared with one of them drawn at random, each with weight
+    1/r. kappa = (p_o - p_e)/(1 - p_e), with quadratic weights unless `level` is "nominal"; alpha is
     Krippendorff's, 1 - D_o/D_e, with the distance of the level. If two people labelled the same
     rows, `ceiling` is their agreement with each other: a judge cannot be expected to exceed it.
+
+    Args:
+        judge: The judge's value for each row; None without an answer.
+        human: The human value for each row, or a table (rows, raters); None without a label.
+        level: nominal (names), ordinal (ranks) or interval (numbers).
+        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
+            Default: every row is a cluster.
+        confidence_level: Level of all intervals.
 
     >>> both = agreement(["A", "A", "B", "B"], ["A", "A", "B", "A"])
     >>> both.raw, both.kappa

@@ -41,24 +41,34 @@ def diagnose_bias(
 ) -> BiasReport:
     """Position, length, family, agreement, reliability, contradictions and retest, per judge.
 
-    `source` is a frame or a path of judgments: id, judge, p_fwd and p_rev or p_a (all about
-    response_a), or verdicts in both orders as verdict_fwd and verdict_rev. It can also be battles,
-    as in `rank`; then people's winner is the label. The other columns decide what can be measured:
-    label (agreement, reliability), response_a and response_b or length_a and length_b (near-tied
-    pairs; with models or labels, the effect of length), model_a and model_b (family), score_a and
-    score_b (contradictions; with several judges, family in points), score_diff_ab and score_diff_ba
-    (position, also in points), preference_ab and preference_ba (contradictions of each reply),
-    repeat (retest; everything else uses repeat 0). `pairs` and `labels` add such columns by id.
-    `judge` names the judge if the file does not. `columns` maps our column names to those of the
-    source, `labels_as` words in columns of labels and verdicts to ours. `not_measured` lists what
-    could not be measured, with the reason.
+    The columns decide what can be measured: label (agreement, reliability), response_a and
+    response_b or length_a and length_b (near-tied pairs; with models or labels, the effect of
+    length), model_a and model_b (family), score_a and score_b (contradictions; with several judges,
+    family in points), score_diff_ab and score_diff_ba (position, also in points), preference_ab and
+    preference_ba (contradictions of each reply), repeat (retest; everything else uses repeat 0).
+    `not_measured` lists what could not be measured, with the reason.
 
-    `cluster` names the column whose rows are alike (default: prompt_id if it repeats, else each
-    pair is a cluster; a row without a cluster value is a cluster of one). `by` groups the position
-    bias. `near_tie` is how close to a tie the judge must be for verbosity: 0.1 in probability, or
-    0.3 in score if the judge gave only scores (a rubric's p_a is its score). A difference from an
-    unbiased judge of less than `floor` (0.03: three percentage points) is not called a bias,
-    however significant; scores in points have no floor. `model_labels` as in `calibrate`.
+    Args:
+        source: id, judge, p_fwd and p_rev or p_a (or verdict_fwd and verdict_rev). All about
+            response_a. Optional: label, response_a, response_b, model_a, model_b, score_a, score_b.
+            Or battles, as `rank` takes them; then people's winner is the label. A path or a frame.
+        pairs: Pairs with the texts and models, joined by id.
+        labels: Human labels by id, for rows without a label.
+        columns: Columns with other names. Our column names to those of the tables.
+        labels_as: Meaning of words in label and verdict columns. Their words to ours.
+        judge: Name of the judge, if the file has none.
+        cluster: Column of rows that belong together. Default: prompt_id if it repeats, else id. A
+            row without a value is a cluster of one.
+        by: Also measure position bias for each value of this column.
+        near_tie: Largest difference that is a near tie, for verbosity. Default: 0.1 in probability,
+            or 0.3 in score if the judge gave only scores (a rubric's p_a is its score).
+        floor: A smaller difference from an unbiased judge does not count as bias. However
+            significant it is; scores in points have no floor.
+        families: Families of models whose names do not show it. {"model name": "family"}.
+        confidence_level: Level of all intervals.
+        model_labels: Use labels that a model made (labelled_by model); the result states it.
+            Otherwise they are refused.
+        seed: Seed of everything random.
 
     >>> always_first = {"id": list("abcdefgh"), "p_fwd": [1.0] * 8, "p_rev": [0.0] * 8}
     >>> report = diagnose_bias(always_first)

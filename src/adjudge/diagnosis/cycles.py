@@ -20,9 +20,12 @@ from adjudge.validation import BoolArray, FloatArray, IntArray
 def count_cycles(wins: ArrayLike) -> CycleCount:
     """How many decisive triples of a tournament are cycles.
 
-    `wins[i, j]` is true if i beats j. If neither is true, the edge is a tie or missing, and in no
-    decisive triple. rate = cycles / triples, which is Eq. 1 of the paper if every edge is decisive.
-    Without a decisive triple there is no rate.
+    rate = cycles / triples, which is Eq. 1 of the paper if every edge is decisive. Without a
+    decisive triple there is no rate.
+
+    Args:
+        wins: `wins[i, j]` is true if i beats j. If neither is true, the edge is a tie or missing,
+            and in no decisive triple.
 
     >>> rock_paper_scissors = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
     >>> count_cycles(rock_paper_scissors)

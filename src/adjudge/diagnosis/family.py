@@ -44,11 +44,22 @@ def family_bias(
 ) -> FamilyBias:
     """How much more often the judge prefers its own family than the reference does, same pairs.
 
-    Only pairs with exactly one answer of the judge's family (`own_a`, `own_b`) count. The judge's
-    preference is 1, 0 or, at exactly one half, 1/2. The reference is the human label, or the mean
-    preference of the other judges. excess = mean(judge - reference); 0 without same-family bias.
-    The pairing removes the quality of the family's models, as the cross-judge consensus does in the
+    Only pairs with exactly one answer of the judge's family count. The judge's preference is 1, 0
+    or, at exactly one half, 1/2. excess = mean(judge - reference); 0 without same-family bias. The
+    pairing removes the quality of the family's models, as the cross-judge consensus does in the
     paper.
+
+    Args:
+        p_a: The judge's probability that response_a is preferred; NaN without an answer.
+        reference: The human label as 1, 0 or 1/2, or the mean preference of the other judges.
+        own_a: Whether response_a is by a model of the judge's family.
+        own_b: The same for response_b.
+        family: Name of the judge's family.
+        reference_name: What the reference is, for sentences.
+        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
+            Default: every row is a cluster.
+        floor: A smaller difference from an unbiased judge does not count as bias.
+        confidence_level: Level of all intervals.
 
     >>> bias = family_bias([0.9, 0.2, 0.8], [1.0, 1.0, 0.0], [1, 0, 1], [0, 1, 0])
     >>> bias.judge_share, round(bias.reference_share, 3), round(bias.excess, 3)
@@ -107,18 +118,24 @@ def family_scores(
     """Mean deviation of the models of the judge's family minus that of the others (F.1), in points.
 
     Every score is compared with a reference for the same answer: the median of the other judges,
-    or people.
-
-    `deviation` is judge minus reference for one answer of `model` (NaN if either is missing), `own`
-    whether that model is of the judge's family. Every model has the same weight, and the interval
-    is over models, not rows. A judge can prefer one model for reasons other than its maker, and
-    even unlimited rows of it cannot separate that from a preference for the family. With fewer than
-    two models on either side there is no interval.
+    or people. Every model has the same weight, and the interval is over models, not rows. A judge
+    can prefer one model for reasons other than its maker, and even unlimited rows of it cannot
+    separate that from a preference for the family. Without two models on either side the interval
+    is None.
 
     The interval is the wider of Welch's and Student's with one pooled variance. Welch's alone calls
     12 % of unbiased judges biased at 95 % with two models against twenty, because the variance of
     two models is too often small by chance. The pooled one fails if the judge's own models vary
     more than others do.
+
+    Args:
+        deviation: Judge minus reference for one answer of `model`; NaN if either is missing.
+        model: The model that wrote each answer.
+        own: Whether that model is of the judge's family.
+        judge: Name of the judge.
+        family: Name of the judge's family.
+        reference_name: What the reference is, for sentences.
+        confidence_level: Level of all intervals.
 
     >>> bias = family_scores([1.0, 0.8, 0.1, -0.1], ["gpt-4", "gpt-3.5", "llama", "qwen"],
     ...                      [True, True, False, False], family="OpenAI")

@@ -66,15 +66,26 @@ def length_bias(
 ) -> LengthBias:
     """How much length raises the longer answer's probability to win with this judge.
 
-    `wins` is the judge's verdict for response_a: 1, 0, one half for a tie, NaN without an answer.
     `effect` is the mean over pairs of unequal length of P(longer wins) minus the probability from
     the models' strengths alone. `odds_doubling` is the factor on the odds for an answer twice as
-    long. With human `labels` ("A", "B", "tie", None) on the same pairs, `excess` is the judge's
-    effect minus people's on those pairs, and it decides if it has the same sign as `effect`.
-    Without models and without labels an effect can be quality: longer answers can simply be better.
+    long. With human `labels` on the same pairs, `excess` is the judge's effect minus people's on
+    those pairs, and it decides if it has the same sign as `effect`. Without models and without
+    labels an effect can be quality: longer answers can simply be better.
 
     Intervals are clustered (sandwich, t). That of `effect` is never narrower than for independent
     pairs. That of `excess` needs ten clusters.
+
+    Args:
+        wins: The judge's verdict for response_a: 1, 0, 1/2 for a tie, NaN without an answer.
+        length_a: Length of response_a, in any unit.
+        length_b: Length of response_b, in the same unit.
+        models_a: The model of each response_a.
+        models_b: The model of each response_b.
+        labels: Human labels of the same pairs: "A", "B", "tie" or None.
+        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
+            Default: every row is a cluster.
+        floor: A smaller difference from an unbiased judge does not count as bias.
+        confidence_level: Level of all intervals.
 
     >>> longer = length_bias([1, 0] * 40, [90, 30] * 40, [30, 90] * 40)
     >>> longer.biased, round(longer.effect, 1)

@@ -44,23 +44,31 @@ def position_bias(
 ) -> PositionBias:
     """How often the first slot wins over both orders of the same pairs, and how often they differ.
 
-    `p_fwd` and `p_rev` are both about response_a, shown first and shown second; verdicts can be
-    given as 1, 0 and 0.5. Every pair is shown in both orders, so an answer's quality cancels and a
-    judge without position bias has first_share = 1/2. A probability of exactly one half counts half
-    for each slot. Pairs with only one order are left out and counted.
+    Every pair is shown in both orders, so an answer's quality cancels and a judge without position
+    bias has first_share = 1/2. A probability of exactly one half counts half for each slot. Pairs
+    with only one order are left out and counted.
 
     >>> bias = position_bias([0.9, 0.8, 0.7, 0.9], [0.2, 0.1, 0.3, 0.8])
     >>> bias.first_share, bias.flip_share
     (0.875, 0.75)
 
-    `gap_fwd` and `gap_rev` are score differences, response_a minus response_b, in the same two
-    orders. Their mean half difference is the advantage of the first slot in points (Soft-Elo paper,
-    F.1), with a clustered t interval, clipped to the largest observed difference.
+    The mean half difference of `gap_fwd` and `gap_rev` is the advantage of the first slot in points
+    (Soft-Elo paper, F.1), with a clustered t interval, clipped to the largest observed difference.
 
     The interval is the wider of two: a t interval with the cluster-robust error, and an exact one
     on the direction of the pairs whose verdict flips, which have all the evidence. Effects of the
-    slots can cancel (first on one topic, second on another): see `groups`. A share closer to one
-    half than `floor` is not called a bias, however significant.
+    slots can cancel (first on one topic, second on another): see `groups`.
+
+    Args:
+        p_fwd: P(response_a is preferred) when it is shown first; verdicts as 1, 0 and 1/2.
+        p_rev: P(response_a is preferred) when it is shown second.
+        gap_fwd: Score of response_a minus that of response_b when response_a is shown first.
+        gap_rev: The same when response_a is shown second.
+        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
+            Default: every row is a cluster.
+        groups: Also measure the bias for each of these groups.
+        floor: A smaller difference from an unbiased judge does not count as bias.
+        confidence_level: Level of all intervals.
     """
     non_negative(floor, "floor")
     open_unit(confidence_level, "confidence_level")

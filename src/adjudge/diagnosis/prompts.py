@@ -47,11 +47,18 @@ def diagnose_prompts(
 ) -> PromptSensitivity:
     """How often verdicts or scores change between two prompts, per judge and criterion.
 
-    Both are frames or paths of scores, judgments or tournaments of the same rows. `cluster` names
-    the column whose rows are alike (default doc_id, else prompt_id, else each row is a cluster).
     With repeats in both (`judge --repeats`), the result also has how often the judge changes when
-    it is asked again with the same prompt, and what the prompt adds to that. Less than `floor` is
-    not called an effect, however significant.
+    it is asked again with the same prompt, and what the prompt adds to that.
+
+    Args:
+        first: Scores, judgments or tournaments of a judge with one prompt. A path or a frame.
+        second: The same rows with another prompt. A path or a frame.
+        columns: Columns with other names. Our column names to those of both tables.
+        labels_as: Meaning of words in label and verdict columns. Their words to ours.
+        cluster: Column of rows that belong together. Default: doc_id, else prompt_id, else every
+            row is a cluster.
+        floor: A smaller effect of the prompt does not count. However significant it is.
+        confidence_level: Level of all intervals.
 
     >>> rows = {"id": list("abcd"), "judge": ["j"] * 4, "verdict": ["A", "B", "A", "B"]}
     >>> done = diagnose_prompts(rows, {**rows, "verdict": ["A", "B", "B", "B"]})
@@ -119,8 +126,19 @@ def prompt_change(
     With shares p_v and q_v of the answers v, a row changes with probability 1 - sum p_v q_v. Asked
     again with the same prompt it changes with 1 - sum p_v^2 (and q), estimated without bias from
     two or more answers. The former minus the mean of the latter is sum (p_v - q_v)^2 / 2, which is
-    0 if the prompt has no effect. `values` are the numbers behind the answers; `ordered` is true if
-    their mean has a direction, as scores have.
+    0 if the prompt has no effect.
+
+    Args:
+        first: The answers of each row to the first prompt, one per repeat.
+        second: The answers to the second prompt.
+        values: The numbers behind the answers, in the same form.
+        ordered: Whether the mean of the numbers has a direction, as scores have.
+        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
+            Default: every row is a cluster.
+        judge: Name of the judge.
+        criterion: Name of the criterion.
+        floor: A smaller effect of the prompt does not count.
+        confidence_level: Level of all intervals.
 
     >>> again = prompt_change([["A", "A"], ["A", "B"]], [["B", "B"], ["A", "B"]])
     >>> again.changed, again.again, again.excess

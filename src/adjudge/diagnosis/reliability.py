@@ -69,6 +69,17 @@ def reliability(
     the truth at most as often as stated, and can be wide. `over_confidence` = mean confidence -
     share right, with a clustered t interval.
 
+    Args:
+        confidence: The judge's confidence in its verdict, in [0, 1].
+        correct: Whether the verdict is right, 1 or 0.
+        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
+            Default: every row is a cluster.
+        bins: Number of bins of the curve and of the ECE.
+        floor: A smaller difference from an unbiased judge does not count as bias.
+        confidence_level: Level of all intervals.
+        replicates: Simulations of a calibrated judge, and bootstraps of the ECE.
+        seed: Seed of everything random.
+
     >>> judge = reliability([0.9] * 50, [1, 0] * 25)
     >>> round(judge.over_confidence, 3), round(judge.ece_uniform, 3), judge.biased
     (0.4, 0.4, True)
@@ -234,6 +245,15 @@ def contradictions(
 
     Decisive: a verdict "A" or "B" and two different scores; the others are counted by reason. The
     share is 0 for a judge that follows its own scores.
+
+    Args:
+        verdicts: The judge's verdicts: "A", "B", "tie" or None.
+        score_a: The judge's score of response_a; NaN without one.
+        score_b: The judge's score of response_b; NaN without one.
+        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
+            Default: every row is a cluster.
+        confidence_level: Level of all intervals.
+        unit: What a row is: pair or reply.
 
     >>> contradictions(["A", "B", "A", None], [5, 5, 3, 4], [3, 3, 3, 1]).share
     0.5

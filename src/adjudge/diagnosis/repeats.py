@@ -25,14 +25,21 @@ def retest(
 ) -> Retest:
     """Share of pairs of answers to one question that differ, over questions asked again.
 
-    `ids` name the question of each answer. An answer is "A", "B", "tie", or None if the judge was
-    asked and gave no verdict (p_a = 1/2), which counts as an answer. If n_v of the k answers to a
-    question are v, its flips are 1 - sum n_v (n_v - 1) / (k (k - 1)): an unbiased estimate of the
-    probability that two more answers differ. Intervals are exact binomial ones at the effective
-    number of questions, by cluster. Questions with one answer are left out and counted.
+    If n_v of the k answers to a question are v, its flips are 1 - sum n_v (n_v - 1) / (k (k - 1)):
+    an unbiased estimate of the probability that two more answers differ. Intervals are exact
+    binomial ones at the effective number of questions, by cluster. Questions with one answer are
+    left out and counted.
 
     A judge at temperature 0 can also differ, because servers sum in another order. Answers from a
     store are not asked again; use repeats.
+
+    Args:
+        ids: The question of each answer.
+        answers: "A", "B", "tie", or None if the judge was asked and gave no verdict (p_a = 1/2),
+            which counts as an answer.
+        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
+            Default: every row is a cluster.
+        confidence_level: Level of all intervals.
 
     >>> again = retest(["x", "x", "x", "y", "y"], ["A", "A", "B", "B", "B"])
     >>> again.n, round(again.flip_share, 3), again.changed_share

@@ -74,9 +74,15 @@ class ScoreSets:
     Documents are exchangeable, rows are not: each document has weight 1/(D + 1) and the rest is at
     infinity, so that similar rows of a document do not count as more evidence. The promise is about
     a random row of a new document like these. It is an average over documents, not a promise for
-    each. `weigh="rows"` is the paper's Eq. 2, which is correct only if every row is its own
-    document. `groups` calibrates each group separately. With too few documents the set is the
-    entire scale.
+    each. With too few documents the set is the entire scale.
+
+    Args:
+        alpha: Error level. The sets contain the human score at the rate 1 - alpha.
+        scale: Lowest and highest score.
+        method: One of the methods above.
+        weigh: documents, or rows as in the paper's Eq. 2 (valid only for one row per document).
+        target: mean: the rounded mean of the raters; rater: one at random.
+        seed: Seed of everything random.
 
     >>> sets = ScoreSets(alpha=0.2).calibrate([3, 4, 2, 5], [3, 4, 3, 4], documents=list("abcd"))
     >>> sets.rule, sets.quantile(), sets.predict([4, 1]).members.sum(axis=1)
@@ -110,9 +116,13 @@ class ScoreSets:
         documents: ArrayLike | Sequence[Any] | None = None,
         groups: ArrayLike | Sequence[Any] | None = None,
     ) -> ScoreSets:
-        """Learn the sets. `judge` is scores, or rows of probabilities for "adaptive".
+        """Learn the sets; afterwards `rule` is the method that was used.
 
-        Afterwards `rule` is the method that was used.
+        Args:
+            judge: The judge's scores; for "adaptive" its probability of each score (rows, scores).
+            human: The human score of each row, or a table (rows, raters); NaN without one.
+            documents: The document of each row.
+            groups: Each of these groups is calibrated separately, such as a criterion.
         """
         n = same_length(judge=judge, human=human, documents=documents)
         entries = human_target(human, target=self.target, scale=self.scale)
@@ -145,7 +155,12 @@ class ScoreSets:
     def predict(
         self, judge: ArrayLike, *, groups: ArrayLike | Sequence[Any] | None = None
     ) -> PredictedSets:
-        """The set of each row. A group that was not calibrated gets the entire scale."""
+        """The set of each row. A group that was not calibrated gets the entire scale.
+
+        Args:
+            judge: The judge's scores, or probabilities, as in `calibrate`.
+            groups: The group of each row, as in `calibrate`.
+        """
         if not self._rules:
             raise ArgumentError("sets", "not calibrated", "call calibrate with labelled rows first")
         given = given_by_judge(judge, self._used(), self.scale)

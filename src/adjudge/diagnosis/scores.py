@@ -63,6 +63,7 @@ def diagnose_scores(
     scale: tuple[int, int] = (1, 5),
     target: str = "mean",
     raters: Sequence[str] | None = None,
+    labels: TableLike | None = None,
     by: str | None = None,
     weigh: str = "documents",
     splits: int = 20,
@@ -75,18 +76,37 @@ def diagnose_scores(
 ) -> ScoreDiagnosis:
     """Coverage and size of conformal sets per judge and criterion, and what their width indicates.
 
-    `source` is a frame or a path with doc_id, judge_score and human scores (human_score, or one
-    column per rater); optionally model, criterion, judge, score_probs. `sets` as `method` of
-    `ScoreSets`, calibrated per criterion; "auto" decides by the fewest labelled documents that a
-    judge has for a criterion, at the main level. These are always added for comparison: "constant",
-    one quantile of |judge - human| per judge; "per-criterion" and, with `by`, "per-group", one per
+    Sets are calibrated per criterion. These are always added for comparison: "constant", one
+    quantile of |judge - human| per judge; "per-criterion" and, with `by`, "per-group", one per
     criterion (and group); "adaptive", per criterion, if there are score_probs. Each is calibrated
     on a random half of the documents and tested on the other half, `splits` times. Coverage and
     size are means over documents of the means over their rows. Widths, advice and the error at each
     width are those of sets calibrated on all labelled documents. If models of the judge's own
     family are among those scored (known by name, or by `families`), `family` measures whether it
-    favours them. `columns` maps our column names to those of the source; `model_labels` as in
-    `calibrate`.
+    favours them.
+
+    Args:
+        source: doc_id, judge_score and human_score or one column per rater. Optional: model,
+            criterion, judge, score_probs. A path, a frame or prepared scores.
+        alphas: Error level; repeatable. The sets contain the human score at the rate 1 - alpha.
+        sets: learned (human scores given the judge's score), cross-fitted (smaller sets, a weaker
+            guarantee), residual (|judge - human|) or adaptive (score_probs). As `method` of
+            `ScoreSets`. Default, "auto": learned if every judge has enough labelled documents for
+            each criterion at the main level, else residual.
+        scale: Lowest and highest score.
+        target: mean: the rounded mean of the raters; rater: one at random.
+        raters: The raters' columns.
+        labels: Human scores by id, as `adjudge label --scale` writes them.
+        by: Also calibrate each value of this column separately.
+        weigh: documents, or rows as in the paper (valid only for one row per document).
+        splits: Random halves of the documents.
+        columns: Columns with other names. Our column names to those of the tables.
+        labels_as: Meaning of words in label and verdict columns. Their words to ours.
+        families: Families of models whose names do not show it. {"model name": "family"}.
+        confidence_level: Level of all intervals.
+        model_labels: Use labels that a model made (labelled_by model); the result states it.
+            Otherwise they are refused.
+        seed: Seed of everything random.
 
     >>> rows = {"doc_id": [str(d) for d in range(40)], "judge_score": [3, 4] * 20,
     ...         "human_score": [3, 4] * 20}
@@ -107,7 +127,12 @@ def diagnose_scores(
     count(splits, "splits", least=1)
     open_unit(confidence_level, "confidence_level")
     given = prepare_scores(
-        source, raters=raters, columns=columns, labels_as=labels_as, model_labels=model_labels
+        source,
+        raters=raters,
+        columns=columns,
+        labels=labels,
+        labels_as=labels_as,
+        model_labels=model_labels,
     )
     if by is not None and by not in given.frame.columns:
         raise DataError(given.name, "is missing", column=by, remedy="name a column to group by")
@@ -327,6 +352,7 @@ def score_set_rows(
     scale: tuple[int, int] = (1, 5),
     target: str = "mean",
     raters: Sequence[str] | None = None,
+    labels: TableLike | None = None,
     weigh: str = "documents",
     columns: Mapping[str, str] | None = None,
     labels_as: Mapping[str, str] | None = None,
@@ -334,11 +360,26 @@ def score_set_rows(
 ) -> pl.DataFrame:
     """The rows with set_low, set_high, set_size, advice, and whether they calibrated the set.
 
-    Each judge is calibrated on its labelled rows, per criterion, by `sets` (`method` of
-    `ScoreSets`; the column `sets` has the one that was used). The sets are for rows without a human
-    score. A row without a judge score gets no set; an empty set has no set_low and set_high. The
-    advice is the paper's: one or two scores "trust", the entire scale (or an empty set) "human",
-    between "look".
+    Each judge is calibrated on its labelled rows, per criterion. The sets are for rows without a
+    human score. A row without a judge score gets no set; an empty set has no set_low and set_high.
+    The advice is the paper's: one or two scores "trust", the entire scale (or an empty set)
+    "human", between "look".
+
+    Args:
+        source: doc_id, judge_score and human_score or one column per rater. Optional: model,
+            criterion, judge, score_probs. A path, a frame or prepared scores.
+        alpha: Error level. The sets contain the human score at the rate 1 - alpha.
+        sets: learned, cross-fitted, residual or adaptive, as `method` of `ScoreSets`. Default,
+            "auto": learned if there are enough labelled documents, else residual. The column `sets`
+            has the one that was used.
+        scale: Lowest and highest score.
+        target: mean: the rounded mean of the raters; rater: one at random.
+        raters: The raters' columns.
+        labels: Human scores by id, as `adjudge label --scale` writes them.
+        weigh: documents, or rows as in the paper (valid only for one row per document).
+        columns: Columns with other names. Our column names to those of the tables.
+        labels_as: Meaning of words in label and verdict columns. Their words to ours.
+        seed: Seed of everything random.
 
     >>> rows = {"doc_id": [str(d) for d in range(21)], "judge_score": [3] * 21,
     ...         "human_score": [3] * 20 + [None]}
@@ -347,7 +388,9 @@ def score_set_rows(
     """
     one_of(sets, SETS, "sets")
     one_of(weigh, WEIGHS, "weigh")
-    given = prepare_scores(source, raters=raters, columns=columns, labels_as=labels_as)
+    given = prepare_scores(
+        source, raters=raters, columns=columns, labels=labels, labels_as=labels_as
+    )
     name, frame = given.name, make_room(given.frame, _SET_COLUMNS).with_row_index("__row")
     if sets == "adaptive" and "score_probs" not in frame.columns:
         raise DataError(name, "is missing", column="score_probs", remedy=_OTHER_SETS)

@@ -43,10 +43,19 @@ def diagnose_transitivity(
 ) -> Transitivity:
     """Cycles per document for each judge and criterion, and the rate that noise alone gives.
 
-    rho(x) = 3-cycles / decisive triples (Eq. 1 if the tournament is complete). `source` is a frame
-    or a path with doc_id, model_a, model_b and verdict or p_a (about model_a, whichever was shown
-    first), or both orders as verdict_fwd and verdict_rev; optionally judge, criterion, order and
-    repeat. `columns` maps our names to those of the source.
+    rho(x) = 3-cycles / decisive triples (Eq. 1 if the tournament is complete).
+
+    Args:
+        source: doc_id, model_a, model_b and verdict (A, B, tie, empty) or p_a, about model_a; or
+            both orders in one row as verdict_fwd and verdict_rev. About model_a, whichever was
+            shown first. Optional: judge, criterion, order, repeat. A path or a frame.
+        columns: Columns with other names. Our column names to those of the table.
+        labels_as: Meaning of words in label and verdict columns. Their words to ours.
+        combine: How repeats and orders become one edge: mean (more than half) or unanimous.
+        replicates: Simulations of the noisy judge.
+        worst: How many of the worst documents to list.
+        confidence_level: Level of all intervals.
+        seed: Seed of everything random.
 
     >>> circle = [("x", "y", "A"), ("y", "z", "A"), ("x", "z", "B")]
     >>> names = ("doc_id", "model_a", "model_b", "verdict")

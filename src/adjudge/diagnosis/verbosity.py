@@ -52,14 +52,22 @@ def verbosity_bias(
 ) -> VerbosityBias:
     """Share of near-tied pairs in which the judge prefers the longer answer; 1/2 without bias.
 
-    `margin` is the judge's preference for response_a: p_a - 1/2, or score_a - score_b (in the
-    paper, |score difference| <= 0.3 of ten points is near-tied). NaN if there is no answer. Pairs
-    of equal length and margins of exactly zero have no information about length and are counted
-    separately.
-
-    With human `labels` on the same pairs ("A", "B", "tie", None), the result also has the share of
+    Pairs of equal length and margins of exactly zero have no information about length and are
+    counted separately. With human `labels` on the same pairs, the result also has the share of
     people who prefer the longer answer, and `excess` is the difference. A pair that is near-tied
     for the judge need not be near-tied for people; only the excess is free of that.
+
+    Args:
+        margin: The judge's preference for response_a: p_a - 1/2, or score_a - score_b; NaN without
+            an answer.
+        length_a: Length of response_a, in any unit.
+        length_b: Length of response_b, in the same unit.
+        near_tie: Largest margin that is a near tie. In the paper 0.3 of ten points of score.
+        labels: Human labels of the same pairs: "A", "B", "tie" or None.
+        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
+            Default: every row is a cluster.
+        floor: A smaller difference from an unbiased judge does not count as bias.
+        confidence_level: Level of all intervals.
 
     >>> bias = verbosity_bias([0.05, -0.02, 0.04, 0.4], [9, 2, 9, 9], [3, 8, 3, 3])
     >>> bias.n, bias.longer_share
