@@ -64,7 +64,6 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.replies": "Replies",
     "adjudge.results.rules": "BatchSelection Threshold",
     "adjudge.results.selection": "Policy PolicyCheck Selection",
-    "adjudge.results.store": "StoreCheck StoreCopy",
     "adjudge.rows": "join_labels prepare_battles prepare_grades prepare_judgments prepare_scores",
     "adjudge.selection": (
         "SelectionRun calibrate evaluate fdr_select judge_cascade pac_threshold "
@@ -72,6 +71,8 @@ _ROOMS: dict[str, str] = {
         "register_guarantee scope_threshold select verify_policy"
     ),
     "adjudge.store": "check_store copy_store open_store",
+    "adjudge.store.checking": "StoreCheck",
+    "adjudge.store.copying": "StoreCopy",
     "adjudge.uncertainty": "confidence mean_preference preference_entropy verdicts",
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}

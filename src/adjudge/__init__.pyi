@@ -132,8 +132,6 @@ from adjudge.results.rules import Threshold as Threshold
 from adjudge.results.selection import Policy as Policy
 from adjudge.results.selection import PolicyCheck as PolicyCheck
 from adjudge.results.selection import Selection as Selection
-from adjudge.results.store import StoreCheck as StoreCheck
-from adjudge.results.store import StoreCopy as StoreCopy
 from adjudge.rows import join_labels as join_labels
 from adjudge.rows import prepare_battles as prepare_battles
 from adjudge.rows import prepare_grades as prepare_grades
@@ -157,6 +155,8 @@ from adjudge.selection import verify_policy as verify_policy
 from adjudge.store import check_store as check_store
 from adjudge.store import copy_store as copy_store
 from adjudge.store import open_store as open_store
+from adjudge.store.checking import StoreCheck as StoreCheck
+from adjudge.store.copying import StoreCopy as StoreCopy
 from adjudge.uncertainty import confidence as confidence
 from adjudge.uncertainty import mean_preference as mean_preference
 from adjudge.uncertainty import preference_entropy as preference_entropy

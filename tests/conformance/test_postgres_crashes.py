@@ -21,7 +21,7 @@ from judge_runs import CONCURRENCY, finish, start, undisturbed_run, wait_for, wr
 from postgres import DATABASE, PASSWORD, USER, PostgresServer, programs, running_server
 
 from adjudge.store import check_store, copy_store, open_store
-from adjudge.store.patience import PATIENCE_S
+from adjudge.store.interface import PATIENCE_S
 
 PAIRS = 2000
 CALLS = 2 * PAIRS

@@ -22,8 +22,8 @@ from adjudge.judges.prompting import make_prompt
 from adjudge.judges.protocols.preference import Preference
 from adjudge.judges.rows import RowMaker
 from adjudge.records import STATUSES, Pair, Reply
-from adjudge.store.columns import REPLY_COLUMNS, WRITTEN, row_of
 from adjudge.store.interface import Call
+from adjudge.store.tables import REPLY_COLUMNS, WRITTEN, row_of
 
 _TEXT = st.text(max_size=12)
 _PAIRS = st.builds(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.results.store import CopiedTable, StoreCheck, StoreCopy, StoredCalls, StoredTable
+from adjudge.store.checking import StoreCheck, StoredCalls, StoredTable
+from adjudge.store.copying import CopiedTable, StoreCopy
 from shown import assert_shown, html_lines, terminal_lines
 
 SOUND = StoreCheck(
     store="adjudge.db",
-    schema="0004_store_identity",
+    schema="0001_store",
     up_to_date=True,
     problems=(),
     tables=(
@@ -44,7 +45,7 @@ def test_a_sound_store() -> None:
         SOUND,
         [
             "adjudge.db: 1,205 calls and 75 labels, no damage detected",
-            "schema | 0004_store_identity | up to date",
+            "schema | 0001_store | up to date",
             "labels | 75 | of 2 raters",
             "calls claimed by running processes | 24 | 8 of processes that have ended, free",
             "table | rows | damaged",
@@ -65,7 +66,7 @@ def test_a_damaged_store_says_what_can_be_read_and_how_to_rescue_it() -> None:
         [
             "bad: adjudge.db is damaged: 1,205 calls and 75 labels can be read",
             "Copy what can be read: adjudge store check adjudge.db --rescue NEW.db",
-            "schema | 0004_store_identity | older: a run that writes brings it up to date",
+            "schema | 0001_store | older: a run that writes brings it up to date",
             "labels | 75 | of 2 raters",
             "calls claimed by running processes | 24"
             " | 8 of processes that have ended, free; 2 of other machines",

@@ -13,7 +13,7 @@ from adjudge.judges.interface import Judge, Question
 from adjudge.judges.prices import Price
 from adjudge.judges.subjects import OpenSubjects, Spool
 from adjudge.records import Subject
-from adjudge.store.keys import call_key, frame
+from adjudge.store.interface import call_key, frame
 
 T = TypeVar("T")
 CHARACTERS_PER_TOKEN = 4.0

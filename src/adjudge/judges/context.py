@@ -17,8 +17,8 @@ from adjudge.judges.redact import Redactor, environment_secrets
 from adjudge.judges.replies import check_reply, without_raw
 from adjudge.judges.rows import RowMaker
 from adjudge.records import Reply, Status
-from adjudge.store.columns import CALL_ID, answered, decode_reply
 from adjudge.store.interface import Call, CallRow, Claim, Store
+from adjudge.store.tables import CALL_ID, answered, decode_reply
 from adjudge.store.thread import StoreThread
 
 _SHOW_EVERY_S = 0.1

@@ -25,7 +25,7 @@ from adjudge.judges.interface import (
 )
 from adjudge.present.result import plain
 from adjudge.records import Item, Pair
-from adjudge.store.keys import content_hash, sha256_json
+from adjudge.store.interface import content_hash, sha256_json
 
 #: Parts that judges of earlier versions lack. If one side lacks a part, it is not compared.
 LATER_PARTS = frozenset({"route"})

@@ -24,7 +24,7 @@ from adjudge.records import Grade, Item, Judgment, Order, Pair, Reply, Score, St
 
 if TYPE_CHECKING:
     from adjudge.judges.columns import PromptColumns
-    from adjudge.store.columns import PlainReply
+    from adjudge.store.tables import PlainReply
 
 Role = Literal["system", "user", "assistant"]
 

@@ -27,7 +27,7 @@ from typing import cast
 from adjudge.errors import DataError
 from adjudge.io.files import open_regular
 from adjudge.judges.interface import Data, Message, Prompt, Role
-from adjudge.store.keys import frame
+from adjudge.store.interface import frame
 
 Part = str | Data
 Value = Part | Sequence[Part]
@@ -241,7 +241,7 @@ class PromptHash:
 
     The beginning that does not depend on the row is hashed once.
 
-    >>> from adjudge.store.keys import content_hash
+    >>> from adjudge.store.interface import content_hash
     >>> asked = PromptHash(make_prompt("p", "Q: {prompt}"), end=["choice"])
     >>> asked.fill({"prompt": "2+2?"}).hexdigest() == content_hash(["user", "Q: 2+2?", "choice"])
     True

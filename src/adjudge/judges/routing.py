@@ -15,8 +15,7 @@ from adjudge.judges.fingerprint import by_route
 from adjudge.judges.flow import NotSentError
 from adjudge.judges.interface import Judge
 from adjudge.records import Subject
-from adjudge.store.interface import Store
-from adjudge.store.keys import call_key
+from adjudge.store.interface import Store, call_key
 from adjudge.store.thread import StoreThread
 
 #: Questions that can fail before the usual route is taken.

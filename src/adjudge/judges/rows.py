@@ -19,8 +19,8 @@ from adjudge.judges.calls import CallList
 from adjudge.judges.interface import Judge, Record
 from adjudge.judges.prices import Price
 from adjudge.records import MEASURED, STATUSES, Grade, Judgment, Pair, Reply, Score, Subject
-from adjudge.store.columns import SLOT, PlainReply, decode_reply, plain_reply
 from adjudge.store.interface import CallRow
+from adjudge.store.tables import SLOT, PlainReply, decode_reply, plain_reply
 from adjudge.store.thread import StoreThread
 
 _BATCH = 512

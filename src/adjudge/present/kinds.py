@@ -108,8 +108,8 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "store": (
         "What the store holds",
         {
-            "store_check": "adjudge.results.store:StoreCheck",
-            "store_copy": "adjudge.results.store:StoreCopy",
+            "store_check": "adjudge.store.checking:StoreCheck",
+            "store_copy": "adjudge.store.copying:StoreCopy",
         },
     ),
     "demo": (

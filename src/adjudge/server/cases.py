@@ -19,7 +19,7 @@ from adjudge.present.text import number
 from adjudge.records import Grade, Item, Pair, Subject
 from adjudge.results.selection import Policy
 from adjudge.server.service import JudgeService, Ruling
-from adjudge.store.keys import content_hash
+from adjudge.store.interface import content_hash
 
 #: The maximum number of characters of a text; more than any judge's context.
 TEXT_LIMIT = 200_000

@@ -15,9 +15,8 @@ from typing import Any
 
 from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.plugins import Builtin, Registry
-from adjudge.results.store import StoreCheck, StoreCopy
-from adjudge.store.checking import check_file
-from adjudge.store.copying import copy_rows
+from adjudge.store.checking import StoreCheck, check_file
+from adjudge.store.copying import StoreCopy, copy_rows
 from adjudge.store.interface import (
     Call,
     CheckableStore,
@@ -26,8 +25,9 @@ from adjudge.store.interface import (
     Served,
     Store,
     StorePlace,
+    call_key,
+    content_hash,
 )
-from adjudge.store.keys import call_key, content_hash
 from adjudge.store.sqlite import SQLiteStore
 from adjudge.store.urls import scheme_of, without_secrets
 

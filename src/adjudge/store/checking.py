@@ -5,7 +5,7 @@ row if the row no longer decodes or its key does not match its question. A chang
 text of a reply is not detected.
 """
 
-# ruff: noqa: S608  (the names put into statements are tables and columns of our own migrations)
+# ruff: noqa: S608  (what is put into statements is names of our own tables and columns, and marks)
 from __future__ import annotations
 
 import json
@@ -13,22 +13,89 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 from adjudge.atomic import replacing
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
+from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of
+from adjudge.present.result import Result, frozen
+from adjudge.present.text import DASH, count, number
 from adjudge.records import Order, SampledBy
-from adjudge.results.store import StoreCheck, StoredCalls, StoredTable
-from adjudge.store.columns import EVENT_COLUMNS, READ_COLUMNS, call_of
-from adjudge.store.interface import LabelEvent
-from adjudge.store.keys import call_key
+from adjudge.store import schema
+from adjudge.store.interface import LabelEvent, call_key
 from adjudge.store.labels import KNOWN_LABELS, current_answers
-from adjudge.store.migrations import LEDGER, MIGRATIONS, Migration, pending
 from adjudge.store.owners import Owner, state_of
-from adjudge.store.sqlite import SQLiteStore
-from adjudge.store.sqlite_file import connect_to_read, explain, file_of, reason_of, take_step
+from adjudge.store.schema import LEDGER, Migration, pending
+from adjudge.store.sqlite import (
+    SQLiteStore,
+    connect_to_read,
+    explain,
+    file_of,
+    reason_of,
+    take_step,
+)
+from adjudge.store.tables import EVENT_COLUMNS, READ_COLUMNS, call_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredTable:
+    """Rows of one table: readable ones and damaged ones.
+
+    `damaged` is None if not even the number of rows can be read. `example` describes the first
+    damaged one.
+    """
+
+    table: str
+    rows: int
+    damaged: int | None
+    example: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredCalls:
+    """How many calls of one judge, asked by one protocol, ended in one status; retries count."""
+
+    judge: str
+    protocol: str
+    status: str
+    calls: int
+
+
+@frozen
+class StoreCheck(Result):
+    """The state of a store. `problems` are SQLite's messages about the file, a line each.
+
+    A claim is alive while its process is running; `claims_unknown` are of another machine.
+    """
+
+    kind: ClassVar[str] = "store_check"
+    rows_in: ClassVar[str] = "tables"
+
+    store: str
+    schema: str
+    up_to_date: bool
+    problems: tuple[str, ...]
+    tables: tuple[StoredTable, ...]
+    calls: tuple[StoredCalls, ...]
+    labels: int
+    raters: int
+    claims_alive: int
+    claims_dead: int
+    claims_unknown: int
+    rescued: str | None = None
+    rescued_rows: int | None = None
+
+    @property
+    def damaged(self) -> bool:
+        """Whether anything in the file differs from what adjudge wrote, if it can be checked."""
+        return bool(self.problems) or any(table.damaged != 0 for table in self.tables)
+
+    def view(self) -> list[Block]:
+
+        return view_store_check(self)
+
 
 Row = dict[str, Any]
 #: Called with the number of a row that cannot be used, and the reason.
@@ -133,11 +200,11 @@ class _Reading:
         if LEDGER not in self._tables:
             raise StoreError(f"{path}: is not a database of adjudge; choose another store")
         # If the list of migrations cannot be read, the current tables are assumed.
-        self._columns = _columns(MIGRATIONS)
+        self._columns = _columns(schema.MIGRATIONS)
         names = [row["name"] for _, row in self._rows(LEDGER, _ignore)]
         self._ledger_damaged = not names or None in names
         self._missing = () if self._ledger_damaged else pending(names, path)
-        self._steps = MIGRATIONS[: len(MIGRATIONS) - len(self._missing)]
+        self._steps = schema.MIGRATIONS[: len(schema.MIGRATIONS) - len(self._missing)]
         self._columns = _columns(self._steps)
 
     def check(self, place: str) -> StoreCheck:
@@ -312,3 +379,69 @@ def fault_of(table: str, row: Mapping[str, Any]) -> str | None:
     except (ValueError, TypeError) as error:
         return str(error)
     return None
+
+
+_MOST_SHOWN = 3
+
+
+def view_store_check(check: StoreCheck) -> list[Block]:
+    """What can be read first, then claims, tables and calls by judge and status."""
+    schema = "up to date" if check.up_to_date else "older: a run that writes brings it up to date"
+    claims = f"{check.claims_dead:,} of processes that have ended, free"
+    if check.claims_unknown:
+        claims += f"; {check.claims_unknown:,} of other machines"
+    blocks: list[Block] = [
+        _state_headline(check),
+        Facts(
+            [
+                Fact("schema", check.schema, schema),
+                Fact("labels", number(check.labels), f"of {count(check.raters, 'rater')}"),
+                Fact("calls claimed by running processes", number(check.claims_alive), claims),
+            ]
+        ),
+    ]
+    damage = [f"SQLite: {problem}" for problem in check.problems[:_MOST_SHOWN]]
+    if len(check.problems) > _MOST_SHOWN:
+        damage.append(f"and {len(check.problems) - _MOST_SHOWN:,} more of this kind")
+    damage += [f"{table.table}, {table.example}" for table in check.tables if table.example]
+    blocks += notes_of(damage, tone="bad")
+    blocks.append(
+        table_of(
+            check.tables,
+            {
+                "table": lambda table: table.table,
+                "rows": lambda table: number(table.rows),
+                "damaged": lambda table: number(table.damaged),
+            },
+        )
+    )
+    if check.calls:
+        blocks.append(
+            table_of(
+                check.calls,
+                {
+                    "judge": lambda part: part.judge,
+                    "protocol": lambda part: part.protocol or DASH,
+                    "status": lambda part: part.status,
+                    "calls": lambda part: number(part.calls),
+                },
+                text_columns=3,
+            )
+        )
+    if check.rescued is not None:
+        copied = f"{number(check.rescued_rows)} rows copied to {check.rescued}"
+        blocks += notes_of([f"{copied}; use it with --store, and keep the damaged file"])
+    return blocks
+
+
+def _state_headline(check: StoreCheck) -> Headline:
+    calls = sum(part.calls for part in check.calls)
+    held = f"{count(calls, 'call')} and {count(check.labels, 'label')}"
+    if not check.damaged:
+        return Headline(f"{check.store}: {held}, no damage detected")
+    action = (
+        "What is lost is asked again when you run the same command with the rescued store."
+        if check.rescued is not None
+        else f"Copy what can be read: adjudge store check {check.store} --rescue NEW.db"
+    )
+    return Headline(f"{check.store} is damaged: {held} can be read", action, tone="bad")

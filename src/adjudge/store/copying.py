@@ -8,17 +8,56 @@ get new numbers in the target; their order is the source's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from adjudge.errors import ArgumentError
-from adjudge.results.store import CopiedTable, StoreCopy
+from adjudge.present.blocks import Block, Headline, table_of
+from adjudge.present.result import Result, frozen
+from adjudge.present.text import count, number
 from adjudge.store.interface import Call, Served, Store
 
 T = TypeVar("T")
 #: Rows compared in one step: all are in memory, with their raw replies.
 _PAGE = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopiedTable:
+    """Rows of one table: copied, already there, and those that differ from the target's, which
+    is kept. For calls, a conflict is one question with two histories."""
+
+    table: str
+    added: int
+    same: int
+    conflicts: int
+
+
+@frozen
+class StoreCopy(Result):
+    """All content of one store copied to another; repeating it changes nothing."""
+
+    kind: ClassVar[str] = "store_copy"
+    rows_in: ClassVar[str] = "tables"
+
+    source: str
+    target: str
+    tables: tuple[CopiedTable, ...]
+
+    @property
+    def added(self) -> int:
+        """Rows that the target did not have."""
+        return sum(table.added for table in self.tables)
+
+    @property
+    def conflicts(self) -> int:
+        """Rows that differ, and were not copied."""
+        return sum(table.conflicts for table in self.tables)
+
+    def view(self) -> list[Block]:
+
+        return view_store_copy(self)
 
 
 class _Counts:
@@ -163,3 +202,25 @@ def _pages(rows: Iterable[T]) -> Iterator[list[T]]:
     remaining = iter(rows)
     while page := list(islice(remaining, _PAGE)):
         yield page
+
+
+def view_store_copy(copy: StoreCopy) -> list[Block]:
+    """How many rows were copied, then table by table."""
+    rows = count(copy.added, "row")
+    headline = Headline(f"{rows} copied from {copy.source} to {copy.target}")
+    if copy.conflicts:
+        headline = Headline(
+            f"{headline.text}; {count(copy.conflicts, 'conflict')}",
+            f"{copy.target} has another row in their place, and keeps it.",
+            tone="bad",
+        )
+    table = table_of(
+        copy.tables,
+        {
+            "table": lambda part: part.table,
+            "copied": lambda part: number(part.added),
+            "there already": lambda part: number(part.same),
+            "conflicts": lambda part: number(part.conflicts),
+        },
+    )
+    return [headline, table]

@@ -4,19 +4,28 @@ There is one row per call, failures too. A row is never changed: a call that is 
 row, and the latest row of a call counts. Two guarantees hold across runs and parallel processes. A
 call with a final answer is never asked again. A call that one process has claimed is not asked by
 another while its owner lives. Labels are events, and are never changed either.
+
+The key of a call is a hash of all its parts: two calls are the same if all parts are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring as _quote
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from adjudge.errors import StoreLostError
 from adjudge.records import Order, Reply, SampledBy, Status
-from adjudge.results.store import StoreCheck
-from adjudge.store.patience import Patience
+
+if TYPE_CHECKING:
+    from adjudge.store.checking import StoreCheck
 
 #: The default store.
 DEFAULT_STORE = "adjudge.db"
@@ -231,3 +240,96 @@ class CheckableStore(Protocol):
 
 #: A file, a URL such as sqlite:///FILE, an open store, or None for a temporary store.
 StorePlace = str | Path | Store | None
+
+
+T = TypeVar("T")
+#: Seconds to wait for a lost server.
+PATIENCE_S = 30.0
+_AGAIN_S = 0.2
+
+
+class Patience:
+    """Repeats work on one store while its connection is lost."""
+
+    def __init__(self) -> None:
+        self._seconds = PATIENCE_S
+        self._hurried = threading.Event()
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do `work`, which must be safe to repeat; StoreLostError after the time limit."""
+        until = time.monotonic() + self._seconds
+        while True:
+            try:
+                done = work()
+            except StoreLostError:
+                if time.monotonic() > until or self._hurried.wait(_AGAIN_S):
+                    self._seconds = 0.0
+                    raise
+            else:
+                self._seconds = PATIENCE_S
+                return done
+
+    def hurry(self, wanted: bool = True) -> None:
+        """Stop waiting, for example after Ctrl-C; or wait again."""
+        if wanted:
+            self._hurried.set()
+        else:
+            self._hurried.clear()
+
+
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with one spelling per value: sorted keys, no spaces, no NaN, text unchanged.
+
+    >>> canonical_json({"b": 1, "a": [True, None]})
+    '{"a":[true,null],"b":1}'
+    """
+    return _ENCODER.encode(value)
+
+
+def sha256_json(value: Any) -> str:
+    """SHA-256 over the canonical JSON of `value`, as 64 hex digits."""
+    # A lone surrogate is valid in a Python string and in JSON, but not in UTF-8.
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def frame(texts: Iterable[str]) -> bytes:
+    """A sequence of texts as bytes, each after its length, so that their boundaries count.
+
+    The frame of two sequences one after the other is the two frames one after the other.
+
+    >>> frame(["ab", "\u00fc"])
+    b'2:ab2:\\xc3\\xbc'
+    """
+    given = list(texts)
+    joined = "".join([f"{len(text)}:{text}" for text in given])
+    if joined.isascii():  # a letter is a byte: the usual case, and the quick one
+        return joined.encode()
+    encoded = [text.encode("utf-8", "surrogatepass") for text in given]
+    return b"".join([b"%d:%b" % (len(one), one) for one in encoded])
+
+
+def content_hash(texts: Iterable[str]) -> str:
+    """SHA-256 over a sequence of texts; their boundaries count.
+
+    >>> content_hash(["ab", "c"]) == content_hash(["a", "bc"])
+    False
+    """
+    return hashlib.sha256(frame(texts)).hexdigest()
+
+
+def call_key(fingerprint: str, content: str, order: str | None, repeat: int, slot: str) -> str:
+    """The key of one call: judge fingerprint, content hash, order, repeat and slot.
+
+    It is `sha256_json` of the list of these, written out because every call passes here.
+
+    >>> call_key("f", "c", None, 0, "s") == sha256_json(["f", "c", None, 0, "s"])
+    True
+    """
+    shown = "null" if order is None else _quote(order)
+    text = f"[{_quote(fingerprint)},{_quote(content)},{shown},{repeat},{_quote(slot)}]"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -4,37 +4,61 @@ Keys are claimed first, in sorted order, by an insert that skips the claims of o
 deadlock. Then answered calls are looked up and their claims are released. The other order would ask
 calls again that were answered in between. When `save` returns, its replies are on the server's
 disk. An owner is dead if its advisory lock can be taken.
+
+Labels and served rows are numbered in the order of their commits: a writer holds the lock of their
+table until its commit. Otherwise a check of numbered audits could later see a new number among
+those it has counted. The server checks its pages and their checksums; `check` detects a row that
+was changed, or whose key does not match its question.
 """
 
-# ruff: noqa: S608  (what is put into statements here is column names, no values)
+# ruff: noqa: S608  (what is put into statements is names of our own tables and columns, and marks)
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from adjudge.records import Status
-from adjudge.store.columns import (
+from adjudge.store.checking import Census, StoreCheck, StoredTable, fault_of
+from adjudge.store.interface import Call, CallRow, Claim, LabelEvent, Served
+from adjudge.store.postgres_database import PostgresDatabase, incoming, outgoing
+from adjudge.store.schema import MIGRATIONS
+from adjudge.store.tables import (
+    EVENT,
+    EVENT_COLUMNS,
+    PAGE,
     READ_COLUMNS,
     REPLY_COLUMNS,
+    SERVED,
+    SERVED_COLUMNS,
     STATUS_COLUMNS,
     WRITTEN,
     answered,
     decode_call,
+    decode_served,
+    event_of,
     now,
     row_of,
+    served_of,
 )
-from adjudge.store.interface import Call, CallRow, Claim
-from adjudge.store.postgres_checking import PostgresChecking
-from adjudge.store.postgres_database import outgoing
-from adjudge.store.postgres_served import PostgresServed
-from adjudge.store.tables import PAGE
 
+#: Judges before calls; the column that identifies a row.
+_TABLES = {
+    "judges": "judge_fingerprint",
+    "prompts": "sha256",
+    "calls": "call_id",
+    "label_events": "event",
+    "served": "served",
+    "monitors": "name",
+    "store_identity": "store_id",
+}
+_AT_ONCE = 500
 _READ = ", ".join(READ_COLUMNS)
 _REPLIES, _STATUS = ", ".join(REPLY_COLUMNS), ", ".join(STATUS_COLUMNS)
 
 
-class PostgresStore(PostgresServed, PostgresChecking):
+class PostgresStore(PostgresDatabase):
     """One owner's connections to a store. `Store` documents each method."""
 
     def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
@@ -124,6 +148,78 @@ class PostgresStore(PostgresServed, PostgresChecking):
             histories.setdefault(row[1], []).append(decode_call(row, row[-1], self.name))
         return histories
 
+    def add_label_event(self, event: LabelEvent) -> int:
+        """Store one click."""
+        values = event_of(event)
+
+        def add() -> int:
+            with self.transaction():
+                self._lock_until_commit("label_events")
+                self._all(
+                    f"INSERT INTO label_events ({EVENT}) VALUES {self._marks(values)}"
+                    " ON CONFLICT (nonce) DO NOTHING",
+                    values,
+                )
+                kept = self._all("SELECT event FROM label_events WHERE nonce = %s", values[:1])
+            return int(kept[0][0])
+
+        return self._patiently(add)
+
+    def label_events(self, rater: str | None = None) -> list[LabelEvent]:
+        rows = self._all(
+            f"SELECT {', '.join(EVENT_COLUMNS)} FROM label_events"
+            " WHERE %s::text IS NULL OR rater = %s ORDER BY event",
+            (rater, rater),
+        )
+        return [LabelEvent(**dict(zip(EVENT_COLUMNS, row, strict=True))) for row in rows]
+
+    def add_served(self, rows: Iterable[Served]) -> frozenset[str]:
+        kept = [served_of(row) for row in rows]
+
+        def add() -> frozenset[str]:
+            with self.transaction():
+                self._lock_until_commit("served")
+                # WITH ORDINALITY: numbers follow the order of serving in every query plan.
+                new = self._all(
+                    f"INSERT INTO served ({SERVED}) SELECT r, s, a, d, c, t"
+                    " FROM unnest(%s::text[], %s::text[], %s::int[], %s::int[], %s::text[],"
+                    " %s::float8[]) WITH ORDINALITY AS given (r, s, a, d, c, t, position)"
+                    " ORDER BY position"
+                    " ON CONFLICT (rules_id, subject_id) DO NOTHING RETURNING subject_id",
+                    [list(column) for column in zip(*kept, strict=True)],
+                )
+            return frozenset(name for (name,) in new)
+
+        return self._patiently(add) if kept else frozenset()
+
+    def served(
+        self, rules_id: str | None = None, subject_ids: Collection[str] | None = None
+    ) -> Iterator[Served]:
+        after = 0
+        wanted = None if subject_ids is None else list(subject_ids)
+        while rows := self._all(
+            f"SELECT {SERVED_COLUMNS} FROM served WHERE served > %s"
+            " AND (%s::text IS NULL OR rules_id = %s)"
+            " AND (%s::text[] IS NULL OR subject_id = ANY(%s))"
+            f" ORDER BY served LIMIT {PAGE}",
+            (after, rules_id, rules_id, wanted, wanted),
+        ):
+            yield from (decode_served(row, self.name) for row in rows)
+            after = rows[-1][0]
+
+    def check(self) -> StoreCheck:
+        """Decode every row; nothing is written."""
+        census = Census()
+        applied = self._applied(self._guard)
+        return census.result(
+            store=self.name,
+            schema=applied[-1],
+            up_to_date=len(applied) == len(MIGRATIONS),
+            problems=(),
+            tables=[self._check_table(table, census) for table in _TABLES],
+            claims=self._claims(),
+        )
+
     def _latest(self, columns: str, keys: Sequence[str]) -> dict[str, CallRow]:
         """The latest row of each key; the second column is the key."""
         if not keys:
@@ -189,3 +285,28 @@ class PostgresStore(PostgresServed, PostgresChecking):
     def _refuse_in_transaction(self, what: str) -> None:
         if self._in_transaction:
             raise RuntimeError(f"{what} is its own transaction: call it outside of one")
+
+    def _check_table(self, table: str, census: Census) -> StoredTable:
+        rows = damaged = 0
+        example = None
+        with self.transaction(), self._session() as db, db.cursor(name="check") as cursor:
+            cursor.itersize = _AT_ONCE
+            cursor.execute(f"SELECT * FROM {table} ORDER BY {_TABLES[table]}")
+            names = [column.name for column in cursor.description or ()]
+            for values in cursor:
+                row = dict(zip(names, incoming(values), strict=True))
+                fault = fault_of(table, row)
+                if fault is None:
+                    rows += 1
+                    census.count(table, row)
+                else:
+                    damaged += 1
+                    example = example or f"row {row[_TABLES[table]]}: {fault}"
+        return StoredTable(table=table, rows=rows, damaged=damaged, example=example)
+
+    def _claims(self) -> Counter[str]:
+        """Claims by whether their owner holds its lock."""
+        claims: Counter[str] = Counter()
+        for owner, held in self._all("SELECT owner, COUNT(*) FROM claims GROUP BY owner"):
+            claims["alive" if self._lives(owner) else "dead"] += held
+        return claims

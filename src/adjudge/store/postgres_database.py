@@ -5,7 +5,7 @@ advisory lock that shows others that this process lives, and is the first to rec
 server was restarted.
 """
 
-# ruff: noqa: S608  (the names put into statements are our own tables and a checked schema)
+# ruff: noqa: S608  (what is put into statements is names of our own tables and columns, and marks)
 from __future__ import annotations
 
 import hashlib
@@ -19,18 +19,93 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import conninfo
+from psycopg import conninfo, errors
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from adjudge.errors import ArgumentError, StoreError, StoreLostError, StoreMissingError
-from adjudge.store.columns import now
-from adjudge.store.migrations import LEDGER, Migration, pending
+from adjudge.store.interface import PATIENCE_S, Patience
 from adjudge.store.owners import Owner
-from adjudge.store.patience import PATIENCE_S, Patience
-from adjudge.store.postgres_errors import explain, explain_refusal, is_lost
-from adjudge.store.postgres_migrations import MIGRATIONS
-from adjudge.store.tables import SharedTables
+from adjudge.store.schema import LEDGER, MIGRATIONS, Dialect, Migration, pending
+from adjudge.store.tables import SharedTables, now
 from adjudge.store.urls import ENCODE, DatabaseURL
+
+#: A server's messages for a refused connection: (words, remedy).
+_WORDS = (
+    (
+        ("password authentication failed", "no password supplied"),
+        "give the password in PGPASSWORD or ~/.pgpass, or check it",
+    ),
+    (('role "',), "check the user, or create one: CREATE ROLE ... LOGIN PASSWORD ..."),
+    (('database "',), "create it with createdb, or check its name"),
+    (("pg_hba.conf",), "allow this address and user in the server's pg_hba.conf"),
+    (
+        ("too many clients", "remaining connection slots", "too many connections"),
+        "start fewer processes or raise max_connections: each process needs two connections",
+    ),
+    (("SSL", "certificate"), "check sslmode and the certificates"),
+    (
+        ("refused", "No such file", "host name", "resolve host", "timeout", "starting up"),
+        "check the address and that the server is running",
+    ),
+)
+_LOST_STATES = ("57P01", "57P02", "57P03")
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether the connection is lost, so that a new one can help."""
+    if isinstance(error, (PoolTimeout, psycopg.InterfaceError)):
+        return True
+    if not isinstance(error, psycopg.OperationalError):
+        return False
+    state = error.sqlstate
+    return state is None or state in _LOST_STATES or state.startswith("08")
+
+
+def explain_refusal(error: psycopg.Error, name: str) -> StoreError:
+    """Why no connection could be opened, in one line, with the remedy."""
+    reason = _reason(error)
+    remedy = next(
+        (remedy for words, remedy in _WORDS if any(word in reason for word in words)),
+        "check the address, the user and that the server is running",
+    )
+    return StoreError(f"{name}: {reason}; {remedy}")
+
+
+def explain(error: Exception, name: str, *, schema: str, readonly: bool = False) -> StoreError:
+    """The server's message in one line, without the text of a row, with the remedy."""
+    reason = _reason(error)
+    if is_lost(error):
+        return StoreLostError(
+            f"{name}: the connection was lost ({reason}); committed replies are kept: check the"
+            " server and run the same command again"
+        )
+    if isinstance(error, errors.InsufficientPrivilege):
+        remedy = (
+            f"as its owner: CREATE SCHEMA {schema} AUTHORIZATION this_user, or grant the rights"
+            " that docs/store.md lists"
+        )
+    elif isinstance(error, errors.ReadOnlySqlTransaction) and readonly:
+        remedy = "it was opened with readonly; open it without"
+    elif isinstance(error, errors.ReadOnlySqlTransaction):
+        remedy = "the server is read-only, like a standby; give the address of the primary"
+    elif isinstance(error, errors.DiskFull):
+        remedy = "free space on the server's disk and run the same command again"
+    elif isinstance(error, errors.UndefinedTable):
+        remedy = "its tables were changed; restore it from a backup"
+    else:
+        remedy = "run the same command again, or read the server's log"
+    return StoreError(f"{name}: {reason}; {remedy}")
+
+
+def _reason(error: Exception) -> str:
+    """The first line of the message: later lines quote values, which can be replies."""
+    if isinstance(error, PoolTimeout):
+        return "no connection in time, or max_connections is reached"
+    diagnosis = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    lines = [line.strip() for line in (diagnosis or str(error)).splitlines() if line.strip()]
+    said = next((line for line in lines if "FATAL:" in line), lines[0] if lines else "no reason")
+    return said.rpartition("FATAL:")[2].strip().removeprefix("ERROR:").strip()
+
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -51,6 +126,12 @@ _KEEPALIVES = {
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
+_DIALECT = Dialect(
+    serial="BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY",
+    # An owner lives while it holds its advisory lock, or has had no time to take it again after the
+    # server was restarted.
+    signs_of_life="server_started TIMESTAMPTZ NOT NULL",
+)
 #: PostgreSQL cannot store the character NUL in a text: it is written as these two.
 _ESCAPE, _NUL = "\x1a", "\x1a0"
 _PAIR = re.compile("\x1a(.)", re.DOTALL)
@@ -86,7 +167,7 @@ class PostgresDatabase(SharedTables):
             if readonly and not applied:
                 raise StoreMissingError(f"{self.name}: no such store; check --store")
             if readonly:
-                pending(applied, self.name, MIGRATIONS)
+                pending(applied, self.name, readonly=True)
             else:
                 self._migrate()
             [(identity,)] = self._guard.execute("SELECT store_id FROM store_identity").fetchall()
@@ -305,7 +386,7 @@ class PostgresDatabase(SharedTables):
             if not known:
                 self._guard.execute(f"CREATE SCHEMA {self._url.schema}")
             applied = self._applied(self._guard)
-            for step in pending(applied, self.name, MIGRATIONS):
+            for step in pending(applied, self.name):
                 applied.append(step.name)
                 _take_step(self._guard, step, len(applied))
 
@@ -353,7 +434,7 @@ def incoming(row: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _take_step(db: Connection, step: Migration, position: int) -> None:
-    for statement in step.fill("BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"):
+    for statement in step.fill(_DIALECT):
         db.execute(statement.encode())
     db.execute(
         f"INSERT INTO {LEDGER} (position, name, applied_at) VALUES (%s, %s, %s)",

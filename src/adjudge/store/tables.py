@@ -1,15 +1,258 @@
-"""The tables that both databases read and write with the same statements."""
+"""Rows of tables as records, and the tables that both databases use with the same statements."""
 
-# ruff: noqa: S608  (what is put into statements here is column names and marks, no values)
+# ruff: noqa: S608  (what is put into statements is names of our own tables and columns, and marks)
 from __future__ import annotations
 
+import json
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, ClassVar, NamedTuple
 
-from adjudge.store.columns import SERVED_COLUMNS, decode_object, decode_served, now, storable
-from adjudge.store.interface import KnownJudge, KnownPrompt, Served
-from adjudge.store.keys import canonical_json
+from adjudge.errors import StoreError
+from adjudge.records import STATUSES, Reply, Status
+from adjudge.store.interface import (
+    Call,
+    CallRow,
+    KnownJudge,
+    KnownPrompt,
+    LabelEvent,
+    Served,
+    canonical_json,
+)
+
+#: The remedy for a damaged row, given the store's name.
+DAMAGED = "`adjudge store check {}` shows what can be read and rescued"
+WRITTEN = (
+    "call_key, judge_fingerprint, subject_id, content_hash, shown_order, repeat_index, slot, "
+    "status, reply_text, logprobs, censored, counts, mean_logprob, scored_tokens, prompt_tokens, "
+    "completion_tokens, latency_s, error, answer_mass, exact_mass, cut_off, server, "
+    "created_at, raw"
+)
+#: What rows of a run are made from; the other columns describe the question.
+REPLY_COLUMNS = (
+    *("call_id", "call_key", "slot", "status", "reply_text", "logprobs", "censored", "counts"),
+    *("mean_logprob", "scored_tokens", "prompt_tokens", "completion_tokens", "latency_s", "error"),
+    *("answer_mass", "exact_mass", "cut_off", "server"),
+)
+READ_COLUMNS = (
+    *REPLY_COLUMNS,
+    *("judge_fingerprint", "subject_id", "content_hash", "shown_order", "repeat_index"),
+    "created_at",
+)
+EVENT = (
+    "nonce, rater, subject_id, action, label, shown_order, sampled_by, comment, undoes, created_at"
+)
+EVENT_COLUMNS = ("event", *EVENT.split(", "))
+SERVED = "rules_id, subject_id, accepted, audited, content, served_at"
+SERVED_COLUMNS = f"served, {SERVED}"
+
+#: Their first columns are enough to decide whether a call is answered.
+STATUS_COLUMNS = REPLY_COLUMNS[:4]
+#: Where these are in all of them.
+CALL_ID, _, SLOT, STATUS = range(4)
+
+_DECODER = json.JSONDecoder()
+
+
+def storable(value: str | None) -> str | None:
+    """Text a database can hold: a lone surrogate, legal in JSON, is not legal UTF-8."""
+    if value is None or value.isascii():
+        return value
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def answered(
+    latest: Mapping[str, CallRow],
+    *,
+    retry: Collection[Status],
+    since: int,
+    again: Collection[str] = (),
+) -> dict[str, Status]:
+    """The calls that are not asked (again), from the latest row of each (or STATUS_COLUMNS of it).
+
+    `retry`, `since` and `again` are those of `Store.claim`.
+    """
+    return {
+        key: row[STATUS]
+        for key, row in latest.items()
+        if row[CALL_ID] > since or (row[STATUS] not in retry and key not in again)
+    }
+
+
+def row_of(call: Call, now: str) -> tuple[Any, ...]:
+    """The values of the columns in `WRITTEN`; without a loop, because every call uses it."""
+    reply = call.reply
+    return (
+        call.call_key,
+        call.judge_fingerprint,
+        storable(call.subject_id),
+        call.content_hash,
+        call.order,
+        call.repeat,
+        storable(call.slot),
+        reply.status,
+        storable(reply.text),
+        None if reply.logprobs is None else json.dumps(dict(reply.logprobs)),
+        json.dumps(sorted(reply.censored)) if reply.censored else None,
+        None if reply.counts is None else json.dumps(dict(reply.counts)),
+        reply.mean_logprob,
+        reply.scored_tokens,
+        reply.prompt_tokens,
+        reply.completion_tokens,
+        reply.latency_s,
+        storable(reply.error),
+        reply.answer_mass,
+        reply.exact_mass,
+        reply.cut_off,
+        storable(reply.server),
+        call.created_at or now,
+        storable(reply.raw),
+    )
+
+
+def event_of(event: LabelEvent) -> list[Any]:
+    """The values of EVENT; the time is now, unless the event has one."""
+    given = [getattr(event, name) for name in EVENT_COLUMNS[1:-1]]
+    texts = [storable(value) if isinstance(value, str) else value for value in given]
+    return [*texts, event.created_at or time.time()]
+
+
+def served_of(row: Served) -> tuple[Any, ...]:
+    """The values of SERVED; the time is now, unless the row has one."""
+    content = json.dumps(row.content, allow_nan=False)
+    served_at = row.served_at or time.time()
+    return row.rules_id, row.subject_id, int(row.accepted), int(row.audited), content, served_at
+
+
+def call_of(row: Sequence[Any], raw: str | None) -> Call:
+    """The call in a row of READ_COLUMNS. ValueError if the row is damaged."""
+    call_id, key, slot = row[:3]
+    fingerprint, subject_id, content, order, repeat, created_at = row[len(REPLY_COLUMNS) :][:6]
+    return Call(
+        call_id=call_id,
+        created_at=created_at,
+        call_key=key,
+        judge_fingerprint=fingerprint,
+        subject_id=subject_id,
+        content_hash=content,
+        order=order,
+        repeat=repeat,
+        slot=slot,
+        reply=_reply_of(row, raw),
+    )
+
+
+def _reply_of(row: Sequence[Any], raw: str | None) -> Reply:
+    status, text, logprobs, censored, counts, mean_logprob, scored = row[3:10]
+    prompt_tokens, completion_tokens, latency_s, error = row[10:14]
+    answer_mass, exact_mass, cut_off, server = row[14:18]
+    if status not in STATUSES:
+        raise ValueError(f"status is {status!r}")
+    return Reply(
+        status=status,
+        text=text,
+        logprobs=None if logprobs is None else dict(json.loads(logprobs)),
+        censored=frozenset(json.loads(censored)) if censored else frozenset(),
+        counts=None if counts is None else dict(json.loads(counts)),
+        mean_logprob=mean_logprob,
+        scored_tokens=scored,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        latency_s=latency_s,
+        error=error,
+        answer_mass=answer_mass,
+        exact_mass=bool(exact_mass),
+        cut_off=bool(cut_off),
+        server=server,
+        raw=raw,
+    )
+
+
+class PlainReply(NamedTuple):
+    """A reply that is ok and is log probabilities, with nothing special to it."""
+
+    logprobs: Mapping[str, Any]
+    answer_mass: float | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    server: str | None
+
+
+def plain_reply(row: CallRow) -> PlainReply | None:
+    """The reply in a row of REPLY_COLUMNS if it is plain; None if `decode_reply` must look."""
+    status, _, text, censored, counts = row[3:8]
+    if status != "ok" or text is None or censored or counts is not None:
+        return None
+    try:
+        logprobs, end = _DECODER.raw_decode(text)
+    except (ValueError, TypeError):
+        return None
+    mass = row[14]
+    if end != len(text) or type(logprobs) is not dict:
+        return None
+    if mass is not None and not isinstance(mass, float):
+        return None
+    return PlainReply(logprobs, mass, row[10], row[11], row[17])
+
+
+def decode_reply(row: CallRow, store: str) -> Reply:
+    """The reply in a row of REPLY_COLUMNS, without raw; StoreError if the row is damaged."""
+    try:
+        return _reply_of(row, None)
+    except (ValueError, TypeError) as error:
+        raise _damaged(row, error, store) from None
+
+
+def decode_call(row: Sequence[Any], raw: str | None, store: str) -> Call:
+    """The call in a row of READ_COLUMNS; StoreError if the row is damaged."""
+    try:
+        return call_of(row, raw)
+    except (ValueError, TypeError) as error:
+        raise _damaged(row, error, store) from None
+
+
+def _damaged(row: CallRow, error: Exception, store: str) -> StoreError:
+    return StoreError(f"{store}: call {row[0]} is damaged ({error}); {DAMAGED.format(store)}")
+
+
+def decode_object(row: Sequence[Any], table: str, store: str) -> list[Any]:
+    """A row of texts; the last one is a JSON object and is parsed."""
+    *texts, last = row
+    try:
+        value = json.loads(last)
+    except (ValueError, TypeError):
+        value = None
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in texts):
+        raise StoreError(f"{store}: a row of {table} is damaged; {DAMAGED.format(store)}")
+    return [*texts, value]
+
+
+def decode_served(row: Sequence[Any], store: str) -> Served:
+    """A served row, from a row of SERVED_COLUMNS."""
+    number, rules_id, name, accepted, audited, content, at = row
+    try:
+        loaded = dict(json.loads(content))
+    except (ValueError, TypeError) as error:
+        raise StoreError(
+            f"{store}: served row {number} is damaged ({error}); {DAMAGED.format(store)}"
+        ) from None
+    return Served(
+        rules_id=rules_id,
+        subject_id=name,
+        accepted=bool(accepted),
+        audited=bool(audited),
+        content=loaded,
+        number=number,
+        served_at=at,
+    )
+
+
+def now() -> str:
+    """The current time, as it is written into a store."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
 
 #: Rows per page: limits memory and the time for which others wait.
 PAGE = 500
@@ -29,10 +272,6 @@ class SharedTables(ABC):
     @abstractmethod
     def _write(self, query: str, values: Sequence[Any]) -> None:
         """Run a statement that writes."""
-
-    def _has(self, table: str) -> bool:
-        """Whether the table is there: an older file that is only read can lack it."""
-        return True
 
     def _marks(self, values: Sequence[Any]) -> str:
         return "(" + ", ".join([self._mark] * len(values)) + ")"
@@ -68,15 +307,11 @@ class SharedTables(ABC):
         )
 
     def prompts(self) -> dict[str, KnownPrompt]:
-        if not self._has("prompts"):
-            return {}
         rows = self._all("SELECT sha256, name, text, answer FROM prompts")
         read = (decode_object(row, "prompts", self.name) for row in rows)
         return {key: KnownPrompt(*kept) for key, *kept in read}
 
     def audits(self, rules_id: str) -> list[Served]:
-        if not self._has("served"):
-            return []
         rows = self._all(
             f"SELECT {SERVED_COLUMNS} FROM served WHERE rules_id = {self._mark} AND audited = 1"
             " ORDER BY served",
@@ -93,8 +328,6 @@ class SharedTables(ABC):
         return int(served), int(accepted)
 
     def served_rules(self) -> list[str]:
-        if not self._has("served"):
-            return []
         rows = self._all("SELECT rules_id FROM served GROUP BY rules_id ORDER BY MAX(served)")
         return [name for (name,) in rows]
 
@@ -108,6 +341,4 @@ class SharedTables(ABC):
         )
 
     def monitors(self) -> dict[str, str]:
-        if not self._has("monitors"):
-            return {}
         return dict(sorted(self._all("SELECT name, state FROM monitors")))

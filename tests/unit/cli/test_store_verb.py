@@ -10,7 +10,7 @@ from judge_runs import write_pairs
 
 from adjudge.cli import run
 from adjudge.io.results import read_result
-from adjudge.results.store import StoreCheck
+from adjudge.store.checking import StoreCheck
 
 JUDGE = ["judge", "pairs.jsonl", "--judge", "simulated:accuracy=0.8", "--concurrency", "8"]
 

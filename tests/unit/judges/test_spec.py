@@ -26,7 +26,7 @@ from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question
 from adjudge.judges.spec import BACKENDS, PROTOCOLS
 from adjudge.plugins import Builtin, Registry
 from adjudge.records import Pair
-from adjudge.store.keys import sha256_json
+from adjudge.store.interface import sha256_json
 
 
 @pytest.mark.parametrize(

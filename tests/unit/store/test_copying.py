@@ -15,8 +15,8 @@ from adjudge.cli import run
 from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.io.results import read_result
 from adjudge.records import Reply
-from adjudge.results.store import StoreCopy
 from adjudge.store import Served, Store, copy_store, copying, open_store, use_store
+from adjudge.store.copying import StoreCopy
 from adjudge.store.interface import KnownPrompt
 from adjudge.store.labels import LabelBook
 

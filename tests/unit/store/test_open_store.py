@@ -18,11 +18,12 @@ from adjudge.store import (
     SQLiteStore,
     open_store,
     read_judge_parts,
+    schema,
     store_name,
     use_store,
 )
 from adjudge.store.labels import LabelBook
-from adjudge.store.migrations import LEDGER, MIGRATIONS
+from adjudge.store.schema import LEDGER, MIGRATIONS, Migration
 
 
 def remember(store: Any, fingerprint: str = "f") -> None:
@@ -109,24 +110,22 @@ def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert folder(tmp_path) == {"empty.db": b""}
 
 
-def old_store(place: Path) -> None:
-    db = sqlite3.connect(place)
-    db.execute(f"CREATE TABLE {LEDGER} (position INTEGER PRIMARY KEY, name TEXT, applied_at TEXT)")
-    for statement in MIGRATIONS[0].statements:
-        db.execute(statement.replace("{serial}", "INTEGER PRIMARY KEY"))
-    db.execute(
-        "INSERT INTO judges VALUES ('f', 'openai:m', 'preference', '{\"model\": 1}', 'then')"
-    )
-    db.execute(f"INSERT INTO {LEDGER} VALUES (1, ?, 'then')", (MIGRATIONS[0].name,))  # noqa: S608  (a constant of ours)
-    db.commit()
-    db.close()
-
-
-def test_an_older_file_is_read_as_it_is(tmp_path: Path) -> None:
-    old_store(tmp_path / "old.db")
+def test_an_older_file_is_refused_to_readers_and_brought_up_to_date_by_writers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with use_store(tmp_path / "old.db") as store:
+        remember(store)
+        identity = store.store_id
     before = folder(tmp_path)
-    assert read_judge_parts(["f", "g"], tmp_path / "old.db") == {"f": {"model": 1}}
+    later = Migration("0002_later", ("ALTER TABLE judges ADD COLUMN note TEXT",))
+    monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, later))
+    with pytest.raises(StoreVersionError, match=r"old\.db: written by an older adjudge; .*judge"):
+        read_judge_parts(["f"], tmp_path / "old.db")
     assert folder(tmp_path) == before
+    with use_store(tmp_path / "old.db") as store:
+        assert store.judge_parts("f") == {"model": "m"}
+    with use_store(tmp_path / "old.db", readonly=True) as store:
+        assert (store.judge_parts("f"), store.store_id) == ({"model": "m"}, identity)
 
 
 def test_a_newer_or_foreign_file_is_refused_to_readers_too(tmp_path: Path) -> None:
@@ -191,8 +190,3 @@ def test_every_store_has_an_id_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "moved.db").write_bytes((tmp_path / "a.db").read_bytes())
     with use_store(tmp_path / "moved.db") as moved:
         assert moved.store_id == a.store_id
-    old_store(tmp_path / "old.db")
-    with use_store(tmp_path / "old.db", readonly=True) as old:
-        assert old.store_id is None
-    with use_store(tmp_path / "old.db") as migrated:
-        assert len(migrated.store_id or "") == 32

@@ -9,36 +9,10 @@ from stores import rows_of
 
 from adjudge.errors import StoreError
 from adjudge.store import Served, check_store, is_store, open_store, use_store
-from adjudge.store.labels import LabelBook
-from adjudge.store.migrations import MIGRATIONS
-
-FIXTURES = Path(__file__).with_name("fixtures")
 
 
 def row(name: str, *, rules: str = "r", audited: bool = True, **content: object) -> Served:
     return Served(rules_id=rules, subject_id=name, accepted=True, audited=audited, content=content)
-
-
-def test_a_store_of_before_is_read_as_it_is_and_brought_up_to_date(tmp_path: Path) -> None:
-    """A dump of a store that the version before audits wrote: 2 calls, a label."""
-    import sqlite3
-
-    place = tmp_path / "old.db"
-    with sqlite3.connect(place) as db:
-        db.executescript((FIXTURES / "store_0005.sql").read_text())
-    db.close()
-    before = place.read_bytes()
-    assert check_store(place).schema == "0005_answer_mass_and_other_labels"
-    with use_store(place, readonly=True) as store:
-        assert (store.audits("r"), store.served_rules(), store.monitors()) == ([], [], {})
-        assert [answer.label for answer in LabelBook(store).answers()] == ["A"]
-    assert place.read_bytes() == before
-    with use_store(place) as store:
-        store.add_served([row("x")])
-        assert len(list(store.calls())) == 2
-        assert [answer.sampled_by for answer in LabelBook(store).answers()] == ["audit"]
-    check = check_store(place)
-    assert (check.schema, check.up_to_date) == (MIGRATIONS[-1].name, True)
 
 
 def test_damage_is_seen_and_what_is_sound_is_rescued(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ import pytest
 from calls import make_call
 
 from adjudge.errors import StoreError, StoreVersionError
-from adjudge.store import SQLiteStore, open_store
+from adjudge.store import SQLiteStore, open_store, schema
 from adjudge.store.interface import KnownPrompt
-from adjudge.store.migrations import LEDGER, MIGRATIONS, pending
 from adjudge.store.owners import Owner, state_of, this_host
+from adjudge.store.schema import LEDGER, MIGRATIONS, Migration, pending
 
 RETRY = frozenset({"error"})
 
@@ -164,26 +164,28 @@ def test_a_damaged_judge_or_prompt_is_named_with_its_remedy(
         getattr(store, table)()
 
 
-def test_an_older_file_opens_and_is_brought_up_to_date(place: Path) -> None:
-    db = sqlite3.connect(place)
-    db.execute(f"CREATE TABLE {LEDGER} (position INTEGER PRIMARY KEY, name TEXT, applied_at TEXT)")
-    for statement in MIGRATIONS[0].statements:
-        db.execute(statement.replace("{serial}", "INTEGER PRIMARY KEY"))
-    db.execute(f"INSERT INTO {LEDGER} VALUES (1, ?, 'then')", (MIGRATIONS[0].name,))
-    db.execute(
-        "INSERT INTO calls (call_key, judge_fingerprint, subject_id, content_hash, repeat_index,"
-        " slot, status, created_at) VALUES ('k', 'f', 's', 'c', 0, '', 'ok', 'then')"
-    )
-    db.commit()
-    db.close()
+def test_an_older_file_opens_and_is_brought_up_to_date(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its calls stay answered, each missing step is taken once, and in order."""
     store = SQLiteStore(place)
-    assert set(store.claim(["k"], retry=RETRY, since=0).done) == {"k"}
-    assert store.claim(["new"], retry=RETRY, since=0).ours == {"new"}
+    (key,) = store.claim(["k"], retry=RETRY, since=0).ours
+    store.save([make_call(key)])
     store.close()
-    db = sqlite3.connect(place)
-    names = [name for (name,) in db.execute(f"SELECT name FROM {LEDGER} ORDER BY position")]
-    db.close()
-    assert names == [step.name for step in MIGRATIONS]
+    steps = [
+        Migration(f"000{n}_later", (f"ALTER TABLE calls ADD COLUMN later_{n} TEXT",))
+        for n in (2, 3)
+    ]
+    monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, *steps))
+    for _ in range(2):
+        store = SQLiteStore(place)
+        assert set(store.claim([key], retry=RETRY, since=0).done) == {key}
+        store.close()
+    with closing(sqlite3.connect(place)) as db:
+        names = [name for (name,) in db.execute(f"SELECT name FROM {LEDGER} ORDER BY position")]
+        columns = [row[1] for row in db.execute("PRAGMA table_info(calls)")]
+    assert names == ["0001_store", "0002_later", "0003_later"]
+    assert columns[-2:] == ["later_2", "later_3"]
 
 
 def test_a_newer_file_is_refused_untouched(place: Path) -> None:
@@ -198,9 +200,10 @@ def test_a_newer_file_is_refused_untouched(place: Path) -> None:
     assert place.read_bytes() == before
 
 
-def test_migrations_out_of_order_are_not_guessed_at() -> None:
+def test_migrations_out_of_order_are_not_guessed_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, Migration("0002_later", ())))
     with pytest.raises(StoreError, match="out of order"):
-        pending([MIGRATIONS[1].name], "x.db")
+        pending(["0002_later"], "x.db")
 
 
 def test_a_database_of_another_kind_is_left_alone(place: Path) -> None:

@@ -11,8 +11,7 @@ from calls import make_call
 
 from adjudge.errors import StoreError
 from adjudge.store import SQLiteStore
-from adjudge.store.interface import Store
-from adjudge.store.keys import call_key, canonical_json, content_hash
+from adjudge.store.interface import Store, call_key, canonical_json, content_hash
 from adjudge.store.thread import StoreThread
 
 

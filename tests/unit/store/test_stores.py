@@ -23,9 +23,9 @@ from adjudge.store import (
     read_judge_parts,
     use_store,
 )
-from adjudge.store.columns import REPLY_COLUMNS
 from adjudge.store.interface import KnownPrompt
 from adjudge.store.labels import LabelBook
+from adjudge.store.tables import REPLY_COLUMNS
 
 RETRY = frozenset({"error"})
 

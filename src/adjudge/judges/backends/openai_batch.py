@@ -48,7 +48,7 @@ from adjudge.judges.interface import (
     Want,
 )
 from adjudge.records import Reply, Status
-from adjudge.store.private import make_private_folder, open_privately
+from adjudge.store.sqlite import make_private_folder, open_privately
 from adjudge.validation import positive
 
 # The API takes 50,000 calls and 200 MB; a chunk of calls must fit into memory.

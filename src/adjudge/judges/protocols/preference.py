@@ -9,7 +9,7 @@ from adjudge.judges.interface import JudgeProtocol, PlainHashes, Prompt, Questio
 from adjudge.judges.prompting import builtin_prompt, check_prompt
 from adjudge.judges.protocols._pairwise import PLACEHOLDERS, LetterQuestions, judgment_of
 from adjudge.records import Judgment, Reply, Status, Subject
-from adjudge.store.columns import PlainReply
+from adjudge.store.tables import PlainReply
 
 
 class Preference(JudgeProtocol):

@@ -1,11 +1,55 @@
-"""The tables of a PostgreSQL store, as an ordered list of named steps, as in `migrations`.
+"""The tables of a store, the same in every database, as an ordered list of named steps.
+
+An older store is migrated when it is opened to write. A store with a step that this version does
+not have was written by a newer adjudge. It is refused and not changed. Until the first release the
+one step is edited in place; a released step is never edited.
 
 Text is TEXT, and JSON is text too, so that values are returned byte for byte.
 """
 
 from __future__ import annotations
 
-from adjudge.store.migrations import Migration
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from adjudge.errors import StoreError, StoreVersionError
+
+LEDGER = "adjudge_migrations"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What differs between databases: the serial key, and how an owner shows that it lives."""
+
+    serial: str
+    signs_of_life: str
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step, with places for the parts of a `Dialect` and for a new random id."""
+
+    name: str
+    statements: tuple[str, ...]
+
+    def fill(self, dialect: Dialect) -> list[str]:
+        """Its statements for one database, after the one that makes the ledger."""
+        values = {
+            "{serial}": dialect.serial,
+            "{signs_of_life}": dialect.signs_of_life,
+            "{store_id}": uuid.uuid4().hex,
+        }
+        ledger = (
+            f"CREATE TABLE IF NOT EXISTS {LEDGER} ("
+            "position INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)"
+        )
+        filled = [ledger, *self.statements]
+        for place, value in values.items():
+            filled = [statement.replace(place, value) for statement in filled]
+        return filled
+
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
@@ -52,13 +96,11 @@ MIGRATIONS: tuple[Migration, ...] = (
                 raw TEXT
             )""",
             "CREATE INDEX calls_by_key ON calls (call_key, call_id)",
-            # An owner lives while it holds its advisory lock, or has had no time to take it again
-            # after the server was restarted.
             """CREATE TABLE owners (
                 owner TEXT PRIMARY KEY,
                 host TEXT NOT NULL,
                 pid BIGINT NOT NULL,
-                server_started TIMESTAMPTZ NOT NULL
+                {signs_of_life}
             )""",
             "CREATE TABLE claims (call_key TEXT PRIMARY KEY, owner TEXT NOT NULL)",
             """CREATE TABLE label_events (
@@ -96,3 +138,29 @@ MIGRATIONS: tuple[Migration, ...] = (
         ),
     ),
 )
+
+
+def pending(
+    applied: Sequence[str], place: str | Path, *, readonly: bool = False
+) -> tuple[Migration, ...]:
+    """The missing steps, given the steps of a store; a store that is only read must have all.
+
+    >>> [step.name for step in pending([], "new.db")]
+    ['0001_store']
+    """
+    names = [step.name for step in MIGRATIONS]
+    unknown = [name for name in applied if name not in names]
+    if unknown:
+        raise StoreVersionError(
+            f"{place}: written by a newer adjudge (it has {unknown[-1]}); "
+            "upgrade adjudge or choose another store"
+        )
+    if list(applied) != names[: len(applied)]:
+        raise StoreError(f"{place}: its migrations are out of order; restore it from a backup")
+    missing = MIGRATIONS[len(applied) :]
+    if readonly and missing:
+        raise StoreVersionError(
+            f"{place}: written by an older adjudge; a command that writes to it, such as judge, "
+            "brings it up to date"
+        )
+    return missing
