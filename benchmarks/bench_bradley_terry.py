@@ -23,7 +23,7 @@ import numpy as np  # noqa: E402
 import polars as pl  # noqa: E402
 
 from adjudge.ranking import bradley_terry, count_wins  # noqa: E402
-from adjudge.ranking.bootstrap import bootstrap_strengths  # noqa: E402
+from adjudge.ranking.bradley_terry import bootstrap_strengths  # noqa: E402
 from adjudge.rows.outcomes import code_names, outcome_targets  # noqa: E402
 
 

@@ -31,12 +31,20 @@ _ROOMS: dict[str, str] = {
     "adjudge.judges": "JudgingOptions JudgingRun judge_pairs judge_pairs_async plan_judging",
     "adjudge.judges.transcript": "read_replies",
     "adjudge.monitoring": "AuditRun draw_audits estimate_change log_evidence running_interval",
+    "adjudge.monitoring.drawing": "AuditDraw",
+    "adjudge.policy.audits": "Monitor",
     "adjudge.present.report": "write_report",
     "adjudge.present.result": "Result",
     "adjudge.ranking": (
         "bradley_terry count_wins fit_temperature least_reversals make_anchors place "
         "plan_battles prediction_powered rank"
     ),
+    "adjudge.ranking.anchors": "Anchors",
+    "adjudge.ranking.evaluation": "RankAgreement",
+    "adjudge.ranking.leaderboard": "Leaderboard",
+    "adjudge.ranking.orders": "LeastReversals",
+    "adjudge.ranking.plan": "BattlePlan",
+    "adjudge.ranking.temperature": "Temperature",
     "adjudge.records": "Grade Item Judgment Label Pair Score",
     "adjudge.results.bias": (
         "Agreement BiasReport Contradictions FamilyBias FamilyScores PositionBias Reliability "
@@ -54,12 +62,8 @@ _ROOMS: dict[str, str] = {
     ),
     "adjudge.results.labelling": "LabellingSummary",
     "adjudge.results.length": "LengthBias VerbosityBias",
-    "adjudge.results.monitoring": "AuditDraw Monitor",
     "adjudge.results.panel": "PanelEstimate",
     "adjudge.results.prompts": "PromptSensitivity",
-    "adjudge.results.ranking": (
-        "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"
-    ),
     "adjudge.results.reading": "LogSummary",
     "adjudge.results.replies": "Replies",
     "adjudge.results.rules": "BatchSelection Threshold",

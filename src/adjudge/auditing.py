@@ -12,10 +12,9 @@ from pathlib import Path
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.monitoring import MonitorTerms, check_terms, continue_monitor
-from adjudge.monitoring.stored import read_audit_labels, read_served_audits, state_name, write_state
-from adjudge.results.monitoring import Monitor
+from adjudge.monitoring.drawing import read_audit_labels, read_served_audits
+from adjudge.policy.audits import Monitor, read_monitor, state_name, write_state
 from adjudge.results.selection import Policy
-from adjudge.rows.audits import read_monitor
 from adjudge.rows.judgments import prepare_judgments
 from adjudge.selection import find_guarantee, read_policy
 from adjudge.selection.cascade_policy import check_ended

@@ -30,12 +30,9 @@ from adjudge.ranking import (
     sample_efficiency,
     split_conformal,
 )
-from adjudge.ranking.conformal import held_out_intervals, models_needed
 from adjudge.ranking.evaluation import loo_row
-from adjudge.ranking.jury import juror_battles, jury_rule
-from adjudge.ranking.leave_one_out import Residuals
-from adjudge.ranking.targets import agreement_share, soft_rule
-from adjudge.results.ranking import ConformalRow
+from adjudge.ranking.leave_one_out import ConformalRow, Residuals, held_out_intervals, models_needed
+from adjudge.ranking.targets import agreement_share, juror_battles, jury_rule, soft_rule
 from adjudge.rows.agreement import cohen_kappa
 from adjudge.rows.battles import code_battles
 from adjudge.rows.dropped import Rows

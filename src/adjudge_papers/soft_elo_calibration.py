@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adjudge.errors import ArgumentError
-from adjudge.present.figures.ranking_evaluation import COLOUR, MARK, NAME, change_title
 from adjudge.present.text import number, percent
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, WARM, new_figure, set_suptitle, themed
-from adjudge.results.ranking import AgreementBin, ReliabilityBin
+from adjudge.ranking.evaluation_view import COLOUR, MARK, NAME, change_title
+from adjudge.ranking.temperature import AgreementBin, ReliabilityBin
 from adjudge_papers.soft_elo_drawing import (
     add_legend,
     corpus_colour,

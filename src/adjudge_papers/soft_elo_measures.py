@@ -16,8 +16,12 @@ from adjudge.diagnosis import family_of, family_scores, position_bias
 from adjudge.ranking import hold_out_each, rank_correlations, residuals, soft_targets
 from adjudge.ranking.leave_one_out import HeldOut, Residuals, strongest_quarters
 from adjudge.ranking.targets import Rule, decided_by_both, fixed_rule
-from adjudge.ranking.temperature import temperature_with_ties
-from adjudge.results.ranking import AgreementBin, ReliabilityBin, Temperature
+from adjudge.ranking.temperature import (
+    AgreementBin,
+    ReliabilityBin,
+    Temperature,
+    temperature_with_ties,
+)
 from adjudge.rows.battles import Battles
 from adjudge.rows.columns import has_values
 from adjudge.rows.families import of_family

@@ -12,7 +12,9 @@ from scipy.special import expit
 
 from adjudge.errors import ArgumentError
 from adjudge.present.figures._panels import plot_band
-from adjudge.present.figures.ranking_evaluation import (
+from adjudge.present.text import signed
+from adjudge.present.theme import ACCENT, GRID, INK, MUTED, WARM, new_figure, themed
+from adjudge.ranking.evaluation_view import (
     COLOUR,
     MARK,
     NAME,
@@ -21,9 +23,7 @@ from adjudge.present.figures.ranking_evaluation import (
     plot_held_out,
     width_contours,
 )
-from adjudge.present.text import signed
-from adjudge.present.theme import ACCENT, GRID, INK, MUTED, WARM, new_figure, themed
-from adjudge.results.ranking import HeldOutRow
+from adjudge.ranking.leave_one_out import HeldOutRow
 from adjudge_papers.soft_elo_drawing import (
     QUARTERS,
     add_legend,

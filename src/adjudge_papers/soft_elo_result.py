@@ -16,7 +16,9 @@ from adjudge.present.result import (
     Result,
     frozen,
 )
-from adjudge.results.ranking import AgreementBin, BudgetRow, HeldOutRow, ReliabilityBin
+from adjudge.ranking.evaluation import BudgetRow
+from adjudge.ranking.leave_one_out import HeldOutRow
+from adjudge.ranking.temperature import AgreementBin, ReliabilityBin
 from adjudge_papers.items import SECTION, PaperItem
 from adjudge_papers.soft_elo_parts import (
     BetaStability,

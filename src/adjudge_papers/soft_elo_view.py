@@ -10,7 +10,7 @@ from typing import Any
 
 from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of
 from adjudge.present.text import DASH, count, interval, level, number, percent
-from adjudge.present.views._ranking_evaluation import quarters
+from adjudge.ranking.evaluation_view import quarters
 from adjudge.statistics.numbers import mean_known
 from adjudge_papers.items import item_blocks
 from adjudge_papers.soft_elo_appendices import appendix_blocks, own_beta_table

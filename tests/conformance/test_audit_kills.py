@@ -16,7 +16,7 @@ from serving import JUDGE, ask, running, write_policy
 
 from adjudge import read_policy
 from adjudge.io import read_result, write_rows
-from adjudge.results.monitoring import Monitor
+from adjudge.policy.audits import Monitor
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import use_store
 

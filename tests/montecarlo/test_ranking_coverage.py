@@ -25,12 +25,10 @@ from adjudge.ranking import (
     sandwich,
     split_conformal,
 )
-from adjudge.ranking.bradley_terry import elo_standard_errors
-from adjudge.ranking.conformal import elo_quantile, family_quantiles
-from adjudge.ranking.counts import wins_table
+from adjudge.ranking.bradley_terry import elo_standard_errors, wins_table
 from adjudge.ranking.evaluation import group_temperatures
 from adjudge.ranking.leaderboard import elo_spread
-from adjudge.ranking.leave_one_out import Residuals
+from adjudge.ranking.leave_one_out import Residuals, elo_quantile, family_quantiles
 from adjudge.ranking.targets import fixed_rule, soft_rule
 from adjudge.rows.battles import Battles, code_battles
 from adjudge.simulate.battles import simulate_battles

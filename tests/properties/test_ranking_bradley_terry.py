@@ -12,8 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize, root
 from scipy.special import expit, log_expit
 
-from adjudge.ranking.bradley_terry import bradley_terry
-from adjudge.ranking.counts import wins_table
+from adjudge.ranking.bradley_terry import bradley_terry, wins_table
 from adjudge.statistics.bradley_terry import fit_against_anchors, fit_strengths, to_elo
 
 

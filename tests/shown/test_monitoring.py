@@ -8,7 +8,7 @@ import pytest
 from shown_monitoring import ALARM, BY_GROUP, CALM, CALM_GROUP, DRAW
 
 from adjudge.errors import ArgumentError
-from adjudge.results.monitoring import AuditPath
+from adjudge.policy.audits import AuditPath
 from shown import assert_shown, html_lines, legend, named_points, words, y_ticks
 
 _RATES = "audits | counted | wrong | error rate | interval (%) | e, limit | e, alpha | alarm"

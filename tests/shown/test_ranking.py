@@ -15,13 +15,10 @@ from shown_ranking import (
     model,
 )
 
-from adjudge.results.ranking import (
-    AnchorRow,
-    Anchors,
-    BattlePlan,
-    Leaderboard,
-    LeastReversals,
-)
+from adjudge.ranking.anchors import AnchorRow, Anchors
+from adjudge.ranking.leaderboard import Leaderboard
+from adjudge.ranking.orders import LeastReversals
+from adjudge.ranking.plan import BattlePlan
 from shown import assert_shown, html_lines, markdown_lines, terminal_lines
 
 

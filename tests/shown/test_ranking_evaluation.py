@@ -16,7 +16,10 @@ from shown_ranking import (
     halves,
 )
 
-from adjudge.results.ranking import GroupQuantile, GroupRow, JurorRow, Temperature
+from adjudge.ranking.evaluation import GroupRow
+from adjudge.ranking.leave_one_out import GroupQuantile
+from adjudge.ranking.targets import JurorRow
+from adjudge.ranking.temperature import Temperature
 from shown import assert_shown, html_lines, terminal_lines
 
 AGREEMENT_FACTS = [

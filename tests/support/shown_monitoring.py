@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.results.monitoring import AuditDraw, AuditedRate, AuditPath, Monitor, MonitorGroup
+from adjudge.monitoring.drawing import AuditDraw
+from adjudge.policy.audits import AuditedRate, AuditPath, Monitor, MonitorGroup
 from adjudge.results.rules import Cut
 
 DRAW = AuditDraw(

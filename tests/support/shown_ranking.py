@@ -5,19 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from adjudge.results.ranking import (
-    AgreementBin,
-    BudgetRow,
-    ConformalRow,
-    GroupRow,
-    HeldOutRow,
-    Leaderboard,
-    LooRow,
-    ModelRow,
-    RankAgreement,
-    ReliabilityBin,
-    Temperature,
-)
+from adjudge.ranking.evaluation import BudgetRow, GroupRow, LooRow, RankAgreement
+from adjudge.ranking.leaderboard import Leaderboard, ModelRow
+from adjudge.ranking.leave_one_out import ConformalRow, HeldOutRow
+from adjudge.ranking.temperature import AgreementBin, ReliabilityBin, Temperature
 
 
 def model(name: str, rank: int, elo: float | None, **other: Any) -> ModelRow:

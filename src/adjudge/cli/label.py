@@ -237,7 +237,7 @@ def _write_tasks(round_: LabellingRound, path: Path, limit: int | None, plan: Pa
 
 def _read_audits(place: Path) -> tuple[list[Subject], LabelKind]:
     """The audits that a service drew, for all policies, in the order of serving."""
-    from adjudge.monitoring.stored import all_audits
+    from adjudge.monitoring.drawing import all_audits
     from adjudge.records import Item, Pair
     from adjudge.server.label_kinds import GRADES, PAIRS
     from adjudge.store import store_name, use_store

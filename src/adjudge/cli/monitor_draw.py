@@ -53,7 +53,7 @@ def draw(
     """
     from adjudge.io import write_rows
     from adjudge.monitoring import draw_audits
-    from adjudge.monitoring.stored import read_served_audits
+    from adjudge.monitoring.drawing import read_served_audits
     from adjudge.selection import read_policy
     from adjudge.store import is_store, store_name
 

@@ -29,7 +29,8 @@ from adjudge.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from adjudge.results.ranking import Anchors, Leaderboard
+    from adjudge.ranking.anchors import Anchors
+    from adjudge.ranking.leaderboard import Leaderboard
 
 
 #: Options not allowed with --anchors: the anchors fix them, or only a full board has them.

@@ -2,8 +2,7 @@
 
 from adjudge.monitoring.checking import MonitorTerms, check_terms, continue_monitor
 from adjudge.monitoring.drawing import AuditCoin, AuditRun, draw_audits, number_audits
-from adjudge.monitoring.evidence import estimate_change, log_evidence
-from adjudge.monitoring.intervals import running_interval
+from adjudge.monitoring.evidence import estimate_change, log_evidence, running_interval
 
 __all__ = [
     "AuditCoin",

@@ -1,30 +1,56 @@
-"""A check: count the audits; compute the running error rate, its interval, evidence, alarm."""
+"""A check: count the audits; compute the running error rate, its interval, evidence, alarm.
+
+Labels come back in any order, and wrong verdicts can come back sooner than right ones. So an audit
+counts only when all audits drawn before it have returned or are missing. The process waits at the
+first pending one until its label comes or its deadline passes. After the deadline it is missing
+permanently. A label that changes after it was counted has no effect.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 
 import numpy as np
+import polars as pl
 
-from adjudge.errors import ArgumentError
-from adjudge.monitoring.counting import NEW_GROUPS, Ledger, Returns, count_audits, read_returns
-from adjudge.monitoring.evidence import estimate_change, log_evidence
-from adjudge.monitoring.intervals import running_interval
-from adjudge.present.text import level
-from adjudge.results.monitoring import AuditedRate, AuditPath, Monitor, MonitorGroup
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io.tables import as_text
+from adjudge.monitoring.evidence import (
+    check_horizon,
+    estimate_change,
+    log_evidence,
+    running_interval,
+)
+from adjudge.policy.audits import (
+    DRAWN_AT,
+    AuditedRate,
+    AuditPath,
+    Monitor,
+    MonitorGroup,
+    Outcome,
+    order_audits,
+)
+from adjudge.present import text
 from adjudge.results.rules import Cut
 from adjudge.results.selection import Policy
+from adjudge.rows.columns import text_column, tidy
 from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.judgments import Judgments
+from adjudge.rows.judgments import IS_ERROR, Judgments
 from adjudge.uncertainty import INFINITE_DOUBT
-from adjudge.validation import FloatArray, IntArray, non_negative, open_unit, positive
+from adjudge.validation import FloatArray, IntArray, non_negative, open_unit
 
 #: The most points of the figure.
 _POINTS = 300
 _OTHER_STATE = "give another --state: a choice made after looking at audits has no proof"
+#: The group of audits without a value in the grouping column.
+NO_GROUP = "(none)"
+#: The process shared by groups that were unknown at the first check.
+NEW_GROUPS = "(new groups)"
+_DAY_S = 86_400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +65,7 @@ class MonitorTerms:
     def __post_init__(self) -> None:
         open_unit(self.limit, "limit")
         open_unit(self.delta, "delta")
-        if positive(self.horizon, "horizon") <= 1:
-            raise ArgumentError("horizon", self.horizon, "give a number of audits above 1")
+        check_horizon(self.horizon)
 
 
 def check_terms(previous: Monitor, policy: Policy, given: Mapping[str, object]) -> None:
@@ -100,8 +125,8 @@ def continue_monitor(
         no_recalibration=obstacle,
         promise=(
             f"as long as the error rate of accepted verdicts, given the past, is never above "
-            f"{level(terms.limit)}, the probability that an alarm is ever raised is at most "
-            f"{level(terms.delta)}"
+            f"{text.level(terms.limit)}, the probability that an alarm is ever raised is at most "
+            f"{text.level(terms.delta)}"
         ),
         not_promised=(
             "that an alarm means a lasting change: a short period of errors above the limit can "
@@ -221,14 +246,12 @@ def _path(errors: IntArray, evidence: FloatArray, delta: float, ring: int | None
     at = np.unique(np.concatenate([spaced, np.array(marked, dtype=np.int64)]))
     wrong = np.cumsum(errors)[at - 1]
     low, high = running_interval(wrong, at, delta=delta)
-    columns: Sequence[FloatArray | IntArray] = (at, wrong / at, low, high, evidence[at])
     return AuditPath(
-        **{
-            name: tuple(values.tolist())
-            for name, values in zip(
-                ("audits", "error_rate", "low", "high", "log10_e"), columns, strict=True
-            )
-        }
+        audits=tuple(at.tolist()),
+        error_rate=tuple((wrong / at).tolist()),
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
+        log10_e=tuple(evidence[at].tolist()),
     )
 
 
@@ -261,3 +284,169 @@ def _cuts(policy: Policy) -> tuple[tuple[Cut, ...], str | None]:
         if key not in lowest or at < lowest[key].at:
             lowest[key] = cut
     return tuple(lowest.values()), None if lowest else "the policy accepts nothing"
+
+
+# --- which audits count ---
+
+
+@dataclass(frozen=True)
+class Returns:
+    """All audits in the order of drawing, and the outcome of those that have a label."""
+
+    name: str
+    ids: list[str]
+    outcomes: list[Outcome | None]
+    groups: list[str | None]
+    since: list[float | None]
+    dropped: Mapping[str, int]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Every audit with its outcome, by process; `waiting` ones returned but do not count yet.
+
+    `names` are the processes' groups. `changed` and `late` are labels that came too late to count.
+    """
+
+    names: list[str | None]
+    ids: list[str]
+    outcomes: list[Outcome]
+    group_of: list[int]
+    pending_since: dict[str, float]
+    waiting: frozenset[int]
+    changed: int
+    late: int
+
+    def of_group(self, code: int) -> list[int]:
+        """The positions of a process's audits, in the order of drawing."""
+        return [at for at, own in enumerate(self.group_of) if own == code]
+
+
+def read_returns(given: Judgments, policy: Policy, *, by: str | None) -> Returns:
+    """The drawn audits, with their labels and groups if they have any."""
+    frame = order_audits(given.frame, given.name)
+    if "learned_verdict" in frame.columns and policy.learned:
+        # The learned verdict was accepted, not the judge's own.
+        frame = frame.with_columns(verdict=as_text(frame["learned_verdict"]))
+    if "label" not in frame.columns:
+        frame = frame.with_columns(label=pl.lit(None, pl.String))
+    outcome = pl.when(IS_ERROR == 1).then(pl.lit("wrong")).otherwise(pl.lit("right"))
+    if policy.ties == "drop":
+        outcome = pl.when(pl.col("label") == "tie").then(pl.lit("tie")).otherwise(outcome)
+    known = frame.select(pl.when(pl.col("label").is_not_null()).then(outcome)).to_series()
+    groups: list[str | None] = [None] * frame.height
+    if by is not None:
+        groups = text_column(frame, by, "by").fill_null(NO_GROUP).to_list()
+    return Returns(
+        name=given.name,
+        ids=frame.get_column("id").to_list(),
+        outcomes=known.to_list(),
+        groups=groups,
+        since=_draw_times(frame, given.name),
+        dropped=given.dropped,
+        warnings=_changed_rate(frame),
+    )
+
+
+def _draw_times(frame: pl.DataFrame, name: str) -> list[float | None]:
+    """The time of each draw, if the rows have it (ISO 8601; UTC if no zone is given)."""
+    if DRAWN_AT not in frame.columns:
+        return [None] * frame.height
+    times = []
+    for row, drawn_at in enumerate(tidy(frame[DRAWN_AT], name, DRAWN_AT), 1):
+        try:
+            moment = None if drawn_at is None else datetime.fromisoformat(drawn_at)
+        except ValueError:
+            raise DataError(
+                name, f"{drawn_at!r} is not a time", row=row, column=DRAWN_AT, remedy="use ISO 8601"
+            ) from None
+        if moment is not None and moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        times.append(None if moment is None else moment.timestamp())
+    return times
+
+
+def _changed_rate(frame: pl.DataFrame) -> tuple[str, ...]:
+    if "audit_rate" not in frame.columns or frame["audit_rate"].drop_nulls().n_unique() < 2:
+        return ()
+    return (
+        "the audit rate was changed: the interval is about the audited rows, not about all "
+        "accepted ones",
+    )
+
+
+def count_audits(
+    previous: Monitor | None,
+    returns: Returns,
+    *,
+    known_groups: Sequence[str | None],
+    now: float,
+    wait_days: float,
+) -> Ledger:
+    """The outcome of every audit: earlier counts are kept, then labels are counted in order.
+
+    `known_groups` are the processes of the first check; groups that appear later share one more.
+    """
+    names = list(known_groups) if previous is None else [g.group for g in previous.groups]
+    ids, outcomes, group_of = _known_audits(previous, returns, names)
+    since = {} if previous is None else dict(previous.pending_since)
+    for name, at in zip(returns.ids, returns.since, strict=True):
+        since.setdefault(name, now if at is None else at)
+    returned = dict(enumerate(returns.outcomes))
+    changed, late = 0, 0
+    blocked: set[int] = set()
+    waiting: set[int] = set()
+    for at, (own, code) in enumerate(zip(outcomes, group_of, strict=True)):
+        new = returned.get(at)
+        if own == "missing":
+            late += new is not None
+        elif own != "pending":
+            changed += new not in (None, own)
+        elif code in blocked:
+            waiting.update({at} if new is not None else ())
+        elif new is not None:
+            outcomes[at] = new
+        elif now >= since[ids[at]] + wait_days * _DAY_S:
+            outcomes[at] = "missing"
+        else:
+            blocked.add(code)
+    pending = [name for name, own in zip(ids, outcomes, strict=True) if own == "pending"]
+    return Ledger(
+        names=names,
+        ids=ids,
+        outcomes=outcomes,
+        group_of=group_of,
+        pending_since={name: since[name] for name in pending},
+        waiting=frozenset(waiting),
+        changed=changed,
+        late=late,
+    )
+
+
+def _known_audits(
+    previous: Monitor | None, returns: Returns, names: Sequence[str | None]
+) -> tuple[list[str], list[Outcome], list[int]]:
+    """The audits known so far and the new ones after them, in the order of drawing."""
+    ids: list[str] = [] if previous is None else list(previous.ids)
+    outcomes: list[Outcome] = [] if previous is None else list(previous.outcomes)
+    group_of = [] if previous is None else list(previous.group_of)
+    for at, (old, new) in enumerate(zip(ids, returns.ids, strict=False)):
+        if old != new:
+            raise DataError(
+                returns.name,
+                f"audit {at + 1} is {new!r}, but {old!r} in the state",
+                column="drawn",
+                remedy="give the audits that the state was made from, or another state",
+            )
+    codes = {name: code for code, name in enumerate(names)}
+    fresh = slice(len(ids), None)
+    for name, group in zip(returns.ids[fresh], returns.groups[fresh], strict=True):
+        code = codes.get(group, codes.get(NEW_GROUPS))
+        if code is None:
+            problem = f"audit {name!r} is of group {group!r}, which has no rule in the policy"
+            raise DataError(returns.name, problem, remedy="give the policy that accepted it")
+        group_of.append(code)
+    ids += returns.ids[fresh]
+    outcomes += ["pending"] * (len(ids) - len(outcomes))
+    return ids, outcomes, group_of

@@ -9,19 +9,27 @@ from __future__ import annotations
 
 import hmac
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.columns import make_room
 from adjudge.io.tables import TableLike, as_text, read_table, source_name
-from adjudge.results.monitoring import AuditDraw
-from adjudge.rows.audits import DRAWN, order_audits
+from adjudge.policy.audits import DRAWN, DRAWN_AT, order_audits
+from adjudge.present import text
+from adjudge.present.blocks import Block, Headline, notes_of
+from adjudge.present.result import Check, Count, Proportion, Result, at_most, frozen
+from adjudge.records import About
 from adjudge.rows.columns import truth_column
 from adjudge.rows.dropped import Rows
+from adjudge.store import Served, Store, StorePlace, store_name, use_store
+from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook
 
 #: The columns of an audit's row in addition to those of the served row.
 AUDIT_COLUMNS = (DRAWN, "sampled_by", "audit_rate")
@@ -29,35 +37,30 @@ _FEWEST_CHARACTERS = 16
 _SELECTED = "give the rows that adjudge select wrote with -o"
 
 
-@dataclass(frozen=True)
-class AuditCoin:
-    """The random draw of one secret and rate.
+@frozen
+class AuditDraw(Result):
+    """Which accepted verdicts were drawn for an audit; the rows are returned with it.
 
-    >>> coin = AuditCoin(0.5, "not a secret: for tests")
-    >>> [coin.draws(name) for name in ("a", "b", "c")], coin.draws("a")
-    ([True, False, True], True)
+    `n_new` of the `n_drawn` audits were not drawn before. `audit_rate` is None if a service drew
+    them; the rate is then that of the service.
     """
 
-    rate: float
-    secret: str
+    kind: ClassVar[str] = "audit_draw"
+    checks: ClassVar[tuple[Check, ...]] = (
+        at_most("n_accepted", "n_served"),
+        at_most("n_new", "n_drawn"),
+    )
 
-    def __post_init__(self) -> None:
-        if not 0 < self.rate <= 1:
-            raise ArgumentError("audit_rate", self.rate, "give a number above 0 and at most 1")
-        if len(self.secret) < _FEWEST_CHARACTERS:
-            # Not the value: a message can end up in a log.
-            shown = f"{len(self.secret)} characters"
-            raise ArgumentError("secret", shown, f"give at least {_FEWEST_CHARACTERS} characters")
+    audit_rate: Proportion | None
+    n_served: Count
+    n_accepted: Count
+    n_drawn: Count
+    n_new: Count
+    dropped: Mapping[str, Count]
 
-    def draws(self, name: str) -> bool:
-        """Whether the row of this id is audited."""
-        content = name.encode("utf-8", "surrogatepass")
-        digest = hmac.digest(self.secret.encode("utf-8", "surrogatepass"), content, "sha256")
-        return int.from_bytes(digest[:8], "big") < self._end
+    def view(self) -> list[Block]:
 
-    @cached_property
-    def _end(self) -> int:
-        return math.ceil(Fraction(str(self.rate)) * 2**64)
+        return view_draw(self)
 
 
 @dataclass(frozen=True)
@@ -138,28 +141,35 @@ def draw_audits(
     )
 
 
-def _append(before: pl.DataFrame, new: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The new audits after the earlier ones; a column with numbers and texts becomes text."""
-    for column in set(before.columns).intersection(new.columns):
-        old, other = before.schema[column], new.schema[column]
-        if old != other and (old.is_nested() or other.is_nested()) and pl.Null not in (old, other):
-            problem = f"has {old} here, but {other} in the rows that were served"
-            raise DataError(name, problem, column=column, remedy="give what monitor draw wrote")
-    return pl.concat([before, new], how="diagonal_relaxed")
+@dataclass(frozen=True)
+class AuditCoin:
+    """The random draw of one secret and rate.
 
+    >>> coin = AuditCoin(0.5, "not a secret: for tests")
+    >>> [coin.draws(name) for name in ("a", "b", "c")], coin.draws("a")
+    ([True, False, True], True)
+    """
 
-def number_audits(
-    rows: pl.DataFrame, *, first: int = 0, audit_rate: float | None = None
-) -> pl.DataFrame:
-    """The rows as audits, numbered in their order, starting after `first`."""
-    rows = make_room(rows, AUDIT_COLUMNS)
-    return rows.select(
-        "id",
-        pl.int_range(first + 1, first + rows.height + 1, dtype=pl.Int64).alias(DRAWN),
-        pl.lit("audit").alias("sampled_by"),
-        pl.lit(audit_rate, pl.Float64).alias("audit_rate"),
-        pl.all().exclude("id"),
-    )
+    rate: float
+    secret: str
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= 1:
+            raise ArgumentError("audit_rate", self.rate, "give a number above 0 and at most 1")
+        if len(self.secret) < _FEWEST_CHARACTERS:
+            # Not the value: a message can end up in a log.
+            shown = f"{len(self.secret)} characters"
+            raise ArgumentError("secret", shown, f"give at least {_FEWEST_CHARACTERS} characters")
+
+    def draws(self, name: str) -> bool:
+        """Whether the row of this id is audited."""
+        content = name.encode("utf-8", "surrogatepass")
+        digest = hmac.digest(self.secret.encode("utf-8", "surrogatepass"), content, "sha256")
+        return int.from_bytes(digest[:8], "big") < self._end
+
+    @cached_property
+    def _end(self) -> int:
+        return math.ceil(Fraction(str(self.rate)) * 2**64)
 
 
 def _accepted(served: TableLike, judge: str | None) -> Rows:
@@ -185,3 +195,115 @@ def _accepted(served: TableLike, judge: str | None) -> Rows:
     rows = Rows(frame, {}).without(~pl.lit(accepted), "not accepted")
     rows = rows.without(pl.col("id").is_null(), "no id")
     return rows.without(~pl.col("id").is_first_distinct(), "id served before")
+
+
+def number_audits(
+    rows: pl.DataFrame, *, first: int = 0, audit_rate: float | None = None
+) -> pl.DataFrame:
+    """The rows as audits, numbered in their order, starting after `first`."""
+    rows = make_room(rows, AUDIT_COLUMNS)
+    return rows.select(
+        "id",
+        pl.int_range(first + 1, first + rows.height + 1, dtype=pl.Int64).alias(DRAWN),
+        pl.lit("audit").alias("sampled_by"),
+        pl.lit(audit_rate, pl.Float64).alias("audit_rate"),
+        pl.all().exclude("id"),
+    )
+
+
+def _append(before: pl.DataFrame, new: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The new audits after the earlier ones; a column with numbers and texts becomes text."""
+    for column in set(before.columns).intersection(new.columns):
+        old, other = before.schema[column], new.schema[column]
+        if old != other and (old.is_nested() or other.is_nested()) and pl.Null not in (old, other):
+            problem = f"has {old} here, but {other} in the rows that were served"
+            raise DataError(name, problem, column=column, remedy="give what monitor draw wrote")
+    return pl.concat([before, new], how="diagonal_relaxed")
+
+
+# --- audits that a service drew ---
+
+
+def read_served_audits(place: StorePlace, *, rules_id: str | None = None) -> AuditRun:
+    """The audits that `serve --audit-rate` drew under these rules, or under the only ones."""
+    with use_store(place, readonly=True) as store:
+        known = store.served_rules()
+        if rules_id is None and len(known) > 1:
+            raise ArgumentError("policy", None, "several policies were served: name one")
+        rules = rules_id or next(iter(known), "")
+        audits = store.audits(rules)
+        served, accepted = store.count_served(rules) if rules in known else (0, 0)
+    if not audits:
+        raise DataError(
+            store_name(place) or "the store",
+            "has no audits" if rules_id is None else "has no audits of this policy",
+            remedy="run serve with --audit-rate and this store",
+        )
+    return AuditRun(
+        summary=AuditDraw(
+            audit_rate=None,
+            n_served=served,
+            n_accepted=accepted,
+            n_drawn=len(audits),
+            n_new=len(audits),
+            dropped={"not accepted": served - accepted},
+        ),
+        rows=_served_rows(audits),
+    )
+
+
+def _served_rows(audits: Sequence[Served]) -> pl.DataFrame:
+    rows = [
+        {
+            **audit.content,
+            "id": audit.subject_id,
+            DRAWN_AT: datetime.fromtimestamp(audit.served_at, UTC).isoformat(),
+        }
+        for audit in audits
+    ]
+    rates = [audit.content.get("audit_rate") for audit in audits]
+    frame = number_audits(pl.DataFrame(rows, infer_schema_length=None).drop("audit_rate"))
+    return frame.with_columns(audit_rate=pl.Series(rates, dtype=pl.Float64))
+
+
+def read_audit_labels(place: StorePlace, *, about: About) -> TableLike | None:
+    """The labels in the store, as a table; None if there are none."""
+    with use_store(place, readonly=True) as store:
+        book = LabelBook(store, PAIR_LABELS if about == "pairs" else GRADE_LABELS)
+        answers = [answer for answer in book.answers() if answer.label is not None]
+    if not answers:
+        return None
+    return pl.DataFrame(
+        {
+            "id": [answer.id for answer in answers],
+            "label": [answer.label for answer in answers],
+            "rater": [answer.rater for answer in answers],
+        }
+    )
+
+
+def all_audits(store: Store) -> list[Served]:
+    """All audits, under any rules, in the order of serving; each id once."""
+    audits = [audit for rules in store.served_rules() for audit in store.audits(rules)]
+    first: dict[str, Served] = {}
+    for audit in sorted(audits, key=lambda audit: audit.number):
+        first.setdefault(audit.subject_id, audit)
+    return list(first.values())
+
+
+# --- what it shows ---
+
+
+def view_draw(draw: AuditDraw) -> list[Block]:
+    """How many audits were drawn, and what to do with them."""
+    rate = "" if draw.audit_rate is None else f" at a rate of {text.percent(draw.audit_rate)}"
+    new = "" if draw.n_new == draw.n_drawn else f", {text.number(draw.n_new)} of them new"
+    return [
+        Headline(
+            f"{text.count(draw.n_drawn, 'audit')} drawn{rate}{new}; {text.number(draw.n_accepted)} "
+            f"of {text.count(draw.n_served, 'row')} served are accepted",
+            "Label them: adjudge label ROWS --plan AUDITS -o labels.csv (ROWS: the judged texts), "
+            "then adjudge monitor check AUDITS --labels labels.csv.",
+        ),
+        *notes_of(text.left_out(draw.dropped)),
+    ]

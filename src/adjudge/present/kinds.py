@@ -84,19 +84,19 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "ranking": (
         "How the models rank",
         {
-            "leaderboard": "adjudge.results.ranking:Leaderboard",
-            "temperature": "adjudge.results.ranking:Temperature",
-            "rank_agreement": "adjudge.results.ranking:RankAgreement",
-            "anchors": "adjudge.results.ranking:Anchors",
-            "least_reversals": "adjudge.results.ranking:LeastReversals",
-            "plan_battles": "adjudge.results.ranking:BattlePlan",
+            "leaderboard": "adjudge.ranking.leaderboard:Leaderboard",
+            "temperature": "adjudge.ranking.temperature:Temperature",
+            "rank_agreement": "adjudge.ranking.evaluation:RankAgreement",
+            "anchors": "adjudge.ranking.anchors:Anchors",
+            "least_reversals": "adjudge.ranking.orders:LeastReversals",
+            "plan_battles": "adjudge.ranking.plan:BattlePlan",
         },
     ),
     "monitoring": (
         "Is the promise still kept",
         {
-            "monitor": "adjudge.results.monitoring:Monitor",
-            "audit_draw": "adjudge.results.monitoring:AuditDraw",
+            "monitor": "adjudge.policy.audits:Monitor",
+            "audit_draw": "adjudge.monitoring.drawing:AuditDraw",
         },
     ),
     "labelling": (

@@ -1,16 +1,24 @@
 """ORDER: leaderboards from battles, on people's scale, with valid intervals."""
 
-from adjudge.ranking.agreement import rank_correlations, ranking_agreement
-from adjudge.ranking.anchors import make_anchors, read_anchors
-from adjudge.ranking.bradley_terry import Fit, bradley_terry, sandwich
-from adjudge.ranking.conformal import elo_quantile, models_needed, split_conformal
-from adjudge.ranking.counts import count_wins
-from adjudge.ranking.evaluation import evaluate_methods, evaluation_rules, sample_efficiency
+from adjudge.ranking.anchors import make_anchors, place, read_anchors
+from adjudge.ranking.bradley_terry import Fit, bradley_terry, count_wins, sandwich
+from adjudge.ranking.evaluation import (
+    evaluate_methods,
+    evaluation_rules,
+    rank_correlations,
+    ranking_agreement,
+    sample_efficiency,
+)
 from adjudge.ranking.leaderboard import rank_ranges
-from adjudge.ranking.leave_one_out import hold_out_each, human_reference, residuals
-from adjudge.ranking.mfas import least_reversals
-from adjudge.ranking.orders import copeland, online_elo, schulze, win_rate
-from adjudge.ranking.placing import place
+from adjudge.ranking.leave_one_out import (
+    elo_quantile,
+    hold_out_each,
+    human_reference,
+    models_needed,
+    residuals,
+    split_conformal,
+)
+from adjudge.ranking.orders import copeland, least_reversals, online_elo, schulze, win_rate
 from adjudge.ranking.plan import next_battles, plan_battles
 from adjudge.ranking.prediction_powered import prediction_powered
 from adjudge.ranking.rank import METHODS, rank

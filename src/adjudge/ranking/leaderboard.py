@@ -2,16 +2,132 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from adjudge.ranking.bootstrap import Mapper, bootstrap_strengths, map_here
-from adjudge.ranking.bradley_terry import Fit, elo_standard_errors, perfect_record_bounds, sandwich
-from adjudge.results.ranking import ModelRow
+from adjudge.errors import ArgumentError
+from adjudge.present import text
+from adjudge.present.blocks import (
+    Block,
+    Fact,
+    Facts,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    explain,
+    notes_of,
+    table_of,
+    warnings_of,
+)
+from adjudge.present.result import Count, Level, NotNegative, Result, frozen
+from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, themed
+from adjudge.ranking.bradley_terry import (
+    Fit,
+    Mapper,
+    bootstrap_strengths,
+    elo_standard_errors,
+    float_at,
+    map_here,
+    perfect_record_bounds,
+    sandwich,
+)
+from adjudge.ranking.evaluation import BudgetRow, GroupRow, LooRow, RankAgreement, agreement_facts
+from adjudge.ranking.evaluation_view import evaluation_blocks, group_blocks
+from adjudge.ranking.leave_one_out import ConformalRow, GroupQuantile, HeldOutRow
+from adjudge.ranking.targets import JurorRow
+from adjudge.ranking.temperature import Temperature, temperature_blocks
 from adjudge.statistics.bradley_terry import ELO_PER_UNIT
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, one_of, open_unit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRow:
+    """One model. `elo` is None for methods that give only an order; `score` is their own number.
+
+    An end that is None is open (then `unbounded` is True). If a method has no interval, both are
+    None and `unbounded` is False. Ranks count within the model's component. `origin` is "battles"
+    for models ranked by these battles, "anchor" for known ones and "new" for placed ones.
+    """
+
+    model: str
+    elo: float | None
+    low: float | None
+    high: float | None
+    se: NotNegative | None
+    n_battles: Count
+    rank: Count
+    rank_low: Count | None = None
+    rank_high: Count | None = None
+    score: float | None = None
+    component: Count = 0
+    unbounded: bool = False
+    origin: str = "battles"
+
+
+@frozen
+class Leaderboard(Result):
+    """Models in order, with the uncertainty of that order.
+
+    `covers_judge_error` is true if intervals are about people's preferences: on votes, on votes
+    combined with a judge, and for placed models. Otherwise they cover only the noise of these
+    battles. `reason` explains why there are no models.
+    """
+
+    kind: ClassVar[str] = "leaderboard"
+    rows_in: ClassVar[str] = "models"
+
+    method: str
+    beta: float | None
+    beta_se: NotNegative | None
+    l2: NotNegative | None
+    models: tuple[ModelRow, ...]
+    components: tuple[tuple[str, ...], ...]
+    warnings: tuple[str, ...]
+    dropped: Mapping[str, Count]
+    n_battles: Count
+    outcome: str
+    interval: str
+    confidence_level: Level | None
+    covers_judge_error: bool = False
+    reason: str | None = None
+    replicates: Count | None = None
+    clusters: Count | None = None
+    seed: Count | None = None
+    smoothing: float | None = None
+    temperature: Temperature | None = None
+    kappa: float | None = None
+    agreement: RankAgreement | None = None
+    loo: tuple[LooRow, ...] = ()
+    conformal: tuple[ConformalRow, ...] = ()
+    held_out: tuple[HeldOutRow, ...] = ()
+    budgets: tuple[BudgetRow, ...] = ()
+    quantiles: tuple[GroupQuantile, ...] = ()
+    jury: tuple[JurorRow, ...] = ()
+    groups: tuple[GroupRow, ...] = ()
+    pooling: str | None = None
+    proven: bool | None = None
+    gap: float | None = None
+    assumptions: tuple[str, ...] = ()
+    judge_fingerprint: str | None = None
+
+    @property
+    def feasible(self) -> bool:
+        """Whether there is a leaderboard."""
+        return bool(self.models)
+
+    def view(self) -> list[Block]:
+        return view_leaderboard(self)
+
 
 INTERVALS = ("bootstrap", "sandwich", "none")
 
@@ -156,11 +272,6 @@ def component_names(
     )
 
 
-def float_at(values: FloatArray | None, k: int | None) -> float | None:
-    """The number at k; None if there is none."""
-    return None if values is None or k is None or not np.isfinite(values[k]) else float(values[k])
-
-
 def rank_ranges(
     strength: FloatArray,
     replicates: FloatArray,
@@ -252,3 +363,337 @@ def component_ranges(
             least_se=None if least_se is None else least_se[np.ix_(inside, inside)],
         )
     return best, worst
+
+
+_SHOWN = 60
+#: Known models shown on either side of a new one.
+_AROUND = 3
+
+
+def view_leaderboard(board: Leaderboard) -> list[Block]:
+    """The board, then its evaluation, then warnings and assumptions."""
+    new = [row for row in board.models if row.origin == "new"]
+    blocks: list[Block] = [_placed_headline(board, new) if new else _board_headline(board)]
+    if board.models:
+        blocks += _placed_tables(board, new) if new else _board_tables(board)
+        caption = "Each model with its interval; the number after a name is its rank."
+        blocks.append(Figure("leaderboard", partial(leaderboard_figure, board), caption))
+    facts = _facts(board)
+    if facts:
+        blocks.append(Facts(facts))
+    if board.temperature is not None:
+        blocks += temperature_blocks(board.temperature, _describe_beta(board.temperature))
+    if board.jury:
+        blocks.append(_jury_table(board))
+    blocks += evaluation_blocks(board) + group_blocks(board)
+    blocks += explain(board.assumptions)
+    return blocks + warnings_of(board.warnings) + notes_of(text.left_out(board.dropped, "battle"))
+
+
+def _board_headline(board: Leaderboard) -> Headline:
+    """Who is first, whether others can be, and whether intervals include judge errors."""
+    if not board.models:
+        return Headline(f"No leaderboard by {board.method}: {board.reason}", tone="bad")
+    first = board.models[0]
+    group = [row for row in board.models if row.component == first.component]
+    sentence = f"{first_place(board)} of {text.count(len(group), 'model')} by {board.method}"
+    if len(board.components) > 1:
+        sentence += f", in the first of {len(board.components)} groups without battles between them"
+    ranks = spell_range(first)
+    if ranks is not None and board.confidence_level is not None:
+        sentence += f"; {text.level(board.confidence_level)} rank range {ranks}"
+        others = sum(row.rank_low == 1 for row in group) - len(leaders(board))
+        if others:
+            sentence += f"; {text.count(others, 'other model')} can also be first"
+    if board.interval == "none":
+        return Headline(
+            sentence, f"No intervals or rank ranges were computed. {_held_out(board)}".strip()
+        )
+    return Headline(f"{sentence}; {_coverage(board)}", _held_out(board))
+
+
+def _coverage(board: Leaderboard) -> str:
+    """What the intervals include: noise of battles alone, or judge errors too."""
+    if not board.covers_judge_error:
+        return f"{_interval_name(board)}s do not include judge errors"
+    if board.outcome == "votes":
+        return f"{_interval_name(board)}s of people's votes, no judge"
+    return f"{_interval_name(board)}s ({board.interval}) include judge errors"
+
+
+def _held_out(board: Leaderboard) -> str:
+    """How far the judge's Elo is from people's, or how to measure it."""
+    for row in board.loo:
+        if row.method == board.method and row.mae is not None:
+            return (
+                f"With each of {text.count(row.n_models, 'model')} left out in turn, its Elo by "
+                f"{row.method} was {text.number(row.mae, 1)} from people's on average."
+            )
+    if board.covers_judge_error or board.loo or board.interval == "none":
+        return ""
+    return "adjudge rank --evaluate measures judge errors if there are votes."
+
+
+def _board_tables(board: Leaderboard) -> list[Block]:
+    has_elo = any(row.elo is not None for row in board.models)
+    digits = 0 if has_elo else 3
+    cells: dict[str, Callable[[ModelRow], str]] = {
+        "model": lambda row: row.model,
+        "rank": lambda row: text.number(row.rank),
+        "rank range": rank_range,
+        "Elo": lambda row: text.number(row.elo, 0),
+        "win rate" if board.method == "win-rate" else "score": lambda row: text.number(row.score),
+        _interval_name(board): lambda row: _ends_of(row, digits),
+        "se": lambda row: text.number(row.se, digits) if board.interval == "none" else text.DASH,
+        "battles": lambda row: text.number(row.n_battles),
+        "group": lambda row: (
+            text.number(row.component + 1) if len(board.components) > 1 else text.DASH
+        ),
+    }
+    table = table_of(board.models, cells)
+    known = [
+        at for at, cells in enumerate(zip(*table.rows, strict=True)) if {*cells} != {text.DASH}
+    ]
+    columns = [table.columns[at] for at in known]
+    rows = [[row[at] for at in known] for row in table.rows]
+    caption = f"{board.method}: {text.count(board.n_battles, 'battle')}, {board.outcome}"
+    if board.interval != "none":
+        caption += f"; {board.interval} intervals"
+        if board.clusters is not None:
+            caption += f" over {text.count(board.clusters, 'prompt')}"
+    blocks: list[Block] = [Table(columns, rows[:_SHOWN], caption)]
+    if rows[_SHOWN:]:
+        more = text.count(len(rows) - _SHOWN, "more model")
+        blocks.append(Table(columns, rows[_SHOWN:], more, detail=True))
+        blocks.append(Note([f"{more} in the result: -o FILE.json keeps all"]))
+    return blocks
+
+
+def _interval_name(board: Leaderboard) -> str:
+    named = board.confidence_level is not None
+    return f"{text.level(board.confidence_level or 0)} interval" if named else "interval"
+
+
+def _ends_of(row: ModelRow, digits: int = 0) -> str:
+    return text.interval(row.low, row.high, digits, unbounded=row.unbounded)
+
+
+def _facts(board: Leaderboard) -> list[Fact]:
+    facts = (
+        []
+        if board.temperature is not None
+        else fitted_facts(board.beta, board.beta_se, board.smoothing)
+    )
+    if board.proven is not None:
+        proof = (
+            "proven"
+            if board.proven
+            else f"not proven, gap {text.percent(board.gap, 2)} of all wins"
+        )
+        facts.append(Fact("fewest wins against the order", proof))
+    if board.kappa is not None:
+        facts.append(
+            Fact("kappa of verdicts and votes", text.number(board.kappa), "battle by battle")
+        )
+    if board.agreement is not None:
+        facts += agreement_facts(board.agreement)
+    return facts
+
+
+def fitted_facts(beta: float | None, beta_se: float | None, smoothing: float | None) -> list[Fact]:
+    """What was fitted, or given, to make targets of scores or verdicts."""
+    facts = []
+    if beta is not None:
+        se = "" if beta_se is None else f"standard error {text.number(beta_se)}"
+        facts.append(Fact("beta", text.number(beta), se))
+    if smoothing is not None:
+        facts.append(Fact("smoothing constant", text.number(smoothing)))
+    return facts
+
+
+def _jury_table(board: Leaderboard) -> Table:
+    return table_of(
+        board.jury,
+        {
+            "judge": lambda row: row.judge,
+            "votes": lambda row: text.number(row.n_votes),
+            "beta": lambda row: text.number(row.beta),
+            "se": lambda row: text.number(row.beta_se),
+        },
+        caption="The jury: the temperature of each judge",
+    )
+
+
+def _describe_beta(fit: Temperature) -> str:
+    votes = text.count(fit.n_battles, "vote")
+    sentence = f"beta {text.number(fit.beta)} (se {text.number(fit.beta_se)}, {votes})"
+    return sentence if fit.ece is None else f"{sentence}, calibration error {text.number(fit.ece)}"
+
+
+# --- placed models and their anchors ---------------------------------------------------------
+
+
+def _placed_headline(board: Leaderboard, new: Sequence[ModelRow]) -> Headline:
+    sentence = (
+        f"{new[0].model}: Elo {text.number(new[0].elo, 0)} on people's scale, "
+        f"{_interval_name(board)} {_ends_of(new[0])} ({board.interval}, judge errors included), "
+        f"rank {new[0].rank} of {len(board.models)}"
+    )
+    if len(new) > 1:
+        sentence = f"{len(new)} new models, the highest {sentence}"
+    unbounded = sum(row.unbounded for row in new)
+    if not unbounded:
+        return Headline(
+            sentence, "The interval assumes that judge errors are as large as on the anchors."
+        )
+    action = f"{unbounded} of {text.count(len(new), 'interval')} unbounded."
+    return Headline(sentence, action, tone="bad" if unbounded == len(new) else "plain")
+
+
+def _placed_tables(board: Leaderboard, new: Sequence[ModelRow]) -> list[Block]:
+    """New models first, then the known ones around them."""
+    near = [
+        row for row in board.models if any(abs(row.rank - other.rank) <= _AROUND for other in new)
+    ]
+    total = len(board.models)
+    return [
+        table_of(
+            new,
+            {
+                "new model": lambda row: row.model,
+                "Elo": lambda row: text.number(row.elo, 0),
+                _interval_name(board): _ends_of,
+                "rank": lambda row: f"{row.rank} of {total}",
+                "rank range": rank_range,
+                "battles": lambda row: text.number(row.n_battles),
+            },
+            caption=f"On people's scale: {board.method}, "
+            f"{text.count(board.n_battles, 'judged battle')}",
+        ),
+        table_of(
+            near[:_SHOWN],
+            {
+                "model": lambda row: row.model + (" (new)" if row.origin == "new" else ""),
+                "rank": lambda row: text.number(row.rank),
+                "Elo": lambda row: text.number(row.elo, 0),
+            },
+            caption="Among people's Elo of the anchors, whose mean is 1500",
+        ),
+    ]
+
+
+_MOST_ROWS = 70
+_COLOUR = {"battles": ACCENT, "anchor": MUTED, "new": WARM}
+_NAMED = 3
+
+
+def leaderboard_figure(board: Leaderboard) -> Drawing:
+    """Models from the top down, each with its interval; open ends end in an arrow."""
+    rows = _rows_to_draw(board)
+    if not rows:
+        raise ArgumentError("plot", board.method, "there is no leaderboard to draw")
+    with themed():
+        figure = new_figure(7.6, max(2.6, 0.24 * len(rows) + 1.5))
+        axes = figure.add_subplot()
+        _draw_board(axes, board, rows)
+        axes.set_title(_board_title(board))
+    return figure
+
+
+def _rows_to_draw(board: Leaderboard) -> tuple[ModelRow, ...]:
+    """What fits: the top of a board, or around the new models if there are any."""
+    new = [row.rank for row in board.models if row.origin == "new"]
+    if not new or len(board.models) <= _MOST_ROWS:
+        return board.models[:_MOST_ROWS]
+    nearest = sorted(board.models, key=lambda row: min(abs(row.rank - rank) for rank in new))
+    kept = {row.model for row in nearest[:_MOST_ROWS]}
+    return tuple(row for row in board.models if row.model in kept)
+
+
+def _board_title(board: Leaderboard) -> str:
+    new = [row for row in board.models if row.origin == "new"]
+    if len(new) == 1:
+        ends = text.interval(new[0].low, new[0].high, 0, unbounded=new[0].unbounded)
+        return (
+            f"{text.clip(new[0].model, 40)}: {text.number(new[0].elo, 0)} on people's scale {ends}"
+        )
+    if new:
+        return f"{len(new)} new models on people's scale"
+    ranks = spell_range(board.models[0])
+    if ranks is None:
+        return f"{first_place(board)} by {board.method}"
+    return f"{first_place(board)} (rank range {ranks})"
+
+
+def first_place(board: Leaderboard) -> str:
+    """Who is first: one model, or those that share the place."""
+    first = [text.clip(row.model, 40) for row in leaders(board)]
+    if len(first) == 1:
+        return f"{first[0]} is first"
+    named = ", ".join(first[: min(_NAMED, len(first) - 1)])
+    more = len(first) - _NAMED
+    return f"{named} and {f'{more} more' if more > 0 else first[-1]} share first place"
+
+
+def leaders(board: Leaderboard) -> list[ModelRow]:
+    """The models of rank 1 in the group that is listed first."""
+    first = board.models[0]
+    return [row for row in board.models if row.component == first.component and row.rank == 1]
+
+
+def rank_range(row: ModelRow) -> str:
+    """The ranks that a model can have; a dash if they are not known."""
+    if row.rank_low is None or row.rank_high is None:
+        return text.DASH
+    return text.span(str(row.rank_low), str(row.rank_high))
+
+
+def spell_range(row: ModelRow) -> str | None:
+    """The ranks that a model can have, in a sentence."""
+    ranks = rank_range(row)
+    if ranks == text.DASH:
+        return None
+    return f"{ranks} only" if row.rank_low == row.rank_high else ranks
+
+
+def _draw_board(axes: Axes, board: Leaderboard, rows: tuple[ModelRow, ...]) -> None:
+    has_elo = any(row.elo is not None for row in rows)
+    values = [(row.elo if has_elo else row.score) or 0.0 for row in rows]
+    ends = [v for row in rows for v in (row.low, row.high) if v is not None]
+    low, high = min([*values, *ends]), max([*values, *ends])
+    margin = 0.04 * (high - low) or 1.0
+    axes.set_xlim(low - 2 * margin, high + 2 * margin)
+    for at, (row, value) in enumerate(zip(rows, values, strict=True)):
+        colour = _COLOUR[row.origin]
+        left = row.low if row.low is not None else (low - margin if row.unbounded else value)
+        right = row.high if row.high is not None else (high + margin if row.unbounded else value)
+        axes.plot([left, right], [at, at], color=colour, lw=2.2, alpha=0.45, solid_capstyle="butt")
+        axes.plot(value, at, "o", color=colour, ms=5)
+        if row.unbounded:
+            for end, where, marker in ((row.low, left, "<"), (row.high, right, ">")):
+                if end is None:
+                    axes.plot(where, at, marker, color=colour, ms=5)
+    axes.set_yticks(range(len(rows)), [f"{text.clip(row.model, 40)}  {row.rank}" for row in rows])
+    axes.tick_params(axis="y", length=0, labelsize=8 if len(rows) > 25 else 9)
+    for label, row in zip(axes.get_yticklabels(), rows, strict=True):
+        if row.origin == "new":
+            label.set(color=WARM, fontweight="bold")
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+    breaks = [k for k in range(1, len(rows)) if rows[k].component != rows[k - 1].component]
+    for at in breaks:
+        axes.axhline(at - 0.5, color=INK, lw=0.8, ls=":")
+    unit = "Elo" if has_elo else {"win-rate": "win rate"}.get(board.method, "score")
+    lines = [unit]
+    if board.interval != "none" and board.confidence_level is not None:
+        lines = [f"{unit}, {text.level(board.confidence_level)} {board.interval} interval"]
+        if not board.covers_judge_error:
+            lines.append("intervals do not include judge errors")
+    if any(row.origin == "anchor" for row in rows):
+        lines.append("grey: people's Elo of the anchors")
+    if breaks:
+        lines.append("groups separated by a dotted line are not on one scale")
+    lines.append("the number after a name is its rank")
+    if len(rows) < len(board.models):
+        lines.append(f"{len(rows)} of {len(board.models)} models")
+    axes.set_xlabel("\n".join(lines))

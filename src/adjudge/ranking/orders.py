@@ -12,13 +12,21 @@ standard deviation over shuffled orders is reported too. Bradley-Terry does not 
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
 
 from adjudge.errors import ArgumentError
-from adjudge.statistics.bradley_terry import ELO_BASE
+from adjudge.present import text
+from adjudge.present.blocks import Block, Headline, Note
+from adjudge.present.result import Count, NotNegative, Result, frozen
+from adjudge.statistics.bradley_terry import ELO_BASE, dominance_groups
 from adjudge.validation import FloatArray, IntArray, Seed, count, generator, positive
 
 #: Shuffled orders run in parallel; above this many battles they are too slow for their value.
@@ -135,3 +143,271 @@ def _shuffled(
         ratings[run, i] += change
         ratings[run, j] -= change
     return ratings
+
+
+@frozen
+class LeastReversals(Result):
+    """The order that contradicts the fewest wins (minimum feedback arc set).
+
+    `cost` is the weight of wins against the order, `bound` a lower bound for any order; `gap` is
+    their difference as a share of all weight, 0 if `proven`.
+    """
+
+    kind: ClassVar[str] = "least_reversals"
+
+    order: tuple[Count, ...]
+    cost: NotNegative
+    bound: NotNegative
+    gap: float
+    proven: bool
+    seconds: NotNegative
+
+    def _parts(self) -> Sequence[Any]:
+        return [{"rank": rank, "row": row} for rank, row in enumerate(self.order, 1)]
+
+    def view(self) -> list[Block]:
+        return view_reversals(self)
+
+
+# --- exact orders and plans ------------------------------------------------------------------
+
+
+def view_reversals(best: LeastReversals) -> list[Block]:
+    """The order, and whether a better one is ruled out."""
+    proof = "no order contradicts fewer (proven)"
+    if not best.proven:
+        proof = (
+            f"not proven the fewest: no order contradicts fewer than {best.bound:g}, "
+            f"gap {text.percent(best.gap, 2)} of all wins"
+        )
+    rows = ", ".join(str(row) for row in best.order)
+    return [
+        Headline(f"The order contradicts {best.cost:g} wins; {proof}"),
+        Note([f"rows of the table of wins, best first: {rows}"]),
+    ]
+
+
+_TOLERANCE = 1e-6
+#: How many violated triangles are added per step, the most violated first.
+_CUTS_PER_ROUND = 4000
+
+
+def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastReversals:
+    """The order of models with the least weight of wins against it.
+
+    Pairs count by their net wins; a tied pair costs nothing in either order.
+
+    Args:
+        wins: Square table of wins: [i, j] counts how often i beat j.
+        time_limit: Time limit, in seconds. After it the best order so far is returned, with
+            `proven` False and the gap to the bound.
+
+    >>> best = least_reversals([[0, 2, 1], [0, 0, 2], [2, 0, 0]])
+    >>> best.order, best.cost, best.proven
+    ((0, 1, 2), 2.0, True)
+    """
+    table = square(wins)
+    seconds = positive(time_limit, "time_limit")
+    began = time.monotonic()
+    net = np.maximum(table - table.T, 0.0)
+    # The smaller number of wins of a pair contradicts any order.
+    unavoidable = float(np.minimum(table, table.T).sum() / 2)
+    _, group = dominance_groups(net)
+    order: list[int] = []
+    cost = bound = 0.0
+    proven = True
+    for members in _from_top(net, group):
+        left = seconds - (time.monotonic() - began)
+        part = _solve(net[np.ix_(members, members)], left)
+        order.extend(int(members[k]) for k in part.order)
+        cost += part.cost
+        bound += part.bound
+        proven = proven and part.proven
+    total = float(table.sum())
+    return LeastReversals(
+        order=tuple(order),
+        cost=cost + unavoidable,
+        bound=bound + unavoidable,
+        gap=0.0 if proven or total == 0 else (cost - bound) / total,
+        proven=proven,
+        seconds=time.monotonic() - began,
+    )
+
+
+def order_strengths(best: LeastReversals) -> FloatArray:
+    """A number per model that decreases along the order."""
+    strength = np.empty(len(best.order))
+    strength[list(best.order)] = -np.arange(1, len(best.order) + 1, dtype=np.float64)
+    return strength
+
+
+def _from_top(net: FloatArray, group: IntArray) -> list[IntArray]:
+    """Groups joined by majority cycles, each before the groups it beats."""
+    count = int(group.max()) + 1 if len(group) else 0
+    beats = np.zeros((count, count), dtype=bool)
+    i, j = np.nonzero(net)
+    beats[group[i], group[j]] = True
+    np.fill_diagonal(beats, False)
+    waiting = beats.sum(axis=0)
+    # Among groups that can come next, the one with more net wins per model is higher.
+    won = np.bincount(group, weights=(net - net.T).sum(axis=1), minlength=count)
+    strength = won / np.maximum(np.bincount(group, minlength=count), 1)
+    left = set(range(count))
+    ordered = []
+    while left:
+        top = max((g for g in left if waiting[g] == 0), key=lambda g: (strength[g], -g))
+        left.remove(top)
+        waiting = waiting - beats[top]
+        ordered.append(np.flatnonzero(group == top))
+    return ordered
+
+
+@dataclass(frozen=True)
+class _Part:
+    order: IntArray
+    cost: float
+    bound: float
+    proven: bool
+
+
+def _solve(net: FloatArray, seconds: float) -> _Part:
+    n = len(net)
+    if n == 1:
+        return _Part(np.zeros(1, dtype=np.int64), 0.0, 0.0, True)
+    order = _local_search(net, np.argsort(-np.sign(net - net.T).sum(axis=1), kind="stable"))
+    cost = _reversed_weight(net, order)
+    deadline = time.monotonic() + seconds
+    program = _Program(net)
+    grain = _grain(net)
+    bound = 0.0
+    # First the linear program; if it stays fractional, the branching one.
+    for whole in (False, True):
+        while time.monotonic() < deadline:
+            x, value, finished = program.solve(deadline - time.monotonic(), whole=whole)
+            # A truncated linear program gives no bound; a truncated branching one does.
+            if not whole and not finished:
+                break
+            bound = max(bound, value)
+            if x is None:
+                break
+            candidate = np.argsort(-program.above(x).sum(axis=1), kind="stable")
+            if not whole:
+                candidate = _local_search(net, candidate)
+            if _reversed_weight(net, candidate) < cost - _TOLERANCE:
+                order, cost = candidate, _reversed_weight(net, candidate)
+            if _closed(cost, bound, grain):
+                return _Part(order, cost, cost, True)
+            if not finished or not program.cut(x):
+                break
+    return _Part(order, cost, min(bound, cost), False)
+
+
+class _Program:
+    """The linear program over pairs i < j, and the triangles added so far."""
+
+    def __init__(self, net: FloatArray) -> None:
+        self.n = len(net)
+        self.i, self.j = np.triu_indices(self.n, 1)
+        self.at = np.zeros((self.n, self.n), dtype=np.int64)
+        self.at[self.i, self.j] = np.arange(len(self.i))
+        # If i is above j, j's net wins are reversed; otherwise i's.
+        self.weight = net[self.j, self.i] - net[self.i, self.j]
+        self.constant = float(net[self.i, self.j].sum())
+        #: (i, j, k, whether the upper side is cut), in the order of adding.
+        self.cuts: dict[tuple[int, int, int, bool], None] = {}
+
+    def above(self, x: FloatArray) -> FloatArray:
+        """x as a full table: how far i is above j."""
+        table = np.zeros((self.n, self.n))
+        table[self.i, self.j] = x
+        table[self.j, self.i] = 1 - x
+        return table
+
+    def _constraints(self) -> list[LinearConstraint]:
+        """Rows sign * (x_ij + x_jk - x_ik) <= (1 for +, 0 for -)."""
+        if not self.cuts:
+            return []
+        i, j, k, upper = np.array(list(self.cuts), dtype=np.int64).T
+        columns = np.stack([self.at[i, j], self.at[j, k], self.at[i, k]], axis=1)
+        signs = 2.0 * upper - 1
+        rows = np.repeat(np.arange(len(columns)), 3)
+        values = (signs[:, None] * np.array([1.0, 1.0, -1.0])).ravel()
+        matrix = csr_array((values, (rows, columns.ravel())), shape=(len(columns), len(self.i)))
+        return [LinearConstraint(matrix, -np.inf, np.maximum(signs, 0.0))]
+
+    def solve(self, seconds: float, *, whole: bool) -> tuple[FloatArray | None, float, bool]:
+        """Best x in [0, 1] (in {0, 1} if `whole`), a lower bound on the cost, whether finished."""
+        solution = milp(
+            self.weight,
+            constraints=self._constraints(),
+            integrality=np.full(len(self.weight), int(whole), dtype=np.int64),
+            bounds=Bounds(0, 1),
+            options={"time_limit": max(0.01, seconds), "mip_rel_gap": 0.0},
+        )
+        x = None if solution.x is None else np.asarray(solution.x, dtype=np.float64)
+        if x is not None and whole:
+            x = np.round(x)
+        least = solution.mip_dual_bound if whole else solution.fun
+        bound = float(least) + self.constant if least is not None and np.isfinite(least) else 0.0
+        return x, bound, solution.status == 0
+
+    def cut(self, x: FloatArray) -> bool:
+        """Add violated triangles; False if there are none."""
+        full = self.above(x)
+        violated: list[tuple[float, tuple[int, int, int, bool]]] = []
+        for middle in range(1, self.n - 1):
+            # i < middle < k: value of x_i,middle + x_middle,k - x_ik.
+            value = (
+                full[:middle, middle][:, None]
+                + full[middle, middle + 1 :][None, :]
+                - full[:middle, middle + 1 :]
+            )
+            excess = np.maximum(value - 1, -value)
+            rows, columns = np.nonzero(excess > _TOLERANCE)
+            violated.extend(
+                (excess[p, q], (int(p), middle, int(q) + middle + 1, bool(value[p, q] > 0.5)))
+                for p, q in zip(rows, columns, strict=True)
+            )
+        violated.sort(reverse=True)
+        fresh = [cut for _, cut in violated if cut not in self.cuts][:_CUTS_PER_ROUND]
+        self.cuts.update(dict.fromkeys(fresh))
+        return bool(fresh)
+
+
+def _closed(cost: float, bound: float, grain: float) -> bool:
+    """Whether no order can be cheaper; costs are multiples of `grain`, if it is not 0."""
+    slack = _TOLERANCE * max(1.0, cost)
+    return cost - bound < (grain - slack if grain else slack)
+
+
+def _reversed_weight(net: FloatArray, order: IntArray) -> float:
+    ordered = net[np.ix_(order, order)]
+    return float(np.tril(ordered, -1).sum())
+
+
+def _local_search(net: FloatArray, order: IntArray) -> IntArray:
+    """Move one model at a time to the place with the fewest reversed wins, until no move helps."""
+    order = order.copy()
+    improved = True
+    while improved:
+        improved = False
+        for model in order.copy():
+            rest = order[order != model]
+            # Cost of position p: reversed wins of those above it and of its own below.
+            above = np.concatenate([[0.0], np.cumsum(net[model, rest])])
+            below = np.concatenate([np.cumsum(net[rest, model][::-1])[::-1], [0.0]])
+            cost = above + below
+            here = int(np.flatnonzero(order == model)[0])
+            best = int(np.argmin(cost))
+            if cost[best] < cost[here] - _TOLERANCE:
+                order = np.insert(rest, best, model)
+                improved = True
+    return order
+
+
+def _grain(net: FloatArray) -> float:
+    """The smallest difference between costs: 1 for integer weights, 1/2 with ties, else 0."""
+    for step in (1.0, 0.5):
+        if np.allclose(net / step, np.round(net / step), atol=1e-9):
+            return step
+    return 0.0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -13,10 +14,11 @@ from adjudge.io import open_battles
 from adjudge.io.columns import Column, Layout
 from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike, as_text
-from adjudge.ranking.bradley_terry import information
-from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
+from adjudge.present import text
+from adjudge.present.blocks import Block, Headline, Table, notes_of, warnings_of
+from adjudge.present.result import Count, Result, frozen
+from adjudge.ranking.bradley_terry import battles_per_model, information, target_battles, wins_table
 from adjudge.ranking.targets import choose_method, make_target
-from adjudge.results.ranking import BattlePlan
 from adjudge.rows.battles import code_battles
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.outcomes import code_names
@@ -238,3 +240,50 @@ class _Information:
         outer = np.outer(column, column)
         self.squared += share**2 * float(column @ column) * outer - share * (turned + turned.T)
         self.covariance -= share * outer
+
+
+@frozen
+class BattlePlan(Result):
+    """Which battles of a pool to judge next. `rows` are positions in the pool, in order."""
+
+    kind: ClassVar[str] = "plan_battles"
+
+    rule: str
+    budget: Count
+    chosen: Count
+    rows: tuple[Count, ...]
+    appearances: Mapping[str, Count]
+    least: Count
+    most: Count
+    seed: Count | None
+    dropped: Mapping[str, Count]
+    warnings: tuple[str, ...] = ()
+
+    def _parts(self) -> Sequence[Any]:
+        return [{"row": row} for row in self.rows]
+
+    def view(self) -> list[Block]:
+        return view_plan(self)
+
+
+#: Models shown from either end of a plan.
+_ENDS = 6
+
+
+def view_plan(plan: BattlePlan) -> list[Block]:
+    """What was chosen, and how evenly models will be covered."""
+    models = sorted(plan.appearances.items(), key=lambda item: (item[1], item[0]))
+    rows = [(name, text.number(n)) for name, n in models]
+    columns = ("model", "battles after")
+    blocks: list[Block] = [
+        Headline(
+            f"{text.count(plan.chosen, 'battle')} chosen by {plan.rule}; models will have "
+            f"{plan.least:,} to {plan.most:,} battles each"
+        )
+    ]
+    if len(rows) <= 2 * _ENDS:
+        blocks.append(Table(columns, rows))
+    else:
+        ends = [*rows[:_ENDS], ("…", ""), *rows[-_ENDS:]]
+        blocks += [Table(columns, ends), Table(columns, rows, "All models", detail=True)]
+    return blocks + warnings_of(plan.warnings) + notes_of(text.left_out(plan.dropped, "battle"))

@@ -8,7 +8,7 @@ constant of chosen smoothing are refitted.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +16,16 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from adjudge.errors import ArgumentError
-from adjudge.ranking.counts import wins_table
-from adjudge.ranking.temperature import fit_temperature, fold_temperatures
-from adjudge.results.ranking import Temperature
+from adjudge.present.result import Count, NotNegative
+from adjudge.ranking.bradley_terry import wins_table
+from adjudge.ranking.temperature import (
+    Temperature,
+    fit_temperature,
+    fold_temperatures,
+    newton_temperature,
+    no_maximum,
+    signed_differences,
+)
 from adjudge.rows.battles import Battles
 from adjudge.validation import BoolArray, FloatArray, IntArray, positive
 
@@ -261,3 +268,76 @@ def smoothed_rule(battles: Battles) -> Rule:
         parameter=constant,
         usable=np.isfinite(constant) & (np.nan_to_num(constant) > 0.5),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class JurorRow:
+    """A judge of a jury, with its own temperature."""
+
+    judge: str
+    beta: float | None
+    beta_se: NotNegative | None
+    n_votes: Count
+
+
+def calibrate_jury(battles: Battles) -> tuple[Battles, tuple[JurorRow, ...]]:
+    """The battles with the jury's mean of calibrated scores as `score`, and each judge's beta."""
+    panel, human = _panel(battles)
+    fits = [
+        fit_temperature(panel[:, j], human, clusters=battles.prompts) for j in range(panel.shape[1])
+    ]
+    jurors = tuple(
+        JurorRow(judge=name, beta=fit.beta, beta_se=fit.beta_se, n_votes=fit.n_battles)
+        for name, fit in zip(battles.judges, fits, strict=True)
+    )
+    for row, fit in zip(jurors, fits, strict=True):
+        if row.beta is None:
+            raise ArgumentError("jury", row.judge, f"leave this judge out: {fit.reason}")
+    weights = np.array([row.beta for row in jurors], dtype=np.float64) / len(jurors)
+    return replace(battles, score=panel @ weights), jurors
+
+
+def jury_rule(battles: Battles) -> Rule:
+    """sigma(beta s) of the jury, every temperature fitted without model m's battles."""
+    panel, human = _panel(battles)
+    n, judges = battles.n_models, panel.shape[1]
+    columns = [
+        fold_temperatures(panel[:, j], human, battles.a, battles.b, n) for j in range(judges)
+    ]
+    weights = np.stack(columns, axis=1) / judges
+    scores = [panel @ weights[m] for m in range(n)]
+    beta = np.array([_jury_temperature(battles, human, m, score) for m, score in enumerate(scores)])
+    usable = np.isfinite(beta) & (np.nan_to_num(beta) > 0)
+
+    def targets(m: int) -> FloatArray:
+        return np.asarray(expit(beta[m] * scores[m]), dtype=np.float64)
+
+    def tables(folds: IntArray) -> FloatArray:
+        return np.stack([wins_table(battles.a, battles.b, targets(int(m)), n) for m in folds])
+
+    rows = np.arange(len(battles))
+    return Rule("soft-elo", rows, targets, tables, parameter=beta, usable=usable)
+
+
+def _jury_temperature(battles: Battles, human: FloatArray, m: int, score: FloatArray) -> float:
+    """beta of these scores without model m's battles; NaN if there is none."""
+    others = (battles.a != m) & (battles.b != m) & ((human == 0) | (human == 1))
+    t = signed_differences(score[others], human[others])
+    if not np.isfinite(t).all() or no_maximum(t) is not None:
+        return np.nan
+    return float(newton_temperature(t, np.ones((1, len(t))))[0])
+
+
+def juror_battles(battles: Battles) -> dict[str, Battles]:
+    """The same battles as scored by each judge of the jury alone."""
+    panel, _ = _panel(battles)
+    return {
+        name: replace(battles, score=panel[:, j], panel=None)
+        for j, name in enumerate(battles.judges)
+    }
+
+
+def _panel(battles: Battles) -> tuple[FloatArray, FloatArray]:
+    if battles.panel is None or battles.human is None:
+        raise ArgumentError("jury", True, "give scores of several judges, and human votes")
+    return battles.panel, battles.human

@@ -9,12 +9,20 @@ p into 1 - p.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from adjudge.errors import ArgumentError
-from adjudge.results.ranking import AgreementBin, ReliabilityBin, Temperature
+from adjudge.present import text
+from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, table_of, warnings_of
+from adjudge.present.result import Correlation, Count, NotNegative, Proportion, Result, frozen
+from adjudge.present.theme import ACCENT, MUTED, new_figure, themed
 from adjudge.statistics.numbers import (
     binomial_interval,
     cluster_codes,
@@ -23,6 +31,11 @@ from adjudge.statistics.numbers import (
     reliability_bins,
 )
 from adjudge.validation import FloatArray, IntArray, optional_numbers, same_length
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
 
 _MAX_STEPS = 200
 _AGREEMENT_BINS = 6
@@ -335,3 +348,142 @@ def _warnings(
             "have no signal to use; compare with hard-elo and smoothed by --evaluate"
         )
     return tuple(messages)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementBin:
+    """Battles whose |s| lies in (low, high]: how often people chose the judge's side."""
+
+    low: float
+    high: float
+    n: Count
+    agreement: float
+    agreement_low: float
+    agreement_high: float
+    predicted: Proportion
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReliabilityBin:
+    """One bin of the reliability diagram of sigma(beta |s|)."""
+
+    predicted: Proportion
+    observed: Proportion
+    n: Count
+
+
+@frozen
+class Temperature(Result):
+    """beta of sigma(beta s), and the checks of whether it can be trusted.
+
+    `signal` is the mean of beta |s|; `slope` is how the log-odds of agreement grow with |s|;
+    `correlation` is Pearson's between |s| and agreement. `reason` explains a missing or unusable
+    beta.
+    """
+
+    kind: ClassVar[str] = "temperature"
+
+    beta: float | None
+    beta_se: NotNegative | None
+    n_battles: Count
+    signal: float | None = None
+    correlation: Correlation | None = None
+    slope: float | None = None
+    slope_se: NotNegative | None = None
+    ece: Proportion | None = None
+    agreement: tuple[AgreementBin, ...] = ()
+    reliability: tuple[ReliabilityBin, ...] = ()
+    warnings: tuple[str, ...] = ()
+    reason: str | None = None
+
+    def _parts(self) -> Sequence[Any]:
+        return self.agreement or [self]
+
+    def view(self) -> list[Block]:
+        return view_temperature(self)
+
+
+def reliability_figure(temperature: Temperature) -> Drawing:
+    """How often people take the judge's side, against sigma(beta |s|)."""
+    with themed():
+        figure = new_figure(5.0, 4.6)
+        draw_reliability(figure.add_subplot(), temperature)
+    return figure
+
+
+def draw_reliability(axes: Axes, temperature: Temperature) -> None:
+    bins = temperature.reliability
+    if not bins:
+        raise ArgumentError("figure", "reliability", "it needs soft-elo with human votes")
+    predicted = np.array([row.predicted for row in bins])
+    observed = np.array([row.observed for row in bins])
+    error = np.sqrt(observed * (1 - observed) / np.array([row.n for row in bins]))
+    low = min(0.5, float((observed - error).min())) - 0.02
+    axes.plot([low, 1], [low, 1], color=MUTED, lw=1, ls="--")
+    axes.errorbar(predicted, observed, yerr=error, fmt="o-", color=ACCENT, ms=5, lw=1.6, capsize=2)
+    axes.set_xlim(low, 1.02)
+    axes.set_ylim(low, 1.02)
+    axes.set_xlabel("predicted: σ(β|s|) (dashed: equal)")
+    axes.set_ylabel("share of votes for the judge's side, ± SE")
+    ece = "" if temperature.ece is None else f" (error {temperature.ece:.3f})"
+    axes.set_title(f"Calibration of σ(β|s|){ece}")
+
+
+# --- temperature and rank agreement ----------------------------------------------------------
+
+
+def view_temperature(fit: Temperature) -> list[Block]:
+    """beta, the checks of it, agreement by score difference."""
+    if fit.beta is None:
+        return [Headline(f"No temperature: {fit.reason}", tone="bad")]
+    votes = text.count(fit.n_battles, "vote")
+    sentence = (
+        f"beta {text.number(fit.beta)} (standard error {text.number(fit.beta_se)}) from {votes}"
+    )
+    slope_se = (
+        "" if fit.slope_se is None else f"log-odds, standard error {text.number(fit.slope_se)}"
+    )
+    return [
+        Headline(
+            sentence if fit.reason is None else f"{sentence}: {fit.reason}",
+            tone="bad" if fit.warnings else "plain",
+        ),
+        Facts(
+            [
+                Fact("mean of beta |s|", text.number(fit.signal)),
+                Fact("correlation of |s| with agreement", text.number(fit.correlation)),
+                Fact("growth of agreement with |s|", text.number(fit.slope), slope_se),
+                Fact("calibration error of sigma(beta |s|)", text.number(fit.ece)),
+            ]
+        ),
+        *temperature_blocks(fit, "Agreement with people by score difference"),
+        *warnings_of(fit.warnings),
+    ]
+
+
+def temperature_blocks(fit: Temperature, caption: str) -> list[Block]:
+    """Agreement with people by score difference, as a table and a picture."""
+    if fit.beta is None:
+        return []
+    blocks: list[Block] = [
+        table_of(
+            fit.agreement,
+            {
+                "|s|": lambda row: f"{text.number(row.low, 2)} to {text.number(row.high, 2)}",
+                "votes": lambda row: text.number(row.n),
+                "people agree with the judge": lambda row: text.percent(row.agreement, 0),
+                "95 % interval": lambda row: (
+                    f"{text.percent(row.agreement_low, 0)} to {text.percent(row.agreement_high, 0)}"
+                ),
+                "sigma(beta |s|)": lambda row: text.percent(row.predicted, 0),
+            },
+            caption=caption,
+        )
+    ]
+    if fit.reliability:
+        how_often = (
+            "How often people agree with the judge, against the prediction sigma(beta |s|); both "
+            "are equal on the dashed line."
+        )
+        blocks.append(Figure("reliability", partial(reliability_figure, fit), how_often))
+    return blocks

@@ -12,13 +12,12 @@ from adjudge.errors import ArgumentError
 from adjudge.io.needs import Needs, narrow
 from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike
+from adjudge.policy.audits import WITHOUT_PROOF, Monitor, audits_to_calibrate
 from adjudge.records import MIN_ANSWER_MASS
 from adjudge.results.cascade import CascadePlan
-from adjudge.results.monitoring import Monitor
 from adjudge.results.selection import (
     Policy,
 )
-from adjudge.rows.audits import WITHOUT_PROOF, audits_to_calibrate
 from adjudge.rows.choices import prepare_choices, refuse_with_best
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments, prepare_judgments, read_labelled, without_ids

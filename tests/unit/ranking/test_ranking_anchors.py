@@ -14,7 +14,8 @@ import pytest
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.io import write_result
 from adjudge.ranking import make_anchors, place, rank, read_anchors
-from adjudge.results.ranking import Anchors, ModelRow
+from adjudge.ranking.anchors import Anchors
+from adjudge.ranking.leaderboard import ModelRow
 from adjudge.simulate.battles import SimulatedBattles, simulate_battles
 
 

@@ -14,9 +14,12 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.ranking import count_wins
-from adjudge.ranking.bootstrap import bootstrap_strengths, resampled_wins
-from adjudge.ranking.bradley_terry import bradley_terry
-from adjudge.ranking.counts import wins_table
+from adjudge.ranking.bradley_terry import (
+    bootstrap_strengths,
+    bradley_terry,
+    resampled_wins,
+    wins_table,
+)
 
 
 @pytest.mark.parametrize("made", [list, np.array, pd.Series, pl.Series])

@@ -11,8 +11,7 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.ranking import hold_out_each, human_reference, make_anchors, place, rank, residuals
-from adjudge.ranking.conformal import elo_quantile, family_quantiles
-from adjudge.ranking.leave_one_out import anchored_standard_error
+from adjudge.ranking.leave_one_out import anchored_standard_error, elo_quantile, family_quantiles
 from adjudge.ranking.targets import soft_rule
 from adjudge.rows import prepare_battles
 from adjudge.simulate.battles import simulate_battles

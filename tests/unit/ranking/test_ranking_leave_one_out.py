@@ -137,7 +137,7 @@ def test_the_resampled_error_is_the_analytic_one() -> None:
         own = (battles.a == m) | (battles.b == m)
         rest = battles.take(~own)
         assert rest.verdict is not None
-        from adjudge.ranking.counts import wins_table
+        from adjudge.ranking.bradley_terry import wins_table
         from adjudge.statistics.bradley_terry import fit_strengths
 
         anchors = fit_strengths(wins_table(rest.a, rest.b, rest.verdict, 4))

@@ -23,7 +23,7 @@ from adjudge.ranking import (
     schulze,
     win_rate,
 )
-from adjudge.ranking.counts import wins_table
+from adjudge.ranking.bradley_terry import wins_table
 from adjudge.ranking.plan import _Information
 from adjudge.rows.battles import Battles
 

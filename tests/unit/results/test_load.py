@@ -19,8 +19,8 @@ from adjudge.io import read_result, write_result
 from adjudge.present.kinds import KINDS
 from adjudge.present.load import from_dict
 from adjudge.present.result import Result, problem_in_parts
+from adjudge.ranking.anchors import Anchors
 from adjudge.results.estimation import Estimate
-from adjudge.results.ranking import Anchors
 from adjudge.results.selection import Policy
 
 

@@ -21,9 +21,8 @@ from adjudge.cli import run
 from adjudge.cli.label import _queue, _read, _read_audits
 from adjudge.io import read_labels, read_result
 from adjudge.judges import judge_pairs, make_judge, parse_judge, parse_protocol
-from adjudge.monitoring.drawing import AuditCoin
-from adjudge.monitoring.stored import read_served_audits
-from adjudge.results.monitoring import Monitor
+from adjudge.monitoring.drawing import AuditCoin, read_served_audits
+from adjudge.policy.audits import Monitor
 from adjudge.selection import read_policy, select
 from adjudge.server.audits import AuditTrail, MonitorMetrics
 from adjudge.server.cases import Case

@@ -17,8 +17,7 @@ from adjudge.cli import run
 from adjudge.errors import PolicyMismatchError
 from adjudge.io import write_result
 from adjudge.judges import judge_pairs, make_judge, parse_judge, parse_protocol
-from adjudge.monitoring.drawing import AuditCoin, draw_audits
-from adjudge.monitoring.stored import read_served_audits
+from adjudge.monitoring.drawing import AuditCoin, draw_audits, read_served_audits
 from adjudge.results.selection import Policy
 from adjudge.selection import calibrate, judge_cascade, select
 from adjudge.server.audits import AuditTrail

@@ -16,7 +16,7 @@ from adjudge.cli import run
 from adjudge.io import read_result
 from adjudge.judges import make_judge, parse_judge, parse_protocol
 from adjudge.monitoring.drawing import AuditCoin
-from adjudge.results.monitoring import Monitor
+from adjudge.policy.audits import Monitor
 from adjudge.selection import read_policy
 from adjudge.server.audits import AuditTrail
 from adjudge.server.cases import Case

@@ -8,7 +8,7 @@ import polars as pl
 
 from adjudge.auditing import check_audits
 from adjudge.monitoring import draw_audits
-from adjudge.present.figures.monitoring import monitor_figure
+from adjudge.policy.audits import monitor_figure
 from adjudge.present.text import number, percent
 from adjudge.selection import calibrate, select
 from adjudge.validation import generator

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from adjudge.demo.writers import NAMES, battles
 from adjudge.io import write_rows
 from adjudge.present.blocks import Table
-from adjudge.present.figures.ranking_evaluation import draw_intervals, panel
 from adjudge.present.text import interval, level, number
 from adjudge.ranking import rank
+from adjudge.ranking.evaluation_view import draw_intervals, panel
 
 if TYPE_CHECKING:
     from adjudge.demo.context import DemoContext

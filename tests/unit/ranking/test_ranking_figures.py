@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.present.figures.ranking import leaderboard_figure
-from adjudge.present.figures.ranking_evaluation import (
+from adjudge.present.theme import save_figure
+from adjudge.ranking import rank
+from adjudge.ranking.evaluation_view import (
     draw_budgets,
     draw_held_out,
     draw_intervals,
@@ -16,11 +17,9 @@ from adjudge.present.figures.ranking_evaluation import (
     draw_widths,
     evaluation_figure,
     panel,
-    reliability_figure,
 )
-from adjudge.present.theme import save_figure
-from adjudge.ranking import rank
-from adjudge.results.ranking import Leaderboard, ModelRow, Temperature
+from adjudge.ranking.leaderboard import Leaderboard, ModelRow, leaderboard_figure
+from adjudge.ranking.temperature import Temperature, reliability_figure
 from adjudge.simulate.battles import simulate_battles
 
 

@@ -1,23 +1,232 @@
-"""What `rank --evaluate` measured, in pictures. Hard-Elo is warm, Soft-Elo the accent colour.
-
-A panel draws on its axes and sets its own title, computed from what it draws.
-"""
+"""What was measured about a leaderboard: temperature, agreement, errors with models left out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from adjudge.errors import ArgumentError
-from adjudge.present.text import clip
+from adjudge.present import text
+from adjudge.present.blocks import Block, Figure, Heading, Note, Table, notes_of, table_of
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, SERIES, WARM, new_figure, themed
-from adjudge.results.ranking import HeldOutRow, Leaderboard, Temperature
+from adjudge.ranking.leave_one_out import ConformalRow, GroupQuantile, HeldOutRow
+from adjudge.ranking.temperature import draw_reliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from adjudge.ranking.leaderboard import Leaderboard
+
+
+_GROUPS_SHOWN = 15
+_REFUSED_SHOWN = 6
+
+
+# --- models left out in turn -----------------------------------------------------------------
+
+
+def evaluation_blocks(board: Leaderboard) -> list[Block]:
+    """Errors, intervals and budgets of every method against people."""
+    if not board.loo:
+        return []
+    blocks: list[Block] = [
+        Heading("Against people, each model left out in turn"),
+        _error_table(board),
+    ]
+    lines: dict[str, list[str]] = {}
+    for row in board.loo:
+        for line in text.left_out(row.left_out, "model"):
+            lines.setdefault(line, []).append(row.method)
+    blocks += notes_of([f"{line} ({', '.join(names)})" for line, names in lines.items()])
+    blocks += _interval_blocks(board)
+    if board.budgets:
+        blocks.append(_budget_table(board))
+    return blocks + _quantile_blocks(board) + _figures(board)
+
+
+def _error_table(board: Leaderboard) -> Table:
+    return table_of(
+        board.loo,
+        {
+            "method": lambda row: row.method,
+            "models": lambda row: text.number(row.n_models),
+            "error": lambda row: text.number(row.mae, 1),
+            "95 % interval": lambda row: text.interval(row.mae_low, row.mae_high, 1),
+            "Spearman": lambda row: text.number(row.spearman),
+            "Kendall": lambda row: text.number(row.kendall),
+            "beta or constant": lambda row: text.number(
+                row.mean_smoothing if row.mean_beta is None else row.mean_beta
+            ),
+            "weak to strong quarter": lambda row: quarters(row.residual_by_quarter),
+        },
+        caption="Mean error in Elo, and judge minus people by quarter of strength",
+        optional=("Kendall", "beta or constant", "models"),
+    )
+
+
+def quarters(values: Sequence[float]) -> str:
+    """Signed residuals, from the weakest quarter of models to the strongest."""
+    return " ".join(text.signed(value, 0) for value in values) or text.DASH
+
+
+def _interval_blocks(board: Leaderboard) -> list[Block]:
+    """Intervals tested on random halves, if half the models are enough, and one model at a time."""
+    if not board.conformal:
+        return []
+    first = board.conformal[0]
+    name = f"{text.level(1 - first.alpha)} intervals"
+    blocks: list[Block] = []
+    if all(row.unbounded for row in board.conformal):
+        reason = _no_quantile(first)
+        blocks.append(Note([f"{name} for new models cannot be tested on random halves: {reason}"]))
+    else:
+        table = table_of(
+            board.conformal,
+            {
+                "method": lambda row: row.method,
+                "calibrate": lambda row: text.number(row.n_calibration),
+                "test": lambda row: text.number(row.n_test),
+                "coverage": lambda row: text.percent(row.coverage),
+                "median width": lambda row: (
+                    "unbounded" if row.unbounded else text.number(row.median_width, 0)
+                ),
+                "range of widths": lambda row: text.interval(row.width_low, row.width_high, 0),
+                "quantile": lambda row: text.number(row.quantile, 2),
+                "median se": lambda row: text.number(row.median_se, 1),
+            },
+            caption=f"{name} for new models, tested on random halves of the models "
+            f"({text.count(first.splits, 'split')})",
+            optional=("test", "calibrate", "range of widths"),
+        )
+        blocks.append(table)
+    rows = []
+    for method in dict.fromkeys(row.method for row in board.held_out):
+        each = [row for row in board.held_out if row.method == method]
+        widths = [
+            row.high - row.low for row in each if row.low is not None and row.high is not None
+        ]
+        if widths:
+            inside = f"{sum(row.covered is True for row in each)} of {len(widths)}"
+            unbounded = text.number(len(each) - len(widths))
+            rows.append((method, inside, text.number(median(widths), 0), unbounded))
+    if rows:
+        columns = ("method", "contain people's Elo", "median width", "unbounded")
+        blocks.append(Table(columns, rows, f"{name} of each model, made from all the others"))
+    return blocks
+
+
+def _quantile_blocks(board: Leaderboard) -> list[Block]:
+    """Quantiles by family and by group: a table of those that have one, a line for the others."""
+    blocks: list[Block] = []
+    for by in dict.fromkeys(row.by for row in board.quantiles):
+        rows = [row for row in board.quantiles if row.by == by]
+        own = [row for row in rows if row.quantile is not None]
+        if own:
+            columns: dict[str, Callable[[GroupQuantile], str]] = {
+                by: lambda row: row.group,
+                "models": lambda row: text.number(row.n_models),
+                "quantile": lambda row: text.number(row.quantile, 2),
+                "median width": lambda row: text.number(row.median_width, 0),
+                "coverage": lambda row: text.percent(row.coverage),
+            }
+            caption = f"Intervals by {by}, each model's from the others of its {by}"
+            blocks.append(table_of(own, columns, caption=f"{caption} ({own[0].method})"))
+        refused = [f"{row.group} ({row.reason})" for row in rows if row.quantile is None]
+        if refused:
+            names = ", ".join(refused[:_REFUSED_SHOWN])
+            more = len(refused) - _REFUSED_SHOWN
+            sentence = f"{names} and {more} more" if more > 0 else names
+            blocks.append(Note([f"no intervals by {by} for {sentence}"]))
+    return blocks
+
+
+def _no_quantile(row: ConformalRow) -> str:
+    if row.models_needed is not None and row.n_calibration < row.models_needed:
+        return f"{row.n_calibration} models calibrate, {row.models_needed} are needed"
+    return "too many models have no standard error"
+
+
+def _budget_table(board: Leaderboard) -> Table:
+    sizes = sorted({row.per_model for row in board.budgets})
+    error = {(row.method, row.per_model): row.mae for row in board.budgets}
+    return Table(
+        ("battles per model", *(f"{size:g}" for size in sizes)),
+        [
+            (name, *(text.number(error.get((name, size)), 1) for size in sizes))
+            for name in dict.fromkeys(row.method for row in board.budgets)
+        ],
+        "Error in Elo with fewer judged battles",
+    )
+
+
+def _figures(board: Leaderboard) -> list[Block]:
+    """Every picture with data to draw; the one with all panels is drawn only by name."""
+    if not board.held_out:
+        return []
+    figures = {
+        "held-out": (
+            draw_held_out,
+            (5.6, 5.2),
+            "Judge's Elo of each left-out model against people's; both are equal on the dashed "
+            "line.",
+        ),
+        "residuals": (
+            draw_residuals,
+            (5.6, 4.0),
+            "Judge's Elo minus people's, by quarter of strength; a slope is a scale that is "
+            "stretched or compressed.",
+        ),
+        "widths": (
+            draw_widths,
+            (5.6, 4.4),
+            "The width of an interval is twice its quantile times its standard error.",
+        ),
+        "intervals": (
+            draw_intervals,
+            (7.6, 4.4),
+            "Interval of each left-out model minus people's Elo; one that crosses 0 contains it.",
+        ),
+        "budgets": (
+            draw_budgets,
+            (5.6, 4.0),
+            "Held-out error with fewer judged battles; bands are standard deviations over random "
+            "draws.",
+        ),
+    }
+    if not board.budgets:
+        del figures["budgets"]
+    if all(row.quantile is None for row in board.conformal):
+        del figures["widths"], figures["intervals"]
+    whole = partial(evaluation_figure, board)
+    return [
+        Figure("evaluation", whole, "What leaving models out measured.", on_page=False),
+        *(
+            Figure(name, partial(panel, draw, size, board), caption)
+            for name, (draw, size, caption) in figures.items()
+        ),
+    ]
+
+
+def group_blocks(board: Leaderboard) -> list[Block]:
+    """The temperature of each group, and whether one is enough."""
+    blocks: list[Block] = []
+    if board.groups:
+        columns = ("group", "votes", "beta", "se")
+        rows = [
+            (row.group, text.number(row.n_votes), text.number(row.beta), text.number(row.beta_se))
+            for row in sorted(board.groups, key=lambda row: -row.n_votes)
+        ]
+        blocks.append(Table(columns, rows[:_GROUPS_SHOWN], "Temperature by group"))
+        if smaller := rows[_GROUPS_SHOWN:]:
+            caption = text.count(len(smaller), "smaller group")
+            blocks.append(Table(columns, smaller, caption, detail=True))
+    return blocks + notes_of([board.pooling] if board.pooling else [])
+
 
 COLOUR = {"hard-elo": WARM, "soft-elo": ACCENT, "smoothed": SERIES[2]}
 NAME = {"hard-elo": "Hard-Elo", "soft-elo": "Soft-Elo", "smoothed": "smoothed"}
@@ -32,7 +241,7 @@ def evaluation_figure(board: Leaderboard) -> Drawing:
     panels: list[Callable[[Axes, Leaderboard], None]] = [draw_held_out, draw_residuals]
     if board.temperature is not None and board.temperature.reliability:
         fit = board.temperature
-        panels.append(lambda axes, _: _reliability(axes, fit))
+        panels.append(lambda axes, _: draw_reliability(axes, fit))
     if any(row.quantile is not None for row in board.conformal):
         panels += [draw_widths, draw_intervals]
     if board.budgets:
@@ -151,32 +360,6 @@ def draw_residuals(axes: Axes, board: Leaderboard) -> None:
         axes.legend(loc="best")
 
 
-def reliability_figure(temperature: Temperature) -> Drawing:
-    """How often people take the judge's side, against sigma(beta |s|)."""
-    with themed():
-        figure = new_figure(5.0, 4.6)
-        _reliability(figure.add_subplot(), temperature)
-    return figure
-
-
-def _reliability(axes: Axes, temperature: Temperature) -> None:
-    bins = temperature.reliability
-    if not bins:
-        raise ArgumentError("figure", "reliability", "it needs soft-elo with human votes")
-    predicted = np.array([row.predicted for row in bins])
-    observed = np.array([row.observed for row in bins])
-    error = np.sqrt(observed * (1 - observed) / np.array([row.n for row in bins]))
-    low = min(0.5, float((observed - error).min())) - 0.02
-    axes.plot([low, 1], [low, 1], color=MUTED, lw=1, ls="--")
-    axes.errorbar(predicted, observed, yerr=error, fmt="o-", color=ACCENT, ms=5, lw=1.6, capsize=2)
-    axes.set_xlim(low, 1.02)
-    axes.set_ylim(low, 1.02)
-    axes.set_xlabel("predicted: σ(β|s|) (dashed: equal)")
-    axes.set_ylabel("share of votes for the judge's side, ± SE")
-    ece = "" if temperature.ece is None else f" (error {temperature.ece:.3f})"
-    axes.set_title(f"Calibration of σ(β|s|){ece}")
-
-
 def draw_widths(axes: Axes, board: Leaderboard) -> None:
     """Interval width as quantile x standard error, on curves of equal width (appendix I)."""
     points = {
@@ -251,7 +434,7 @@ def draw_intervals(axes: Axes, board: Leaderboard) -> None:
             inside = sum(row.covered is True for row in bounded)
             title = f"{inside} of {len(bounded)} {NAME[method]} intervals contain people's Elo"
     axes.axhline(0, color=INK, lw=1)
-    names = [clip(row.model, 16) for row in order]
+    names = [text.clip(row.model, 16) for row in order]
     shown = len(names) <= MOST_NAMES
     axes.set_xticks(
         range(len(names)) if shown else [],

@@ -1,0 +1,616 @@
+"""Audits of accepted verdicts: the state of their monitor, and which of them calibrate again.
+
+`adjudge.monitoring` draws and counts them. The monitor is read by every room that knows a policy:
+calibration, the check, the service.
+
+The audits drawn after an alarm are a random sample of what the old rules accept, and they were not
+used to raise it. Below the old thresholds they are valid labels; above, they have no information.
+So the old threshold is their cut.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import polars as pl
+
+from adjudge.errors import ArgumentError, DataError, StoreMissingError
+from adjudge.io.results import read_result, write_result
+from adjudge.io.tables import as_text
+from adjudge.present import text
+from adjudge.present.blocks import (
+    Block,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    explain,
+    notes_of,
+    table_of,
+    warnings_of,
+)
+from adjudge.present.load import from_dict
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Positive,
+    Proportion,
+    ResultWithDigest,
+    at_most,
+    frozen,
+    not_empty,
+    same_length,
+)
+from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, set_suptitle, themed
+from adjudge.records import About
+from adjudge.results.rules import CUT_COLUMNS, Cut
+from adjudge.rows.dropped import Rows
+from adjudge.rows.judgments import Judgments
+from adjudge.store import is_store, store_name, use_store
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+#: The outcome of an audit. A human tie is neither right nor wrong if the policy drops ties. An
+#: audit that is pending, or drawn after a pending one, is not counted yet.
+Outcome = Literal["right", "wrong", "tie", "missing", "pending"]
+MONITOR_SCHEMA = 1
+#: The order of drawing: 1, 2, 3 and so on without a gap.
+DRAWN = "drawn"
+#: The start of an audit's deadline; without it, the check that first sees the audit.
+DRAWN_AT = "drawn_at"
+#: The assumption of a calibration since the estimated change.
+WITHOUT_PROOF = (
+    "that audits chosen because their labels looked like a change are as good as a random sample: "
+    "this is not proven"
+)
+_DRAWN = "give the complete file that monitor draw wrote"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditedRate:
+    """Errors among audits, the interval of the running error rate, and the evidence.
+
+    `log10_e` is the current evidence that the rate is above the limit, `most_log10_e` the largest
+    so far: an alarm remains. `log10_e_alpha` is the same against alpha itself.
+    """
+
+    n: Count
+    n_errors: Count
+    error_rate: Proportion | None
+    low: Proportion
+    high: Proportion
+    log10_e: float
+    most_log10_e: float
+    log10_e_alpha: float
+    alarm: bool
+
+    checks: ClassVar[tuple[Check, ...]] = (at_most("n_errors", "n"),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditPath:
+    """The rate, its band and the evidence over time, at some of the audits, for a figure."""
+
+    audits: tuple[Count, ...]
+    error_rate: tuple[Proportion, ...]
+    low: tuple[Proportion, ...]
+    high: tuple[Proportion, ...]
+    log10_e: tuple[float, ...]
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        same_length("audits", "error_rate", "low", "high", "log10_e"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonitorGroup:
+    """One process of audits: all of them, or those of one group, with its share of delta.
+
+    Of `n_drawn` audits, `n_returned` have a label, `n_ties` of them a tie that does not count.
+    `n_waiting` returned ones are not counted yet because one drawn before them is pending. `worst`
+    counts every missing audit as an error. `alarm_at` and `change_at` are numbers in the order of
+    drawing: where the alarm was raised, and where the rate seems to have risen. `alarm_after` is
+    the number of audits that were counted at that time.
+    """
+
+    group: str | None
+    delta: Level
+    n_drawn: Count
+    n_returned: Count
+    n_pending: Count
+    n_missing: Count
+    n_waiting: Count
+    n_ties: Count
+    rate: AuditedRate
+    worst: AuditedRate
+    alarm_at: Count | None
+    alarm_after: Count | None
+    change_at: Count | None
+    path: AuditPath = field(repr=False)
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        at_most("n_returned", "n_drawn"),
+        at_most("n_missing", "n_drawn"),
+        at_most("n_pending", "n_drawn"),
+        at_most("n_waiting", "n_returned"),
+        at_most("n_ties", "n_returned"),
+    )
+
+
+@frozen
+class Monitor(ResultWithDigest):
+    """What the audits of a policy's accepted verdicts show: the result of a check, and its state.
+
+    The next check reads it and continues. `ids`, `outcomes` and `group_of` (an index into `groups`)
+    are all audits in the order of drawing; `pending_since` has the start time (Unix) of the
+    deadline of each pending one. `cuts` are the policy's thresholds: labels of these audits have no
+    information about rows above them. If they cannot calibrate, `no_recalibration` explains why.
+    `rules_id` names the policy's rules; `policy_by` and `min_answer_mass` are those of the policy.
+    """
+
+    kind: ClassVar[str] = "monitor"
+    rows_in: ClassVar[str] = "groups"
+    checks: ClassVar[tuple[Check, ...]] = (
+        not_empty("groups"),
+        same_length("ids", "outcomes", "group_of"),
+        lambda monitor: (
+            "group_of names a group that does not exist"
+            if any(code >= len(monitor.groups) for code in monitor.group_of)
+            else None
+        ),
+    )
+    digest_since: ClassVar[int] = 1
+
+    schema_version: Count = MONITOR_SCHEMA
+    rules_id: str
+    about: About
+    guarantee: str
+    alpha: Level
+    policy_delta: Level | None
+    policy_by: str | None
+    min_answer_mass: Proportion | None
+    ties: str
+    limit: Level
+    delta: Level
+    horizon: Positive
+    wait_days: NotNegative
+    by: str | None
+    new_groups: bool
+    groups: tuple[MonitorGroup, ...]
+    cuts: tuple[Cut, ...]
+    no_recalibration: str | None
+    promise: str
+    not_promised: str
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count]
+    ids: tuple[str, ...] = field(repr=False)
+    outcomes: tuple[Outcome, ...] = field(repr=False)
+    group_of: tuple[Count, ...] = field(repr=False)
+    pending_since: Mapping[str, float] = field(repr=False)
+    adjudge_version: str
+
+    @property
+    def alarm(self) -> bool:
+        """Whether any group has raised an alarm."""
+        return any(group.rate.alarm for group in self.groups)
+
+    @property
+    def alarm_at(self) -> int | None:
+        """The number, in the order of drawing, of the first alarm of any group.
+
+        The audits drawn after it had no influence on it, so they are a random sample. After a later
+        alarm of another group this would not hold.
+        """
+        return min((g.alarm_at for g in self.groups if g.alarm_at is not None), default=None)
+
+    def view(self) -> list[Block]:
+        return view_monitor(self)
+
+
+# --- audits and the state of their monitor ---
+
+
+def order_audits(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Audits in the order of drawing; refused unless their numbers are 1, 2, 3 and so on.
+
+    A list with gaps could have only the audits that came back first, and errors can come first.
+    """
+    for column in ("id", DRAWN):
+        if column not in frame.columns:
+            raise DataError(name, "is missing", column=column, remedy=_DRAWN)
+    numbers = as_text(frame[DRAWN]).cast(pl.Int64, strict=False).alias(DRAWN)
+    frame = frame.with_columns(as_text(frame["id"]), numbers).sort(DRAWN, nulls_last=True)
+    expected = pl.Series(range(1, frame.height + 1), dtype=pl.Int64)
+    gaps = ~(frame[DRAWN] == expected).fill_null(False)
+    if gaps.any():
+        at = int(gaps.arg_true()[0]) + 1
+        raise DataError(name, f"audit {at} is missing", column=DRAWN, remedy=_DRAWN)
+    again = frame["id"].is_duplicated()
+    if again.any():
+        twice = frame["id"].filter(again)[0]
+        raise DataError(name, f"{twice!r} was drawn twice", column="id", remedy=_DRAWN)
+    return frame
+
+
+def read_monitor(place: str | Path, name: str | None = None) -> Monitor | None:
+    """The monitor in a file, or of this name in a store; None if there is none yet.
+
+    Without a name, the only monitor in the store that has raised an alarm.
+    """
+    if not is_store(place):
+        return read_result(place, Monitor) if Path(place).exists() else None
+    try:
+        with use_store(place, readonly=True) as store:
+            texts = store.monitors()
+    except StoreMissingError:
+        return None
+    kept = {
+        own: _parse_monitor(text, f"{store_name(place)}, monitor {own}")
+        for own, text in texts.items()
+        if name in (None, own)
+    }
+    if name is not None:
+        return kept.get(name)
+    rung = [monitor for monitor in kept.values() if monitor.alarm]
+    if len(rung) > 1:
+        raise ArgumentError(
+            "state", store_name(place), "several monitors raised an alarm: write one to a file"
+        )
+    return rung[0] if rung else None
+
+
+def _parse_monitor(text: str, source: str) -> Monitor:
+    try:
+        loaded = json.loads(text)
+    except ValueError as error:
+        remedy = "restore the store from a backup"
+        raise DataError(source, f"is not JSON ({error})", remedy=remedy) from None
+    return from_dict(loaded, Monitor, source=source)
+
+
+def write_state(monitor: Monitor, place: str | Path) -> None:
+    """Save the monitor atomically: by a rename, or in one transaction of a store."""
+    if not is_store(place):
+        write_result(monitor, place)
+        return
+    with use_store(place) as store:
+        store.keep_monitor(state_name(monitor.rules_id, monitor.by), monitor.to_json(indent=None))
+
+
+def state_name(rules_id: str, by: str | None) -> str:
+    """The name in a store of the monitor of these rules; one by groups has another name."""
+    return rules_id if by is None else f"{rules_id} by {by}"
+
+
+# --- calibrating again ---
+
+
+def audits_to_calibrate(
+    given: Judgments,
+    state: Monitor | str | Path,
+    *,
+    by: str | None = None,
+    min_answer_mass: float | None = None,
+    since_change: bool = False,
+) -> tuple[Judgments, str]:
+    """The audits drawn after the alarm, with the old thresholds as their cuts; and a note.
+
+    As in a check, they count up to the first pending one, because the audits that come back first
+    are not a random part. Rows that the old policy refused for any score (groups, answers off the
+    question) were not audited, so the new policy must refuse them too. `since_change` uses the
+    audits since the estimated change: more of them, but without a proof, because they were chosen
+    by looking at their labels.
+    """
+    monitor = state if isinstance(state, Monitor) else read_monitor(state)
+    source = "monitor" if isinstance(state, Monitor) else store_name(state)
+    if monitor is None or monitor.alarm_at is None:
+        remedy = "it has no alarm; to calibrate again, label rows at random"
+        raise ArgumentError("from_audits", source, remedy)
+    if monitor.no_recalibration is not None:
+        remedy = f"{monitor.no_recalibration}; calibrate on rows labelled at random"
+        raise ArgumentError("from_audits", source, remedy)
+    _check_refusals(monitor, by, min_answer_mass)
+    frame = order_audits(given.frame, given.name)
+    for at, (here, there) in enumerate(zip(frame["id"], monitor.ids, strict=False), 1):
+        if here != there:
+            problem = f"audit {at} is {here!r}, but {there!r} in {source}"
+            raise DataError(given.name, problem, column=DRAWN, remedy="give the monitor's audits")
+    changes = [group.change_at for group in monitor.groups if group.change_at is not None]
+    last = min(changes) - 1 if since_change else monitor.alarm_at
+    moment = "estimated change" if since_change else "alarm"
+    rows = Rows(_with_cuts(frame, monitor.cuts), given.dropped)
+    rows = rows.without(pl.col(DRAWN) <= last, f"audit drawn before the {moment}")
+    rows = rows.without(_behind_pending(frame, monitor, last), "audit drawn after a pending one")
+    rows = rows.without(
+        pl.col("cut").is_null(), "audit of a judge without a rule in the old policy"
+    )
+    remark = f"made of audits drawn after the alarm at audit {monitor.alarm_at:,}"
+    if since_change:
+        remark = (
+            f"made of audits since the estimated change at audit {last + 1:,}, which were chosen "
+            "by looking at them: without proof; the audits drawn after the alarm have a proof"
+        )
+    old = Judgments(frame=rows.frame, name=given.name, dropped=rows.dropped, about=given.about)
+    return old, f"{remark}. The old threshold is the cut: to accept more, label rows at random"
+
+
+def _check_refusals(monitor: Monitor, by: str | None, least: float | None) -> None:
+    """Refuse a policy that could accept rows that the old one never accepted."""
+    if by != monitor.policy_by:
+        kept = "leave it out" if monitor.policy_by is None else f"give --by {monitor.policy_by}"
+        raise ArgumentError("by", by, f"{kept}: as in the audited policy")
+    if monitor.min_answer_mass is not None and (least is None or least < monitor.min_answer_mass):
+        raise ArgumentError(
+            "min_answer_mass", least, f"the audited policy has {monitor.min_answer_mass:g}: use it"
+        )
+
+
+def _behind_pending(frame: pl.DataFrame, monitor: Monitor, last: int) -> pl.Expr:
+    """Whether an audit was drawn after one later than `last` that is still pending."""
+    label = frame["label"] if "label" in frame.columns else pl.Series([None] * frame.height)
+    known = (*monitor.outcomes, *["pending"] * frame.height)
+    waits = [
+        at
+        for at, (own, outcome) in enumerate(zip(label, known, strict=False), 1)
+        if at > last and own is None and outcome == "pending"
+    ]
+    return pl.col(DRAWN) > min(waits, default=frame.height)
+
+
+def _with_cuts(frame: pl.DataFrame, cuts: tuple[Cut, ...]) -> pl.DataFrame:
+    """The rows as labels drawn by an audit below the cut of their judge."""
+    blank = [pl.lit(None, pl.Float64).alias(c) for c in CUT_COLUMNS[:2]]
+    blank += [pl.lit(None, pl.String).alias(c) for c in CUT_COLUMNS[2:]]
+    frame = frame.with_columns(*blank, sampled_by=pl.lit("audit"))
+    for cut in cuts:
+        own = pl.lit(True)
+        for column in ("judge", "protocol", "judge_fingerprint"):
+            value = getattr(cut, column)
+            if value is not None:
+                own &= (pl.col(column) == value) | pl.col(column).is_null()
+        frame = frame.with_columns(
+            pl.when(own).then(pl.lit(value)).otherwise(pl.col(name)).alias(name)
+            for name, value in cut.columns.items()
+        )
+    return frame
+
+
+# --- what it shows ---
+
+
+def view_monitor(monitor: Monitor) -> list[Block]:
+    """The alarm or its absence, the error rate with its interval, the evidence, the audits."""
+    blocks: list[Block] = [_alarm_headline(monitor), _rates(monitor), _counts(monitor)]
+    changes = [
+        f"{_where(group)}the error rate appears to rise at audit {text.number(group.change_at)}: "
+        "an estimate, without an interval"
+        for group in monitor.groups
+        if group.change_at is not None
+    ]
+    changes += [
+        f"{_where(group)}with every missing audit counted as wrong there would be an alarm"
+        for group in monitor.groups
+        if group.worst.alarm and not group.rate.alarm
+    ]
+    blocks += notes_of(changes)
+    blocks.append(Note([f"Promise: {monitor.promise}"]))
+    blocks += explain(monitor.assumptions, promises=_promises(monitor))
+    blocks += warnings_of(monitor.warnings)
+    blocks += notes_of(text.left_out(monitor.dropped))
+    return [*blocks, *_monitor_figures(monitor)]
+
+
+def _alarm_headline(monitor: Monitor) -> Headline:
+    above = f"the alarm limit is {text.plain_level(monitor.limit)}, not your alpha "
+    if monitor.limit == monitor.alpha:
+        above = "the alarm limit is your alpha "
+    above += text.plain_level(monitor.alpha)
+    rung = [group for group in monitor.groups if group.rate.alarm]
+    if not rung:
+        n = sum(group.rate.n for group in monitor.groups)
+        wrong = sum(group.rate.n_errors for group in monitor.groups)
+        if not n:
+            return Headline(f"No audit is counted yet: nothing is known; {above}", _wait(monitor))
+        share = f" ({text.percent(wrong / n)})"
+        return Headline(
+            f"No alarm in {text.count(n, 'audit')}, {wrong:,} of them wrong{share}; {above}",
+            _wait(monitor),
+        )
+    where = " and ".join(
+        ("" if group.group is None else f"in {group.group} ")
+        + f"at audit {text.number(group.alarm_at)}"
+        + (
+            f" ({text.number(group.alarm_after)} counted)"
+            if group.alarm_after != group.alarm_at
+            else ""
+        )
+        for group in rung
+    )
+    return Headline(f"ALARM {where}; {above}", _what_to_do(monitor), tone="bad")
+
+
+def _what_to_do(monitor: Monitor) -> str:
+    if monitor.no_recalibration is not None:
+        return (
+            f"Stop accepting, and calibrate on rows labelled at random: {monitor.no_recalibration}."
+        )
+    groups = "" if monitor.policy_by is None else f" --by {monitor.policy_by}"
+    return (
+        "Stop accepting, or recalibrate on audits drawn after the alarm: adjudge calibrate AUDITS "
+        f"--from-audits STATE{groups}. Continue to draw audits for it, whether or not the verdicts "
+        "are used. To accept more than before, label rows at random."
+    )
+
+
+def _wait(monitor: Monitor) -> str:
+    pending = sum(group.n_pending for group in monitor.groups)
+    waiting = sum(group.n_waiting for group in monitor.groups)
+    if not waiting:
+        return f"{text.count(pending, 'audit')} pending: label them." if pending else ""
+    return (
+        f"Not counted yet: {text.count(waiting, 'returned audit')}, drawn after "
+        f"{text.count(pending, 'pending one')} (for at most {monitor.wait_days:g} days)."
+    )
+
+
+def _rates(monitor: Monitor) -> Table:
+    rows: list[tuple[str, AuditedRate]] = []
+    for group in monitor.groups:
+        name = group.group or "all"
+        rows.append((name, group.rate))
+        if group.n_missing:
+            rows.append((f"{name}, missing = wrong", group.worst))
+    share = monitor.groups[0].delta
+    return table_of(
+        rows,
+        {
+            "audits": lambda row: row[0],
+            "counted": lambda row: text.number(row[1].n),
+            "wrong": lambda row: text.number(row[1].n_errors),
+            "error rate": lambda row: text.percent(row[1].error_rate),
+            "interval (%)": lambda row: text.percent_interval(row[1].low, row[1].high),
+            "e, limit": lambda row: text.powers_of_ten(row[1].log10_e)[0],
+            "e, alpha": lambda row: text.powers_of_ten(row[1].log10_e_alpha)[0],
+            "alarm": lambda row: "yes" if row[1].alarm else "no",
+        },
+        caption=f"Running error rate, with an interval that holds at all times "
+        f"({text.level(1 - share)}); evidence e that it is above the limit "
+        f"{text.plain_level(monitor.limit)} (alarm at {text.number(round(1 / share))}), and above "
+        f"alpha {text.plain_level(monitor.alpha)}",
+    )
+
+
+def _counts(monitor: Monitor) -> Table:
+    return table_of(
+        monitor.groups,
+        {
+            "audits": lambda group: group.group or "all",
+            "drawn": lambda group: text.number(group.n_drawn),
+            "returned": lambda group: text.number(group.n_returned),
+            "pending": lambda group: text.number(group.n_pending),
+            "missing": lambda group: text.number(group.n_missing),
+            "not counted yet": lambda group: text.number(group.n_waiting),
+            "human ties": lambda group: text.number(group.n_ties),
+        },
+        caption="Status of the audits; they count in the order of drawing",
+        optional=("human ties", "not counted yet"),
+    )
+
+
+def _promises(monitor: Monitor) -> list[str]:
+    lines = []
+    if monitor.limit == monitor.alpha and monitor.policy_delta is not None:
+        both = monitor.delta + monitor.policy_delta
+        lines.append(
+            f"{monitor.guarantee} itself can fail with probability "
+            f"{text.level(monitor.policy_delta)}: a false alarm about a policy as calibrated has a "
+            f"probability of at most {text.percent(min(both, 1.0))}"
+        )
+    return [*lines, f"It does not promise: {monitor.not_promised}"]
+
+
+def _monitor_figures(monitor: Monitor) -> Iterator[Figure]:
+    for group in monitor.groups:
+        name = "monitor" if group.group is None else f"monitor {group.group}"
+        yield Figure(
+            name,
+            partial(monitor_figure, monitor, group),
+            f"{_where(group)}the running error rate with its band, and the evidence that it is "
+            f"above {text.plain_level(monitor.limit)}: an alarm is raised where it meets the line.",
+        )
+
+
+def _where(group: MonitorGroup) -> str:
+    return "" if group.group is None else f"{group.group}: "
+
+
+def monitor_figure(monitor: Monitor, group: MonitorGroup) -> Drawing:
+    """Error rate over evidence, on one axis of counted audits."""
+    if not group.path.audits:
+        raise ArgumentError("plot", "no audits", "label some audits first")
+    with themed():
+        figure = new_figure(7.6, 5.6)
+        top, bottom = figure.subplots(2, 1, sharex=True)
+        _draw_rate(top, monitor, group)
+        _draw_evidence(bottom, group)
+        set_suptitle(figure, _monitor_title(monitor, group))
+    return figure
+
+
+def _monitor_title(monitor: Monitor, group: MonitorGroup) -> str:
+    if group.alarm_after is None:
+        rate = text.percent(group.rate.error_rate)
+        sentence = f"no alarm in {text.number(group.rate.n)} audits, {rate} of them wrong"
+    else:
+        limit = text.plain_level(monitor.limit)
+        sentence = f"alarm after {text.number(group.alarm_after)} audits: error rate above {limit}"
+    return (
+        sentence[0].upper() + sentence[1:]
+        if group.group is None
+        else f"{text.clip(group.group)}: {sentence}"
+    )
+
+
+def _draw_rate(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
+    path = group.path
+    sure = f"{text.percent(1 - group.delta)} band, valid at all times"
+    axes.fill_between(
+        path.audits, path.low, path.high, color=ACCENT, alpha=0.15, linewidth=0, label=sure
+    )
+    axes.plot(path.audits, path.error_rate, color=ACCENT, label="running error rate")
+    axes.axhline(
+        monitor.limit, color=WARM, linewidth=1.4, label=f"limit {text.plain_level(monitor.limit)}"
+    )
+    if monitor.limit != monitor.alpha:
+        name = f"alpha {text.plain_level(monitor.alpha)}"
+        axes.axhline(monitor.alpha, color=MUTED, linewidth=1.2, linestyle="--", label=name)
+    _mark_alarm(axes, group)
+    axes.set_ylim(0, min(1.0, 1.3 * max(*_settled(path.high), *path.error_rate, monitor.limit)))
+    axes.set_ylabel("error rate of accepted")
+    _legend(axes)
+
+
+def _settled(high: tuple[float, ...]) -> tuple[float, ...]:
+    """The band without its beginning, which is so wide that it would flatten the rest."""
+    return high[len(high) // 8 :]
+
+
+def _draw_evidence(axes: Axes, group: MonitorGroup) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    path, alarm = group.path, -math.log10(group.delta)
+    axes.plot((0, *path.audits), (0.0, *path.log10_e), color=INK, label="evidence e")
+    name = f"alarm at {text.number(round(1 / group.delta))}"
+    axes.axhline(alarm, color=WARM, linewidth=1.4, label=name)
+    _mark_alarm(axes, group, label="the alarm")
+    most = max(*path.log10_e, alarm)
+    low, high = min(-1.0, *path.log10_e) - 0.2, most + 0.25 * (most + 1)
+    axes.set_ylim(low, high)
+    # Logarithms on a plain axis: e itself can be too large for a float.
+    ticks = MaxNLocator(integer=True, nbins=6).tick_values(low, high)
+    shown = [tick for tick in ticks if low <= tick <= high]
+    axes.set_yticks(shown, text.powers_of_ten(*shown))
+    axes.set_xlabel("audits counted, in the order of drawing")
+    axes.set_ylabel("evidence (log scale)")
+    _legend(axes)
+
+
+def _legend(axes: Axes) -> None:
+    # The line of the alarm can be anywhere in the panel.
+    axes.legend(ncols=4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+
+
+def _mark_alarm(axes: Axes, group: MonitorGroup, label: str | None = None) -> None:
+    if group.alarm_after is not None:
+        axes.axvline(group.alarm_after, color=WARM, linewidth=1.2, linestyle=":", label=label)
