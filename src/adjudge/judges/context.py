@@ -138,7 +138,7 @@ class RunContext:
     def show(self, *, force: bool = False) -> None:
         """Report a snapshot from time to time."""
         progress, now = self.options.progress, time.monotonic()
-        if progress is not None and (force or now - self._shown >= _SHOW_EVERY_S):
+        if callable(progress) and (force or now - self._shown >= _SHOW_EVERY_S):
             self._shown = now
             calls, backend = self.calls, self.judge.backend
             progress(

@@ -15,6 +15,7 @@ from adjudge.judges.flow import Stop
 from adjudge.judges.interface import Backend, Judge, JudgeProtocol
 from adjudge.judges.prices import Price, price_for, read_prices
 from adjudge.judges.progress import ProgressCallback
+from adjudge.judges.progress_line import choose_progress
 from adjudge.judges.prompting import read_prompt
 from adjudge.judges.spec import BACKENDS, PROTOCOLS, parse_judge, parse_protocol
 from adjudge.judges.stages import StopRule
@@ -47,9 +48,84 @@ def check_engine(engine: str, workers: int | None, ray_address: str | None) -> N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgingOptions:
-    """What `judge_pairs`, `plan_judging` and `adjudge judge` take; `judge_pairs` explains each."""
+    """What `judge_pairs`, `judge_pairs_async`, `plan_judging` and `adjudge judge` take.
 
-    judge: OneJudge | Sequence[OneJudge]
+    This is the only list of them.
+
+    Args:
+        judge: openai:MODEL, anthropic:MODEL, azure:DEPLOYMENT, gemini:MODEL, mistral:MODEL,
+            groq:MODEL, together:MODEL, deepseek:MODEL, openrouter:MODEL[?provider=NAME],
+            vllm:MODEL, sglang:MODEL, ollama:MODEL, llamacpp:smollm2,
+            llamacpp:FILE.gguf[?context=N], transformers:MODEL, replay:FILE,
+            simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1 ...; several are asked one
+            after the other. Each can be a `Backend` object instead. At least one is needed.
+        protocol: How to ask: preference, likelihood, verbalized, annotators, rubric, criterion;
+            grade (pass or fail) and likert (scores) for single responses. It can be an object.
+        store: Store of all replies: a file or postgresql://... Stored replies are not asked again.
+            It can be an open store; None is a temporary store.
+        output: Write the rows here: .jsonl, .csv, .tsv, .parquet, or with .gz. They are written by
+            atomic rename. Without it the rows are in `JudgingRun.judgments`.
+        limit: Judge only the first N pairs.
+        format: Name of a public format, if it cannot be detected from content.
+        columns: Columns with other names, ours to yours, e.g. {"response_a": "left"}. Usual names
+            need no entry.
+        labels_as: Meaning of words in label and verdict columns, e.g. {"0": "A", "1": "B"}.
+        reason: Let the judge write reasons before its verdict (preference, criterion, grade). Its
+            probability is read at the verdict.
+        samples: Answers to draw per order, for judges without logprobs.
+        repeats: Ask every question this many times; the column repeat numbers them. The first is 0.
+        order: both, or one order: ab (response_a first), ba, random. "random" draws one order for
+            each pair. Default: both; verbalized: random.
+        max_tokens: Maximum tokens of a written answer; raise it if the judge reasons.
+        min_answer_mass: Minimum probability of the answer letters; below it a row is off_answer.
+            Such a row has no number. Default: 0.1.
+        prompt: Your own prompt file.
+        criteria: Your own criteria (JSON) or rubric (text): for grade, likert, rubric, criterion.
+        scale: Scale of likert's scores, such as 1-10. Default: 1-5. From 10 on it needs samples.
+        demonstrations: Labelled pairs to show, for annotators; not from your test set.
+        seed: Seed for what a protocol draws: orders, personas. It also decides on which side the
+            chosen response of a public data set is shown.
+        base_url: Any OpenAI-compatible server, e.g. http://localhost:8000/v1
+        api_key_env: Environment variable with the key. Default: the backend's.
+        extra_body: JSON added to every request, such as
+            {"chat_template_kwargs": {"enable_thinking": false}}
+        timeout: Seconds to wait for one answer from a server.
+        max_reply: Largest answer that is read, in bytes after unpacking; a larger answer makes its
+            row an error. Default: 1 MiB plus 2 KiB for every token asked for.
+        concurrency: Maximum calls in flight. Default: the judge's.
+        rpm: Maximum requests per minute, retries included.
+        max_cost: Stop before spending more than this many dollars. Complete rows are written; the
+            others are counted as not asked.
+        prices: Your prices (JSON or CSV), in dollars per million tokens. A mapping of names to
+            `Price` works too.
+        retry: Ask rows of this status again. Errors are always asked again.
+        keep_going: Continue even if the first ten replies have no usable score.
+        keep_raw: Keep the server's raw answers in the store. False also leaves out what the judge
+            wrote, unless rows are read from it. Statuses and numbers are kept, and a run resumes
+            normally.
+        stop_rule: With several judges, cheap to strong, which subjects the next judge is asked
+            about. The rule gets subjects with their rows so far and returns "settled", "doubt" or
+            "failure" for each (`judge_cascade` makes one from a policy).
+        engine: Where calls are made: local (this process) or ray (workers on this machine or a
+            cluster, which share the store). Ray places workers on CPUs or GPUs. `concurrency` is
+            then per worker; `rpm` and `max_cost` are for all workers together.
+        workers: Number of Ray workers. Default: one per GPU that the judge can use, or else per
+            CPU.
+        ray_address: HOST:PORT of a Ray cluster's head. Default: RAY_ADDRESS, or else a Ray on this
+            machine that ends with the run.
+        batch: Use OpenAI's Batch API: half the price, answers within a day. The same call
+            continues with running batches.
+        batch_folder: Folder for the list of running batches. Default: in your data folder.
+        poll_s: Seconds between two checks of a batch.
+        progress: Show one line that is updated in place, in a notebook or on a terminal. A function
+            is called with a `Progress` several times a second.
+        announce: Function that gets the number of calls as text before the first call, and a line
+            when Ray is started.
+        stop: Lets another thread stop the run.
+        handle_signals: Let SIGINT and SIGTERM stop the run; calls in flight are finished.
+    """
+
+    judge: OneJudge | Sequence[OneJudge] = ()
     protocol: str | JudgeProtocol = "preference"
     store: StorePlace = field(default=DEFAULT_STORE, repr=False)  # a URL can contain a password
     output: str | Path | None = None
@@ -63,7 +139,6 @@ class JudgingOptions:
     order: str | None = None
     max_tokens: int | None = None
     min_answer_mass: float | None = None
-    keep_going: bool = False
     prompt: str | Path | None = None
     criteria: str | Path | None = None
     scale: str | None = None
@@ -79,6 +154,7 @@ class JudgingOptions:
     max_cost: float | None = None
     prices: str | Path | Mapping[str, Price] | None = None
     retry: Collection[Status] = ()
+    keep_going: bool = False
     keep_raw: bool = True
     stop_rule: StopRule | None = None
     engine: str = "local"
@@ -87,12 +163,13 @@ class JudgingOptions:
     batch: bool = False
     batch_folder: str | Path | None = None
     poll_s: float = 30.0
-    progress: ProgressCallback | None = None
+    progress: ProgressCallback | bool | None = None
     announce: Callable[[str], None] | None = None
     stop: Stop = field(default_factory=Stop)
     handle_signals: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "progress", choose_progress(self.progress))
         if self.output is not None:
             check_output(self.output)
             check_not_store(self.store, self.output)

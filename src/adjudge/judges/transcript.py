@@ -43,12 +43,24 @@ def read_replies(
 ) -> Replies:
     """What a judge wrote about one row, some or all: the latest reply of each call.
 
-    `status` is the status of one reply. The store has the reply as it came; whether it is
-    `off_answer` or `unparsed` depends on how it is read. It is read as the protocol of its run
-    reads it, with `min_answer_mass` (default 0.1). A row of judgments has the worst status of its
-    replies; here each of its two orders has its own status. With the texts in `pairs`, `asked` is
-    the question as it was sent (`annotators`: without the demonstrations). `columns` maps our
-    column names to the file's. `raw` adds the server's complete answer. `limit` None returns all.
+    The store has the reply as it came; whether it is `off_answer` or `unparsed` depends on how it
+    is read. It is read as the protocol of its run reads it. A row of judgments has the worst status
+    of its replies; here each of its two orders has its own status.
+
+    Args:
+        row_id: Only this row. A list of ids gives all these rows. Default: all rows.
+        store: Store of the judge's replies. A file, a URL, or an open store.
+        status: Only replies with this status: ok, off_answer, unparsed ... It is the status of the
+            one reply.
+        judge: Only replies of this judge.
+        protocol: Only replies by this protocol.
+        pairs: The rows that were judged, to show the questions. With their texts, `asked` is the
+            question as it was sent (`annotators`: without the demonstrations).
+        columns: Columns with other names, ours to yours, e.g. {"response_a": "left"}.
+        raw: Also show the server's complete answer.
+        limit: Maximum number of replies to show. None returns all.
+        min_answer_mass: Minimum probability of the answer letters; below it a row is off_answer.
+            Default: 0.1.
 
     >>> from adjudge.simulate.pairs import simulate_pairs
     >>> from adjudge.judges.judging import judge_pairs
