@@ -22,9 +22,9 @@ from typing import Any  # noqa: E402
 import numpy as np  # noqa: E402
 import polars as pl  # noqa: E402
 
+from adjudge.data.outcomes import code_names, outcome_targets  # noqa: E402
 from adjudge.ranking import bradley_terry, count_wins  # noqa: E402
 from adjudge.ranking.bradley_terry import bootstrap_strengths  # noqa: E402
-from adjudge.rows.outcomes import code_names, outcome_targets  # noqa: E402
 
 
 def best_of(run: Callable[[], Any], times: int = 3) -> tuple[float, Any]:

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
-from adjudge.io import read_judgments, read_public, write_rows
+from adjudge.data import read_judgments, read_public, write_rows
 
 
 def main(rows: int) -> None:

@@ -69,7 +69,7 @@ def make_policy(folder: Path) -> Path:
     sys.path.insert(0, str(Path(__file__).parents[1]))
     import polars as pl
 
-    from adjudge.io import write_rows
+    from adjudge.data import write_rows
     from adjudge.simulate.pairs import simulate_pairs
 
     pairs = [

@@ -10,7 +10,7 @@ import adjudge
 #: Headings of the page and the rooms whose names stand under each.
 SECTIONS = {
     "Ask": ("adjudge.judges", "adjudge.judges.transcript", "adjudge.store"),
-    "Read and write": ("adjudge.io", "adjudge.records", "adjudge.rows"),
+    "Read and write": ("adjudge.data", "adjudge.records"),
     "Trust": ("adjudge.selection", "adjudge.uncertainty"),
     "Report": ("adjudge.estimation", "adjudge.present.report"),
     "Diagnose": ("adjudge.diagnosis",),
@@ -26,7 +26,7 @@ def render() -> str:
     The tables are for those who read the page without the site, where directives stay as they are.
     """
     homes = adjudge._HOME
-    results = {room for room in homes.values() if room.startswith("adjudge.results")}
+    results = {*homes.values()} - {room for rooms in SECTIONS.values() for room in rooms}
     parts = [
         "# Python",
         "Every name here is imported from `adjudge` itself: `from adjudge import estimate`. The\n"

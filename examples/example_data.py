@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from adjudge.io import write_rows
+from adjudge.data import write_rows
 from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.binary import BinaryModel, binary_rows
 from adjudge.simulate.items import simulate_items

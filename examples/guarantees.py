@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from adjudge.rows.clusters import one_row_per_cluster
+from adjudge.data.rows import one_row_per_cluster
 from adjudge.selection import (
     fdr_select,
     pac_threshold,

@@ -10,6 +10,13 @@ from typing import Any
 #: and the command line start fast; tests/contracts compares this table with the rooms' exports.
 _ROOMS: dict[str, str] = {
     "adjudge.auditing": "check_audits",
+    "adjudge.data": (
+        "LogRows convert_log join_labels open_battles open_judgments open_pairs open_scores "
+        "prepare_battles prepare_grades prepare_judgments prepare_scores read_battles "
+        "read_binary read_grades read_items read_judgments read_labels read_pairs read_public "
+        "read_scores read_table read_tournaments write_rows"
+    ),
+    "adjudge.data.conversion": "LogSummary",
     "adjudge.diagnosis": (
         "ScoreSets agreement contradictions count_cycles diagnose_bias diagnose_prompts "
         "diagnose_scores diagnose_transitivity family_bias family_scores length_bias "
@@ -22,11 +29,6 @@ _ROOMS: dict[str, str] = {
         "Counts VerdictCounts allocate corrected_interval corrected_rate corrected_variance "
         "estimate plan_from_table plan_rate profile_interval proposition_51 proposition_61 "
         "rows_interval rows_to_label"
-    ),
-    "adjudge.io": (
-        "LogRows convert_log open_battles open_judgments open_pairs open_scores read_battles "
-        "read_binary read_grades read_items read_judgments read_labels read_pairs read_public "
-        "read_scores read_table read_tournaments write_rows"
     ),
     "adjudge.judges": "JudgingOptions JudgingRun judge_pairs judge_pairs_async plan_judging",
     "adjudge.judges.transcript": "read_replies",
@@ -64,11 +66,9 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.length": "LengthBias VerbosityBias",
     "adjudge.results.panel": "PanelEstimate",
     "adjudge.results.prompts": "PromptSensitivity",
-    "adjudge.results.reading": "LogSummary",
     "adjudge.results.replies": "Replies",
     "adjudge.results.rules": "BatchSelection Threshold",
     "adjudge.results.selection": "Policy PolicyCheck Selection",
-    "adjudge.rows": "join_labels prepare_battles prepare_grades prepare_judgments prepare_scores",
     "adjudge.selection": (
         "SelectionRun calibrate evaluate fdr_select judge_cascade pac_threshold "
         "pac_thresholds plan_cascade plan_labels plan_selection read_policy "

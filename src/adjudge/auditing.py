@@ -9,13 +9,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from adjudge.data.judgments import prepare_judgments
+from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.io.tables import TableLike
 from adjudge.monitoring import MonitorTerms, check_terms, continue_monitor
 from adjudge.monitoring.drawing import read_audit_labels, read_served_audits
 from adjudge.policy.audits import Monitor, read_monitor, state_name, write_state
 from adjudge.results.selection import Policy
-from adjudge.rows.judgments import prepare_judgments
 from adjudge.selection import find_guarantee, read_policy
 from adjudge.selection.cascade_policy import check_ended
 from adjudge.selection.policy import check_about, check_judge

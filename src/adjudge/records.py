@@ -208,3 +208,7 @@ class Label:
     started_from: StartedFrom | None = None
     sampled_by: SampledBy | None = None
     shown_order: Order | None = None
+
+
+#: The columns of a cut in a row that was drawn below it.
+CUT_COLUMNS = ("cut", "cut_share", "cut_judge", "cut_protocol", "cut_fingerprint")

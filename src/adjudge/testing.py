@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import warnings
 
+from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.estimation import AnyEstimate, estimate
 from adjudge.estimation.intervals import RateInterval, intervals_of
-from adjudge.io.tables import TableLike
 from adjudge.present.text import interval, left_out, level, number, percent, signed
 from adjudge.results.estimation import ClassEstimate, Estimate, GroupedEstimate, RateDifference
 from adjudge.results.panel import PanelEstimate

@@ -93,7 +93,7 @@ def scope(
     Ties dropped, 2,000 items, 1,000 halves, alphas 0.05 to 0.25. Without data, it runs on simulated
     judgments of the same shape.
     """
-    from adjudge.io.opening import name_columns
+    from adjudge.data.source import name_columns
     from adjudge_papers.scope import reproduce_scope
 
     with name_columns(column_map(column), label_map(labels_as)) as named:
@@ -174,7 +174,7 @@ def reporting(
     splits of labelled rows, runs on your own data.
     """
     from adjudge.cli._progress import watch_run
-    from adjudge.io.opening import name_columns
+    from adjudge.data.source import name_columns
     from adjudge_papers.reporting import reproduce_reporting
 
     with name_columns(column_map(column), label_map(labels_as)) as named:
@@ -259,7 +259,7 @@ def diagnosis(
     Cycles, rankings, score sets and the meaning of their width: on your files, on judges asked
     about SummEval, on its crowd workers, or simulated if no data is given.
     """
-    from adjudge.io.opening import name_columns
+    from adjudge.data.source import name_columns
     from adjudge_papers.diagnosis import reproduce_diagnosis
 
     with name_columns(column_map(column)) as named:
@@ -386,7 +386,7 @@ def reproduce_papers(
     OUT/index.html, which works without network, every result as JSON and every picture.
     """
     from adjudge.cli._progress import watch_run
-    from adjudge.io.opening import name_columns
+    from adjudge.data.source import name_columns
     from adjudge.present.blocks import Headline
     from adjudge_papers.everything import PAGE, reproduce_all
     from adjudge_papers.items import count_items, describe_items

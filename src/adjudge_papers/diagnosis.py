@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from adjudge.data.scores import Scores, prepare_scores
+from adjudge.data.tables import TableLike
+from adjudge.data.tournaments import TournamentRows, build_tournaments, prepare_tournaments
 from adjudge.diagnosis import diagnose_scores, diagnose_transitivity
 from adjudge.diagnosis.cycles import complete_cycles
 from adjudge.errors import ArgumentError
-from adjudge.io.tables import TableLike
 from adjudge.present.text import percent
 from adjudge.results.diagnosis import Transitivity
-from adjudge.rows.scores import Scores, prepare_scores
-from adjudge.rows.tournaments import TournamentRows, build_tournaments, prepare_tournaments
 from adjudge.simulate.tournaments import simulate_tournaments
 from adjudge.validation import count
 from adjudge_papers import diagnosis_measures as measures

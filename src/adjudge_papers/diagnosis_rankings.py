@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
+from adjudge.data.tournaments import Tournaments
 from adjudge.ranking import copeland, least_reversals, rank_correlations, schulze, win_rate
 from adjudge.ranking.orders import order_strengths
-from adjudge.rows.tournaments import Tournaments
 from adjudge.statistics.bradley_terry import fit_strengths
 from adjudge.statistics.numbers import bootstrap_weights
 from adjudge.validation import FloatArray, IntArray, generator

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from adjudge.data import join_human_scores, read_public
+from adjudge.data.scores import read_human_scores
+from adjudge.data.tables import TableLike, source_name
 from adjudge.errors import DataError
-from adjudge.io import join_human_scores, read_public
-from adjudge.io.scores import read_human_scores
-from adjudge.io.tables import TableLike, source_name
 from adjudge.judges import judge_pairs
 from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.protocols.criterion import ByCriterion

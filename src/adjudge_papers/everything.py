@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from adjudge.io import write_result
-from adjudge.io.tables import TableLike
+from adjudge.data import write_result
+from adjudge.data.tables import TableLike
 from adjudge.judges.progress import ProgressCallback
 from adjudge.present.text import count
 from adjudge.store.interface import DEFAULT_STORE, StorePlace

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from adjudge.io.tables import TableLike
+from adjudge.data.tables import TableLike
 from adjudge.judges.progress import ProgressCallback
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 from adjudge_papers.diagnosis import reproduce_diagnosis

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from adjudge.data.tables import TableLike
 from adjudge.estimation.allocation import proposition_61, split_arrays
 from adjudge.estimation.misclassification import Bounds, corrected_interval, corrected_rate
-from adjudge.io.tables import TableLike
 from adjudge.simulate.binary import draw_counts
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import FloatArray, count, open_unit

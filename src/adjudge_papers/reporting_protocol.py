@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from adjudge.data.tables import TableLike, source_name
 from adjudge.errors import ArgumentError
 from adjudge.estimation.misclassification import Bounds, corrected_interval, corrected_rate
-from adjudge.io.tables import TableLike, source_name
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, count, open_unit
 from adjudge_papers.reporting_result import ProtocolRow, ReportingReproduction

@@ -13,13 +13,20 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
+from adjudge.data import (
+    FORMATS,
+    kinds_of,
+    read_items,
+    read_judgments,
+    read_pairs,
+    read_public,
+    sniff,
+)
+from adjudge.data.rows import Rows, tidy
+from adjudge.data.tables import TableLike, read_table, source_name
+from adjudge.data.words import GRADE
 from adjudge.errors import DataError
-from adjudge.io import FORMATS, kinds_of, read_items, read_judgments, read_pairs, read_public, sniff
-from adjudge.io.tables import TableLike, read_table, source_name
-from adjudge.io.words import GRADE
 from adjudge.judges import judge_pairs
-from adjudge.rows.columns import tidy
-from adjudge.rows.dropped import Rows
 from adjudge.simulate.battles import simulate_battles
 from adjudge.validation import count
 

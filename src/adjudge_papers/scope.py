@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from adjudge.errors import ArgumentError, UnusableRepliesError
-from adjudge.io import (
+from adjudge.data import (
     FORMATS,
     kinds_of,
     open_judgments,
@@ -24,12 +23,13 @@ from adjudge.io import (
     read_public,
     sniff,
 )
-from adjudge.io.tables import Table, TableLike, source_name
+from adjudge.data.tables import Table, TableLike, source_name
+from adjudge.errors import ArgumentError, UnusableRepliesError
 from adjudge.judges import judge_pairs
 from adjudge.judges.options import OneJudge
-from adjudge.rows.judgments import read_labelled
 from adjudge.selection import evaluate
 from adjudge.selection.evaluating import measure_quality
+from adjudge.selection.labelled import read_labelled
 from adjudge.selection.signals import coin_vote, has_both_orders
 from adjudge.validation import count
 from adjudge_papers import scope_published as published

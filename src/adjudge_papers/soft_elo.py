@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from adjudge.data import open_battles
+from adjudge.data.battles import code_battles, gather_jury
+from adjudge.data.rows import Rows
 from adjudge.errors import DataError
-from adjudge.io import open_battles
 from adjudge.ranking import (
     evaluation_rules,
     fit_temperature,
@@ -34,9 +36,6 @@ from adjudge.ranking.evaluation import loo_row
 from adjudge.ranking.leave_one_out import ConformalRow, Residuals, held_out_intervals, models_needed
 from adjudge.ranking.targets import agreement_share, juror_battles, jury_rule, soft_rule
 from adjudge.rows.agreement import cohen_kappa
-from adjudge.rows.battles import code_battles
-from adjudge.rows.dropped import Rows
-from adjudge.rows.juries import gather_jury
 from adjudge.statistics.bradley_terry import DEFAULT_L2
 from adjudge.validation import count, exact_level, generator, positive
 from adjudge_papers import soft_elo_measures as measures

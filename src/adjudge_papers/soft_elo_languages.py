@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from adjudge.data.battles import Battles
 from adjudge.ranking import fit_temperature, rank_correlations, soft_targets
 from adjudge.ranking.bradley_terry import target_battles, wins_table
 from adjudge.ranking.targets import agreement_share
-from adjudge.rows.battles import Battles
 from adjudge.statistics.bradley_terry import fit_strengths, to_elo
 from adjudge.statistics.numbers import mean_known
 from adjudge.validation import FloatArray, IntArray

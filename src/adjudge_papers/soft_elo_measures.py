@@ -12,6 +12,8 @@ import polars as pl
 from scipy import stats
 from scipy.special import expit
 
+from adjudge.data.battles import Battles
+from adjudge.data.rows import has_values
 from adjudge.diagnosis import family_of, family_scores, position_bias
 from adjudge.ranking import hold_out_each, rank_correlations, residuals, soft_targets
 from adjudge.ranking.leave_one_out import HeldOut, Residuals, strongest_quarters
@@ -22,8 +24,6 @@ from adjudge.ranking.temperature import (
     Temperature,
     temperature_with_ties,
 )
-from adjudge.rows.battles import Battles
-from adjudge.rows.columns import has_values
 from adjudge.rows.families import of_family
 from adjudge.statistics.numbers import (
     binomial_interval,

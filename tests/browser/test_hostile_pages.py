@@ -17,7 +17,7 @@ import pytest
 from hostile_texts import DIRECTION, HOSTILE_TEXTS, SCRIPTS, TERMINAL
 from serving import Service, running
 
-from adjudge.io import write_result, write_rows
+from adjudge.data import write_result, write_rows
 from adjudge.judges.judging import judge_pairs
 from adjudge.present.report import write_report
 from adjudge.ranking import rank

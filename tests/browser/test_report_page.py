@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from adjudge.io import write_result, write_rows
+from adjudge.data import write_result, write_rows
 from adjudge.judges.judging import judge_pairs
 from adjudge.present.report import write_report
 from adjudge.selection import calibrate, evaluate

@@ -15,7 +15,7 @@ import pytest
 from habits import MASS, share, tie_share
 
 from adjudge.cli import main
-from adjudge.io import read_judgments
+from adjudge.data import read_judgments
 from adjudge.judges.judging import judge_pairs
 from adjudge.judges.transcript import read_replies
 

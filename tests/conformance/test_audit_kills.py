@@ -15,7 +15,7 @@ import pytest
 from serving import JUDGE, ask, running, write_policy
 
 from adjudge import read_policy
-from adjudge.io import read_result, write_rows
+from adjudge.data import read_result, write_rows
 from adjudge.policy.audits import Monitor
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import use_store

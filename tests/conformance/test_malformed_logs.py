@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from runner_logs import LOGS, READ_AS, load_log, write_log
 
+from adjudge.data import convert_log
+from adjudge.data.formats import load_format
 from adjudge.errors import AdjudgeError
-from adjudge.io import convert_log
-from adjudge.io.formats import load_format
 
 JUNK: tuple[Any, ...] = (
     *(None, 0, -1, 3.5, float("nan"), True, 10**30, "", "x", "NaN", "é\u2028", "\x00"),

@@ -27,7 +27,7 @@ def log(tmp_path: Path) -> Path:
 
 def test_it_is_recognised_and_read_from_python(run_python: Run, log: Path) -> None:
     code = f"""
-from adjudge.io import kinds_of, open_items, read_public, sniff
+from adjudge.data import kinds_of, open_items, read_public, sniff
 path = {str(log)!r}
 print(sniff(path), sorted(kinds_of("my-log")))
 table = read_public(path)
@@ -58,7 +58,7 @@ def test_a_command_for_something_else_says_what_it_is(run_python: Run, log: Path
 
 
 def test_without_the_package_nobody_knows_it(log: Path) -> None:
-    from adjudge.io import sniff
+    from adjudge.data import sniff
 
     # Its columns have usual names of ours; that it is a log of that kind, the package knows.
     assert sniff(log) == "items"

@@ -10,8 +10,8 @@ from subprocess import CompletedProcess
 import pytest
 
 from adjudge import judge_pairs
+from adjudge.data import read_scores
 from adjudge.errors import ArgumentError
-from adjudge.io import read_scores
 from adjudge.simulate.pairs import simulate_pairs
 
 Run = Callable[..., CompletedProcess[str]]

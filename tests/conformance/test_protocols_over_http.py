@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adjudge.cli import main
-from adjudge.io import read_battles, read_judgments, read_scores, read_tournaments
+from adjudge.data import read_battles, read_judgments, read_scores, read_tournaments
 from adjudge.judges.criteria import RUBRIC
 
 NAMES = [criterion.name for criterion in RUBRIC]

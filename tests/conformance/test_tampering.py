@@ -16,7 +16,7 @@ from tampering import damages
 from tampering_checks import check_policy_file, check_report
 
 from adjudge.cli import run
-from adjudge.io import write_result
+from adjudge.data import write_result
 from adjudge.present.result import digest_of
 from adjudge.selection import read_policy
 

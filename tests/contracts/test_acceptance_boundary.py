@@ -19,7 +19,7 @@ import pytest
 from serving import JUDGE, served
 
 from adjudge.cli import run
-from adjudge.io import write_result, write_rows
+from adjudge.data import write_result, write_rows
 from adjudge.judges import judge_pairs
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.spec import parse_judge, parse_protocol

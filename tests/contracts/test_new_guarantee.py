@@ -18,8 +18,8 @@ from hoeffding import GRID, Hoeffding
 from serving import JUDGE
 
 from adjudge.cli import run
+from adjudge.data import write_result, write_rows
 from adjudge.errors import ArgumentError
-from adjudge.io import write_result, write_rows
 from adjudge.judges import judge_pairs
 from adjudge.present.report import write_report
 from adjudge.selection import (

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge.data.battles import Battles, code_battles
 from adjudge.ranking import (
     bradley_terry,
     fit_temperature,
@@ -30,7 +31,6 @@ from adjudge.ranking.evaluation import group_temperatures
 from adjudge.ranking.leaderboard import elo_spread
 from adjudge.ranking.leave_one_out import Residuals, elo_quantile, family_quantiles
 from adjudge.ranking.targets import fixed_rule, soft_rule
-from adjudge.rows.battles import Battles, code_battles
 from adjudge.simulate.battles import simulate_battles
 from adjudge.statistics.bradley_terry import fit_against_anchors, fit_strengths, to_elo
 from adjudge.statistics.numbers import conformal_rank

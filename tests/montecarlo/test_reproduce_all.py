@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.cli import run
-from adjudge.io import read_result
+from adjudge.data import read_result
 from adjudge_papers.items import ReproductionItems
 from adjudge_papers.papers import PAPERS
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adjudge.rows.drift import DRIFT_LEVEL, drift_of, score_drift
+from adjudge.data.drift import DRIFT_LEVEL, drift_of, score_drift
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adjudge.rows.clusters import one_row_per_cluster
+from adjudge.data.rows import one_row_per_cluster
 from adjudge.selection import (
     fdr_select,
     pac_threshold,

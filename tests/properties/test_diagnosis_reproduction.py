@@ -9,10 +9,10 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adjudge.data.scores import prepare_scores
+from adjudge.data.tournaments import build_tournaments
 from adjudge.errors import AdjudgeError
 from adjudge.present.result import plain
-from adjudge.rows.scores import prepare_scores
-from adjudge.rows.tournaments import build_tournaments
 from adjudge_papers.diagnosis_measures import compare_by_scores, people_means, share_variance
 from adjudge_papers.diagnosis_rankings import compare_rankings
 from adjudge_papers.diagnosis_sets import tabulate_sets

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from adjudge.data import csv_files, files, json_files, read_judgments, read_table, tables
 from adjudge.errors import DataError
-from adjudge.io import csv_files, files, json_files, read_judgments, read_table, tables
 
 COMMON = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 ODD = st.one_of(

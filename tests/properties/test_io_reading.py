@@ -17,16 +17,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from adjudge.errors import AdjudgeError
-from adjudge.io import (
+from adjudge.data import (
     FORMATS,
-    battles,
     iter_items,
     iter_pairs,
     iter_rows,
-    judgments,
-    labels,
-    pairs,
     read_battles,
     read_binary,
     read_judgments,
@@ -36,13 +31,18 @@ from adjudge.io import (
     read_scores,
     read_table,
     read_tournaments,
-    scores,
     sniff,
-    tournaments,
     write_rows,
 )
-from adjudge.io.formats import load_format
-from adjudge.io.writing import row_writer
+from adjudge.data.battles import BATTLE_COLUMNS
+from adjudge.data.formats import load_format
+from adjudge.data.judgments import JUDGMENT_COLUMNS
+from adjudge.data.labels import LABEL_COLUMNS
+from adjudge.data.pairs import PAIR_COLUMNS
+from adjudge.data.scores import SCORE_COLUMNS
+from adjudge.data.tournaments import TOURNAMENT_COLUMNS
+from adjudge.data.writing import row_writer
+from adjudge.errors import AdjudgeError
 
 READERS = (
     read_battles,
@@ -55,10 +55,13 @@ READERS = (
 )
 COMMON = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
+LAYOUTS = (
+    BATTLE_COLUMNS, JUDGMENT_COLUMNS, LABEL_COLUMNS, PAIR_COLUMNS, SCORE_COLUMNS,
+    TOURNAMENT_COLUMNS,
+)  # fmt: skip
 #: Names that the readers know, so that random tables get past the first check.
 NAMES = st.sampled_from(
-    [column.name for module in (battles, judgments, labels, pairs, scores, tournaments)
-     for column in module.LAYOUT.columns]
+    [column.name for layout in LAYOUTS for column in layout.columns]
     + ["human_pref", "scores_a", "scores_b", "expert1", "human"]
 )  # fmt: skip
 VALUES = st.one_of(

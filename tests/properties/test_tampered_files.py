@@ -14,7 +14,7 @@ from example_results import example_results
 from tampering import damages
 from tampering_checks import check_policy_file, check_report
 
-from adjudge.io import read_result
+from adjudge.data import read_result
 from adjudge.present.kinds import KINDS
 from adjudge.present.result import digest_of
 from adjudge.selection import read_policy

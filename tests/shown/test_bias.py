@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from adjudge.data.battles import SameAnswer
 from adjudge.results.bias import (
     Agreement,
     BiasReport,
@@ -19,7 +20,6 @@ from adjudge.results.bias import (
     Reliability,
     ReliabilityBin,
     Retest,
-    SameAnswer,
 )
 from adjudge.results.length import LengthBias, LengthWinner, VerbosityBias
 from shown import assert_shown, drawn, html_lines, legend, terminal_lines

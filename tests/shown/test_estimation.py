@@ -30,7 +30,7 @@ from shown_estimation import (
     SMALL,
 )
 
-from adjudge.io import write_result
+from adjudge.data import write_result
 from adjudge.present.blocks import Block, Figure
 from adjudge.present.render.html import render_fragment
 from adjudge.present.render.markdown import render_blocks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.results.reading import LogSummary, MetricRows
+from adjudge.data.conversion import LogSummary, MetricRows
 from shown import assert_shown
 
 LOG = LogSummary(

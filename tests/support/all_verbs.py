@@ -17,7 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from adjudge.cli import run
-from adjudge.io import write_rows
+from adjudge.data import write_rows
 from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.binary import BinaryModel, binary_rows
 from adjudge.simulate.pairs import simulate_pairs

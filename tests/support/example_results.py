@@ -8,7 +8,7 @@ from pathlib import Path
 
 from example_policies import example_policies
 
-from adjudge.io import read_result
+from adjudge.data import read_result
 from adjudge.present.result import Result
 
 TESTS = Path(__file__).parents[1]

@@ -12,7 +12,7 @@ import polars as pl
 from peoples_files import write_workbook
 
 from adjudge.auditing import check_audits
-from adjudge.io import write_result, write_rows
+from adjudge.data import write_result, write_rows
 from adjudge.judges.judging import judge_pairs
 from adjudge.monitoring import draw_audits
 from adjudge.ranking import make_anchors

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from adjudge.io import (
+from adjudge.data import (
     read_battles,
     read_binary,
     read_items,
@@ -18,7 +18,7 @@ from adjudge.io import (
     read_tournaments,
 )
 
-FILES = {p.stem: p for p in sorted((Path(__file__).parents[1] / "unit/io/fixtures").iterdir())}
+FILES = {p.stem: p for p in sorted((Path(__file__).parents[1] / "unit/data/fixtures").iterdir())}
 READERS: dict[str, Callable[..., pl.DataFrame]] = {
     "pairs": read_pairs,
     "items": read_items,

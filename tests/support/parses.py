@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from adjudge.io import results, tables
-from adjudge.io.files import File
+from adjudge.data import tables
+from adjudge.data import writing as results
+from adjudge.data.files import File
 
 
 @contextmanager

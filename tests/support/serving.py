@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adjudge.io import write_result
+from adjudge.data import write_result
 from adjudge.judges.judging import judge_pairs
 from adjudge.selection import calibrate
 from adjudge.simulate.items import simulate_items

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from adjudge.data.drift import Drift
 from adjudge.results.evaluation import (
     Comparison,
     Curve,
@@ -21,7 +22,6 @@ from adjudge.results.selection import (
     Alternative,
     Contradiction,
     DoubtReport,
-    Drift,
     GroupCount,
     JuryReport,
     Policy,

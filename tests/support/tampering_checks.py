@@ -8,9 +8,9 @@ from pathlib import Path
 from shown_estimation import ESTIMATE
 from tampering import Damage
 
+from adjudge.data import write_result
+from adjudge.data.tables import TableLike
 from adjudge.errors import AdjudgeError
-from adjudge.io import write_result
-from adjudge.io.tables import TableLike
 from adjudge.present.report import read_folder, write_report
 from adjudge.results.selection import Policy
 from adjudge.selection import read_policy, select, verify_policy

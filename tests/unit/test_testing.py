@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge.data import write_rows
 from adjudge.errors import ArgumentError
 from adjudge.estimation import estimate
-from adjudge.io import write_rows
 from adjudge.selection import calibrate, select
 from adjudge.simulate.binary import BinaryModel, binary_rows
 from adjudge.testing import assert_accepted, assert_difference, assert_rate

@@ -67,7 +67,7 @@ class _ReaderRemarks(logging.Handler):
 @contextmanager
 def print_reader_remarks() -> Iterator[None]:
     """While a command runs, print the messages of the readers to standard error."""
-    log, handler = logging.getLogger("adjudge.io"), _ReaderRemarks()
+    log, handler = logging.getLogger("adjudge.data"), _ReaderRemarks()
     before = log.propagate
     log.addHandler(handler)
     log.propagate = False
@@ -115,7 +115,7 @@ def read_no_further(stream: TextIO) -> None:
 def write(result: Result, path: Path) -> None:
     """Write a result with the command that made it."""
     from adjudge.cli._command import command_line
-    from adjudge.io import write_result
+    from adjudge.data import write_result
 
     write_result(result, path, command=command_line())
 

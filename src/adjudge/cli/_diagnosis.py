@@ -30,7 +30,7 @@ def read_families(path: Path | None) -> dict[str, str] | None:
     """The family of each model named in a JSON file."""
     if path is None:
         return None
-    from adjudge.io.results import read_json
+    from adjudge.data.writing import read_json
 
     given = read_json(path)
     if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()):

@@ -267,7 +267,7 @@ def parse_files(given: Sequence[str] | None, option: str) -> dict[str, Path]:
 
 def label_map(given: str | None) -> dict[str, str] | None:
     """The words of --labels-as."""
-    from adjudge.io.words import parse_labels_as
+    from adjudge.data.words import parse_labels_as
 
     return None if given is None else parse_labels_as(given)
 

@@ -11,7 +11,7 @@ from adjudge.cli._common import deliver, remark
 from adjudge.cli._options import FormatOption, JsonFlag, SeedOption, SummaryOption
 
 if TYPE_CHECKING:
-    from adjudge.io.formats import Kind
+    from adjudge.data.formats import Kind
 
 
 def convert(
@@ -47,9 +47,9 @@ def convert(
     The judge's first verdict is used, not a person's correction. A failed grader is a status, not a
     fail. Several metrics become groups (--by metric). Epochs and repeats share a prompt_id.
     """
-    from adjudge.io import convert_log, write_rows
-    from adjudge.io.formats import Kind
-    from adjudge.io.writing import check_output
+    from adjudge.data import convert_log, write_rows
+    from adjudge.data.formats import Kind
+    from adjudge.data.writing import check_output
     from adjudge.validation import one_of
 
     if output is not None:

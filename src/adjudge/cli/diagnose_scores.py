@@ -101,9 +101,9 @@ def scores(
 
     --fail-above takes mean_size (the default) or miss_rate, of these sets at the first alpha.
     """
+    from adjudge.data.scores import prepare_scores
     from adjudge.diagnosis import diagnose_scores, score_set_rows
     from adjudge.diagnosis.scores import ALPHAS
-    from adjudge.rows.scores import prepare_scores
 
     limits = thresholds(fail_above, known=MEASURES, default="mean_size")
     if figure not in FIGURES:
@@ -127,7 +127,7 @@ def scores(
         seed=seed,
     )
     if write_sets is not None:
-        from adjudge.io import write_rows
+        from adjudge.data import write_rows
 
         rows = score_set_rows(
             prepared,

@@ -28,8 +28,8 @@ from adjudge.errors import ArgumentError
 from adjudge.present.text import count, left_out
 
 if TYPE_CHECKING:
-    from adjudge.io.opening import Stream
-    from adjudge.io.tables import Table
+    from adjudge.data.pairs import Stream
+    from adjudge.data.tables import Table
     from adjudge.records import Item, Pair, Subject
     from adjudge.server.label_kinds import LabelKind
     from adjudge.server.labelling import LabellingRound
@@ -116,8 +116,8 @@ def label(
     page = not export_only and label_studio is None
     if page:
         require_extra("server", "fastapi", "uvicorn")
-    from adjudge.io import write_rows
-    from adjudge.io.files import read_text
+    from adjudge.data import write_rows
+    from adjudge.data.files import read_text
     from adjudge.server.label_summary import comments, labels_frame, records, summarise
     from adjudge.server.labelling import LabellingRound
     from adjudge.store import check_not_store, is_store, store_name, use_store
@@ -190,8 +190,8 @@ def _read(
     names: Mapping[str, Mapping[str, str] | None],
 ) -> tuple[list[Subject], LabelKind]:
     """The rows to label, and the kind of label, from the file's content."""
-    from adjudge.io import kinds_of, open_items, open_pairs, sniff
-    from adjudge.io.tables import read_object
+    from adjudge.data import kinds_of, open_items, open_pairs, sniff
+    from adjudge.data.tables import read_object
     from adjudge.judges.criteria import parse_scale
     from adjudge.server.label_kinds import GRADES, PAIRS, scores
 
@@ -216,7 +216,8 @@ def _listed(stream: Stream[Pair] | Stream[Item]) -> list[Subject]:
 
 def _labels(path: Path, kind: LabelKind, names: Mapping[str, Mapping[str, str] | None]) -> Table:
     """The labels of a file, by the file's column names."""
-    from adjudge.io.opening import ColumnNames, open_labels
+    from adjudge.data.labels import open_labels
+    from adjudge.data.source import ColumnNames
 
     name = ColumnNames(names["columns"], names["labels_as"])
     return open_labels(name(path), about=kind.name)

@@ -51,7 +51,7 @@ def draw(
 
     A keyed hash of the id decides each draw, so that the rows cannot be chosen.
     """
-    from adjudge.io import write_rows
+    from adjudge.data import write_rows
     from adjudge.monitoring import draw_audits
     from adjudge.monitoring.drawing import read_served_audits
     from adjudge.selection import read_policy

@@ -47,14 +47,14 @@ def battles(
     as_json: JsonFlag = False,
 ) -> None:
     """Choose the battles to judge next, within a budget."""
-    from adjudge import io
-    from adjudge.io.opening import name_columns
+    from adjudge import data
+    from adjudge.data.source import name_columns
     from adjudge.ranking import plan_battles
 
     with name_columns(column_map(column), label_map(labels_as)) as name:
-        rows, done = io.open_table(name(pool)), name(judged)
+        rows, done = data.open_table(name(pool)), name(judged)
     plan = plan_battles(rows, budget=budget, rule=rule, judged=done, seed=seed)
     if write_rows is not None:
-        io.write_rows(rows.frame[list(plan.rows)], write_rows)
+        data.write_rows(rows.frame[list(plan.rows)], write_rows)
         remark(f"wrote {write_rows}")
     deliver(plan, as_json=as_json, output=output)

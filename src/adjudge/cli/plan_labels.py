@@ -55,7 +55,7 @@ def labels(
     as_json: JsonFlag = False,
 ) -> None:
     """Draw the rows to label: from all, or from the surest."""
-    from adjudge.io import write_rows
+    from adjudge.data import write_rows
     from adjudge.selection import plan_labels
 
     if random == (surest is not None):

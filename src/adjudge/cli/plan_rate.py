@@ -90,8 +90,8 @@ def rate(
 
     Exit 2: infeasible.
     """
+    from adjudge.data import open_table, write_rows
     from adjudge.estimation.pilot import plan_from_table, rows_to_label
-    from adjudge.io import open_table, write_rows
 
     rows = None
     if table is not None:

@@ -65,8 +65,8 @@ def selection(
 
     Uses the labels you have.
     """
-    from adjudge.io import write_rows
-    from adjudge.rows.judgments import prepare_judgments
+    from adjudge.data import write_rows
+    from adjudge.data.judgments import prepare_judgments
     from adjudge.selection import ids_to_label, plan_selection
 
     prepared = prepare_judgments(

@@ -155,8 +155,8 @@ def rank(
     models without votes get an Elo on people's scale with a conformal interval.
     """
     from adjudge import ranking
+    from adjudge.data.battles import prepare_battles
     from adjudge.errors import ArgumentError
-    from adjudge.rows.battles import prepare_battles
 
     if anchors is not None:
         _only_placing(context)

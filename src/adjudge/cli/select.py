@@ -57,7 +57,7 @@ def select(
 
     Refuses a policy made for another judge or prompt.
     """
-    from adjudge.io import write_rows
+    from adjudge.data import write_rows
     from adjudge.records import LABELLED
     from adjudge.selection import select as run
 

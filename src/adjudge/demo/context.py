@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from rich.text import Text
 
-from adjudge.io import write_result
+from adjudge.data import write_result
 from adjudge.present.result import Result
 from adjudge.present.theme import save_figure
 from adjudge.records import Pair

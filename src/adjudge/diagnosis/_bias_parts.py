@@ -10,6 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from adjudge.data.labels import LABELS_OF
+from adjudge.data.rows import Rows, confidences, has_values, merge_dropped
+from adjudge.data.tables import as_text
+from adjudge.data.verdicts import CLUSTER, label_values
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.family import family_bias, family_scores
 from adjudge.diagnosis.length import length_bias
@@ -17,7 +21,6 @@ from adjudge.diagnosis.position import picks, position_bias
 from adjudge.diagnosis.reliability import contradictions, reliability
 from adjudge.diagnosis.repeats import retest
 from adjudge.diagnosis.verbosity import verbosity_bias
-from adjudge.io.tables import as_text
 from adjudge.results.bias import (
     Agreement,
     Contradictions,
@@ -29,12 +32,7 @@ from adjudge.results.bias import (
     Retest,
 )
 from adjudge.results.length import LengthBias, VerbosityBias
-from adjudge.rows.columns import has_values
-from adjudge.rows.confidence import confidences
-from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.families import family_of, of_family
-from adjudge.rows.labels import LABELS
-from adjudge.rows.verdicts import CLUSTER, label_values
 from adjudge.validation import FloatArray, Seed
 
 #: Score differences, response_a minus response_b, with response_a shown first and second.
@@ -266,10 +264,10 @@ def _agreement(rows: BiasRows) -> Agreement | str:
 
 def _preferences(frame: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     """Which rows people call a tie, and the labels of the others: one, or one per rater."""
-    if LABELS not in frame.columns:
+    if LABELS_OF not in frame.columns:
         is_tie = (frame["label"] == "tie").fill_null(False)
         return is_tie, frame["label"].filter(~is_tie)
-    said = [row or [None] for row in frame[LABELS].to_list()]
+    said = [row or [None] for row in frame[LABELS_OF].to_list()]
     tied = [{*row} - {None} == {"tie"} for row in said]
     widest = max(len(row) for row in said)
     others = [

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from adjudge.data.rows import merge_dropped
 from adjudge.diagnosis._intervals import (
     Interval,
     codes_of,
@@ -28,7 +29,6 @@ from adjudge.diagnosis._intervals import (
 from adjudge.errors import ArgumentError
 from adjudge.results.bias import Agreement, Ceiling
 from adjudge.rows.agreement import kappa_of_tables
-from adjudge.rows.dropped import merge_dropped
 from adjudge.validation import FloatArray, IntArray, one_of, open_unit, same_length
 
 Statistic = Callable[[FloatArray], FloatArray]

@@ -7,14 +7,14 @@ from dataclasses import fields, replace
 
 import polars as pl
 
+from adjudge.data.battles import same_answers
+from adjudge.data.rows import partition, text_column
+from adjudge.data.source import Needs, narrow
+from adjudge.data.tables import TableLike
+from adjudge.data.verdicts import CLUSTER, prepare_verdicts
 from adjudge.diagnosis._bias_parts import BiasRows, diagnose_rows, wins_of
 from adjudge.diagnosis._intervals import FLOOR
-from adjudge.io.needs import Needs, narrow
-from adjudge.io.tables import TableLike
 from adjudge.results.bias import BiasReport, Diagnoses
-from adjudge.rows.answers import same_answers
-from adjudge.rows.columns import partition, text_column
-from adjudge.rows.verdicts import CLUSTER, prepare_verdicts
 from adjudge.validation import Seed, non_negative, open_unit, positive
 
 _ASSUMPTIONS = (

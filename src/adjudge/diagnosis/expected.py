@@ -14,8 +14,8 @@ from math import comb
 import numpy as np
 from scipy.special import expit
 
+from adjudge.data.tournaments import Tournaments
 from adjudge.diagnosis.cycles import batch_cycles, complete_cycles
-from adjudge.rows.tournaments import Tournaments
 from adjudge.statistics.bradley_terry import fit_strengths
 from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, count, generator
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adjudge.data.rows import merge_dropped
 from adjudge.diagnosis._intervals import (
     FLOOR,
     Interval,
@@ -25,7 +26,6 @@ from adjudge.diagnosis._intervals import (
 )
 from adjudge.diagnosis.position import optional_probabilities, picks
 from adjudge.results.bias import FamilyBias, FamilyScores
-from adjudge.rows.dropped import merge_dropped
 from adjudge.statistics.numbers import student_quantile
 from adjudge.validation import FloatArray, non_negative, open_unit, optional_numbers, same_length
 

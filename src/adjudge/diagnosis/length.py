@@ -21,11 +21,11 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from adjudge.data.rows import merge_dropped
+from adjudge.data.verdicts import label_values
 from adjudge.diagnosis._intervals import FLOOR, Interval, codes_of, count_clusters, recode, shows
 from adjudge.diagnosis.position import optional_probabilities
 from adjudge.results.length import LengthBias, LengthWinner
-from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.verdicts import label_values
 from adjudge.statistics.bradley_terry import DEFAULT_L2
 from adjudge.statistics.numbers import slices, student_quantile
 from adjudge.validation import (

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adjudge.data.rows import merge_dropped
 from adjudge.diagnosis._intervals import (
     FLOOR,
     Interval,
@@ -19,7 +20,6 @@ from adjudge.diagnosis._intervals import (
 )
 from adjudge.errors import ArgumentError
 from adjudge.results.bias import PositionBias, PositionGroup
-from adjudge.rows.dropped import merge_dropped
 from adjudge.validation import (
     BoolArray,
     FloatArray,

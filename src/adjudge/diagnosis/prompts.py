@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from adjudge.data.tables import TableLike
 from adjudge.diagnosis._intervals import (
     FLOOR,
     Interval,
@@ -24,7 +25,6 @@ from adjudge.diagnosis._intervals import (
     shows,
 )
 from adjudge.errors import ArgumentError
-from adjudge.io.tables import TableLike
 from adjudge.results.prompts import PromptChange, PromptSensitivity
 from adjudge.rows.prompts import PromptRows, prepare_prompts
 from adjudge.validation import FloatArray, non_negative, open_unit, same_length

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adjudge.data.rows import merge_dropped
 from adjudge.diagnosis._intervals import (
     FLOOR,
     codes_of,
@@ -22,7 +23,6 @@ from adjudge.diagnosis._intervals import (
     shows,
 )
 from adjudge.results.bias import Contradictions, Reliability, ReliabilityBin
-from adjudge.rows.dropped import merge_dropped
 from adjudge.statistics.numbers import (
     Bins,
     bootstrap_weights,

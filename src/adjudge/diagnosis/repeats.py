@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from adjudge.data.rows import merge_dropped
 from adjudge.diagnosis._intervals import codes_of, count_clusters, share_interval
 from adjudge.errors import ArgumentError
 from adjudge.results.bias import Retest
-from adjudge.rows.dropped import merge_dropped
 from adjudge.validation import open_unit, same_length
 
 

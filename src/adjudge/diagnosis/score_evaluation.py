@@ -13,15 +13,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from adjudge.data.scores import ratings_table
+from adjudge.data.tables import as_text
 from adjudge.diagnosis._intervals import Interval, jackknife_interval, mean_interval, recode
 from adjudge.diagnosis.correlation import spearman
 from adjudge.diagnosis.score_sets import advise
 from adjudge.diagnosis.set_rules import RULES, SetRule, given_by_judge
 from adjudge.diagnosis.targets import Target, human_target, round_half_up
 from adjudge.errors import ArgumentError
-from adjudge.io.tables import as_text
 from adjudge.results.diagnosis import ScoreSetGroup, WidthBin
-from adjudge.rows.scores import ratings_table
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.validation import BoolArray, FloatArray, IntArray
 

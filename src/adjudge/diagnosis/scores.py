@@ -9,6 +9,9 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
+from adjudge.data.columns import make_room
+from adjudge.data.scores import Scores, prepare_scores, ratings_table, scored_by_both
+from adjudge.data.tables import TableLike
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.correlation import spearman
 from adjudge.diagnosis.family import family_scores
@@ -24,12 +27,9 @@ from adjudge.diagnosis.score_sets import SETS, WEIGHS, ScoreSets, checked_scale
 from adjudge.diagnosis.set_rules import default_rule, random_half
 from adjudge.diagnosis.targets import TARGETS
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io.columns import make_room
-from adjudge.io.tables import TableLike
 from adjudge.results.bias import FamilyScores
 from adjudge.results.diagnosis import HumanAgreement, PooledWidth, ScoreDiagnosis, WidthAgreement
 from adjudge.rows.families import family_of, of_family
-from adjudge.rows.scores import Scores, prepare_scores, ratings_table, scored_by_both
 from adjudge.statistics.numbers import mean_known
 from adjudge.validation import Seed, count, exact_level, generator, one_of, open_unit
 

@@ -8,10 +8,11 @@ from math import comb
 
 import numpy as np
 
+from adjudge.data.tables import TableLike
+from adjudge.data.tournaments import Combine, TournamentRows, Tournaments, prepare_tournaments
 from adjudge.diagnosis._intervals import mean_interval, mean_or_none, share_interval
 from adjudge.diagnosis.cycles import count_cycles, cyclic_triples
 from adjudge.diagnosis.expected import ExpectedCycles, expected_cycles
-from adjudge.io.tables import TableLike
 from adjudge.results.diagnosis import (
     CycleCount,
     Transitivity,
@@ -19,7 +20,6 @@ from adjudge.results.diagnosis import (
     Triple,
     WorstDocument,
 )
-from adjudge.rows.tournaments import Combine, TournamentRows, Tournaments, prepare_tournaments
 from adjudge.validation import Seed, count, open_unit
 
 _ASSUMPTIONS = (

@@ -13,6 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from adjudge.data.rows import merge_dropped
+from adjudge.data.verdicts import label_values
 from adjudge.diagnosis._intervals import (
     FLOOR,
     Interval,
@@ -24,8 +26,6 @@ from adjudge.diagnosis._intervals import (
     shows,
 )
 from adjudge.results.length import VerbosityBias
-from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.verdicts import label_values
 from adjudge.validation import (
     BoolArray,
     FloatArray,

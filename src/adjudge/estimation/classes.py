@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError
 from adjudge.estimation.clusters import TOO_FEW, few_clusters, holding, spread
 from adjudge.estimation.counts import Share
@@ -19,7 +20,6 @@ from adjudge.estimation.methods import ASSUMPTIONS, INTERVALS, Request, independ
 from adjudge.estimation.outcome import Outcome, clip, refuse_everything
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import ClassEstimate, ClassRate, GroupedEstimate
-from adjudge.rows.grades import Grades
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 

@@ -7,6 +7,9 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
+from adjudge.data.grades import Grades, prepare_grades
+from adjudge.data.source import Needs, narrow
+from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import check_classes, estimate_classes
 from adjudge.estimation.groups import estimate_difference, estimate_groups
@@ -22,8 +25,6 @@ from adjudge.estimation.methods import (
 )
 from adjudge.estimation.panel import estimate_panel
 from adjudge.estimation.sample import sample_of
-from adjudge.io.needs import Needs, narrow
-from adjudge.io.tables import TableLike
 from adjudge.results.estimation import (
     ClassEstimate,
     Estimate,
@@ -31,7 +32,6 @@ from adjudge.results.estimation import (
     RateDifference,
 )
 from adjudge.results.panel import PanelEstimate
-from adjudge.rows.grades import Grades, prepare_grades
 from adjudge.rows.panel import prepare_panel
 from adjudge.validation import Seed, open_unit
 

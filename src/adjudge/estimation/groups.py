@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError
 from adjudge.estimation.clusters import TOO_FEW, active_clusters, variance
 from adjudge.estimation.methods import Request, describe, known_seed, run
 from adjudge.estimation.outcome import Outcome, clip
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import GroupedEstimate, RateDifference
-from adjudge.rows.grades import Grades
 from adjudge.validation import FloatArray, IntArray, generator
 
 POOLING = (

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from adjudge.data.grades import Grades
+from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError
 from adjudge.estimation.clusters import active_clusters
 from adjudge.estimation.combine import FOLDS, cross_fit, make_columns
@@ -22,10 +24,8 @@ from adjudge.estimation.outcome import Outcome, clip, refuse_everything, refuse_
 from adjudge.estimation.ppi import ppi, ppi_adjusted, tuned_weight
 from adjudge.estimation.sample import Sample, sample_of
 from adjudge.estimation.share import FEWEST_OTHERS, Prior, prior_from, shared_interval
-from adjudge.io.tables import as_text
 from adjudge.results.estimation import method_if_random
 from adjudge.results.panel import PanelEstimate, PanelRate
-from adjudge.rows.grades import Grades
 from adjudge.rows.panel import Panel
 from adjudge.statistics.numbers import student_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator

@@ -9,21 +9,20 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from adjudge.data.columns import make_room
+from adjudge.data.grades import against_the_rest, load_grades, prepare_grades
+from adjudge.data.names import add_ids
+from adjudge.data.rows import tidy
+from adjudge.data.source import name_columns
+from adjudge.data.tables import TableLike, labels_as_of, source_name
+from adjudge.data.words import AS_SAID, read_grade_words, read_words
 from adjudge.errors import ArgumentError
 from adjudge.estimation.counts import Counts, counts_of
 from adjudge.estimation.means import correct_means
 from adjudge.estimation.methods import refuse_shares
 from adjudge.estimation.planning import plan_rate
 from adjudge.estimation.sample import Sample, sample_of
-from adjudge.io.columns import make_room
-from adjudge.io.made_ids import add_ids
-from adjudge.io.opening import name_columns
-from adjudge.io.tables import TableLike, labels_as_of, source_name
-from adjudge.io.words import AS_SAID, read_grade_words, read_words
 from adjudge.results.estimation import RatePlan
-from adjudge.rows.columns import tidy
-from adjudge.rows.grades import load_grades, prepare_grades
-from adjudge.rows.scales import against_the_rest
 from adjudge.validation import BoolArray, FloatArray, Seed, count, generator, one_of
 
 DRAWS = ("random", "verdict")

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError
-from adjudge.rows.grades import Grades
 from adjudge.validation import BoolArray, FloatArray, IntArray, probabilities, same_length
 
 Scale = Literal["binary", "probability"]

@@ -11,10 +11,10 @@ from typing import Any, Unpack
 
 import polars as pl
 
+from adjudge.data.conversations import NotTextError
 from adjudge.errors import ArgumentError
 from adjudge.integrations import missing_host
 from adjudge.integrations.policy_judge import PolicyJudge
-from adjudge.io.conversations import NotTextError
 from adjudge.judges.columns import write_value
 from adjudge.records import MEASURED
 from adjudge.server.cases import PASSES, read_case

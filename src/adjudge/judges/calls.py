@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
-from adjudge.io.writing import Row
+from adjudge.data.writing import Row
 from adjudge.judges.fingerprint import question_hash, texts_of_subject
 from adjudge.judges.interface import Judge, Question
 from adjudge.judges.prices import Price

@@ -12,9 +12,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from adjudge.data.conversations import NotTextError, is_conversation, render_conversation
+from adjudge.data.refusals import shorten
 from adjudge.errors import DataError
-from adjudge.io.conversations import NotTextError, is_conversation, render_conversation
-from adjudge.io.refusals import shorten
 from adjudge.judges.interface import Data, Prompt
 from adjudge.judges.prompting import placeholders
 from adjudge.records import Item, Order, Pair, Subject

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adjudge.data.files import read_text
+from adjudge.data.writing import read_json
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io.files import read_text
-from adjudge.io.results import read_json
 
 #: The highest score of any scale.
 _HIGHEST = 100

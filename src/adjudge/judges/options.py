@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
+from adjudge.data.writing import check_output
 from adjudge.errors import ArgumentError
-from adjudge.io.writing import check_output
 from adjudge.judges.criteria import parse_scale, read_criteria
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.flow import Stop

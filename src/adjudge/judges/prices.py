@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from adjudge.data.files import read_text
 from adjudge.errors import DataError
-from adjudge.io.files import read_text
 
 
 @dataclass(frozen=True, slots=True)

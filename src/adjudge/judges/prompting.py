@@ -24,8 +24,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import cast
 
+from adjudge.data.files import open_regular
 from adjudge.errors import DataError
-from adjudge.io.files import open_regular
 from adjudge.judges.interface import Data, Message, Prompt, Role
 from adjudge.store.interface import frame
 

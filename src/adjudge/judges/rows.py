@@ -12,9 +12,9 @@ from operator import attrgetter, methodcaller
 
 import polars as pl
 
+from adjudge.data.columns import input_name
+from adjudge.data.writing import Row, Schema
 from adjudge.errors import StoreError
-from adjudge.io.columns import input_name
-from adjudge.io.writing import Row, Schema
 from adjudge.judges.calls import CallList
 from adjudge.judges.interface import Judge, Record
 from adjudge.judges.prices import Price

@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
+from adjudge.data import read_table
+from adjudge.data.writing import Row, Schema, row_writer, rows_frame
 from adjudge.errors import ArgumentError
-from adjudge.io import read_table
-from adjudge.io.writing import Row, Schema, row_writer, rows_frame
 from adjudge.judges.calls import CallList, call_keys
 from adjudge.judges.context import RunContext
 from adjudge.judges.feeding import find_place

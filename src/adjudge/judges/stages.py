@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Literal
 
+from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError
-from adjudge.io.writing import Row
 from adjudge.judges.interface import Judge
 from adjudge.judges.rows import RowBatch
 from adjudge.judges.subjects import OpenSubjects, Spool

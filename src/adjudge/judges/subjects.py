@@ -21,9 +21,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from adjudge.data import Stream, Table, kinds_of, open_items, open_pairs, sniff
+from adjudge.data.tables import is_table
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import Stream, Table, kinds_of, open_items, open_pairs, sniff
-from adjudge.io.objects import is_table
 from adjudge.judges.interface import JudgeProtocol
 from adjudge.records import Item, Pair, Subject
 

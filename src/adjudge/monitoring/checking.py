@@ -17,8 +17,10 @@ from importlib.metadata import version
 import numpy as np
 import polars as pl
 
+from adjudge.data.judgments import IS_ERROR, Judgments
+from adjudge.data.rows import merge_dropped, text_column, tidy
+from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io.tables import as_text
 from adjudge.monitoring.evidence import (
     check_horizon,
     estimate_change,
@@ -37,9 +39,6 @@ from adjudge.policy.audits import (
 from adjudge.present import text
 from adjudge.results.rules import Cut
 from adjudge.results.selection import Policy
-from adjudge.rows.columns import text_column, tidy
-from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.judgments import IS_ERROR, Judgments
 from adjudge.uncertainty import INFINITE_DOUBT
 from adjudge.validation import FloatArray, IntArray, non_negative, open_unit
 

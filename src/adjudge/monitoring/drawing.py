@@ -18,16 +18,15 @@ from typing import ClassVar
 
 import polars as pl
 
+from adjudge.data.columns import make_room
+from adjudge.data.rows import Rows, truth_column
+from adjudge.data.tables import TableLike, as_text, read_table, source_name
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io.columns import make_room
-from adjudge.io.tables import TableLike, as_text, read_table, source_name
 from adjudge.policy.audits import DRAWN, DRAWN_AT, order_audits
 from adjudge.present import text
 from adjudge.present.blocks import Block, Headline, notes_of
 from adjudge.present.result import Check, Count, Proportion, Result, at_most, frozen
 from adjudge.records import About
-from adjudge.rows.columns import truth_column
-from adjudge.rows.dropped import Rows
 from adjudge.store import Served, Store, StorePlace, store_name, use_store
 from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook
 

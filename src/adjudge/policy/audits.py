@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import polars as pl
 
+from adjudge.data.judgments import Judgments
+from adjudge.data.rows import Rows
+from adjudge.data.tables import as_text
+from adjudge.data.writing import read_result, write_result
 from adjudge.errors import ArgumentError, DataError, StoreMissingError
-from adjudge.io.results import read_result, write_result
-from adjudge.io.tables import as_text
 from adjudge.present import text
 from adjudge.present.blocks import (
     Block,
@@ -50,10 +52,8 @@ from adjudge.present.result import (
     same_length,
 )
 from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, set_suptitle, themed
-from adjudge.records import About
-from adjudge.results.rules import CUT_COLUMNS, Cut
-from adjudge.rows.dropped import Rows
-from adjudge.rows.judgments import Judgments
+from adjudge.records import CUT_COLUMNS, About
+from adjudge.results.rules import Cut
 from adjudge.store import is_store, store_name, use_store
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "reading": (
         "What the logs hold",
         {
-            "log": "adjudge.results.reading:LogSummary",
+            "log": "adjudge.data.conversion:LogSummary",
         },
     ),
     "judging": (

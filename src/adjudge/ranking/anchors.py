@@ -17,9 +17,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from adjudge.data import read_result
+from adjudge.data.battles import Battles, prepare_battles
+from adjudge.data.drift import drift_from_quantiles
+from adjudge.data.rows import Identity, merge_dropped
+from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
-from adjudge.io import read_result
-from adjudge.io.tables import TableLike
+from adjudge.judges.identity import match_judge
 from adjudge.present import text
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of, warnings_of
 from adjudge.present.load import from_dict
@@ -46,11 +50,7 @@ from adjudge.ranking.targets import (
     soft_targets,
     verdicts_of,
 )
-from adjudge.rows.battles import Battles, prepare_battles
-from adjudge.rows.drift import drift_from_quantiles
-from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.families import family_of
-from adjudge.rows.identity import Identity, match_judge
 from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
     connected_groups,

@@ -14,9 +14,9 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit
 
+from adjudge.data.battles import Battles
+from adjudge.data.outcomes import code_names, outcome_targets
 from adjudge.errors import ArgumentError
-from adjudge.rows.battles import Battles
-from adjudge.rows.outcomes import code_names, outcome_targets
 from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
     ELO_PER_UNIT,

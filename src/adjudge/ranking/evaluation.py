@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
+from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.present import text
 from adjudge.present.blocks import Block, Fact, Facts, Headline, Note
@@ -56,7 +57,6 @@ from adjudge.ranking.targets import (
     verdicts_of,
 )
 from adjudge.ranking.temperature import fit_temperature
-from adjudge.rows.battles import Battles
 from adjudge.statistics.bradley_terry import DEFAULT_L2, fit_strengths
 from adjudge.validation import (
     FloatArray,

@@ -9,19 +9,19 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
+from adjudge.data import open_battles
+from adjudge.data.battles import code_battles
+from adjudge.data.columns import Column, Layout
+from adjudge.data.outcomes import code_names
+from adjudge.data.rows import merge_dropped
+from adjudge.data.source import name_columns
+from adjudge.data.tables import TableLike, as_text
 from adjudge.errors import ArgumentError
-from adjudge.io import open_battles
-from adjudge.io.columns import Column, Layout
-from adjudge.io.opening import name_columns
-from adjudge.io.tables import TableLike, as_text
 from adjudge.present import text
 from adjudge.present.blocks import Block, Headline, Table, notes_of, warnings_of
 from adjudge.present.result import Count, Result, frozen
 from adjudge.ranking.bradley_terry import battles_per_model, information, target_battles, wins_table
 from adjudge.ranking.targets import choose_method, make_target
-from adjudge.rows.battles import code_battles
-from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.outcomes import code_names
 from adjudge.statistics.bradley_terry import fit_strengths
 from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, count, generator, one_of
 

@@ -16,9 +16,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit
 
+from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.ranking.bradley_terry import elo_standard_errors, information, score_matrix, wins_table
-from adjudge.rows.battles import Battles
 from adjudge.statistics.bradley_terry import DEFAULT_L2, fit_strengths
 from adjudge.validation import BoolArray, FloatArray, positive, same_length
 

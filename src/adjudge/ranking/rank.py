@@ -8,8 +8,10 @@ from functools import partial
 
 import numpy as np
 
+from adjudge.data.battles import Battles, prepare_battles
+from adjudge.data.rows import merge_dropped
+from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io.tables import TableLike
 from adjudge.ranking.bradley_terry import (
     Mapper,
     battles_per_model,
@@ -50,8 +52,6 @@ from adjudge.ranking.orders import (
 from adjudge.ranking.prediction_powered import prediction_powered
 from adjudge.ranking.targets import JurorRow, Target, calibrate_jury, choose_method, make_target
 from adjudge.rows.agreement import cohen_kappa
-from adjudge.rows.battles import Battles, prepare_battles
-from adjudge.rows.dropped import merge_dropped
 from adjudge.statistics.bradley_terry import DEFAULT_L2, to_elo
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import (
@@ -113,7 +113,7 @@ def rank(
     Args:
         battles: model_a, model_b and the result: winner or human_pref (people), score_a and
             score_b, p_a or verdict (the judge). A path or a frame (polars, pandas) in the battles
-            format, a public data set that `adjudge.io.open_battles` reads, or the result of
+            format, a public data set that `adjudge.data.open_battles` reads, or the result of
             `prepare_battles`, with its columns chosen there.
         method: soft-elo, hard-elo, smoothed, bt, prediction-powered, win-rate, copeland, schulze,
             mfas, online-elo; auto picks one of the first two, or bt. `soft-elo` is Bradley-Terry on

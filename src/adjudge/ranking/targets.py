@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.special import expit
 
+from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, NotNegative
 from adjudge.ranking.bradley_terry import wins_table
@@ -26,7 +27,6 @@ from adjudge.ranking.temperature import (
     no_maximum,
     signed_differences,
 )
-from adjudge.rows.battles import Battles
 from adjudge.validation import BoolArray, FloatArray, IntArray, positive
 
 #: Methods that rank by the judge's answers, never by votes.

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
+from adjudge.data.battles import SameAnswer
 from adjudge.present.blocks import Block
 from adjudge.present.result import Count, Level, NotNegative, Proportion, Result, frozen, plain
 from adjudge.results.length import LengthBias, VerbosityBias
@@ -300,20 +301,6 @@ class JudgeBias(Diagnoses):
     """All that could be measured about one judge."""
 
     judge: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SameAnswer:
-    """A model that wins with one answer, given to `same` of `prompts` prompts.
-
-    `known_by` is how the answers were compared: by their "text", or only by their "length".
-    """
-
-    model: str
-    known_by: str
-    same: Count
-    prompts: Count
-    win_share: Proportion
 
 
 @frozen

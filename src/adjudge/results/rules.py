@@ -22,11 +22,10 @@ from adjudge.present.result import (
     frozen,
 )
 from adjudge.present.text import group_name, percent
+from adjudge.records import CUT_COLUMNS
 from adjudge.validation import BoolArray, FloatArray, IntArray, finite
 
 Accepts = Literal["all", "none", "below", "batch", "groups"]
-#: The columns of a cut in a row that was drawn below it.
-CUT_COLUMNS = ("cut", "cut_share", "cut_judge", "cut_protocol", "cut_fingerprint")
 
 
 def share(part: int, whole: int) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from adjudge.data.drift import Drift
 from adjudge.present.blocks import Block
 from adjudge.present.result import (
     Check,
@@ -305,20 +306,6 @@ class PolicyCheck(Result):
         from adjudge.present.views._policy import view_check
 
         return view_check(self)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Drift:
-    """New scores against calibration scores: the largest gap between their distributions."""
-
-    tested: bool
-    flagged: bool
-    statistic: Proportion | None
-    p_value: Proportion | None
-    n_new: Count
-    n_calibration: Count
-    where: str | None = None
-    note: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

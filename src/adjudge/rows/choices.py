@@ -19,17 +19,15 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from adjudge.data.judgments import Judgments, mark_off_answer, prepare_judgments
+from adjudge.data.labels import MAKERS, join_values
+from adjudge.data.rows import Rows, merge_dropped, tidy
+from adjudge.data.source import name_columns
+from adjudge.data.tables import TableLike, parse_table
+from adjudge.data.verdicts import LABEL_VALUES
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io.opening import name_columns
-from adjudge.io.tables import TableLike, parse_table
 from adjudge.present.text import count
 from adjudge.records import MEASURED
-from adjudge.rows.columns import tidy
-from adjudge.rows.dropped import Rows, merge_dropped
-from adjudge.rows.judgments import Judgments, mark_off_answer, prepare_judgments
-from adjudge.rows.labels import join_values
-from adjudge.rows.makers import MAKERS
-from adjudge.rows.verdicts import LABEL_VALUES
 
 NEEDED = ("prompt_id", "model_a", "model_b")
 #: Why a prompt has no choice; the first reason that applies is given.

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from adjudge.data.labels import CUT_BY
+from adjudge.data.refusals import refuse_values
+from adjudge.data.rows import tidy
 from adjudge.errors import DataError, PolicyMismatchError
-from adjudge.io.refusals import refuse_values
-from adjudge.results.rules import CUT_COLUMNS, Cut
-from adjudge.rows.columns import tidy
-from adjudge.rows.sampling import CUT_BY
+from adjudge.records import CUT_COLUMNS
+from adjudge.results.rules import Cut
 
 #: Why a row above a cut neither calibrates nor is accepted.
 BEYOND = "outside the share that was labelled"

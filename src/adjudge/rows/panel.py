@@ -8,18 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from adjudge.data.grades import BINARY_COLUMNS, Grades, against_the_rest, as_numbers, prepare_grades
+from adjudge.data.labels import join_values
+from adjudge.data.refusals import refuse_duplicates, refuse_values
+from adjudge.data.rows import DEFAULT_CLUSTER, Rows, first_repeats, merge_dropped, tidy
+from adjudge.data.source import name_columns, open_table
+from adjudge.data.tables import Table, TableLike
+from adjudge.data.words import AS_SAID, read_grade_words, read_words
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io.binary import LAYOUT
-from adjudge.io.opening import name_columns, open_table
-from adjudge.io.refusals import refuse_duplicates, refuse_values
-from adjudge.io.tables import Table, TableLike
-from adjudge.io.words import AS_SAID, read_grade_words, read_words
-from adjudge.rows.clusters import DEFAULT_CLUSTER
-from adjudge.rows.columns import tidy
-from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
-from adjudge.rows.grades import Grades, prepare_grades
-from adjudge.rows.labels import join_values
-from adjudge.rows.scales import against_the_rest, as_numbers
 from adjudge.validation import FloatArray
 
 #: Columns that can have the judges' names if each judge has its own row.
@@ -86,7 +82,7 @@ def prepare_panel(
     if table.kind is None:
         as_is = {"judge": names[0]} if judge_column == "judge" else {"judge": judge_column}
         as_is |= {"human": human_column} if human_column != "human" else {}
-        frame = LAYOUT.load(table, as_is=as_is)
+        frame = BINARY_COLUMNS.load(table, as_is=as_is)
     asked = first_repeats(Rows(frame, table.dropped))
     frame, lost = asked.frame, dict(asked.dropped)
     if not set(names) <= set(frame.columns):

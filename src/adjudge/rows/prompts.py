@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from adjudge.data.conversion import sniff
+from adjudge.data.formats import kinds_of
+from adjudge.data.rows import cluster_column, judge_names, merge_dropped
+from adjudge.data.scores import read_scores
+from adjudge.data.source import name_columns
+from adjudge.data.tables import TableLike, as_text, first_row, read_object, source_name
+from adjudge.data.tournaments import read_tournaments
+from adjudge.data.verdicts import prepare_verdicts
 from adjudge.errors import DataError
-from adjudge.io import kinds_of, read_scores, read_tournaments, sniff
-from adjudge.io.opening import name_columns
-from adjudge.io.tables import TableLike, as_text, first_row, read_object, source_name
 from adjudge.results.prompts import Answers
-from adjudge.rows.clusters import cluster_column
-from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.identity import judge_names
-from adjudge.rows.verdicts import prepare_verdicts
 
 _KEY = ("judge", "criterion", "key")
 _ASK_BOTH = "ask one judge about the same rows with both prompts"

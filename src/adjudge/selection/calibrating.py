@@ -8,10 +8,11 @@ from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 
+from adjudge.data.judgments import Judgments, prepare_judgments
+from adjudge.data.rows import merge_dropped
+from adjudge.data.source import Needs, name_columns, narrow
+from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.io.needs import Needs, narrow
-from adjudge.io.opening import name_columns
-from adjudge.io.tables import TableLike
 from adjudge.policy.audits import WITHOUT_PROOF, Monitor, audits_to_calibrate
 from adjudge.records import MIN_ANSWER_MASS
 from adjudge.results.cascade import CascadePlan
@@ -19,8 +20,6 @@ from adjudge.results.selection import (
     Policy,
 )
 from adjudge.rows.choices import prepare_choices, refuse_with_best
-from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.judgments import Judgments, prepare_judgments, read_labelled, without_ids
 from adjudge.selection.candidates import Candidate, Comparison, Terms
 from adjudge.selection.cascade import members_of, stage_names
 from adjudge.selection.cascade_plan import plan_cascade, with_parts
@@ -35,6 +34,7 @@ from adjudge.selection.groups import ENTRY_COLUMNS, make_entries, pool_small
 from adjudge.selection.guarantees import DEFAULT, all_guarantees, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.jury import INCOMPLETE, form_jury
+from adjudge.selection.labelled import read_labelled, without_ids
 from adjudge.selection.learning import (
     advise_learning,
     judge_evidence,

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from adjudge.data.judgments import ERROR, IS_ERROR
+from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError
-from adjudge.io.tables import as_text
 from adjudge.records import MEASURED, About
 from adjudge.results.cascade import CascadeRule, LearningShare, Stage
-from adjudge.rows.judgments import ERROR, IS_ERROR
 from adjudge.selection.jury import MEMBER, OF_JUDGES, gap_between, name_members
 from adjudge.selection.learning import check_context, with_context, with_learned
 from adjudge.uncertainty import INFINITE_DOUBT, Evidence, LearnedDoubt

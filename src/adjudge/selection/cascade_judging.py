@@ -8,10 +8,13 @@ from pathlib import Path
 
 import polars as pl
 
+from adjudge.data.derived import FAIL, PASS
+from adjudge.data.judgments import mark_off_answer
+from adjudge.data.rows import Identity
+from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, PolicyMismatchError
-from adjudge.io.grades import FAIL, PASS
-from adjudge.io.writing import Row
 from adjudge.judges.fingerprint import by_route
+from adjudge.judges.identity import match_judge
 from adjudge.judges.interface import Judge
 from adjudge.judges.judging import run_options
 from adjudge.judges.options import JudgingOptions, OneJudge
@@ -25,8 +28,6 @@ from adjudge.judges.subjects import SubjectSource
 from adjudge.records import MEASURED, Grade, Judgment, Pair, Status, Subject
 from adjudge.results.cascade import CascadeReport
 from adjudge.results.selection import Policy
-from adjudge.rows.identity import Identity, match_judge
-from adjudge.rows.judgments import mark_off_answer
 from adjudge.selection.cascade import CascadeRows, run_cascade
 from adjudge.selection.policy import read_policy
 from adjudge.store.interface import DEFAULT_STORE, StorePlace

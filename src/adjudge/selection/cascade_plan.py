@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from adjudge.data import read_result
+from adjudge.data.judgments import WORDS, Judgments
+from adjudge.data.rows import Rows, merge_dropped
+from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.io import read_result
-from adjudge.io.tables import TableLike
 from adjudge.records import MIN_ANSWER_MASS, About
 from adjudge.results.cascade import (
     CascadePlan,
@@ -26,8 +28,6 @@ from adjudge.results.cascade import (
     Lengths,
     Stage,
 )
-from adjudge.rows.dropped import Rows, merge_dropped
-from adjudge.rows.judgments import WORDS, Judgments, LabelledRows, read_labelled
 from adjudge.selection.cascade import (
     OTHER_JUDGE,
     Member,
@@ -39,6 +39,7 @@ from adjudge.selection.cascade import (
     stage_names,
 )
 from adjudge.selection.cascade_curve import Sheet, drop_stages
+from adjudge.selection.labelled import LabelledRows, read_labelled
 from adjudge.selection.learning import FEWEST_LEARNING, advise_learning, lengths_in, with_context
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.store import StorePlace, read_judge_parts

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from adjudge.data.rows import Identity, Rows, identities
 from adjudge.errors import ArgumentError, PolicyMismatchError
+from adjudge.judges.identity import match_judge
 from adjudge.records import MEASURED, About
 from adjudge.results.cascade import CascadePlan, CascadeReport, CascadeRule
-from adjudge.rows.dropped import Rows
-from adjudge.rows.identity import Identity, identities, match_judge
 from adjudge.selection.cascade import (
     CASCADE,
     OTHER_JUDGE,

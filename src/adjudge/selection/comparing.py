@@ -9,13 +9,14 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
+from adjudge.data.judgments import ERROR, HAS_VERDICT, WORDS
 from adjudge.errors import ArgumentError
 from adjudge.records import About
 from adjudge.results.evaluation import Comparison
-from adjudge.rows.judgments import ERROR, HAS_VERDICT, WORDS, LabelledRows
 from adjudge.selection.guarantees import all_guarantees
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.jury import form_jury
+from adjudge.selection.labelled import LabelledRows
 from adjudge.selection.learning import FEWEST_LEARNING, judge_evidence, lengths_in, with_context
 from adjudge.selection.split_counts import Halves, Levels, SplitCounts, SplitOutcome, SplitTable
 from adjudge.selection.splits import SplitRisk, random_halves

@@ -11,17 +11,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from adjudge.data.columns import UNNAMED
+from adjudge.data.judgments import Judgments, measured, prepare_judgments
+from adjudge.data.labels import BY_SCORE, ways_of
+from adjudge.data.rows import Rows, cluster_column, identities, merge_dropped, one_row_per_cluster
+from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.io.columns import UNNAMED
-from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import LabelPlan
 from adjudge.results.rules import Cut, Rule
-from adjudge.rows.clusters import cluster_column, one_row_per_cluster
 from adjudge.rows.cuts import cuts_of
-from adjudge.rows.dropped import Rows, merge_dropped
-from adjudge.rows.identity import identities
-from adjudge.rows.judgments import Judgments, measured, prepare_judgments
-from adjudge.rows.sampling import BY_SCORE, ways_of
 from adjudge.validation import count, exact_level, finite
 
 

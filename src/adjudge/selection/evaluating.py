@@ -8,21 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 
+from adjudge.data.judgments import Judgments, prepare_judgments
+from adjudge.data.rows import partition
+from adjudge.data.source import Needs, name_columns, narrow
+from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.io.needs import Needs, narrow
-from adjudge.io.opening import name_columns
-from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SignalQuality
 from adjudge.rows.choices import describe_choices, prepare_choices, refuse_with_best
-from adjudge.rows.columns import partition
-from adjudge.rows.judgments import (
-    Judgments,
-    LabelledRows,
-    only_ids,
-    prepare_judgments,
-    read_labelled,
-)
 from adjudge.selection.comparing import MOST_SPLITS, compare_doubts
+from adjudge.selection.labelled import LabelledRows, only_ids, read_labelled
 from adjudge.selection.learning import advise_learning, refuse_learning
 from adjudge.selection.signals import Signal, signals_of
 from adjudge.selection.splits import ALPHAS, SplitRisk, choose_methods, split_risks

@@ -9,9 +9,8 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from adjudge.rows.clusters import one_row_per_cluster
-from adjudge.rows.columns import partition
-from adjudge.rows.judgments import ERROR, HAS_VERDICT
+from adjudge.data.judgments import ERROR, HAS_VERDICT
+from adjudge.data.rows import one_row_per_cluster, partition
 from adjudge.selection.guarantees.base import Labels
 from adjudge.selection.thresholds import ScoreOrder, order_by_lot
 from adjudge.validation import BoolArray, one_of

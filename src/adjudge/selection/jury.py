@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from adjudge.data.derived import verdict_by
+from adjudge.data.judgments import ERROR, IS_ERROR, WORDS, doubt_ties
 from adjudge.errors import ArgumentError
-from adjudge.io.judgments import verdict_by
 from adjudge.records import About
 from adjudge.results.selection import JuryReport
-from adjudge.rows.judgments import ERROR, IS_ERROR, WORDS, doubt_ties
 from adjudge.uncertainty import preference_entropy
 from adjudge.uncertainty.learned import MOST_ODDS, TAIL, Evidence, log_odds, sum_in_order
 from adjudge.validation import FloatArray, one_of, probabilities

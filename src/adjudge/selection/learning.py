@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from adjudge.data.derived import FAIL, PASS
+from adjudge.data.judgments import ERROR, IS_ERROR, WORDS, doubt_ties
+from adjudge.data.rows import text_column
+from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError
-from adjudge.io.grades import FAIL, PASS
-from adjudge.io.tables import as_text
 from adjudge.records import About, Grade, Judgment, Pair, Subject
 from adjudge.results.cascade import Lengths
 from adjudge.results.selection import DoubtReport
-from adjudge.rows.columns import text_column
-from adjudge.rows.judgments import ERROR, IS_ERROR, WORDS, doubt_ties
 from adjudge.selection.jury import order_gap
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.uncertainty.learned import ORDER_GAP, WORTH_LEARNING, Evidence, LearnedDoubt

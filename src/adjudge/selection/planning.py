@@ -7,15 +7,16 @@ from fractions import Fraction
 
 import numpy as np
 
+from adjudge.data.judgments import Judgments
+from adjudge.data.rows import merge_dropped
+from adjudge.data.source import name_columns
+from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.io.opening import name_columns
-from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import PlanPoint, SelectionPlan
-from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.judgments import Judgments, read_labelled
 from adjudge.selection.groups import Entry, make_entries
 from adjudge.selection.guarantees import DEFAULT, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
+from adjudge.selection.labelled import read_labelled
 from adjudge.selection.split_counts import Levels
 from adjudge.validation import count, exact_level, open_unit
 

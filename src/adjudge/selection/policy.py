@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from adjudge.data import read_result
+from adjudge.data.rows import Identity, identities
 from adjudge.errors import PolicyMismatchError
-from adjudge.io import read_result
+from adjudge.judges.identity import match_judge
 from adjudge.records import MEASURED, About
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.cuts import BEYOND
-from adjudge.rows.identity import Identity, identities, match_judge
 from adjudge.selection.cascade import members_of, of_stages
 from adjudge.selection.cascade_policy import check_stages
 from adjudge.selection.verifying import NO_DIGEST, check_policy

@@ -10,21 +10,19 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from adjudge.data.columns import make_room
+from adjudge.data.derived import PASS
+from adjudge.data.drift import Drift, drift_of
+from adjudge.data.judgments import HAS_VERDICT, Judgments, doubt_ties
+from adjudge.data.rows import merge_dropped, one_row_per_cluster, text_column
+from adjudge.data.source import name_columns
+from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.io.columns import make_room
-from adjudge.io.grades import PASS
-from adjudge.io.opening import name_columns
-from adjudge.io.tables import TableLike
 from adjudge.present.text import count
 from adjudge.results.rules import share
-from adjudge.results.selection import Drift, GroupCount, Policy, Selection, StageCount
+from adjudge.results.selection import GroupCount, Policy, Selection, StageCount
 from adjudge.rows.choices import prepare_choices
-from adjudge.rows.clusters import one_row_per_cluster
-from adjudge.rows.columns import text_column
 from adjudge.rows.cuts import lie_below
-from adjudge.rows.drift import drift_of
-from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.judgments import HAS_VERDICT, Judgments, doubt_ties, read_new
 from adjudge.selection.cascade import (
     NOT_ASKED,
     OTHER_JUDGE,
@@ -36,6 +34,7 @@ from adjudge.selection.cascade import (
 )
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.jury import INCOMPLETE, jury_judgments
+from adjudge.selection.labelled import read_new
 from adjudge.selection.learning import count_overturned, doubt_again, judge_evidence
 from adjudge.selection.policy import (
     SAME_ROWS,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from adjudge.data.columns import UNNAMED
+from adjudge.data.judgments import HAS_VERDICT, IS_ERROR, WORDS
+from adjudge.data.rows import stated_confidence
 from adjudge.errors import ArgumentError
-from adjudge.io.columns import UNNAMED
-from adjudge.rows.confidence import stated_confidence
-from adjudge.rows.judgments import HAS_VERDICT, IS_ERROR, WORDS
 from adjudge.uncertainty import (
     INFINITE_DOUBT,
     confidence,

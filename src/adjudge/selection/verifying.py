@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from adjudge.data.writing import read_json
 from adjudge.errors import DataError
-from adjudge.io.results import read_json
 from adjudge.present.load import from_dict
 from adjudge.present.result import DigestState, digest_of, digest_state, problem_in_tree
 from adjudge.results.cascade import CascadeReport

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from adjudge.data.conversations import NotTextError, from_text
 from adjudge.errors import ArgumentError
-from adjudge.io.conversations import NotTextError, from_text
 from adjudge.judges.columns import write_value
 from adjudge.present.text import number
 from adjudge.records import Grade, Item, Pair, Subject

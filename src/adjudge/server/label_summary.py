@@ -9,12 +9,11 @@ from typing import Any
 
 import polars as pl
 
+from adjudge.data import read_table
+from adjudge.data.tables import TableLike, as_text
 from adjudge.diagnosis.agreement import agreement
-from adjudge.io import read_table
-from adjudge.io.tables import TableLike, as_text
-from adjudge.records import Label, Subject
+from adjudge.records import CUT_COLUMNS, Label, Subject
 from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterComment, RaterSummary
-from adjudge.results.rules import CUT_COLUMNS
 from adjudge.server.label_kinds import PAIRS, LabelKind
 from adjudge.statistics.numbers import binomial_interval
 from adjudge.store.labels import Answer, LabelBook

@@ -15,12 +15,12 @@ from typing import cast, get_args
 import numpy as np
 import polars as pl
 
+from adjudge.data import read_table
+from adjudge.data.columns import Column, check_columns
+from adjudge.data.rows import truth_column
+from adjudge.data.tables import TableLike, as_text, source_name
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import read_table
-from adjudge.io.columns import Column, check_columns
-from adjudge.io.tables import TableLike, as_text, source_name
 from adjudge.records import SampledBy
-from adjudge.rows.columns import truth_column
 from adjudge.validation import count, generator
 
 _SELECTED = "give the rows that adjudge select wrote with -o"

@@ -11,14 +11,14 @@ from typing import Literal
 
 import numpy as np
 
+from adjudge.data.files import open_regular
+from adjudge.data.rows import Identity
+from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, DataError, InputError
-from adjudge.io.files import open_regular
-from adjudge.io.writing import Row
 from adjudge.judges.fingerprint import by_route
 from adjudge.judges.interface import Judge, Question
 from adjudge.records import MEASURED, Grade, Judgment, Reply, Subject
 from adjudge.results.selection import Policy, PolicyGroup
-from adjudge.rows.identity import Identity
 from adjudge.selection.cascade_judging import check_judges, decide_one, row_of
 from adjudge.selection.cuts import names_of, own_cuts
 from adjudge.selection.guarantees import all_guarantees, find_guarantee

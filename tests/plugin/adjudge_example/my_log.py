@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from adjudge.io import Format, Row, UnusableRow
-from adjudge.io.formats import columns, signature
+from adjudge.data import Format, Row, UnusableRow
+from adjudge.data.formats import columns, signature
 
 
 def items(row: Row) -> Iterator[dict[str, Any]]:

@@ -151,7 +151,7 @@ def test_control_c_is_one_line_and_exit_1(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("adjudge.rows.battles.prepare_battles", interrupted)
+    monkeypatch.setattr("adjudge.data.battles.prepare_battles", interrupted)
     usual = signal.getsignal(signal.SIGINT)
     try:
         assert run(["rank", "battles.csv"]) == 1

@@ -16,7 +16,7 @@ from fuzz_commands import write_valid
 from fuzzing import arguments_of
 
 from adjudge.cli import run
-from adjudge.io import read_table
+from adjudge.data import read_table
 from adjudge.judges.spec import PROTOCOLS
 from adjudge.records import Grade, Judgment, Score
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
-from adjudge.io import read_result, read_table, write_rows
+from adjudge.data import read_result, read_table, write_rows
 from adjudge.simulate.scores import simulate_scores
 from adjudge.simulate.tournaments import simulate_tournaments
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
+from adjudge.data import read_table, write_rows
 from adjudge.errors import DataError
-from adjudge.io import read_table, write_rows
 
 ROWS = 40
 BATTLES = {

@@ -9,7 +9,7 @@ import pytest
 from judge_runs import write_pairs
 
 from adjudge.cli import run
-from adjudge.io.results import read_result
+from adjudge.data.writing import read_result
 from adjudge.store.checking import StoreCheck
 
 JUDGE = ["judge", "pairs.jsonl", "--judge", "simulated:accuracy=0.8", "--concurrency", "8"]

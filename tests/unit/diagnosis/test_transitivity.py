@@ -7,10 +7,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from adjudge.data import read_tournaments
+from adjudge.data.tournaments import build_tournaments
 from adjudge.diagnosis import diagnose_transitivity
-from adjudge.io import read_tournaments
 from adjudge.present.result import plain
-from adjudge.rows.tournaments import build_tournaments
 from adjudge.simulate.tournaments import simulate_tournaments
 
 

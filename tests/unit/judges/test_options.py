@@ -15,8 +15,8 @@ import pytest
 from parses import count_parses
 
 from adjudge import judge_pairs, judge_pairs_async, plan_judging
+from adjudge.data import write_rows
 from adjudge.errors import ArgumentError
-from adjudge.io import write_rows
 from adjudge.judges import Backend, JudgingOptions, make_judge, parse_protocol
 from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.interface import Choice, Question

@@ -13,16 +13,17 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run as run_command
+from adjudge.data import read_judgments
+from adjudge.data.judgments import prepare_judgments
 from adjudge.diagnosis import diagnose_bias, diagnose_transitivity
 from adjudge.errors import ArgumentError, JudgeRefusedError
-from adjudge.io import read_judgments
 from adjudge.judges import judge_pairs, plan_judging
 from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.interface import Backend, Question, Text
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import Progress
 from adjudge.records import Item, Reply
-from adjudge.rows.judgments import prepare_judgments, read_labelled
+from adjudge.selection.labelled import read_labelled
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import SQLiteStore
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from adjudge.data import read_battles, read_judgments, read_scores, read_tournaments
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import read_battles, read_judgments, read_scores, read_tournaments
 from adjudge.judges.criteria import RUBRIC, SUMMARY, Criterion, check_criteria, read_criteria
 from adjudge.judges.interface import Choice, Data, Text
 from adjudge.judges.prompting import make_prompt

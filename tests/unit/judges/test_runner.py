@@ -199,7 +199,7 @@ def test_a_column_named_like_one_of_ours_is_kept_under_another_name() -> None:
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".tsv", ".parquet", ".jsonl.gz", ".csv.gz"])
 def test_output_formats_hold_the_same_rows(suffix: str) -> None:
-    from adjudge.io import read_judgments
+    from adjudge.data import read_judgments
 
     plain = judge_pairs(PAIRS, judge=SIMULATED, store="s.db").judgments
     judge_pairs(PAIRS, judge=SIMULATED, store="s.db", output=f"out{suffix}")

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError
-from adjudge.io.writing import Row
 from adjudge.judges import feeding, judge_pairs
 from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.flow import Stop

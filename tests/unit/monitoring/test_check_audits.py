@@ -13,8 +13,8 @@ from plain_monitor import first_alarm
 
 from adjudge import calibrate, check_audits, draw_audits, select
 from adjudge.cli import run
+from adjudge.data import read_result, write_result, write_rows
 from adjudge.errors import AdjudgeError
-from adjudge.io import read_result, write_result, write_rows
 from adjudge.policy.audits import Monitor
 from adjudge.results.selection import Policy
 from adjudge.store import open_store

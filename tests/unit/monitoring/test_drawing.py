@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from adjudge.cli import run
+from adjudge.data import write_rows
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import write_rows
 from adjudge.monitoring import AuditCoin, draw_audits
 
 SECRET = "a secret for these tests"

@@ -12,8 +12,8 @@ import pytest
 from shown_estimation import PAPER
 
 from adjudge.cli import run
+from adjudge.data import read_result
 from adjudge.errors import ArgumentError
-from adjudge.io import read_result
 from adjudge.judges.progress import Progress
 from adjudge.present.render.markdown import render_markdown
 from adjudge_papers.everything import reproduce_all

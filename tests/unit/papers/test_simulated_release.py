@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adjudge.io import read_battles
+from adjudge.data import read_battles
+from adjudge.data.battles import code_battles
 from adjudge.ranking import fit_temperature
-from adjudge.rows.battles import code_battles
 from adjudge_papers.simulated_release import CORPORA, JUDGES, SimulatedRun, simulate_release
 
 

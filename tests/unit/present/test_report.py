@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
+from adjudge.data import read_judgments, read_result, write_result, write_rows
 from adjudge.diagnosis import diagnose_bias
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
-from adjudge.io import read_judgments, read_result, write_result, write_rows
 from adjudge.judges.judging import judge_pairs
 from adjudge.present.blocks import Section, Sides, Table
 from adjudge.present.render.svg import inline_svg

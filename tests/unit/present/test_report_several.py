@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge.data import write_result
 from adjudge.diagnosis import diagnose_bias
 from adjudge.estimation import estimate
-from adjudge.io import write_result
 from adjudge.present.report import render_report, write_report
 from adjudge.selection import calibrate, evaluate, plan_selection, select
 

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge.data import write_result
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
-from adjudge.io import write_result
 from adjudge.ranking import make_anchors, place, rank, read_anchors
 from adjudge.ranking.anchors import Anchors
 from adjudge.ranking.leaderboard import ModelRow

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
+from adjudge.data import prepare_battles
+from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking import fit_temperature, hold_out_each, make_anchors, rank
 from adjudge.ranking.targets import calibrate_jury, jury_rule
-from adjudge.rows import prepare_battles
-from adjudge.rows.battles import Battles
 from adjudge.simulate.battles import simulate_battles
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.ranking import (
     bradley_terry,
@@ -25,7 +26,6 @@ from adjudge.ranking import (
 )
 from adjudge.ranking.bradley_terry import wins_table
 from adjudge.ranking.plan import _Information
-from adjudge.rows.battles import Battles
 
 
 def hidden_order(n: int, follow: float, seed: int) -> Any:

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge.data import prepare_battles
 from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking import METHODS, make_anchors, rank, rank_correlations
-from adjudge.rows import prepare_battles
 from adjudge.simulate.battles import simulate_battles
 
 

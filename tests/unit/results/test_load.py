@@ -13,9 +13,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
+from adjudge.data import read_result, write_result
 from adjudge.errors import DataError
 from adjudge.estimation import estimate
-from adjudge.io import read_result, write_result
 from adjudge.present.kinds import KINDS
 from adjudge.present.load import from_dict
 from adjudge.present.result import Result, problem_in_parts

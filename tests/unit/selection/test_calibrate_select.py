@@ -10,8 +10,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from adjudge.data import write_result
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
-from adjudge.io import write_result
 from adjudge.judges import judge_pairs
 from adjudge.selection import (
     calibrate,

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge.data import read_result, write_result
+from adjudge.data.judgments import prepare_judgments
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
-from adjudge.io import read_result, write_result
 from adjudge.results.cascade import CascadePlan, LearningShare
-from adjudge.rows.judgments import prepare_judgments
 from adjudge.selection import calibrate, plan_cascade, read_policy, select, verify_policy
 from adjudge.selection.cascade import find_stages, in_learning_share, run_cascade
 from adjudge.selection.cascade_curve import Sheet

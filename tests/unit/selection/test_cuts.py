@@ -10,14 +10,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge.data import prepare_judgments, write_result, write_rows
 from adjudge.errors import ArgumentError, DataError, InputError, PolicyMismatchError
-from adjudge.io import write_result, write_rows
 from adjudge.judges import judge_pairs
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.spec import parse_judge, parse_protocol
 from adjudge.records import Pair
 from adjudge.results.rules import Cut
-from adjudge.rows import prepare_judgments
 from adjudge.rows.cuts import BEYOND
 from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, read_policy, select
 from adjudge.selection.drawing import ids_to_label

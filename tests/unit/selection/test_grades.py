@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge.data import write_result
 from adjudge.errors import ArgumentError, PolicyMismatchError
-from adjudge.io import write_result
 from adjudge.rows.cuts import BEYOND
 from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, read_policy, select
 

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge.data import read_judgments, read_result, write_result
 from adjudge.errors import DataError
-from adjudge.io import read_judgments, read_result, write_result
 from adjudge.results.selection import Policy
 from adjudge.selection import calibrate, evaluate, select
 from adjudge.uncertainty import INFINITE_DOUBT

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge.data import write_result
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import write_result
 from adjudge.selection import calibrate, evaluate, read_policy, scope_threshold, select
 from adjudge.simulate.selective import misled_judges, several_judges, two_order_judge
 from adjudge.uncertainty.learned import Evidence, LearnedDoubt, doubt_of, log_odds

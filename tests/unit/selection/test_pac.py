@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge.data import write_result
 from adjudge.errors import ArgumentError
-from adjudge.io import write_result
 from adjudge.selection import calibrate, pac_threshold, pac_thresholds, select, verify_policy
 from adjudge.selection.guarantees.band import exact_band
 from adjudge.selection.thresholds import order_by_lot

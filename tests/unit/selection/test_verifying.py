@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
+from adjudge.data import write_result
 from adjudge.errors import DataError
-from adjudge.io import write_result
 from adjudge.present.result import digest_of
 from adjudge.results.selection import KEPT_SCORES, Policy
 from adjudge.selection import (

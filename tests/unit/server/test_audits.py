@@ -19,7 +19,7 @@ from serving import JUDGE, ask, running, write_policy
 from adjudge.auditing import check_audits
 from adjudge.cli import run
 from adjudge.cli.label import _queue, _read, _read_audits
-from adjudge.io import read_labels, read_result
+from adjudge.data import read_labels, read_result
 from adjudge.judges import judge_pairs, make_judge, parse_judge, parse_protocol
 from adjudge.monitoring.drawing import AuditCoin, read_served_audits
 from adjudge.policy.audits import Monitor

@@ -14,8 +14,8 @@ from serving import ask, running
 
 from adjudge.auditing import check_audits
 from adjudge.cli import run
+from adjudge.data import write_result
 from adjudge.errors import PolicyMismatchError
-from adjudge.io import write_result
 from adjudge.judges import judge_pairs, make_judge, parse_judge, parse_protocol
 from adjudge.monitoring.drawing import AuditCoin, draw_audits, read_served_audits
 from adjudge.results.selection import Policy

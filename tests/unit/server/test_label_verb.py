@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
-from adjudge.io import read_labels
+from adjudge.data import read_labels
 
 
 @pytest.fixture(autouse=True)

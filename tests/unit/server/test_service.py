@@ -19,8 +19,8 @@ import pytest
 from serving import JUDGE, served, write_policy
 
 from adjudge.cli import run
+from adjudge.data import write_result
 from adjudge.errors import ArgumentError, InputError, JudgeRefusedError
-from adjudge.io import write_result
 from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.interface import Question

@@ -12,8 +12,8 @@ from calls import make_call
 from postgres import PostgresServer
 
 from adjudge.cli import run
+from adjudge.data.writing import read_result
 from adjudge.errors import ArgumentError, StoreMissingError
-from adjudge.io.results import read_result
 from adjudge.records import Reply
 from adjudge.store import Served, Store, copy_store, copying, open_store, use_store
 from adjudge.store.copying import StoreCopy

@@ -13,7 +13,7 @@ from judge_runs import write_pairs
 from serving import JUDGE, write_policy
 
 from adjudge.cli import run
-from adjudge.io import read_result
+from adjudge.data import read_result
 from adjudge.judges import make_judge, parse_judge, parse_protocol
 from adjudge.monitoring.drawing import AuditCoin
 from adjudge.policy.audits import Monitor

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adjudge.data import write_rows
 from adjudge.demo.writers import candidate_rows
 from adjudge.estimation import estimate
-from adjudge.io import write_rows
 from adjudge.present.blocks import Table
 from adjudge.present.text import interval, level, number
 from adjudge.results.estimation import Estimate

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adjudge.data import write_rows
 from adjudge.demo.writers import NAMES, battles
-from adjudge.io import write_rows
 from adjudge.present.blocks import Table
 from adjudge.present.text import interval, level, number
 from adjudge.ranking import rank

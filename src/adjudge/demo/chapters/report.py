@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from adjudge.io import write_rows
+from adjudge.data import write_rows
 from adjudge.present.report import write_report
 
 if TYPE_CHECKING:

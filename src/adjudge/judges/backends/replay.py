@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from adjudge.data import iter_rows
 from adjudge.errors import DataError, JudgeRefusedError
-from adjudge.io import iter_rows
 from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Reasoned, Text
 from adjudge.judges.weights import file_sha256
 from adjudge.records import MEASURED, STATUSES, Reply, Subject

@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Self
 
+from adjudge.data.derived import human_share
 from adjudge.errors import ArgumentError
-from adjudge.io.grades import human_share
 from adjudge.judges.interface import Backend, Choice, Data, Likelihood, Question, Reasoned, Text
 from adjudge.judges.verdicts import BRACKETS, write_option
 from adjudge.records import LabelValue, Pair, Reply, Subject

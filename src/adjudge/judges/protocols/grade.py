@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adjudge.data.derived import human_share
 from adjudge.errors import DataError
-from adjudge.io.grades import human_share
 from adjudge.judges.answers import Answer, Asking
 from adjudge.judges.columns import PromptColumns, write_value
 from adjudge.judges.criteria import CORRECT, Criterion, check_criteria

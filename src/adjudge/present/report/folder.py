@@ -8,10 +8,10 @@ from pathlib import Path
 
 import polars as pl
 
+from adjudge.data import read_grades, read_items, read_judgments, read_pairs, read_table
+from adjudge.data.grades import are_grades
+from adjudge.data.writing import read_with_command
 from adjudge.errors import AdjudgeError, ArgumentError, DataError, NotAResultError
-from adjudge.io import read_grades, read_items, read_judgments, read_pairs, read_table
-from adjudge.io.grades import are_grades
-from adjudge.io.results import read_with_command
 from adjudge.present.result import Result
 from adjudge.results.selection import Policy
 from adjudge.selection.verifying import check_policy

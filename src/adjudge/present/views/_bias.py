@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from adjudge.data.battles import describe_same_answer
 from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of, table_of
 from adjudge.present.figures.bias import bias_figure, reliability_figure
 from adjudge.present.text import (
@@ -29,7 +30,6 @@ from adjudge.results.bias import (
 )
 from adjudge.results.length import LengthBias, VerbosityBias
 from adjudge.results.measures import BiasMeasures, BiasTest, Measure
-from adjudge.rows.answers import describe_same_answer
 
 #: The tests as a headline names them.
 _NAMES: dict[type[BiasMeasures], str] = {

@@ -1,0 +1,590 @@
+"""Battles: which of two models a person, or a judge, preferred, and scores per side."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from adjudge.data.columns import Column, Layout, check_columns
+from adjudge.data.labels import count_model_labels, state_model_labels, without_dependent
+from adjudge.data.outcomes import (
+    JudgeScores,
+    code_names,
+    code_sorted,
+    judge_scores,
+    outcome_targets,
+)
+from adjudge.data.refusals import quote, refuse_duplicates, refuse_values, refuse_where
+from adjudge.data.rows import (
+    Identity,
+    Rows,
+    cluster_column,
+    code_clusters,
+    first_repeats,
+    has_values,
+    identities,
+    merge_dropped,
+    refuse_options,
+    text_column,
+)
+from adjudge.data.source import Needs, name_columns, narrow, open_rows
+from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
+from adjudge.data.words import PAIR, WINNER, drop_missing
+from adjudge.errors import ArgumentError, DataError
+from adjudge.present.result import Count, Proportion
+from adjudge.present.text import count, percent
+from adjudge.validation import BoolArray, FloatArray, IntArray
+
+VERDICTS = ("A", "B", "tie")
+WINNERS = ("model_a", "model_b", "tie", "tie (bothbad)")
+_WINNER = Column(name="winner", choices=WINNERS, words=WINNER)
+BATTLE_COLUMNS = Layout(
+    "battles",
+    Column(name="id"),
+    Column(name="model_a", required=True, filled=True),
+    Column(name="model_b", required=True, filled=True),
+    _WINNER,
+    Column(name="verdict_fwd", choices=VERDICTS, words=PAIR),
+    Column(name="verdict_rev", choices=VERDICTS, words=PAIR),
+    Column(name="length_a", type="number", low=0),
+    Column(name="length_b", type="number", low=0),
+    Column(name="score_a", type="number"),
+    Column(name="score_b", type="number"),
+    Column(name="prompt_id"),
+    Column(name="language"),
+    Column(name="judge"),
+)
+_SHARES = {1.0: "model_a", 0.0: "model_b", 0.5: "tie"}
+_OBJECT = 'write {"clarity": 7, ...}'
+
+
+def read_battles(
+    source: TableLike, *, columns: Mapping[str, str] | None = None, votes_required: bool = True
+) -> pl.DataFrame:
+    """Battles as a checked frame: model_a, model_b, winner, then the other columns.
+
+    `winner` is model_a, model_b, tie or tie (bothbad), or empty without a vote. `human_pref` can
+    replace it: A, B or tie, or the share of the preference for model_a: 1, 0.5 or 0. (The SoftElo
+    release writes 0 for a win of A: such a file is refused here and read with `--format softelo`.)
+    With `votes_required=False` a file without either is read too: a `label` column counts as votes,
+    and without one there are no votes. score_a and score_b are the judge's numbers. If the file has
+    per-criterion objects scores_a and scores_b instead (also as text, JSON or Python), score_a and
+    score_b are the means over the criteria that both sides have.
+
+    >>> read_battles({"model_a": ["x"], "model_b": ["y"], "human_pref": ["B"]})["winner"].to_list()
+    ['model_b']
+    """
+    frame, name = BATTLE_COLUMNS.read(source, columns), source_name(source)
+    words = labels_as_of(source)
+    if not votes_required and not {"winner", "human_pref"} & set(frame.columns):
+        votes = as_text(frame["label"]) if "label" in frame.columns else pl.lit(None, pl.String)
+        frame = check_columns(frame.with_columns(winner=votes), [_WINNER], name, labels_as=words)
+    frame = _with_winner(frame, name, words)
+    refuse_self_meetings(frame, name)
+    for column in ("scores_a", "scores_b"):
+        if column in frame.columns:
+            frame = _unpack(frame, column, name)
+    if {"scores_a", "scores_b"} <= set(frame.columns):
+        frame = _with_means(frame, name)
+    if ("score_a" in frame.columns) != ("score_b" in frame.columns):
+        problem, remedy = "one side has a score and the other has none", "give score_a and score_b"
+        raise DataError(name, problem, column="score_a", remedy=remedy)
+    return BATTLE_COLUMNS.sort(frame)
+
+
+def refuse_self_meetings(frame: pl.DataFrame, source: str) -> None:
+    """Refuse battles of a model with itself."""
+    refuse_where(
+        frame,
+        pl.col("model_a") == pl.col("model_b"),
+        "{} is compared with itself",
+        source=source,
+        column="model_b",
+        remedy="drop comparisons of a model with itself",
+    )
+
+
+def _with_winner(frame: pl.DataFrame, source: str, words: Mapping[str, str]) -> pl.DataFrame:
+    if "winner" in frame.columns:
+        return frame
+    if "human_pref" not in frame.columns:
+        raise BATTLE_COLUMNS.missing(frame, "winner", source, "give winner or human_pref")
+    given = frame.get_column("human_pref")
+    if given.dtype == pl.Null:
+        return frame.with_columns(winner=pl.lit(None, pl.String))
+    if not (given.dtype == pl.String or given.dtype.is_numeric()):
+        problem, remedy = "has neither letters nor numbers", "use A, B or tie"
+        raise DataError(source, problem, row=1, column="human_pref", remedy=remedy)
+    texts = drop_missing(as_text(given))
+    numbers = texts.cast(pl.Float64, strict=False)
+    if words or texts.is_null().all() or numbers.null_count() > texts.null_count():
+        read = frame.with_columns(texts.alias("human_pref"))
+        votes = check_columns(read, [replace(_WINNER, name="human_pref")], source, labels_as=words)
+        return frame.with_columns(winner=votes["human_pref"])
+    if {"judge_pref", "scores_a"} & set(frame.columns):
+        raise DataError(
+            source,
+            "numbers next to judge_pref or scores_a: this looks like the SoftElo release, "
+            "where 0 means that A won",
+            column="human_pref",
+            remedy="read it with --format softelo, or write A, B and tie",
+        )
+    winner = numbers.replace_strict(_SHARES, default=None, return_dtype=pl.String)
+    bad = numbers.is_not_null() & winner.is_null()
+    remedy = "use A, B or tie, or the share for model_a: 1, 0.5 or 0"
+    refuse_values(numbers, bad, "{} is not known", source=source, remedy=remedy)
+    return frame.with_columns(winner=winner)
+
+
+def _unpack(frame: pl.DataFrame, column: str, source: str) -> pl.DataFrame:
+    values = frame.get_column(column)
+    if values.dtype == pl.String:
+        values = _decode(values, source)
+    fields = values.struct.fields if isinstance(values.dtype, pl.Struct) else []
+    if not fields:
+        problem = "has no objects of criterion and number"
+        raise DataError(source, problem, row=1, column=column, remedy=_OBJECT)
+    numbers = [Column(name=field, type="number") for field in fields]
+    parts = check_columns(values.struct.unnest(), numbers, f"{source}, column {column}")
+    packed = parts.select(pl.struct(fields).alias(column)).to_series()
+    return frame.with_columns(pl.when(values.is_not_null()).then(packed).alias(column))
+
+
+def _decode(values: pl.Series, source: str) -> pl.Series:
+    # Python writes {'clarity': 7.0}; with plain names, other quotes make it JSON.
+    for text in (values, values.str.replace_all("'", '"')):
+        try:
+            return text.str.json_decode(infer_schema_length=None)
+        except pl.exceptions.PolarsError:
+            continue
+    lines = []
+    for row, value in enumerate(values, start=1):
+        try:
+            parsed = None if value is None else ast.literal_eval(value)
+            if parsed is not None and not isinstance(parsed, dict):
+                raise ValueError
+            lines.append(json.dumps(parsed, allow_nan=False))
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            problem = f"{quote(value)} is not an object of criterion and number"
+            raise DataError(source, problem, row=row, column=values.name, remedy=_OBJECT) from None
+    return pl.Series(values.name, lines).str.json_decode(infer_schema_length=None)
+
+
+def _with_means(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    left, right = frame.get_column("scores_a"), frame.get_column("scores_b")
+    both = [field for field in left.struct.fields if field in right.struct.fields]
+    if not both:
+        problem, remedy = "shares no criterion with scores_b", "score both on the same criteria"
+        raise DataError(source, problem, column="scores_a", remedy=remedy)
+    for side, other in (("a", "b"), ("b", "a")):
+        if f"score_{side}" in frame.columns:
+            continue
+        mine, theirs = (pl.col(f"scores_{name}").struct for name in (side, other))
+        # A criterion counts only if both sides have it; else the means cannot be compared.
+        paired = [pl.when(theirs.field(c).is_not_null()).then(mine.field(c)) for c in both]
+        frame = frame.with_columns(pl.mean_horizontal(paired).alias(f"score_{side}"))
+    return frame
+
+
+#: The columns that can have people's votes.
+_HUMAN = ("winner", "human_pref", "label")
+#: The fields of Battles with one value per battle.
+_COLUMNS = ("a", "b", "human", "verdict", "score", "panel", "other", "prompts", "group_codes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Battles:
+    """Battles of coded models. `names[a[k]]` met `names[b[k]]` in battle k.
+
+    `human` and `verdict` are targets of people and of the judge, `score` the judge's score
+    difference (positive favours model_a), `other` the targets of a second opinion to compare with;
+    NaN if a battle has none. `panel` has a column of scores for each judge of a jury. `prompts`
+    are codes of the column `cluster`, `groups` the values of the grouping column `by`. `source`
+    names the columns of the score (None: the judge gave none), `named` the verdict column that the
+    user named, `identities` the judges.
+    """
+
+    names: tuple[str, ...]
+    a: IntArray
+    b: IntArray
+    human: FloatArray | None = None
+    verdict: FloatArray | None = None
+    score: FloatArray | None = None
+    panel: FloatArray | None = None
+    other: FloatArray | None = None
+    prompts: IntArray | None = None
+    cluster: str | None = None
+    by: str | None = None
+    groups: tuple[str, ...] | None = None
+    group_codes: IntArray | None = None
+    source: str | None = None
+    named: str | None = None
+    identities: tuple[Identity, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def n_models(self) -> int:
+        """How many models there are."""
+        return len(self.names)
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The judges' names, if the rows have them."""
+        return tuple(dict.fromkeys(one.judge for one in self.identities if one.judge is not None))
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """The judges' fingerprints, if the rows have them."""
+        prints = (one.fingerprint for one in self.identities)
+        return tuple(dict.fromkeys(one for one in prints if one is not None))
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    def take(self, rows: BoolArray | IntArray) -> Battles:
+        """The battles at `rows` (a mask or positions), among the same models."""
+        columns = {name: getattr(self, name) for name in _COLUMNS}
+        kept = {name: values[rows] for name, values in columns.items() if values is not None}
+        return replace(self, **kept)
+
+
+def prepare_battles(
+    battles: TableLike | Battles,
+    *,
+    format: str | None = None,
+    baseline: str | None = None,
+    human: str | None = None,
+    verdict: str | None = None,
+    score: str | None = None,
+    cluster: str | None = "auto",
+    by: str | None = None,
+    against: str | None = None,
+    model_labels: bool = False,
+    jury: bool = False,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+) -> Battles:
+    """Read and code battles once; several analyses can then use the same object.
+
+    Options as in `rank`, which accepts the result instead of a file. Prepared battles are returned
+    unchanged, and their columns cannot be named again.
+
+    >>> battles = prepare_battles({"model_a": ["x"], "model_b": ["y"], "winner": ["tie"]})
+    >>> battles.names, battles.human.tolist(), battles.source
+    (('x', 'y'), [0.5], None)
+    """
+    if isinstance(battles, Battles):
+        refuse_options(prepare_battles, locals())
+        return battles
+    options = (human, verdict, score, cluster, by, against, *(columns or {}).values())
+    battles = narrow(battles, Needs(("battles",), options, texts=True))
+    with name_columns(columns, labels_as) as named:
+        battles = named(battles)
+    table = open_battles(battles, format, baseline=baseline, votes_required=False)
+    rows = first_repeats(Rows(table.frame, table.dropped))
+    words, said = labels_as_of(battles), None
+    if jury:
+        rows, said = gather_jury(rows, verdict=verdict, score=score, labels_as=words)
+    votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)
+    makers: tuple[str, ...] = ()
+    if votes in rows.frame.columns:
+        usable, dependent = without_dependent(rows.frame, rows.frame[votes], table.name)
+        by_model = count_model_labels(rows.frame, usable, table.name, allowed=model_labels)
+        rows = Rows(rows.frame.with_columns(usable), merge_dropped(rows.dropped, dependent))
+        makers = state_model_labels(by_model)
+    coded = code_battles(
+        rows.frame,
+        said=said,
+        human=human,
+        verdict=verdict,
+        score=score,
+        cluster=cluster,
+        by=by,
+        against=against,
+        labels_as=words,
+        unread=rows.dropped,
+    )
+    return replace(coded, warnings=(*makers, *coded.warnings))
+
+
+def code_battles(
+    frame: pl.DataFrame,
+    *,
+    human: str | None = None,
+    verdict: str | None = None,
+    score: str | None = None,
+    cluster: str | None = None,
+    by: str | None = None,
+    against: str | None = None,
+    labels_as: Mapping[str, str] | None = None,
+    unread: Mapping[str, int] | None = None,
+    said: JudgeScores | None = None,
+) -> Battles:
+    """Coded battles from a frame that was read; options as in `prepare_battles`.
+
+    `human`, `verdict` and `score` name columns; without them the usual names are used. `said` has a
+    jury's answers instead. Rows without both names and battles of a model with itself are left out
+    and counted.
+
+    >>> columns = {"model_a": ["x", "y"], "model_b": ["y", "y"], "winner": ["tie", "tie"]}
+    >>> battles = code_battles(pl.DataFrame(columns))
+    >>> len(battles), battles.dropped, battles.source
+    (1, {'battle of a model with itself': 1}, None)
+    """
+    for side in ("model_a", "model_b"):
+        if side not in frame.columns:
+            raise DataError("battles", "is missing", column=side, remedy="give model_a, model_b")
+    other = None if against == "votes" else against
+    named_columns = {"human": human, "verdict": verdict, "score": score, "against": other}
+    for option, named in named_columns.items():
+        if named is not None and named not in frame.columns:
+            raise ArgumentError(option, named, "choose a column: " + ", ".join(frame.columns))
+    names, a, b = code_names(frame["model_a"], frame["model_b"])
+    nameless = (a < 0) | (b < 0)
+    itself = (a == b) & ~nameless
+    votes = human or next((c for c in _HUMAN if c in frame.columns and c != verdict), None)
+    y = None if votes is None else outcome_targets(frame[votes], votes, labels_as)
+    if y is not None and not np.isfinite(y).any():
+        y = None
+    if against == "votes" and y is None:
+        raise ArgumentError("against", against, "give votes in the file, or a column of outcomes")
+    second = y if against == "votes" else None
+    if other is not None:
+        second = outcome_targets(frame[other], other, labels_as)
+    if said is None:
+        said = judge_scores(frame, verdict=verdict, score=score, exclude=votes, labels_as=labels_as)
+    doubted = []
+    if (
+        y is not None
+        and votes == "winner" != human
+        and said.source is None
+        and has_values(frame, "judge")
+    ):
+        doubted.append(
+            "the file names a judge without verdicts, and its winners count as people's votes: if "
+            "they are the judge's, add --verdict winner (verdict=)"
+        )
+    column = cluster_column(frame, cluster)
+    groups = group_codes = None
+    if by is not None:
+        groups, group_codes = code_sorted(text_column(frame, by, "by"))
+    coded = Battles(
+        names=names,
+        a=a,
+        b=b,
+        human=y,
+        verdict=said.verdict,
+        score=said.score,
+        panel=said.panel,
+        other=second,
+        prompts=None if column is None else code_clusters(frame[column]),
+        cluster=column,
+        by=by,
+        groups=groups,
+        group_codes=group_codes,
+        source=said.source,
+        named=verdict,
+        identities=said.identities or tuple(identities(frame)),
+        dropped=merge_dropped(
+            unread or {},
+            {
+                "a model's name is missing": int(nameless.sum()),
+                "battle of a model with itself": int(itself.sum()),
+            },
+        ),
+        warnings=(*said.warnings, *doubted, *_same_answers(frame, said.verdict, y)),
+    )
+    out = nameless | itself
+    return coded.take(~out) if out.any() else coded
+
+
+def _same_answers(
+    frame: pl.DataFrame, verdict: FloatArray | None, votes: FloatArray | None
+) -> list[str]:
+    """Models that win with one answer to every prompt, according to the judge, else to people."""
+    wins = votes if verdict is None else verdict
+    return [] if wins is None else list(map(describe_same_answer, same_answers(frame, wins)))
+
+
+def gather_jury(
+    rows: Rows,
+    *,
+    verdict: str | None = None,
+    score: str | None = None,
+    labels_as: Mapping[str, str] | None = None,
+) -> tuple[Rows, JudgeScores]:
+    """The battles that every judge of the file scored, once each, and the judges' answers.
+
+    Rows of one battle have the same `id`. The jury's side is that of most of its members. Its score
+    is the mean of theirs, each divided by that judge's mean |s|. This is a simple scale, which
+    `soft-elo` replaces by temperatures fitted to votes.
+    """
+    frame = rows.frame
+    for column in ("id", "judge"):
+        if column not in frame.columns or frame[column].null_count():
+            remedy = "give every row its battle's id and its judge's name"
+            raise DataError("battles", "is missing", column=column, remedy=remedy)
+    frame = frame.with_columns(as_text(frame["judge"]), as_text(frame["id"]))
+    judges = frame["judge"].unique().sort().to_list()
+    if len(judges) < 2:
+        problem, remedy = "a jury needs two judges or more", "add rows of another judge"
+        raise DataError("battles", problem, column="judge", remedy=remedy)
+    remedy = "give one row per battle and judge"
+    refuse_duplicates(frame, ("id", "judge"), source="battles", remedy=remedy)
+    whole = frame.filter(pl.len().over("id") == len(judges))
+    parts = [whole.filter(pl.col("judge") == judge).sort("id") for judge in judges]
+    said = [
+        judge_scores(part, verdict=verdict, score=score, exclude=None, labels_as=labels_as)
+        for part in parts
+    ]
+    if any(one.score is None for one in said):
+        raise DataError("battles", "has no scores", remedy="give judge scores or verdicts")
+    panel = np.column_stack([np.asarray(one.score) for one in said])
+    sides = np.column_stack([np.asarray(one.verdict) for one in said])
+    scored = np.isfinite(panel).all(axis=1)
+    sizes = np.abs(panel[scored]).mean(axis=0) if scored.any() else np.ones(len(judges))
+    incomplete = frame["id"].n_unique() - int(scored.sum())
+    lost = {"not scored by every judge of the jury": incomplete}
+    return Rows(parts[0].filter(scored), merge_dropped(rows.dropped, lost)), JudgeScores(
+        score=(panel[scored] / np.where(sizes > 0, sizes, 1.0)).mean(axis=1),
+        verdict=np.sign(np.sign(sides[scored] - 0.5).sum(axis=1)) / 2 + 0.5,
+        source=f"jury of {count(len(judges), 'judge')}",
+        warnings=tuple(dict.fromkeys(text for one in said for text in one.warnings)),
+        panel=panel[scored],
+        identities=tuple(identities(part)[0] for part in parts),
+    )
+
+
+#: What identifies an answer, best first: its text, a hash of it, its length.
+_KNOWN_BY = {"response": "text", "answer_hash": "text", "length": "length"}
+#: The fewest prompts, and the smallest share with the same answer, that count as a pattern.
+_FEWEST_PROMPTS = 20
+_MOST = 0.9
+
+
+def describe_same_answer(one: SameAnswer) -> str:
+    """The warning for readers of a ranking that the model wins."""
+    what = "the same text" if one.known_by == "text" else "a text of the same length"
+    return (
+        f"{one.model} wins {percent(one.win_share)} with {what} for {one.same:,} of "
+        f"{one.prompts:,} prompts: read its answers before you trust its rank"
+    )
+
+
+def same_answers(frame: pl.DataFrame, wins: ArrayLike) -> tuple[SameAnswer, ...]:
+    """Models that win more than half with one answer to (nearly) every prompt.
+
+    `wins` has the winner of each row: 1 for model_a, 0 for model_b, one half for a tie, NaN for
+    none. If the rows have no texts, hashes (answer_hash_a) or lengths, no model is reported.
+
+    >>> rows = pl.DataFrame({"model_a": ["null"] * 20, "model_b": ["other"] * 20,
+    ...     "response_a": ["pick me"] * 20, "response_b": [str(k) for k in range(20)]})
+    >>> [one.model for one in same_answers(rows, [1] * 20)]
+    ['null']
+    """
+    for_a = np.asarray(wins, dtype=np.float64)
+    column = next(
+        (c for c in _KNOWN_BY if {f"{c}_a", f"{c}_b", "model_a", "model_b"} <= set(frame.columns)),
+        None,
+    )
+    if column is None:
+        return ()
+    prompts = next((c for c in ("prompt_id", "prompt", "id") if c in frame.columns), None)
+    prompt = pl.Series(range(frame.height)) if prompts is None else frame[prompts]
+    sides = [
+        pl.DataFrame(
+            {
+                "model": as_text(frame[f"model_{side}"]),
+                "answer": as_text(frame[f"{column}_{side}"]),
+                "prompt": prompt,
+                "won": for_a if side == "a" else 1 - for_a,
+            }
+        ).drop_nulls(["model", "answer"])
+        for side in ("a", "b")
+    ]
+    likely = _find_likely(sides, every_row=prompt.n_unique() == frame.height)
+    if likely.is_empty():
+        return ()
+    answers = pl.concat(side.join(likely, on="model", maintain_order="left") for side in sides)
+    answers = answers.with_columns(as_text(answers["prompt"]))
+    by_model = answers.group_by("model", maintain_order=True).agg(
+        pl.col("prompt").n_unique().alias("prompts"),
+        pl.col("won").drop_nans().mean().alias("win_share"),
+    )
+    repeats = (
+        answers.group_by("model", "answer", maintain_order=True)
+        .agg(pl.col("prompt").n_unique().alias("same"))
+        .group_by("model", maintain_order=True)
+        .agg(pl.col("same").max())
+    )
+    odd = by_model.join(repeats, on="model", maintain_order="left").filter(
+        pl.col("prompts") >= _FEWEST_PROMPTS,
+        pl.col("same") >= _MOST * pl.col("prompts"),
+        pl.col("win_share") > 0.5,
+    )
+    return tuple(
+        SameAnswer(known_by=_KNOWN_BY[column], **row)
+        for row in odd.select("model", "same", "prompts", "win_share").to_dicts()
+    )
+
+
+def _find_likely(sides: Sequence[pl.DataFrame], *, every_row: bool) -> pl.DataFrame:
+    """The models that can have one answer to most prompts, from counts that are quick to add up.
+
+    Few models do, and to count different prompts takes much longer. `every_row`: each row has its
+    own prompt, so that a model has at least half as many prompts as rows.
+    """
+    won = pl.col("won").drop_nans()
+    counts = pl.concat(
+        side.group_by("model", "answer").agg(rows=pl.len(), wins=won.sum(), decided=won.count())
+        for side in sides
+    )
+    by_model = (
+        counts.group_by("model", "answer")
+        .sum()
+        .group_by("model")
+        .agg(pl.col("rows", "wins", "decided").sum(), most=pl.col("rows").max())
+    )
+    fewest = _MOST * pl.max_horizontal(pl.lit(_FEWEST_PROMPTS), pl.col("rows") / 2 * every_row)
+    # The sums are rounded in another order than the share itself: the margin is for that.
+    return by_model.filter(
+        pl.col("most") >= fewest, pl.col("wins") > (0.5 - 1e-6) * pl.col("decided")
+    ).select("model")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SameAnswer:
+    """A model that wins with one answer, given to `same` of `prompts` prompts.
+
+    `known_by` is how the answers were compared: by their "text", or only by their "length".
+    """
+
+    model: str
+    known_by: str
+    same: Count
+    prompts: Count
+    win_share: Proportion
+
+
+def open_battles(
+    source: TableLike,
+    format: str | None = None,
+    *,
+    baseline: str | None = None,
+    votes_required: bool = True,
+    columns: Mapping[str, str] | None = None,
+) -> Table:
+    """Battles from a native file or a public data set; `baseline` names Arena-Hard's.
+
+    `votes_required=False` also takes a native file without human votes: see `read_battles`.
+    """
+    read = partial(read_battles, votes_required=votes_required)
+    return open_rows(source, "battles", format, read, columns, baseline=baseline)

@@ -1,0 +1,475 @@
+"""A kind of rows, defined by its columns: matched by their usual names and checked."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import polars as pl
+
+from adjudge.data.conversations import NotTextError, from_text, is_conversation, render_conversation
+from adjudge.data.formats import looks_like, other_format, refuse_public, wrong_format
+from adjudge.data.names import GIVE_IDS, TEXTS, add_ids, first_of, match_columns, remark_names
+from adjudge.data.refusals import refuse_duplicates, refuse_values, shorten
+from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, read_table, source_name
+from adjudge.data.words import (
+    Vocabulary,
+    drop_gaps,
+    drop_missing,
+    point_decimals,
+    read_words,
+    refuse_words,
+)
+from adjudge.errors import DataError
+
+_LARGEST = sys.float_info.max
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """The requirements of a column. `filled`: it must not be empty in any row."""
+
+    name: str
+    type: Literal["text", "number", "whole", "numbers"] = "text"
+    required: bool = False
+    filled: bool = False
+    choices: tuple[str, ...] | None = None
+    low: float = -math.inf
+    high: float = math.inf
+    #: The words that people use for the choices.
+    words: Vocabulary | None = None
+    #: A list of chat messages is written as a conversation.
+    spoken: bool = False
+
+    @property
+    def can_say_nothing(self) -> bool:
+        """Whether N/A and the like are missing values: not in a judged text, nor in an id."""
+        return not self.spoken and self.name != "id"
+
+    @property
+    def choice_remedy(self) -> str:
+        """As in "use A, B or tie"."""
+        *others, last = self.choices or ("",)
+        return "use " + (", ".join(others) + " or " if others else "") + last
+
+    @property
+    def range_remedy(self) -> str:
+        """As in "give numbers in [0, 1]"."""
+        if math.isfinite(self.high):
+            return f"give numbers in [{self.low:g}, {self.high:g}]"
+        return f"give numbers of {self.low:g} or more"
+
+
+#: The name of a judge, protocol or criterion if the file has none.
+UNNAMED = "unnamed"
+#: Working columns of the analyses, and no others: a user can have `__index__`.
+_WORKING = frozenset(
+    f"__{name}"
+    for name in (
+        *("by", "chance", "cluster", "error", "key", "label", "labels", "member", "raters", "row"),
+        *("sampled_by", "sampling_probability", "strata", "verdict"),
+        *("labelled_by", "started_from"),
+        *("cut", "cut_share", "cut_judge", "cut_protocol", "cut_fingerprint"),
+    )
+)
+
+
+#: The texts of a row, if they are not its main content.
+TEXT_COLUMNS = [Column(name=text, spoken=True) for text in TEXTS]
+
+
+class Layout:
+    """A kind of rows, defined by its columns, which come first in every frame of that kind."""
+
+    def __init__(
+        self,
+        kind: str,
+        *columns: Column,
+        one_of: Sequence[str] = (),
+        unlike: Sequence[str] = (),
+        apart: Sequence[str] = (),
+        texts_needed: bool = False,
+        usual: str | None = None,
+    ) -> None:
+        self.kind = kind
+        self.columns = columns
+        self.names = [column.name for column in columns]
+        self.required = [column.name for column in columns if column.required]
+        #: One of these shows what the rows are; a file of another kind can lack all of them.
+        self.one_of = one_of
+        #: Kinds of rows in which columns of the same names mean something else.
+        self.unlike = unlike
+        #: Columns that distinguish rows with equal texts, if ids have to be made.
+        self.apart = apart
+        #: Whether ids are made of texts alone: such rows are useful only with other files.
+        self.texts_needed = texts_needed
+        #: Other text columns, which can group rows.
+        plain = [c.name for c in columns if c.type == "text" and not (c.choices or c.required)]
+        self._plain = {*plain} - {"id"}
+        #: The kind whose usual names are used, if several layouts are of one kind.
+        self.usual = usual or kind
+
+    def read(self, source: TableLike, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
+        """The table with our column names; declared columns are checked for type and range."""
+        frame = self.load(source, columns)
+        return self.check(frame, source_name(source), labels_as=labels_as_of(source))
+
+    def read_by_id(
+        self, source: TableLike, columns: Mapping[str, str] | None = None
+    ) -> pl.DataFrame:
+        """As `read`, and repeated ids are refused."""
+        frame = self.read(source, columns)
+        remedy = f"give every {self.kind.removesuffix('s')} its own id"
+        refuse_duplicates(frame, ["id"], source=source_name(source), remedy=remedy)
+        return frame
+
+    def load(
+        self,
+        source: TableLike,
+        columns: Mapping[str, str] | None = None,
+        *,
+        as_is: Mapping[str, str] | None = None,
+    ) -> pl.DataFrame:
+        """The table with our column names, unchecked; `columns` maps ours to the file's.
+
+        If ours are absent, their usual names are used, and a message states it. `as_is` are columns
+        that the caller uses by the file's names; they keep these names. A public data set is
+        refused, with its name, unless the caller names the columns.
+        """
+        name = source_name(source)
+        theirs = dict(columns or {})
+        converted = isinstance(source, Table) and source.kind == self.kind
+        taken: dict[str, str] = {}
+
+        def texts(here: Sequence[str]) -> set[str]:
+            if not theirs and not converted:
+                refuse_public(here, self.kind, name)
+            if not converted:
+                taken.update(self.match(here, name, given={**theirs, **(as_is or {})}))
+                self.require(here, name, {**theirs, **taken, **(as_is or {})})
+            return typed("text")
+
+        def typed(*types: str) -> set[str]:
+            known = {**theirs, **taken}
+            return {known.get(c.name, c.name) for c in self.columns if c.type in types}
+
+        def numbers(_: Sequence[str]) -> set[str]:
+            return typed("number", "whole") - typed("text")
+
+        frame = refuse_working(read_table(source, text=texts, numbers=numbers), name)
+        remark_names(name, taken)
+        # Options such as --by use the file's column names: these columns stay too.
+        copies = {ours: their for ours, their in taken.items() if ours in self._plain}
+        frame = frame.with_columns(pl.col(their).alias(ours) for ours, their in copies.items())
+        renames = {ours: their for ours, their in taken.items() if ours not in copies}
+        return rename_columns(frame, {**theirs, **renames}, name)
+
+    def match(
+        self, here: Sequence[str], source: str, *, given: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """Which of a file's columns are used as which of ours."""
+        # Texts that only identify a row, or are only measured, do not cause a refusal.
+        unneeded = [column.name for column in self.columns if column.spoken and not column.required]
+        return match_columns(
+            here, self.names, kind=self.usual, source=source, given=given, unneeded=unneeded
+        )
+
+    def check(
+        self,
+        frame: pl.DataFrame,
+        source: str,
+        more: Sequence[Column] = (),
+        *,
+        labels_as: Mapping[str, str] | None = None,
+    ) -> pl.DataFrame:
+        """The frame, declared columns first and checked for type and range.
+
+        `more` are additional columns of this file. Rows without an id get one.
+        """
+        frame = check_columns(frame, (*self.columns, *more), source, labels_as=labels_as)
+        if "id" in self.required and "id" not in frame.columns:
+            frame = add_ids(frame, source, self.apart)
+            again = first_of(frame["id"]).drop_nulls()
+            if self.texts_needed and len(again):
+                problem = f"{len(again):,} rows have the texts of another row"
+                raise DataError(source, problem, column="id", remedy=GIVE_IDS)
+        return self.sort(frame)
+
+    def require(self, here: Sequence[str], source: str, named: Collection[str] = ()) -> None:
+        """Refuse a file without the columns that every row needs; the error names all of them.
+
+        `named` are our columns that are here under another name.
+        """
+        known = {*here, *named}
+        absent = [name for name in self.required if name not in known and name != "id"]
+        if self.texts_needed and not {"id", *TEXTS} & known:
+            absent.insert(0, "id")
+        other = other_format(here, self.kind, self.required, self.names)
+        strange = bool(self.one_of) and not known.intersection(self.one_of)
+        unlike = other is not None and other.name in self.unlike
+        if other is not None and (absent or strange or (unlike and not {*self.one_of} & {*named})):
+            lacking = absent or self.one_of[:1]
+            raise wrong_format(other, self.kind, source, lacking, here if lacking else ())
+        if absent:
+            raise missing_columns(here, absent, source)
+
+    def sort(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The frame with the declared columns first, in their order."""
+        first = [name for name in self.names if name in frame.columns]
+        return frame.select(*first, pl.exclude(first))
+
+    def missing(self, frame: pl.DataFrame, column: str, source: str, remedy: str) -> DataError:
+        """The error for a missing column, also if the file is of another kind."""
+        other = looks_like(frame.columns)
+        if other is not None and other.name != self.kind:
+            return wrong_format(other, self.kind, source)
+        here = f"{remedy} (columns here: {shorten(frame.columns)})"
+        return DataError(source, "is missing", column=column, remedy=here)
+
+
+def check_columns(
+    frame: pl.DataFrame,
+    columns: Sequence[Column],
+    source: str,
+    *,
+    labels_as: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """The frame with each of these columns, if present, checked for type and range.
+
+    `labels_as` gives the meaning of words that are not among the usual ones.
+    """
+    absent = [c.name for c in columns if c.required and c.name not in (*frame.columns, "id")]
+    if absent:
+        raise missing_columns(frame.columns, absent, source)
+    frame = frame.with_columns(
+        check_column(frame.get_column(column.name), column, source)
+        for column in columns
+        if column.name in frame.columns
+    )
+    worded = [column for column in columns if column.words and column.name in frame.columns]
+    models = None
+    if {"model_a", "model_b"} <= set(frame.columns):
+        models = as_text(frame["model_a"]), as_text(frame["model_b"])
+    return frame.with_columns(
+        check_words(frame.get_column(column.name), column, source, labels_as or {}, models)
+        for column in worded
+    )
+
+
+def missing_columns(here: Sequence[str], absent: Sequence[str], source: str) -> DataError:
+    """The error for missing columns, with the columns that the file has."""
+    remedy = f"name yours: --column {absent[0]}=NAME (columns=); columns here: {shorten(here)}"
+    if len(absent) == 1:
+        return DataError(source, "is missing", column=absent[0], remedy=remedy)
+    return DataError(source, "has no columns " + ", ".join(absent), remedy=remedy)
+
+
+def absent_column(named: str, here: Sequence[str], source: str) -> DataError:
+    """The error for a column that the caller named and the file does not have."""
+    remedy = "columns here: " + shorten(here)
+    return DataError(source, "is not in the file", column=named, remedy=remedy)
+
+
+def rename_columns(frame: pl.DataFrame, theirs: Mapping[str, str], source: str) -> pl.DataFrame:
+    """The frame with the file's columns under our names; a replaced one becomes `*_given`."""
+    for ours, their in theirs.items():
+        if their == ours:
+            continue
+        if their not in frame.columns:
+            raise absent_column(their, frame.columns, source)
+        if ours in frame.columns:
+            frame = frame.rename({ours: f"{ours}_given"})
+        frame = frame.rename({their: ours})
+    return frame
+
+
+def refuse_working(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """The frame, unless it has a column with the name of a working column."""
+    for name in frame.columns:
+        if name in _WORKING:
+            problem, remedy = "is a name that adjudge uses internally", "rename the column"
+            raise DataError(source, problem, column=name, remedy=remedy)
+    return frame
+
+
+def input_name(name: str, taken: Collection[str]) -> str:
+    """The new name of a user's column if a verb writes a column with its name.
+
+    >>> input_name("verdict", ["id", "verdict"]), input_name("verdict", ["input_verdict"])
+    ('input_verdict', 'input_input_verdict')
+    """
+    free = f"input_{name}"
+    while free in taken:
+        free = f"input_{free}"
+    return free
+
+
+def make_room(frame: pl.DataFrame, ours: Sequence[str]) -> pl.DataFrame:
+    """The frame without columns named like `ours`; the user's columns become input_NAME."""
+    for name in ours:
+        if name in frame.columns:
+            frame = frame.rename({name: input_name(name, frame.columns)})
+    return frame
+
+
+def add_unnamed(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """The frame with these columns; a missing one is `unnamed` in every row."""
+    absent = [column for column in columns if column not in frame.columns]
+    return frame.with_columns(pl.lit(UNNAMED).alias(column) for column in absent)
+
+
+def check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
+    """The values, checked for type and range; `check_words` checks words."""
+    if column.type == "text":
+        values = _check_text(values, column, source)
+    elif column.type == "numbers":
+        values = _check_lists(values, column, source)
+    else:
+        values = _check_numbers(values, column, source)
+    refuse = partial(refuse_values, values, source=source)
+    if column.filled and values.null_count():
+        refuse(values.is_null(), "is empty", remedy="fill it in every row")
+    if column.choices is not None and column.words is None and _any_unknown(values, column):
+        values = drop_missing(values)
+        unknown = ~values.is_in(list(column.choices)).fill_null(True)
+        refuse(unknown, "{} is not known", remedy=column.choice_remedy)
+    return values
+
+
+def _any_unknown(values: pl.Series, column: Column) -> bool:
+    """Whether a value is not among the choices."""
+    # Most columns have only the first two choices: this is faster than a lookup per value.
+    left = len(values) - values.null_count()
+    for choice in column.choices or ():
+        if left == 0:
+            break
+        left -= int((values == choice).sum())
+    return left > 0
+
+
+def check_words(
+    values: pl.Series,
+    column: Column,
+    source: str,
+    labels_as: Mapping[str, str],
+    models: tuple[pl.Series, pl.Series] | None,
+) -> pl.Series:
+    """The words of a column as its choices."""
+    if column.words is None or not (labels_as or _any_unknown(values, column)):
+        return values
+    values = read_words(values, column.words, labels_as, models)
+    choices = column.choices or ()
+    refuse_words(values, column.words, choices, source=source, remedy=column.choice_remedy)
+    return values
+
+
+def _check_text(values: pl.Series, column: Column, source: str) -> pl.Series:
+    if values.dtype.is_nested():
+        written = [
+            None if value is None else write_nested(value, row, column, source)
+            for row, value in enumerate(values.to_list(), start=1)
+        ]
+        return pl.Series(values.name, written, dtype=pl.String)
+    if values.dtype.is_float():
+        wrong = values.is_infinite().fill_null(False)
+        remedy = "leave it empty if it is missing"
+        refuse_values(values, wrong, "{} is not text", source=source, remedy=remedy)
+    texts = as_text(values)
+    if column.can_say_nothing and column.choices is None and values.dtype == pl.String:
+        texts = drop_missing(texts)
+    if column.spoken and texts.str.starts_with("[{").any():
+        return texts.map_elements(from_text, return_dtype=pl.String)
+    return texts
+
+
+def write_nested(value: Any, row: int, column: Column, source: str) -> str:
+    """A list of chat messages as a conversation, in the columns that can hold one."""
+    problem, remedy = "contains a list or an object", "write it as text"
+    if column.spoken:
+        remedy += ', or as messages: [{"role": "user", "content": "..."}]'
+        if is_conversation(value):
+            try:
+                return render_conversation(value)
+            except NotTextError as error:
+                problem, remedy = str(error), "give text: a judge can only be shown text"
+    raise DataError(source, problem, row=row, column=column.name, remedy=remedy)
+
+
+def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
+    if values.dtype.is_nested() or values.dtype.is_temporal():
+        raise DataError(source, "has no numbers", row=1, column=column.name, remedy="give numbers")
+    if values.dtype == pl.String:
+        trimmed = drop_gaps(values)
+        numbers = point_decimals(trimmed).cast(pl.Float64, strict=False)
+        wrong = trimmed.is_not_null() & numbers.is_null()
+        refuse_values(values, wrong, "{} is not a number", source=source, remedy="give numbers")
+    else:
+        numbers = values.cast(pl.Float64)
+        numbers = numbers.fill_nan(None) if numbers.is_nan().any() else numbers
+    refuse = partial(refuse_values, numbers, source=source)
+    # Within the largest floats there is neither infinity nor NaN: most columns need this pass only.
+    if not numbers.is_between(max(column.low, -_LARGEST), min(column.high, _LARGEST)).all():
+        wrong = ~numbers.is_finite()
+        refuse(wrong, "{} is not a finite number", remedy="leave it empty if nothing was measured")
+        outside = ~numbers.is_between(column.low, column.high)
+        refuse(outside, "{} is out of range", remedy=column.range_remedy)
+    if column.type == "whole":
+        # Above 2^53 a float is not exact, and such a number is not a count.
+        broken = ((numbers != numbers.round()) | (numbers.abs() > 2.0**53)).fill_null(False)
+        refuse(broken, "{} is not a whole number", remedy="give whole numbers")
+        return numbers.cast(pl.Int64)
+    return numbers
+
+
+def _check_lists(values: pl.Series, column: Column, source: str) -> pl.Series:
+    """A list of numbers per row; in CSV it is text such as [0.1, 0.9]."""
+    if values.dtype == pl.String:
+        values = _decode_lists(values, source)
+    if values.dtype == pl.Null:
+        return values.cast(pl.List(pl.Float64))
+    if not isinstance(values.dtype, (pl.List, pl.Array)):
+        raise DataError(source, "has no lists", row=1, column=column.name, remedy="give lists")
+    try:
+        lists = values.cast(pl.List(pl.Float64))
+    except pl.exceptions.PolarsError:
+        problem = "has lists with values other than numbers"
+        raise DataError(source, problem, column=column.name) from None
+    flat = lists.explode()
+    fine = (flat.is_finite() & flat.is_between(column.low, column.high)).fill_null(True)
+    if flat.is_null().sum() > lists.is_null().sum() or not fine.all():
+        refuse = partial(refuse_values, lists, source=source)
+        inner = pl.element()
+        inside = inner.is_between(column.low, column.high)
+        good = inner.is_not_null() & inner.is_finite() & inside
+        bad = ~lists.list.eval(good).list.all().fill_null(True)
+        refuse(bad, "{} contains a bad value", remedy=column.range_remedy)
+        empty = (lists.list.len() == 0).fill_null(False)
+        refuse(empty, "{} is an empty list", remedy="leave it empty instead")
+    return lists
+
+
+def _decode_lists(values: pl.Series, source: str) -> pl.Series:
+    try:
+        return values.str.json_decode(pl.List(pl.Float64))
+    except pl.exceptions.PolarsError:
+        bad = pl.Series([_is_no_list(value) for value in values])
+        problem = "{} is not a list of numbers"
+        refuse_values(values, bad, problem, source=source, remedy="write [0.1, 0.9]")
+        raise DataError(source, "has no lists of numbers", column=values.name) from None
+
+
+def _is_no_list(value: str | None) -> bool:
+    if value is None:
+        return False
+    try:
+        items: Any = json.loads(value)
+    except (ValueError, RecursionError):
+        return True
+    return not isinstance(items, list) or any(
+        isinstance(item, bool) or not isinstance(item, (int, float)) for item in items
+    )

@@ -1,0 +1,419 @@
+"""Convert public data sets and logs of other tools into adjudge's rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pkgutil import resolve_name
+from shlex import quote
+from typing import ClassVar
+
+import polars as pl
+
+from adjudge.data.formats import (
+    FORMATS,
+    NATIVE,
+    Context,
+    Format,
+    Kind,
+    NativeFormat,
+    Row,
+    UnusableRow,
+    kinds_of,
+    load_format,
+    looks_like,
+    looks_usual,
+    wrong_format,
+)
+from adjudge.data.json_files import Record, column_series, records_frame
+from adjudge.data.names import LOG
+from adjudge.data.tables import (
+    Table,
+    TableLike,
+    first_row,
+    is_json,
+    iter_rows,
+    quick_rows,
+    read_object,
+    read_table,
+    source_name,
+)
+from adjudge.errors import ArgumentError, DataError
+from adjudge.present.blocks import Block, Headline, notes_of, table_of
+from adjudge.present.result import Check, Count, Result, at_most, frozen
+from adjudge.present.text import DASH, count, left_out, number
+from adjudge.records import MEASURED
+from adjudge.validation import count as check_count
+
+#: What checks the converted rows of each kind. The kinds open their files through this module.
+_READERS: Mapping[Kind, str] = {
+    "pairs": "adjudge.data.pairs:read_pairs",
+    "battles": "adjudge.data.battles:read_battles",
+    "judgments": "adjudge.data.judgments:read_judgments",
+    "grades": "adjudge.data.logs.values:read_log_grades",
+    "items": "adjudge.data.pairs:read_items",
+    "labels": "adjudge.data.labels:read_log_labels",
+    "human_scores": "adjudge.data.scores:read_human_scores",
+}
+
+
+def sniff(source: TableLike, columns: Mapping[str, str] | None = None) -> str | None:
+    """The name of the format that the first row looks like, native or not, or None.
+
+    `columns` maps our column names to the file's.
+
+    >>> sniff([{"input": "Say hi.", "output_1": "hi", "output_2": "bye", "label": 1}])
+    'llmbar'
+    """
+    format = looks_usual(renamed(first_row(source) or (), columns))
+    return None if format is None else format.name
+
+
+def renamed(here: Iterable[str], columns: Mapping[str, str] | None) -> list[str]:
+    """The columns of a file after the caller's renaming."""
+    ours = {their: name for name, their in (columns or {}).items()}
+    return [ours.get(name, name) for name in here]
+
+
+def read_public(
+    source: TableLike,
+    format: str | None = None,
+    *,
+    kind: Kind | None = None,
+    seed: int = 0,
+    baseline: str | None = None,
+    reader: Callable[[Table], pl.DataFrame] | None = None,
+) -> Table:
+    """A public data set or a log as adjudge's rows; without `format` it is detected.
+
+    `kind` chooses the result if several are possible (pairs before battles). `reader` replaces the
+    usual check. `seed` decides on which side RewardBench's chosen response is; `baseline` names
+    Arena-Hard's. Columns that are not used are kept.
+
+    >>> rows = read_public([{"input": "Say hi.", "output_1": "hi", "output_2": "no", "label": 1}])
+    >>> rows.format, rows.kind, rows.frame["label"].to_list()
+    ('llmbar', 'pairs', ['A'])
+    """
+    source = read_object(source)
+    chosen = choose_format(source, format)
+    if chosen is None:
+        looks = looks_like(first_row(source) or ())
+        problem = f"looks like {'no public data set' if looks is None else looks.title}"
+        remedy = "name it with --format: " + ", ".join(sorted(FORMATS))
+        raise DataError(source_name(source), problem, remedy=remedy)
+    name = source_name(source)
+    wanted = chosen.kind_by(first_row(source) or {}) if kind is None else kind
+    run = Conversion(chosen, wanted, Context(source=name, seed=seed, baseline=baseline))
+    kept, rows = _split_columns(source, run)
+    converted = list(run.convert(rows))
+    if not converted:
+        reasons = ", ".join(f"{n} {reason}" for reason, n in run.dropped.items())
+        raise DataError(name, f"no row can be used ({reasons or 'it has none'})")
+    frame = records_frame([record for _, record in converted], name)
+    if run.keeps:
+        at = [number - 1 for number, _ in converted]
+        new = [column.gather(at) for column in kept if column.name not in frame.columns]
+        frame = frame.hstack(new)
+    return Table(
+        frame=(reader or resolve_name(_READERS[wanted]))(
+            Table(frame=frame, name=name, kind=wanted)
+        ),
+        name=name,
+        kind=wanted,
+        format=chosen.name,
+        dropped=dict(run.dropped),
+        notes=chosen.notes,
+    )
+
+
+class Conversion:
+    """One pass over public rows; afterwards `dropped` counts what could not be used."""
+
+    def __init__(self, format: Format, kind: Kind, context: Context) -> None:
+        if kind not in format.gives:
+            can = " or ".join(format.gives)
+            raise ArgumentError("kind", kind, f"{format.name} can be read as {can}")
+        check_count(context.seed, "seed")
+        self.format = format
+        self.kind = kind
+        self.context = context
+        self.dropped: Counter[str] = Counter()
+        self.merge = format.merge.get(kind)
+        #: Columns that are converted into others.
+        self.used = format.used | format.texts
+        #: If several rows become one, no column can be kept unchanged. Of a log only the columns
+        #: that its converter makes are kept: its rows are nested and long.
+        self.keeps = self.merge is None and not format.log
+        #: Columns that the converter does not use and that are not read.
+        self.hidden = frozenset() if kind in ("pairs", "items") else format.texts
+
+    def convert(self, rows: Iterable[Record]) -> Iterator[tuple[int, Record]]:
+        """The converted rows, each with the number of its source row."""
+        each = self._convert_each(rows)
+        if self.merge is None:
+            return each
+        return enumerate(self._usable(self.merge(record for _, record in each)), start=1)
+
+    def stream(self, source: TableLike) -> Iterator[Record]:
+        """The converted rows one by one, each with the columns of its row that are kept."""
+        kept: Record = {}
+
+        def rows() -> Iterator[Record]:
+            nonlocal kept
+            for record in iter_rows(source):
+                if self.keeps:
+                    kept = {key: value for key, value in record.items() if key not in self.used}
+                yield record
+
+        for _, record in self.convert(rows()):
+            yield {**kept, **record}
+
+    def _usable(self, made: Iterable[Record | UnusableRow]) -> Iterator[Record]:
+        for one in made:
+            if isinstance(one, UnusableRow):
+                self.dropped[str(one)] += 1
+            else:
+                yield one
+
+    def _convert_each(self, rows: Iterable[Record]) -> Iterator[tuple[int, Record]]:
+        converter = self.format.gives[self.kind]
+        for row, record in enumerate(rows, start=1):
+            if self.hidden:
+                record = {key: record[key] for key in record if key not in self.hidden}
+            try:
+                for made in self._usable(converter(Row(record, row, self.context))):
+                    if self.kind == "battles" and made["model_a"] == made["model_b"]:
+                        raise UnusableRow("a model was compared with itself")
+                    yield row, made
+            except UnusableRow as reason:
+                self.dropped[str(reason)] += 1
+
+
+def _split_columns(source: TableLike, run: Conversion) -> tuple[list[pl.Series], Iterable[Record]]:
+    """The columns that stay unchanged, and the rows of the columns to convert."""
+    if run.format.log:
+        return [], iter_rows(source)
+    if is_json(source):
+        # Nested JSON is read into rows three times as fast as into columns.
+        rows = list(iter_rows(source))
+        names = dict.fromkeys(name for row in rows for name in row if name not in run.used)
+        where = run.context.source
+        return [column_series(n, [row.get(n) for row in rows], where) for n in names], rows
+    frame = read_table(source, text=run.used, without=run.hidden).drop(run.hidden, strict=False)
+    return [frame[name] for name in frame.columns if name not in run.used], quick_rows(frame)
+
+
+def choose_format(
+    source: TableLike,
+    format: str | None,
+    kind: str | None = None,
+    *,
+    named: Mapping[str, str] | None = None,
+) -> Format | None:
+    """The format to convert `source` from, by name or as detected; None if it is native.
+
+    A format is refused if the first row does not match it, or if it has no rows of that `kind`.
+    `named` maps our column names to the file's.
+    """
+    columns = renamed(first_row(source) or (), named)
+    looks = looks_like(columns)
+    chosen = looks if isinstance(looks, Format) else None
+    if format is not None:
+        if format == kind:
+            return None
+        if format not in FORMATS and kind is not None:
+            able = sorted(name for name in FORMATS if kind in kinds_of(name))
+            raise ArgumentError("format", format, "choose one of " + ", ".join([kind, *able]))
+        chosen = load_format(format)
+        if columns and not chosen.signature.fits(columns):
+            raise _misfit(chosen, looks, columns, source_name(source))
+    if chosen is not None and kind is not None and kind not in chosen.gives:
+        remedy = "it gives " + " or ".join(chosen.gives)
+        if (first := next(iter(chosen.gives))) in NATIVE:
+            remedy += f": {NATIVE[first].remedy}"
+        raise DataError(source_name(source), f"{chosen.name} has no {kind}", remedy=remedy)
+    if chosen is not None and format is None and not chosen.log:
+        LOG.warning("%s: read as %s", source_name(source), chosen.title)
+    return chosen
+
+
+def _misfit(
+    format: Format, looks: Format | NativeFormat | None, columns: Collection[str], source: str
+) -> DataError:
+    if looks is not None:
+        return wrong_format(looks, format.name, source)
+    needs = sorted(format.signature.needs)
+    absent = next((name for name in needs if name not in columns), None)
+    remedy = "its columns are " + ", ".join(needs)
+    return DataError(source, f"is not {format.title}", column=absent, remedy=remedy)
+
+
+#: The columns of human labels, by kind of rows.
+_LABELS = {"grades": "human", "items": "human", "battles": "winner"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogRows:
+    """The rows of a log, and notes about them."""
+
+    rows: pl.DataFrame = field(repr=False)
+    summary: LogSummary
+
+
+def convert_log(
+    source: TableLike, *, kind: Kind | None = None, format: str | None = None, seed: int = 0
+) -> LogRows:
+    """The rows in a log of another tool; public data sets are converted too.
+
+    `kind` chooses the result if a log holds several things. `format` names the tool if it cannot be
+    detected from content. `seed` as in `read_public`.
+
+    >>> traces = [{"trace_id": "t", "request": "2+2?", "response": "4", "assessments": [
+    ...     {"assessment_name": "right", "feedback": {"value": True},
+    ...      "source": {"source_type": "LLM_JUDGE", "source_id": "gpt"}}]}]
+    >>> made = convert_log(traces)
+    >>> made.summary.format, made.rows.select("id", "metric", "p_pass", "human").row(0)
+    ('mlflow', ('t', 'right', 1.0, None))
+    """
+    source = read_object(source)
+    native = NATIVE.get(sniff(source) or "") if format is None else None
+    if native is not None:
+        problem = f"is {native.title}: it does not need conversion"
+        raise DataError(source_name(source), problem, remedy=native.remedy)
+    table = read_public(source, format, kind=kind, seed=seed)
+    return LogRows(rows=table.frame, summary=_summarise(table))
+
+
+def _summarise(table: Table) -> LogSummary:
+    frame, kind = table.frame, table.kind or ""
+    name = table.format or ""
+    statuses = frame["status"].value_counts(sort=True) if "status" in frame.columns else None
+    return LogSummary(
+        source=table.name,
+        format=name,
+        title=load_format(name).title,
+        rows_kind=kind,
+        rows=frame.height,
+        prompts=frame["prompt_id"].n_unique() if "prompt_id" in frame.columns else None,
+        statuses={} if statuses is None else dict(statuses.rows()),
+        metrics=_metrics(frame, _LABELS.get(kind, "label")),
+        dropped=dict(table.dropped),
+        notes=table.notes,
+    )
+
+
+def _metrics(frame: pl.DataFrame, label: str) -> tuple[MetricRows, ...]:
+    """Rows by metric and judge, in the order of the file."""
+    absent = [c for c in ("status", "started_from", label) if c not in frame.columns]
+    frame = frame.with_columns(pl.lit(None, pl.String).alias(c) for c in absent)
+    judge = "judge_name" if "judge_name" in frame.columns else "judge"
+    keys = [c for c in ("metric", judge) if c in frame.columns]
+    labelled = pl.col(label).is_not_null()
+    counts = [
+        pl.len().alias("rows"),
+        pl.col("status").is_in(list(MEASURED)).sum().alias("measured"),
+        labelled.sum().alias("labels"),
+        (labelled & (pl.col("started_from") == "judge")).sum().alias("from_judge"),
+    ]
+    if not keys:
+        keys, frame = ["metric"], frame.with_columns(metric=pl.lit(None, pl.String))
+    rows = frame.group_by(keys, maintain_order=True).agg(counts)
+    return tuple(
+        MetricRows(
+            metric=row.get("metric"),
+            judge=row.get(judge),
+            rows=row["rows"],
+            measured=row["measured"],
+            labels=row["labels"],
+            from_judge=row["from_judge"],
+        )
+        for row in rows.to_dicts()
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricRows:
+    """The rows of one metric and judge: how many, with a usable score, with a label.
+
+    `from_judge` of the labels started from the judge's answer and are not used.
+    """
+
+    metric: str | None
+    judge: str | None
+    rows: Count
+    measured: Count
+    labels: Count
+    from_judge: Count = 0
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        at_most("measured", "rows"),
+        at_most("labels", "rows"),
+        at_most("from_judge", "labels"),
+    )
+
+
+@frozen
+class LogSummary(Result):
+    """The rows in a file of another tool; the rows are returned with it.
+
+    `statuses` counts rows by status, `prompts` their prompts if the log identifies them, `dropped`
+    entries that are not a row, by reason.
+    """
+
+    kind: ClassVar[str] = "log"
+    rows_in: ClassVar[str] = "metrics"
+
+    source: str
+    format: str
+    title: str
+    rows_kind: str
+    rows: Count
+    prompts: Count | None = None
+    statuses: Mapping[str, Count] = field(default_factory=dict)
+    metrics: tuple[MetricRows, ...] = ()
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def view(self) -> list[Block]:
+
+        return view_log(self)
+
+
+#: What to run on the log, which is read as it is; with several metrics, for each of them.
+_NEXT = {
+    "grades": "adjudge estimate {file}{by}",
+    "judgments": "adjudge calibrate {file}",
+    "battles": "adjudge rank {file}",
+    "labels": "--labels {file}",
+    "pairs": "adjudge judge {file}",
+    "items": "adjudge judge {file} --protocol grade",
+}
+
+
+def view_log(log: LogSummary) -> list[Block]:
+    """Rows and statuses first, then each metric, then what was left out."""
+    metrics = {part.metric for part in log.metrics}
+    by = " --by metric" if len(metrics) > 1 else ""
+    said = ", ".join(f"{n:,} {status}" for status, n in log.statuses.items())
+    about = "" if log.prompts is None else f" about {count(log.prompts, 'prompt')}"
+    noun = log.rows_kind.removesuffix("s")
+    headline = f"{count(log.rows, noun)}{about} from {log.title}" + (f": {said}" if said else "")
+    following = _NEXT.get(log.rows_kind, "").format(file=quote(log.source), by=by)
+    unlabelled = log.rows_kind in ("grades", "judgments") and not any(m.labels for m in log.metrics)
+    if unlabelled and {"items", "pairs"} & {*load_format(log.format).gives}:
+        label = f"adjudge label {quote(log.source)} -o labels.csv"
+        following = f"{label}, then {following} --labels labels.csv"
+    blocks: list[Block] = [Headline(headline, f"Next: {following}" if following else "")]
+    columns = {
+        "metric": lambda part: part.metric or DASH,
+        "judge": lambda part: part.judge or DASH,
+        "rows": lambda part: number(part.rows),
+    }
+    if log.statuses:
+        columns["scored"] = lambda part: number(part.measured)
+    columns["labels"] = lambda part: number(part.labels)
+    if any(part.from_judge for part in log.metrics):
+        columns["started from the judge's answer"] = lambda part: number(part.from_judge)
+    blocks.append(table_of(log.metrics, columns, text_columns=2))
+    return blocks + notes_of([*(f"note: {note}" for note in log.notes), *left_out(log.dropped)])

@@ -1,0 +1,383 @@
+"""Reading files: their container, their bytes in pieces, with a limit on the line length."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Literal, cast
+
+import polars as pl
+
+from adjudge.errors import DataError
+
+#: No known table has a longer record. A file with a longer line is broken and refused.
+LINE_LIMIT = 64 * 1024 * 1024
+PIECE = 1024 * 1024
+GIVE_ROWS = "give a file with at least one row"
+SAVE_AS_UTF8 = "save the file as UTF-8 (in Excel: CSV UTF-8)"
+
+Container = Literal["parquet", "arrow", "workbook", "json_lines", "json_array", "csv", "zip"]
+
+_GZIP = b"\x1f\x8b"
+_ZIP = b"PK\x03\x04"
+_BOM = b"\xef\xbb\xbf"
+_COPY = "copy or download it again"
+#: Containers that users give by mistake, by their first bytes.
+_ELSEWHERE = {
+    b"\x28\xb5\x2f\xfd": ("compressed with zstd", "unpack it with: zstd -d"),
+    b"\xfd7zXZ": ("compressed with xz", "unpack it with: xz -d"),
+    b"BZh": ("compressed with bzip2", "unpack it with: bzip2 -d"),
+    b"SQLite format 3\x00": ("an SQLite database", "export the table as CSV"),
+}
+#: The first bytes of Arrow: a file, or a stream as Hugging Face saves it.
+_ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
+#: UTF-16, which Excel calls Unicode text.
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_BINARY = ("parquet", "arrow", "workbook")
+
+
+class File:
+    """A file opened for reading. Its type is detected from content, not from its name."""
+
+    def __init__(
+        self, path: Path, stream: IO[bytes], head: bytes, container: Container, *, packed: bool
+    ) -> None:
+        self.path = path
+        self.container = container
+        self.packed = packed
+        self._stream = stream
+        self._head = head
+
+    @property
+    def beginning(self) -> bytes:
+        """The first megabyte, without a byte order mark."""
+        return self._head.removeprefix(_BOM)
+
+    def pieces(self) -> Iterator[bytes]:
+        """The content without a byte order mark, from its start, about a megabyte at a time."""
+        self._stream.seek(len(self._head))
+        if self.beginning:
+            yield self.beginning
+        while piece := _read(self.path, self._stream, PIECE):
+            yield piece
+
+    def everything(self) -> bytes:
+        """The complete content; in text, a line above the limit is refused before it is read."""
+        gathered: list[bytes] = []
+        length = 0
+        for piece in self.pieces():
+            if self.container not in _BINARY:
+                newline = piece.find(b"\n")
+                length += len(piece) if newline < 0 else newline
+                if length > LINE_LIMIT:
+                    raise self.too_long(1 + sum(part.count(b"\n") for part in gathered))
+                if newline >= 0:
+                    length = len(piece) - piece.rfind(b"\n") - 1
+            gathered.append(piece)
+        return b"".join(gathered)
+
+    def lines(self, pieces: Iterator[bytes], start: bytes = b"") -> Iterator[bytes]:
+        """Complete lines from pieces of any size, after `start`; longer ones are refused."""
+        kept: list[bytes] = [start] if start else []
+        length = len(start)
+        row = 1
+        for piece in pieces:
+            cut = piece.rfind(b"\n")
+            if length + (len(piece) if cut < 0 else piece.find(b"\n")) > LINE_LIMIT:
+                raise self.too_long(row)
+            if cut < 0:
+                kept.append(piece)
+                length += len(piece)
+                continue
+            for line in io.BytesIO(b"".join([*kept, piece[: cut + 1]])):
+                row += 1
+                yield line
+            kept = [piece[cut + 1 :]]
+            length = len(kept[0])
+        yield from io.BytesIO(b"".join(kept))
+
+    def decode(self, data: bytes, row: int) -> str:
+        """A row's bytes as text."""
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise self.error("is not valid UTF-8", SAVE_AS_UTF8, row=row) from None
+
+    def error(
+        self, problem: str, remedy: str | None = None, *, row: int | None = None
+    ) -> DataError:
+        """An error that names the file."""
+        return DataError(self.path, problem, row=row, remedy=remedy)
+
+    def too_long(self, row: int) -> DataError:
+        """The error for a line that is too long."""
+        problem = f"one line is longer than {LINE_LIMIT // 2**20} MiB"
+        return self.error(problem, "write one record per line", row=row)
+
+
+def open_regular(path: str | Path) -> IO[bytes]:
+    """The bytes of a file. A pipe is refused before opening: opening could wait without end."""
+    path = Path(path)
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise DataError(path, "is a folder", remedy="name one file in it")
+        if stat.S_ISFIFO(mode):
+            problem, remedy = "is a pipe and can be read only once", "write it into a file first"
+            raise DataError(path, problem, remedy=remedy)
+        if not stat.S_ISREG(mode):
+            raise DataError(path, "is a device, not a file", remedy="write it into a file first")
+        return path.open("rb")
+    except FileNotFoundError:
+        raise DataError(path, "no such file", remedy="check the path") from None
+    except OSError as error:
+        problem, remedy = (
+            f"cannot be opened ({error.strerror})",
+            "check the path and its permissions",
+        )
+        raise DataError(path, problem, remedy=remedy) from None
+
+
+def read_text(path: str | Path) -> str:
+    """All of a small file of text, without a byte order mark."""
+    with open_regular(path) as raw:
+        data = _read(Path(path), raw, -1)
+    try:
+        return data.removeprefix(_BOM).decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError(path, "is not UTF-8 text", remedy=SAVE_AS_UTF8) from None
+
+
+@contextmanager
+def open_file(path: str | Path) -> Iterator[File]:
+    """Open a table file, gzip or not, and detect its type.
+
+    Raises DataError if there is nothing to read or it is not a table.
+    """
+    path = Path(path)
+    with open_regular(path) as raw:
+        start = raw.read(2)
+        raw.seek(0)
+        packed = start == _GZIP
+        stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
+        # A gzip member can start with few bytes; the first piece decides.
+        head = _read(path, stream, PIECE)
+        if head.startswith(_UTF16):
+            stream = io.BytesIO(_from_utf16(path, head + stream.read()))
+            head = _read(path, stream, PIECE)
+        if not head.removeprefix(_BOM).strip():
+            raise DataError(path, "is empty", remedy=GIVE_ROWS)
+        yield File(path, stream, head, _container(path, head), packed=packed)
+
+
+def _from_utf16(path: Path, data: bytes) -> bytes:
+    try:
+        return data.decode("utf-16").encode("utf-8")
+    except UnicodeError:
+        raise DataError(path, "is not valid UTF-16", remedy=SAVE_AS_UTF8) from None
+
+
+def _container(path: Path, head: bytes) -> Container:
+    if head.startswith(b"PK\x03\x04") and is_workbook(path):
+        return "workbook"
+    if head.startswith(_ARROW):
+        return "arrow"
+    for magic, (what, remedy) in _ELSEWHERE.items():
+        if head.startswith(magic):
+            raise DataError(path, f"is {what}", remedy=remedy)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(_ZIP):
+        return "zip"
+    if b"\x00" in head:
+        remedy = "give JSON lines, CSV or Parquet (gzip is fine)"
+        raise DataError(path, "is a binary file", remedy=remedy)
+    text = head.removeprefix(_BOM).lstrip()
+    return "json_array" if text[:1] == b"[" else "json_lines" if text[:1] == b"{" else "csv"
+
+
+def _read(path: Path, stream: IO[bytes], size: int) -> bytes:
+    try:
+        return stream.read(size)
+    except EOFError:
+        raise DataError(path, "the gzip file ends too early", remedy=_COPY) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(path, f"the gzip file is damaged ({error})", remedy=_COPY) from None
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror or error})"
+        raise DataError(path, problem, remedy=_COPY) from None
+
+
+_STATE, _SPLITS = "state.json", "dataset_dict.json"
+
+
+def is_saved(path: str | Path) -> bool:
+    """Whether a path is a folder with a saved data set, or with its splits."""
+    return any((Path(path) / name).is_file() for name in (_STATE, _SPLITS))
+
+
+def saved_files(path: str | Path) -> list[Path]:
+    """The Arrow files of a saved data set, in the order of its rows; splits are refused."""
+    folder = Path(path)
+    if (folder / _SPLITS).is_file():
+        splits = _file_names(folder / _SPLITS, "splits")
+        if len(splits) == 1:
+            return saved_files(folder / splits[0])
+        remedy = f"name one of them: {folder / splits[0]}" if splits else "save it again"
+        raise DataError(folder, f"has the splits {', '.join(splits) or '(none)'}", remedy=remedy)
+    files = _file_names(folder / _STATE, "_data_files")
+    if not files:
+        raise DataError(folder, "has no rows", remedy="save a data set with at least one row")
+    return [folder / name for name in files]
+
+
+def _file_names(path: Path, field: str) -> list[str]:
+    """The file or folder names in a list of one of the two JSON files; other paths are refused."""
+    try:
+        listed = json.loads(path.read_text(encoding="utf-8"))[field]
+        names = [entry["filename"] if isinstance(entry, dict) else entry for entry in listed]
+    except (OSError, ValueError, KeyError, TypeError):
+        names = None
+    if names is None or not all(
+        isinstance(name, str) and Path(name).name == name for name in names
+    ):
+        raise DataError(path, f"has no list of names in {field}", remedy="save the data set again")
+    return names
+
+
+_ZSTD = 93
+_ZSTD_FRAME = 0xFD2FB528
+#: The maximum unpacked size of a zstd block, and the block types that are compressed.
+_ZSTD_BLOCK, _REPEATED_BYTE, _PACKED_BLOCK = 128 * 1024, 1, 2
+#: Larger members are refused before they are unpacked.
+_MEMBER_LIMIT = 1024 * 1024 * 1024
+#: Before a member are this many bytes, then a name and extra fields, whose lengths come last.
+_LOCAL_HEADER = 30
+_COPY_AGAIN = "copy or download it again"
+#: The exceptions for a damaged member.
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError, IndexError),
+    *(NotImplementedError, RuntimeError),
+)
+
+
+class Archive:
+    """A zip file opened for reading; every refusal names the file and the member."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._zip = zipfile.ZipFile(path)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+            problem = f"is a zip archive or a spreadsheet, but not complete ({error})"
+            raise DataError(path, problem, remedy=_COPY_AGAIN) from None
+        self._members = {member.filename: member for member in self._zip.infolist()}
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._zip.close()
+
+    @property
+    def names(self) -> list[str]:
+        """The members, in the order of the archive."""
+        return list(self._members)
+
+    def read_json(self, name: str) -> Any:
+        """The content of a member."""
+        data = self._unpack(self._members[name])
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(name, f"is not valid JSON: {error}") from None
+
+    def _unpack(self, member: zipfile.ZipInfo) -> bytes:
+        try:
+            packed = self._packed(member) if member.compress_type == _ZSTD else None
+            # The directory can give less than zstd unpacks; zipfile itself stops at that size.
+            size = member.file_size if packed is None else _most_zstd(packed)
+            if max(size, member.file_size) > _MEMBER_LIMIT:
+                raise self._damaged(member.filename, "is larger than 1 GiB")
+            data = self._zip.read(member) if packed is None else _unpack_zstd(packed)
+        except _DAMAGED as error:
+            raise self._damaged(member.filename, str(error)) from None
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            raise self._damaged(member.filename, str(error).splitlines()[0]) from None
+        if zlib.crc32(data) != member.CRC:
+            raise self._damaged(member.filename, "its checksum is wrong")
+        return data
+
+    def _packed(self, member: zipfile.ZipInfo) -> bytes:
+        with self.path.open("rb") as file:
+            file.seek(member.header_offset)
+            name, extra = struct.unpack("<HH", file.read(_LOCAL_HEADER)[-4:])
+            file.seek(name + extra, 1)
+            return file.read(member.compress_size)
+
+    def _damaged(self, name: str, reason: str) -> DataError:
+        return DataError(
+            self.path, f"its member {name!r} cannot be read ({reason})", remedy=_COPY_AGAIN
+        )
+
+
+def _most_zstd(data: bytes) -> int:
+    """The maximum unpacked size of zstd frames, from the headers of their blocks (RFC 8878)."""
+    most = at = 0
+    while at < len(data):
+        (magic,) = struct.unpack_from("<I", data, at)
+        if magic != _ZSTD_FRAME:  # a skippable frame has its length in the header
+            at += 8 + struct.unpack_from("<I", data, at + 4)[0]
+            continue
+        flags = data[at + 4]
+        window, dictionary = not flags & 0x20, (0, 1, 2, 4)[flags & 3]
+        at += 5 + window + dictionary + (0 if window and flags < 0x40 else 1 << (flags >> 6))
+        last = False
+        while not last:
+            if at + 3 > len(data):
+                raise IndexError("it is truncated")
+            head = int.from_bytes(data[at : at + 3], "little")
+            last, kind, size = bool(head & 1), head >> 1 & 3, head >> 3
+            most += _ZSTD_BLOCK if kind == _PACKED_BLOCK else size
+            at += 3 + (1 if kind == _REPEATED_BYTE else size)
+        at += 4 * bool(flags & 4)  # a checksum
+    return most
+
+
+def _unpack_zstd(data: bytes) -> bytes:
+    frame = pl.read_csv(
+        data,
+        has_header=False,
+        new_columns=["text"],
+        separator="\x01",
+        quote_char=None,
+        eol_char="\x02",
+        infer_schema=False,
+    )
+    return (frame.item() or "").encode() if frame.shape == (1, 1) else b""
+
+
+_WORKBOOK = "xl/workbook.xml"
+
+
+def is_workbook(path: str | Path) -> bool:
+    """Whether a zip archive is an Excel workbook."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _WORKBOOK in archive.namelist()
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
+        return False

@@ -1,0 +1,479 @@
+"""Formats: which file is this, and what can it be read as?
+
+A native file has one of adjudge's kinds of rows. Any other format is a `Format` object. It has the
+columns by which it is detected, what it can be read as, and how a row is converted. Ours are in
+`data/public/`, one line each in the table below. An installed package adds its own::
+
+    [project.entry-points."adjudge.formats"]
+    my-log = "my_package:MY_LOG"
+
+If a reader gets a file of another format, the error names that format and how to read it, instead
+of the first missing column.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from adjudge.data.files import Archive
+from adjudge.data.json_files import Envelope, Record
+from adjudge.data.names import recognise
+from adjudge.data.refusals import quote, shorten
+from adjudge.errors import ArgumentError, DataError
+from adjudge.plugins import Builtin, Registry
+
+
+class UnusableRow(Exception):  # noqa: N818 - not an error: it is counted and the next row read
+    """A public row that cannot be used; its text is the reason under which it is counted.
+
+    A converter raises it for a complete row, and yields it for a part of a row.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """The settings of a conversion: the file, the seed, and a baseline that the file omits."""
+
+    source: str
+    seed: int = 0
+    baseline: str | None = None
+
+    def coin(self, key: str) -> bool:
+        """A fair coin that depends only on the seed and the key, not on the order of rows."""
+        return hashlib.blake2b(f"{self.seed}:{key}".encode(), digest_size=1).digest()[0] % 2 == 1
+
+
+@dataclass(slots=True)
+class Row:
+    """One public row: its values, and errors that name file, row and column."""
+
+    record: Mapping[str, Any]
+    number: int
+    context: Context
+
+    def error(self, problem: str, column: str, remedy: str | None = None) -> DataError:
+        """An error that names file, row and column."""
+        return DataError(
+            self.context.source, problem, row=self.number, column=column, remedy=remedy
+        )
+
+    def get(self, column: str) -> Any:
+        """The value, or None if it is missing or empty."""
+        value = self.record.get(column)
+        return None if value == "" else value
+
+    def cell(self, column: str) -> Any:
+        """The value of a column that must be there and filled."""
+        value = self.record.get(column)
+        if value is None:
+            problem = "is missing" if column not in self.record else "is empty"
+            raise self.error(problem, column, f"columns here: {shorten(list(self.record))}")
+        return value
+
+    def text(self, column: str) -> str:
+        """The text of a column that must be there."""
+        value = self.cell(column)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, (dict, list)):
+            raise self.error("has no text", column)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return str(value)
+
+    def choice(self, column: str, choices: Mapping[str, str], remedy: str | None = None) -> str:
+        """The meaning of the text of a column, from a few known choices."""
+        value = self.text(column)
+        if value not in choices:
+            raise self.error(f"{quote(value)} is not known", column, remedy)
+        return choices[value]
+
+    def nested(self, column: str) -> Any:
+        """A list or object; in CSV it is JSON or Python text."""
+        value = self.cell(column)
+        if not isinstance(value, str):
+            return value
+        for read in (json.loads, ast.literal_eval):
+            try:
+                return _without_halves(read(value)) if "\\u" in value else read(value)
+            except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+                continue
+        raise self.error(f"{quote(value)} is neither a list nor an object", column)
+
+    def list_in(self, column: str, what: str, *, size: int | None = None) -> list[Any]:
+        """A list that is not empty, or of exactly that size; `what` names its elements."""
+        values = self.nested(column)
+        if not isinstance(values, list) or (not values if size is None else len(values) != size):
+            raise self.error(f"has no list of {what}", column)
+        return values
+
+    def number_in(self, column: str, value: Any) -> float:
+        """The value from that column as a finite number."""
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = float("nan")
+        if not abs(number) < float("inf"):
+            raise self.error(f"{quote(value)} is not a number", column)
+        return number
+
+    def number_choice(
+        self, column: str, value: Any, choices: Mapping[float, str], remedy: str
+    ) -> str | None:
+        """The meaning of a number from that column, from a few known choices; None if missing."""
+        if value is None:
+            return None
+        number = self.number_in(column, value)
+        if number not in choices:
+            raise self.error(f"{quote(value)} is not known", column, remedy)
+        return choices[number]
+
+
+def place_chosen(
+    row: Row,
+    key: str,
+    prompt: str,
+    chosen: tuple[str, str | None],
+    rejected: tuple[str, str | None],
+) -> Record:
+    """A pair whose better response and its model are A or B by the coin of `key`."""
+    at_a = row.context.coin(key)
+    first, second = (chosen, rejected) if at_a else (rejected, chosen)
+    return {
+        "id": key,
+        "prompt": prompt,
+        "response_a": first[0],
+        "response_b": second[0],
+        "model_a": first[1],
+        "model_b": second[1],
+        "label": "A" if at_a else "B",
+        "chosen_at": "A" if at_a else "B",
+        "placement_seed": row.context.seed,
+    }
+
+
+def _without_halves(value: Any) -> Any:
+    """Replace half of a surrogate pair, which cannot be written, with a replacement character."""
+    text = json.dumps(value, ensure_ascii=False)
+    return json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+
+
+Converter = Callable[[Row], Iterable[Record | UnusableRow]]
+
+
+Kind = Literal["pairs", "battles", "judgments", "grades", "items", "labels", "human_scores"]
+#: Makes one row from several records about one thing.
+Merger = Callable[[Iterable[Record]], Iterator[Record | UnusableRow]]
+#: The rows of a log in a zip archive; None if the archive is from another tool.
+ArchiveReader = Callable[[Archive], Iterator[Record] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The columns of a format: all of `needs`, one of each set in `one_of`, none of `without`."""
+
+    needs: frozenset[str]
+    one_of: tuple[frozenset[str], ...] = ()
+    without: frozenset[str] = frozenset()
+
+    def fits(self, columns: Collection[str]) -> bool:
+        """Whether a table with these columns can have this format."""
+        here = set(columns)
+        return (
+            self.needs <= here
+            and not self.without & here
+            and all(options & here for options in self.one_of)
+        )
+
+    @property
+    def strength(self) -> int:
+        """The number of columns it requires."""
+        return len(self.needs) + len(self.one_of)
+
+
+def columns(names: str) -> frozenset[str]:
+    """Column names from one line."""
+    return frozenset(names.split())
+
+
+def signature(needs: str, *one_of: str, without: str = "") -> Signature:
+    """A signature from names in one line each.
+
+    >>> signature("id text", "score grade").fits(["id", "text", "grade"])
+    True
+    """
+    return Signature(columns(needs), tuple(map(columns, one_of)), columns(without))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A public data set or another tool's log: its signature and its conversions."""
+
+    name: str
+    #: As in "looks like the MT-Bench human judgments".
+    title: str
+    #: The page that publishes it.
+    source: str
+    signature: Signature
+    #: What it can be read as, the default first, and the function that converts one row.
+    gives: Mapping[Kind, Converter]
+    #: Columns that are converted; columns that are not here or in `texts` are kept.
+    used: frozenset[str] = frozenset()
+    #: Long columns that only the converters to pairs and items use.
+    texts: frozenset[str] = frozenset()
+    #: If several rows are about one thing: makes one row from them, for these kinds.
+    merge: Mapping[Kind, Merger] = field(default_factory=dict)
+    #: Notes about the converted rows.
+    notes: tuple[str, ...] = ()
+    #: Whether it is a log: its rows are nested, and only the converter's columns are kept.
+    log: bool = False
+    #: For a log: the JSON objects and the archive that can contain its rows.
+    envelopes: tuple[Envelope, ...] = ()
+    archive: ArchiveReader | None = None
+    #: For a log that can be of several kinds: the kind, by its first row.
+    kind_of: Callable[[Mapping[str, Any]], Kind] | None = None
+
+    @property
+    def remedy(self) -> str:
+        """What to do with such a file if another was expected."""
+        return f"read it with --format {self.name}"
+
+    def kind_by(self, first: Mapping[str, Any]) -> Kind:
+        """What a file with this first row is read as by default."""
+        return next(iter(self.gives)) if self.kind_of is None else self.kind_of(first)
+
+
+@dataclass(frozen=True, slots=True)
+class NativeFormat:
+    """One of adjudge's kinds of rows, and the commands that read it."""
+
+    name: str
+    used_by: str
+    signature: Signature
+
+    @property
+    def title(self) -> str:
+        """As in "looks like a pairs file of adjudge"."""
+        return f"{_file_of(self.name)} of adjudge"
+
+    @property
+    def remedy(self) -> str:
+        """What to do with such a file if another was expected."""
+        return f"use such a file with {self.used_by}"
+
+
+#: Public data sets. A file looks like the first one whose signature fits.
+_PUBLIC = {
+    "lmarena-55k": Builtin("adjudge.data.public.lmarena:PREFERENCES_55K"),
+    "lmarena-140k": Builtin("adjudge.data.public.lmarena:PREFERENCES_140K"),
+    "lmarena-100k": Builtin("adjudge.data.public.lmarena:PREFERENCES_100K"),
+    "lmarena-33k": Builtin("adjudge.data.public.lmarena:CONVERSATIONS_33K"),
+    "mt-bench": Builtin("adjudge.data.public.mt_bench:MT_BENCH"),
+    "comparia": Builtin("adjudge.data.public.comparia:COMPARIA"),
+    "rewardbench-2": Builtin("adjudge.data.public.rewardbench:REWARDBENCH_2"),
+    "rewardbench": Builtin("adjudge.data.public.rewardbench:REWARDBENCH"),
+    "alpaca-eval": Builtin("adjudge.data.public.alpaca_eval:ALPACA_EVAL"),
+    "llmbar": Builtin("adjudge.data.public.llmbar:LLMBAR"),
+    "arena-hard": Builtin("adjudge.data.public.arena_hard:ARENA_HARD"),
+    "summeval": Builtin("adjudge.data.public.summeval:SUMMEVAL"),
+    "softelo": Builtin("adjudge.data.public.softelo:SOFTELO"),
+    "trust-or-escalate": Builtin("adjudge.data.public.trust_or_escalate:TRUST_OR_ESCALATE"),
+    "chosen-rejected": Builtin("adjudge.data.public.chosen_rejected:CHOSEN_REJECTED"),
+}
+#: Logs of other tools.
+_RUNNERS = {
+    "inspect": Builtin("adjudge.data.logs.inspect:INSPECT"),
+    "promptfoo": Builtin("adjudge.data.logs.promptfoo:PROMPTFOO"),
+    "deepeval": Builtin("adjudge.data.logs.deepeval:DEEPEVAL"),
+    "lm-eval": Builtin("adjudge.data.logs.lm_eval:LM_EVAL"),
+    "mlflow": Builtin("adjudge.data.logs.mlflow:MLFLOW"),
+    "langfuse": Builtin("adjudge.data.logs.langfuse:LANGFUSE"),
+    "phoenix": Builtin("adjudge.data.logs.phoenix:PHOENIX"),
+    "label-studio": Builtin("adjudge.data.logs.label_studio:LABEL_STUDIO"),
+    "label-studio-min": Builtin("adjudge.data.logs.label_studio:LABEL_STUDIO_MIN"),
+    "argilla": Builtin("adjudge.data.logs.argilla:ARGILLA"),
+    "ragas": Builtin("adjudge.data.logs.ragas:RAGAS"),
+    "judgearena": Builtin("adjudge.data.logs.judgearena:JUDGEARENA"),
+}
+_OURS = {**_PUBLIC, **_RUNNERS}
+#: Every format that is not native, by the name that --format takes.
+FORMATS: Registry[Format] = Registry("format", "adjudge.formats", _OURS)
+
+#: Our kinds of rows, those with more specific columns first.
+NATIVE: dict[str, NativeFormat] = {
+    known.name: known
+    for known in (
+        NativeFormat(
+            "pairs",
+            "adjudge judge with a protocol for pairs",
+            signature("prompt response_a response_b"),
+        ),
+        NativeFormat(
+            "items", "adjudge judge with a scoring protocol", signature("id prompt response")
+        ),
+        NativeFormat("scores", "adjudge diagnose scores", signature("doc_id judge_score")),
+        NativeFormat(
+            "tournaments",
+            "adjudge diagnose transitivity",
+            signature(
+                "model_a model_b",
+                "doc_id question_id",
+                "verdict p_a verdict_fwd p_fwd judge_label",
+                without="winner human_pref",
+            ),
+        ),
+        NativeFormat("battles", "adjudge rank", signature("model_a model_b", "winner human_pref")),
+        NativeFormat(
+            "judgments",
+            "adjudge calibrate, select and evaluate",
+            signature("id", "p_a p_fwd", without="doc_id"),
+        ),
+        NativeFormat("grades", "adjudge estimate, calibrate and select", signature("id p_pass")),
+        NativeFormat("binary", "adjudge estimate", signature("judge human")),
+        NativeFormat("labels", "--labels", signature("id label")),
+    )
+}
+
+
+def load_format(name: str) -> Format:
+    """The format of that name, ours or an installed package's."""
+    format = FORMATS.load(name)
+    if not isinstance(format, Format) or format.name != name:
+        raise ArgumentError(
+            "format",
+            name,
+            f"its package must have an adjudge.data.formats.Format with the name {name}",
+        )
+    return format
+
+
+def known_envelopes() -> list[Envelope]:
+    """The JSON objects that contain the rows of a log."""
+    return [envelope for name in FORMATS for envelope in load_format(name).envelopes]
+
+
+def known_archives() -> list[ArchiveReader]:
+    """The readers of archives that are logs."""
+    readers = (load_format(name).archive for name in FORMATS)
+    return [reader for reader in readers if reader is not None]
+
+
+def kinds_of(format: str | None) -> frozenset[str]:
+    """What a file of that format, native or not, can be read as.
+
+    >>> sorted(kinds_of("trust-or-escalate")), sorted(kinds_of("items")), sorted(kinds_of(None))
+    (['judgments', 'pairs'], ['items'], [])
+    """
+    if format is None:
+        return frozenset()
+    return frozenset({format} if format in NATIVE else load_format(format).gives)
+
+
+def looks_like(columns: Collection[str]) -> Format | NativeFormat | None:
+    """The known format that a table with these columns looks like, if any.
+
+    Our formats come before those of packages. A package's format comes before a native one only if
+    it requires more columns, so that a package cannot take every pairs file.
+
+    >>> looks_like(["input", "output_1", "output_2", "label"]).name
+    'llmbar'
+    >>> looks_like(["colour", "weight"]) is None
+    True
+    """
+    for name in _OURS:
+        if load_format(name).signature.fits(columns):
+            return load_format(name)
+    native = next((known for known in NATIVE.values() if known.signature.fits(columns)), None)
+    plugins = [load_format(name) for name in FORMATS if name not in {*_OURS, *NATIVE}]
+    fitting = [format for format in plugins if format.signature.fits(columns)]
+    best = max(fitting, key=lambda format: format.signature.strength, default=None)
+    if best is None or (native and native.signature.strength >= best.signature.strength):
+        return native
+    return best
+
+
+def looks_usual(columns: Collection[str]) -> Format | NativeFormat | None:
+    """As `looks_like`, or the native kind whose columns are here under their usual names.
+
+    >>> looks_usual(["question", "answer"]).name
+    'items'
+    """
+    exact = looks_like(columns)
+    if exact is not None:
+        return exact
+    for native in NATIVE.values():
+        wanted = sorted(native.signature.needs.union(*native.signature.one_of))
+        here = {*columns, "id", *recognise(list(columns), native.name, wanted)}
+        if native.name != "labels" and native.signature.fits(here):
+            return native
+    return None
+
+
+def refuse_public(columns: Collection[str], expected: str, source: str) -> None:
+    """Refuse a public data set if a native file, or another data set, is expected."""
+    format = looks_like(columns)
+    if isinstance(format, Format) and format.name != expected:
+        raise wrong_format(format, expected, source)
+
+
+def refuse_log(columns: Collection[str], source: str) -> None:
+    """Refuse a log of another tool if a table is expected: its rows must be converted first."""
+    format = looks_like(columns)
+    if isinstance(format, Format) and format.log:
+        kind = next(iter(format.gives))
+        remedy = NATIVE[kind].remedy if kind in NATIVE else f"convert it to {kind}: adjudge convert"
+        raise DataError(source, f"looks like {format.title}, which holds {kind}", remedy=remedy)
+
+
+def other_format(
+    here: Collection[str], expected: str, required: Collection[str], known: Collection[str]
+) -> Format | NativeFormat | None:
+    """The format of a file that lacks a required column; None if the column has another name.
+
+    The file is of another format if it has columns that only that format has, or hardly any of
+    ours. A pairs file whose response_b has another name must not be taken for a labels file.
+    """
+    format = looks_usual(here)
+    if format is None or format.name == expected:
+        return None
+    own = format.signature.needs.union(*format.signature.one_of)
+    telling = ({*here} & own | recognise(list(here), format.name, sorted(own))) - {*known}
+    few = 2 * len({*here} & {*required}) <= len(required)
+    return format if telling or few else None
+
+
+def wrong_format(
+    format: Format | NativeFormat,
+    expected: str,
+    source: str,
+    absent: Sequence[str] = (),
+    here: Sequence[str] = (),
+) -> DataError:
+    """The error for a file of another format: how to read it, or which columns are `absent`."""
+    problem = f"looks like {format.title}, not {_file_of(expected)}"
+    remedy = format.remedy
+    if isinstance(format, Format) and expected in NATIVE and expected not in format.gives:
+        # --format would not help, and not every command has it: name a command for the file.
+        kind = next(iter(format.gives))
+        remedy = f"it holds {kind}: {NATIVE[kind].remedy}" if kind in NATIVE else remedy
+    if expected == "binary" and (format.name == "judgments" or _gives_judgments(format)):
+        remedy = "for the win rate of a model: adjudge estimate --model NAME (model=); or " + remedy
+    if absent and isinstance(format, NativeFormat):
+        remedy += f"; or name your {', '.join(absent)}: --column {absent[0]}=NAME (columns=)"
+        remedy += f"; columns here: {shorten(here)}"
+    return DataError(source, problem, remedy=remedy)
+
+
+def _gives_judgments(format: Format | NativeFormat) -> bool:
+    return isinstance(format, Format) and "judgments" in format.gives
+
+
+def _file_of(kind: str) -> str:
+    if kind == "binary":
+        return "a table of judge and human"
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind} file"

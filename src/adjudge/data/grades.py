@@ -1,0 +1,626 @@
+"""Binary rows: the judge's 0 or 1 for every row, a human label for some."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from adjudge.data.columns import (
+    TEXT_COLUMNS,
+    Column,
+    Layout,
+    add_unnamed,
+    check_columns,
+    missing_columns,
+)
+from adjudge.data.derived import fill_status, fill_uncertainty, pass_by_share, pass_or_fail
+from adjudge.data.labels import count_model_labels, join_values, sampling_of, state_model_labels
+from adjudge.data.names import add_ids, plain_name, recognise, usual_names
+from adjudge.data.outcomes import code_names
+from adjudge.data.refusals import refuse_duplicates, refuse_values, refuse_where, shorten
+from adjudge.data.rows import (
+    Rows,
+    cluster_column,
+    code_clusters,
+    code_column,
+    first_repeats,
+    merge_dropped,
+    refuse_options,
+    tidy,
+)
+from adjudge.data.source import name_columns, open_table
+from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
+from adjudge.data.words import AS_SAID, GRADE, PAIR, plain_word, read_grade_words, read_words
+from adjudge.errors import ArgumentError, DataError
+from adjudge.records import MEASURED, STATUSES
+from adjudge.validation import FloatArray, IntArray
+
+#: The rows of `estimate`: any verdicts and labels. Ids are needed only to join labels.
+BINARY_COLUMNS = Layout(
+    "binary",
+    Column(name="id", filled=True),
+    Column(name="judge"),
+    Column(name="human"),
+    Column(name="judge_name"),
+    Column(name="prompt_id"),
+    *TEXT_COLUMNS,
+    one_of=("judge", "p_pass"),
+    unlike=("judgments", "scores", "tournaments"),
+)
+_TRUTH = {"1": 1, "0": 0}
+
+
+def read_binary(
+    source: TableLike,
+    *,
+    judge_column: str | None = None,
+    human_column: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Rows with `judge` (0 or 1) and `human` (0, 1 or empty), as whole numbers.
+
+    `judge_column` and `human_column` (or `columns`) name the columns of the file. Another column
+    with the name `judge` is kept as `judge_given`. Without an `id` column the id of a row is a hash
+    of its content. True and false, pass and fail, yes and no count as 1 and 0. A row without the
+    judge's verdict is refused: leave such rows out and report how many.
+
+    >>> rows = {"id": ["x", "y"], "GPT-4": [1, 0], "human": [1, None]}
+    >>> read_binary(rows, judge_column="GPT-4").rows()
+    [('x', 1, 1), ('y', 0, None)]
+    """
+    name = source_name(source)
+    named = {"judge": judge_column, "human": human_column}
+    theirs = {**(columns or {}), **{ours: their for ours, their in named.items() if their}}
+    frame = BINARY_COLUMNS.load(source, theirs)
+    absent = [column for column in ("judge", "human") if column not in frame.columns]
+    if absent:
+        raise missing_columns(frame.columns, absent, name)
+    judge, human = (
+        _zero_one(frame.get_column(c), name, theirs.get(c, c), labels_as_of(source))
+        for c in ("judge", "human")
+    )
+    remedy = "leave out rows without a verdict of the judge, and report how many"
+    column = theirs.get("judge", "judge")
+    refuse_values(judge, judge.is_null(), "is empty", source=name, column=column, remedy=remedy)
+    frame = frame.with_columns(judge=judge, human=human)
+    frame = add_ids(frame, name)
+    first = ("id", "judge", "human")
+    checked = check_columns(frame, [BINARY_COLUMNS.columns[0]], name)
+    return checked.select(*first, pl.exclude(first))
+
+
+def _zero_one(
+    values: pl.Series, source: str, column: str, labels_as: Mapping[str, str]
+) -> pl.Series:
+    if values.dtype == pl.Null:
+        return values.cast(pl.Int64)
+    if values.dtype.is_nested():
+        problem = "contains lists or objects"
+        raise DataError(source, problem, row=1, column=column, remedy="give 0 or 1")
+    text = read_words(as_text(values), GRADE, labels_as)
+    numbers = text.replace_strict(_TRUTH, default=None, return_dtype=pl.Int64)
+    bad = text.is_not_null() & numbers.is_null()
+    remedy = "give 0 or 1"
+    refuse_values(values, bad, "{} is neither 0 nor 1", source=source, remedy=remedy, column=column)
+    return numbers.alias(values.name)
+
+
+GRADE_COLUMNS = Layout(
+    "grades",
+    Column(name="id", required=True, filled=True),
+    Column(name="judge_name"),
+    Column(name="protocol"),
+    Column(name="repeat", type="whole", low=0),
+    Column(name="judge"),
+    Column(name="human"),
+    Column(name="status", choices=STATUSES),
+    Column(name="p_pass", type="number", low=0, high=1),
+    Column(name="uncertainty", type="number"),
+    Column(name="answer_mass", type="number", low=0, high=1),
+    Column(name="judge_fingerprint"),
+    Column(name="server"),
+    Column(name="tokens", type="whole", low=0),
+    Column(name="cost", type="number", low=0),
+    Column(name="detail"),
+    Column(name="prompt_id"),
+    *TEXT_COLUMNS,
+    apart=("judge_name", "protocol", "repeat"),
+)
+
+
+def are_grades(columns: Collection[str]) -> bool:
+    """Whether a table with these columns has grades of single answers, not verdicts on pairs.
+
+    >>> are_grades(["id", "p_pass"]), are_grades(["id", "judge", "human", "p_a"])
+    (True, False)
+    """
+    here = list(columns)
+    if recognise(here, "judgments", ["p_a", "p_fwd"]):
+        return False
+    known = recognise(here, "grades", ["p_pass", "judge", "human"])
+    return "p_pass" in known or {"judge", "human"} <= known
+
+
+def names_sides(table: Table) -> bool:
+    """Whether the verdicts of a file without p_pass name one of two answers, as A and B do."""
+    usual = {"verdict", *usual_names("judge", "grades")}
+    here = [name for name in table.frame.columns if plain_name(name) in usual]
+    if not here or "p_pass" in table.frame.columns:
+        return False
+    words = as_text(table.frame[here[0]]).drop_nulls().unique()
+    sides = read_words(words, PAIR, table.labels_as).is_in(["A", "B", "tie"]).all()
+    # 1 is the first answer, or a pass.
+    return sides and not any(plain_word(word) in GRADE.words for word in words)
+
+
+def read_grades(source: TableLike, *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
+    """Grades as a checked frame in the columns of judgments, one row per id, judge and protocol.
+
+    `judge` is the judge's name here and `verdict` its verdict: pass above p_pass = 0.5, fail below;
+    at exactly 0.5 there is none. `label` is the human label, from the column human (or label). A
+    share of people other than 0 and 1 is refused: no verdict is right or wrong then. Without p_pass
+    the verdict is the file's judge (0 or 1), and its doubt must be in the column uncertainty.
+    Statuses are as in `read_judgments`.
+
+    >>> rows = read_grades({"id": ["x"], "p_pass": [0.9], "human": [0]})
+    >>> rows.select("judge", "p_pass", "verdict", "label").row(0)
+    ('unnamed', 0.9, 'pass', 'fail')
+    """
+    name, labels_as = source_name(source), labels_as_of(source)
+    frame = GRADE_COLUMNS.read(source, columns)
+    number = "p_pass" if "p_pass" in frame.columns else "uncertainty"
+    if number not in frame.columns:
+        remedy = "verdicts alone have no doubt: give p_pass, or judge and uncertainty"
+        raise DataError(name, "is missing", column="p_pass", remedy=remedy)
+    frame = _with_verdict(frame, name, labels_as)
+    if "human" in frame.columns:
+        frame = frame.rename({"label": "label_given"}, strict=False)
+        people = pass_or_fail(frame["human"], name, labels_as)
+        frame = frame.with_columns(people.alias("label"))
+    frame = frame.drop("judge", strict=False).rename({"judge_name": "judge"}, strict=False)
+    frame = add_unnamed(frame, ["judge", "protocol"])
+    absent = [column for column in ("p_pass", "uncertainty") if column not in frame.columns]
+    frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)
+    values, remedy = ["p_pass", "uncertainty", "verdict"], f"give {number}, or the status that fits"
+    frame = fill_status(frame, name, number=number, values=values, remedy=remedy)
+    if number == "p_pass":
+        frame = fill_uncertainty(frame, name, probability=number)
+    if "judge_fingerprint" not in frame.columns:
+        frame = frame.with_columns(judge_fingerprint=pl.lit(None, pl.String))
+    key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
+    first = [*key, "status", *values]
+    if "repeat" in frame.columns:
+        key, remedy = [*key, "repeat"], f"{remedy}, or number them in repeat"
+    refuse_duplicates(frame, key, source=name, remedy=remedy)
+    return frame.select(*first, pl.exclude(first))
+
+
+def _with_verdict(frame: pl.DataFrame, source: str, labels_as: Mapping[str, str]) -> pl.DataFrame:
+    """The verdict by p_pass if it is given, else by the file's judge; the two must agree."""
+    said = pl.Series([None] * frame.height, dtype=pl.String)
+    if "judge" in frame.columns:
+        said = pass_or_fail(frame["judge"], source, labels_as)
+    if "p_pass" not in frame.columns:
+        return frame.with_columns(said.alias("verdict"))
+    derived = pass_by_share(frame["p_pass"])
+    remedy = "1 needs p_pass above 0.5 and 0 below; at 0.5 there is none"
+    bad = said.is_not_null() & said.ne_missing(derived)
+    refuse_where(
+        frame,
+        pl.lit(bad),
+        "does not follow from p_pass = {}",
+        source=source,
+        column="judge",
+        remedy=remedy,
+        value_of="p_pass",
+    )
+    return frame.with_columns(derived.alias("verdict"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grades:
+    """Columns of one length, rows without a verdict left out and counted.
+
+    `scale` is the judge's scale: 0/1 (binary), probabilities, or classes. For classes, `verdicts`
+    and `labels` are codes into `names` (-1: no label). Otherwise `judge` and `human` are numbers
+    (NaN: no label), and `sampling_probability` has those of labels drawn by a plan (None: there are
+    none). `drawn_at_random` is true if every label is recorded as random (`sampled_by`). `by` names
+    the column of the groups. Codes of `groups` and `strata` are into their names; `clusters` are
+    codes.
+    """
+
+    frame: pl.DataFrame
+    name: str
+    scale: Scale
+    judge: FloatArray
+    human: FloatArray
+    sampling_probability: FloatArray | None
+    drawn_at_random: bool
+    verdicts: IntArray
+    labels: IntArray
+    names: tuple[str, ...]
+    by: str | None
+    groups: IntArray | None
+    group_names: tuple[str, ...]
+    strata: IntArray | None
+    strata_names: tuple[str, ...]
+    clusters: IntArray | None
+    dropped: Mapping[str, int]
+    #: The note about labels that a model made, if they are allowed.
+    makers: tuple[str, ...] = ()
+    #: The model whose wins these are, if they were judgments of pairs.
+    wins_of: str | None = None
+
+
+def prepare_grades(
+    data: TableLike | Grades | None = None,
+    *,
+    judge: ArrayLike | None = None,
+    human: ArrayLike | None = None,
+    labels: TableLike | None = None,
+    by: str | ArrayLike | None = None,
+    cluster: str | ArrayLike | None = None,
+    strata: str | ArrayLike | None = None,
+    sampling_probability: ArrayLike | None = None,
+    model: str | None = None,
+    judge_column: str = "judge",
+    human_column: str = "human",
+    positive: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+    needs_labels: bool = True,
+    model_labels: bool = False,
+    paired: bool = False,
+) -> Grades:
+    """Grades from a table (path, polars, pandas, dict) or from the arrays `judge` and `human`.
+
+    Options as in `estimate`, which accepts the result instead of a file. A row without a verdict,
+    group or stratum is left out and counted; one without a cluster value is a cluster of one. A log
+    of another tool is read as grades, or as pairs whose verdicts and labels are classes. With
+    `needs_labels=False`, a table without the column of labels counts as unlabelled. With `paired`,
+    groups are compared: a prompt that two groups share is a cluster by default. With `model`, a
+    table of judgments of pairs is read from the side of that model (see `read_wins`). In a table of
+    grades, rows without a usable score are counted by their status; if there is p_pass and no
+    judge, p_pass is read.
+
+    >>> rows = prepare_grades({"judge": [1, 0, None], "human": [1, None, None]})
+    >>> rows.scale, rows.judge.tolist(), rows.dropped
+    ('binary', [1.0, 0.0], {'no judge verdict': 1})
+    """
+    if isinstance(data, Grades):
+        refuse_options(prepare_grades, locals())
+        return data
+    with name_columns(columns, labels_as) as named:
+        data, labels = named(data), named(labels)
+    if model is not None:
+        from adjudge.data.judgments import read_wins
+
+        if data is None or positive is not None:
+            raise ArgumentError("model", model, "give a table of judgments, without positive")
+        data = read_wins(data, model, labels=labels, judge_column=judge_column)
+        judge_column, human_column, labels = "judge", "human", None
+    words = dict(labels_as or {}) if data is None else labels_as_of(data)
+    table = _table(data, judge, human, judge_column, human_column)
+    frame, name = table.frame, table.name
+    if table.kind == "judgments":
+        # Pairs from a log: the shares of A, B and tie are estimated.
+        judge_column = "verdict" if judge_column == "judge" else judge_column
+        human_column = "label" if human_column == "human" else human_column
+    if judge_column == "judge" and "judge" not in frame.columns and "p_pass" in frame.columns:
+        judge_column = "p_pass"
+    first = first_repeats(Rows(frame, table.dropped))
+    frame = first.frame
+    _refuse_several_metrics(frame, name, by)
+    if not (isinstance(by, str) and by in ("judge_name", "metric")):
+        _refuse_several_judges(frame, name)
+    if not needs_labels and human_column not in frame.columns:
+        frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
+    lost = first.dropped
+    if words and human_column in frame.columns:
+        own_labels = tidy(frame[human_column], name, human_column)
+        frame = frame.with_columns(read_words(own_labels, AS_SAID, words))
+    if labels is not None:
+        joined = join_values(frame, labels, column=human_column, source=name)
+        frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
+    own = frame.columns
+    if cluster is None or (isinstance(cluster, str) and cluster == "none"):
+        within = [by] if isinstance(by, str) and by in own and not paired else []
+        cluster = cluster_column(frame, "auto" if cluster is None else None, within=within)
+    frame, roles = _with_arrays(
+        frame, by=by, cluster=cluster, strata=strata, sampling_probability=sampling_probability
+    )
+    _require(frame, name, {"judge": judge_column, "human": human_column, **roles})
+    chance = roles.pop("sampling_probability", "sampling_probability")
+    labelled = tidy(frame[human_column], name, human_column)
+    by_model = count_model_labels(frame, labelled, name, allowed=model_labels)
+    drawn = sampling_of(frame, labelled, name, probability=chance)
+    frame = frame.with_columns(
+        drawn.labels.alias("__label"), drawn.probability.alias("__chance")
+    ).with_row_index("__row")
+    rows = _complete(Rows(frame, lost), name, {"verdict": judge_column, **roles})
+    kept = rows.frame
+    verdict, label = read_words(kept["__verdict"], AS_SAID, words), kept["__label"]
+    if positive is not None:
+        verdict, label = against_the_rest(verdict, label, positive, name, judge_column)
+    else:
+        verdict, label = (read_grade_words(values) for values in (verdict, label))
+    named_columns = (judge_column, human_column)
+    scale = scale_of(verdict, label, name, named_columns, kept["__row"].to_numpy())
+    chances = kept["__chance"]
+    nothing = np.empty(0, dtype=np.int64)
+    classes, said, known = Classes((), nothing, nothing), np.empty(0), np.empty(0)
+    if scale == "classes":
+        if (kept["__chance"].is_not_null() & label.is_not_null()).any():
+            raise DataError(
+                name,
+                "labels picked by a plan are for verdicts of 0 and 1",
+                column="sampling_probability",
+                remedy="name the class that counts as 1: --positive NAME (positive=)",
+            )
+        classes = as_classes(verdict, label, name, judge_column)
+    else:
+        said, known = as_numbers(verdict), as_numbers(label)
+    groups, group_names = code_column(kept["__by"]) if "by" in roles else (None, ())
+    layers, layer_names = code_column(kept["__strata"]) if "strata" in roles else (None, ())
+    return Grades(
+        frame=kept.select(own),
+        name=name,
+        scale=scale,
+        judge=said,
+        human=known,
+        sampling_probability=None if chances.is_null().all() else as_numbers(chances),
+        drawn_at_random=_drawn_at_random(kept, label, name),
+        verdicts=classes.verdicts,
+        labels=classes.labels,
+        names=classes.names,
+        by="by" if "by" in roles and not isinstance(by, str) else roles.get("by"),
+        groups=groups,
+        group_names=group_names,
+        strata=layers,
+        strata_names=layer_names,
+        clusters=code_clusters(kept["__cluster"]) if "cluster" in roles else None,
+        dropped=merge_dropped(rows.dropped, drawn.dropped),
+        makers=state_model_labels(by_model),
+        wins_of=model,
+    )
+
+
+def _refuse_several_metrics(frame: pl.DataFrame, name: str, by: object) -> None:
+    """Rows of one id with several metrics measure different things, so one rate has no meaning."""
+    by_metric = isinstance(by, str) and by == "metric"
+    if by_metric or not {"id", "metric"} <= set(frame.columns):
+        return
+    metrics = tidy(frame["metric"], name, "metric").drop_nulls().unique().sort().to_list()
+    if len(metrics) > 1 and not frame["id"].is_unique().all():
+        raise DataError(
+            name,
+            f"has {len(metrics)} metrics: {shorten(metrics, 5)}",
+            column="metric",
+            remedy="estimate a rate for each: --by metric (by=), or keep the rows of one",
+        )
+
+
+def _refuse_several_judges(frame: pl.DataFrame, name: str) -> None:
+    """Rows of one id by several judges are not separate rows: each label would count again."""
+    if not {"id", "judge_name"} <= set(frame.columns) or frame["id"].is_unique().all():
+        return
+    judges = tidy(frame["judge_name"], name, "judge_name").drop_nulls().unique().sort().to_list()
+    if len(judges) > 1:
+        raise DataError(
+            name,
+            f"has verdicts of {len(judges)} judges on one id",
+            column="judge_name",
+            remedy="name two or more of them (estimate --judge), or keep the rows of one",
+        )
+
+
+def _drawn_at_random(frame: pl.DataFrame, labels: pl.Series, name: str) -> bool:
+    """Whether there are labels and each is recorded as drawn at random."""
+    if "sampled_by" not in frame.columns or labels.null_count() == len(labels):
+        return False
+    how = tidy(frame["sampled_by"], name, "sampled_by").filter(labels.is_not_null())
+    return bool((how == "random").fill_null(False).all())
+
+
+def _table(
+    data: TableLike | None,
+    judge: ArrayLike | None,
+    human: ArrayLike | None,
+    judge_column: str,
+    human_column: str,
+) -> Table:
+    if data is not None:
+        if judge is not None or human is not None:
+            raise ArgumentError("judge", "an array", "give a table or arrays, not both")
+        return load_grades(data, judge_column, human_column)
+    if judge is None or human is None:
+        raise ArgumentError("judge, human", None, "give both arrays, or a table")
+    frame = _add_array(
+        pl.DataFrame([_series(judge_column, judge)]), human_column, human, human_column
+    )
+    return Table(frame=frame, name="the arrays judge and human")
+
+
+def load_grades(data: TableLike, judge_column: str, human_column: str) -> Table:
+    """The rows of a table, with our names for verdicts and labels unless their columns are named.
+
+    Rows of a log already have our names.
+    """
+    table = open_table(data)
+    if table.kind is not None:
+        return table
+    here = {"judge": judge_column, "human": human_column}
+    as_is = {ours: their for ours, their in here.items() if ours != their}
+    return replace(table, frame=BINARY_COLUMNS.load(table, as_is=as_is), fields=None)
+
+
+def _with_arrays(
+    frame: pl.DataFrame, **given: str | ArrayLike | None
+) -> tuple[pl.DataFrame, dict[str, str]]:
+    """The column of each given option; an array becomes a column of the table."""
+    columns: dict[str, str] = {}
+    for option, value in given.items():
+        if isinstance(value, str):
+            columns[option] = value
+        elif value is not None:
+            columns[option] = f"__{option}"
+            frame = _add_array(frame, columns[option], value, option)
+    return frame, columns
+
+
+def _add_array(frame: pl.DataFrame, column: str, values: ArrayLike, option: str) -> pl.DataFrame:
+    series = _series(column, values)
+    if len(series) != frame.height:
+        remedy = f"give one value for each of the {frame.height} rows"
+        raise ArgumentError(option, len(series), remedy)
+    return frame.with_columns(series)
+
+
+def _complete(rows: Rows, name: str, columns: Mapping[str, str]) -> Rows:
+    """Rows with a verdict, a group and a stratum; each of `columns` cleaned, as `__` + its role."""
+    frame = rows.frame.with_columns(
+        tidy(rows.frame[column], name, column).alias(f"__{role}")
+        for role, column in columns.items()
+    )
+    rows = Rows(frame, rows.dropped)
+    for role in ("by", "strata"):
+        if role in columns:
+            out = pl.col("__verdict").is_not_null() & pl.col(f"__{role}").is_null()
+            rows = rows.without(out, f"no {role} value")
+    if not frame.schema.get("status", pl.List(pl.String)).is_nested():
+        for status in sorted(set(STATUSES) - MEASURED):
+            without = pl.col("__verdict").is_null() & (pl.col("status").cast(pl.String) == status)
+            rows = rows.without(without, f"status {status}")
+    rows = rows.without(pl.col("__verdict").is_null(), "no judge verdict")
+    if rows.frame.height == 0:
+        remedy = "give rows that the judge has answered"
+        raise DataError(
+            name, "no row has a judge verdict", column=columns["verdict"], remedy=remedy
+        )
+    return rows
+
+
+def _series(name: str, values: ArrayLike) -> pl.Series:
+    return pl.Series(name, np.asarray(values, dtype=object).tolist(), strict=False)
+
+
+def _require(frame: pl.DataFrame, name: str, columns: Mapping[str, str]) -> None:
+    here = [column for column in frame.columns if not column.startswith("__")]
+    absent = [column for column in columns.values() if column not in frame.columns]
+    if absent:
+        raise missing_columns(here, absent, name)
+
+
+Scale = Literal["binary", "probability", "classes"]
+MOST_CLASSES = 12
+
+
+class Classes(NamedTuple):
+    """Verdicts and labels as codes into `names`; -1: no label."""
+
+    names: tuple[str, ...]
+    verdicts: IntArray
+    labels: IntArray
+
+
+def scale_of(
+    verdict: pl.Series, label: pl.Series, name: str, columns: tuple[str, str], rows: IntArray
+) -> Scale:
+    """The scale of the columns of text; `rows` are their rows in the file, for the error.
+
+    Labels of 0 and 1 can also be shares of people between them; the method decides if it can use
+    them.
+    """
+    numbers = [s.cast(pl.Float64, strict=False) for s in (verdict, label)]
+    if any(n.null_count() > s.null_count() for n, s in zip(numbers, (verdict, label), strict=True)):
+        return "classes"
+    numbers = [n.fill_nan(None) for n in numbers]
+    if all(n.is_between(0, 1).all() for n in numbers):
+        return "binary" if numbers[0].is_in([0.0, 1.0]).all() else "probability"
+    if all((n == n.round()).all() for n in numbers):
+        return "classes"
+    values = [n.to_numpy() for n in numbers]
+    column, given, outside = next(
+        (column, given, outside)
+        for column, given in zip(columns, values, strict=True)
+        if len(outside := np.flatnonzero((given < 0) | (given > 1)))
+    )
+    at = int(outside[0])
+    raise DataError(
+        name,
+        f"{given[at]:g} is neither 0/1, a probability nor a class",
+        row=int(rows[at]) + 1,
+        column=column,
+        remedy="give 0 and 1, numbers in [0, 1], or class names (scores: adjudge diagnose scores)",
+    )
+
+
+def as_numbers(values: pl.Series) -> FloatArray:
+    """A column of text as numbers; NaN if empty."""
+    return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def as_classes(verdict: pl.Series, label: pl.Series, name: str, column: str) -> Classes:
+    """Both columns as codes of their sorted values."""
+    _refuse_other_words(verdict, label, name, column)
+    names, verdicts, labels = code_names(verdict, label)
+    if len(names) > MOST_CLASSES:
+        raise DataError(
+            name,
+            f"has {len(names)} different values",
+            column=column,
+            remedy=f"give at most {MOST_CLASSES} classes; is this the right column?",
+        )
+    return Classes(names, verdicts, labels)
+
+
+def against_the_rest(
+    verdict: pl.Series, label: pl.Series, positive: str, name: str, column: str
+) -> tuple[pl.Series, pl.Series]:
+    """Both as 1 for `positive` and 0 for all others; numbers in [0, 1] with word labels are kept.
+
+    They are the probability of `positive`, as p_a is that of label A.
+    """
+    said, known = _words(verdict), _words(label)
+    if positive not in said | known:
+        raise ArgumentError("positive", positive, f"choose one of {_some(said | known)}")
+    ones = [(s == positive).cast(pl.Int64).cast(pl.String).alias(s.name) for s in (verdict, label)]
+    if positive in known and not said & known and _are_shares(verdict):
+        return verdict, ones[1]
+    _refuse_other_words(verdict, label, name, column)
+    return ones[0], ones[1]
+
+
+def _are_shares(values: pl.Series) -> bool:
+    """Whether all are numbers in [0, 1]."""
+    numbers = values.cast(pl.Float64, strict=False)
+    return numbers.null_count() == values.null_count() and bool(numbers.is_between(0, 1).all())
+
+
+def _words(values: pl.Series) -> set[str]:
+    return set(values.drop_nulls().unique().to_list())
+
+
+def _refuse_other_words(verdict: pl.Series, label: pl.Series, name: str, column: str) -> None:
+    """Refuse verdicts and labels without a common value, such as yes and no against 1 and 0."""
+    said, known = _words(verdict), _words(label)
+    if min(len(said), len(known)) > 1 and not said & known:
+        remedy = "write verdicts and labels in the same words"
+        if _are_shares(verdict):
+            remedy += ", or name the label that a verdict of 1 means: --positive NAME (positive=)"
+        raise DataError(
+            name,
+            f"the judge says {_some(said)}, people say {_some(known)}: no value in common",
+            column=column,
+            remedy=remedy,
+        )
+
+
+def _some(values: set[str]) -> str:
+    listed = sorted(values)
+    return ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "")

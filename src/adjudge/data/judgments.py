@@ -1,0 +1,397 @@
+"""Judgments: a judge's verdict on each pair, from adjudge or another source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from adjudge.data.columns import TEXT_COLUMNS, Column, Layout, add_unnamed
+from adjudge.data.derived import (
+    FAIL,
+    LABELS,
+    PASS,
+    fill_status,
+    fill_uncertainty,
+    in_chunks_of,
+    verdict_by,
+)
+from adjudge.data.grades import are_grades, names_sides, read_grades
+from adjudge.data.labels import join_labels
+from adjudge.data.names import recognise
+from adjudge.data.outcomes import OUTCOMES
+from adjudge.data.pairs import load_pairs
+from adjudge.data.refusals import quote, refuse_duplicates, refuse_where, shorten
+from adjudge.data.rows import Rows, first_repeats, merge_dropped, refuse_options, tidy
+from adjudge.data.source import name_columns, open_rows, open_table
+from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
+from adjudge.data.words import PAIR, read_words
+from adjudge.errors import ArgumentError, DataError
+from adjudge.records import MEASURED, STATUSES, About
+from adjudge.uncertainty import INFINITE_DOUBT
+
+#: p_a can be rounded in a file; a larger distance from the mean of both orders is an error.
+_ROUNDING = 0.005
+_ORDERS = ("p_fwd", "p_rev")
+_NUMBERS = (*_ORDERS, "p_a", "uncertainty")
+JUDGMENT_COLUMNS = Layout(
+    "judgments",
+    Column(name="id", required=True, filled=True),
+    Column(name="judge"),
+    Column(name="protocol"),
+    Column(name="repeat", type="whole", low=0),
+    Column(name="status", choices=STATUSES),
+    Column(name="p_fwd", type="number", low=0, high=1),
+    Column(name="p_rev", type="number", low=0, high=1),
+    Column(name="p_a", type="number", low=0, high=1),
+    Column(name="p_tie", type="number", low=0, high=1),
+    Column(name="uncertainty", type="number"),
+    Column(name="verdict", choices=("A", "B", "tie"), words=PAIR),
+    Column(name="answer_mass", type="number", low=0, high=1),
+    Column(name="judge_fingerprint"),
+    Column(name="server"),
+    Column(name="label", choices=LABELS, words=PAIR),
+    Column(name="tokens", type="whole", low=0),
+    Column(name="cost", type="number", low=0),
+    Column(name="detail"),
+    Column(name="prompt_id"),
+    Column(name="length_a", type="number", low=0),
+    Column(name="length_b", type="number", low=0),
+    *TEXT_COLUMNS,
+    one_of=("p_a", "p_fwd"),
+    apart=("judge", "protocol", "repeat"),
+)
+
+
+def read_judgments(
+    source: TableLike,
+    *,
+    judge: str | None = None,
+    protocol: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Judgments as a checked frame, one row per id, judge, protocol and repeat.
+
+    Always there: id, judge, protocol, status, p_fwd, p_rev, p_a, uncertainty, verdict,
+    judge_fingerprint. On rows with status ok or censored, p_a and uncertainty are numbers; on all
+    others they are empty. A row with a verdict (A or B) and an uncertainty can lack p_a: a judge
+    can name a side with less confidence than a guess. Only measured values are derived:
+
+    - p_a, if it is not given, is the mean of p_fwd and p_rev; p_a alone is enough;
+    - uncertainty, if a judge and protocol gives none at all, is the entropy of p_a in nats;
+    - verdict is A above one half and B below; at exactly one half there is none. If a column
+      `p_tie` makes a tie more likely than either answer, it is "tie" (half of p_tie is in p_a);
+    - without a status column a row with p_a is ok, and a row without it is an `error` with the
+      reason in `detail`: it is counted, never guessed;
+    - a judge or protocol without a name in the file is `unnamed`; `judge` and `protocol` give a
+      name.
+
+    `columns` maps our names to the file's, e.g. {"p_a": "prob_first"}.
+
+    >>> rows = read_judgments({"id": ["x"], "p_fwd": [0.9], "p_rev": [0.5]})
+    >>> rows.select("p_a", "verdict").row(0)
+    (0.7, 'A')
+    """
+    frame, name = JUDGMENT_COLUMNS.load(source, columns), source_name(source)
+    if "p_a" not in frame.columns and not {"p_fwd", "p_rev"} <= set(frame.columns):
+        remedy = "give p_a, or p_fwd and p_rev, all about response_a"
+        if "verdict" in frame.columns:
+            remedy = f"verdicts alone have no doubt: {remedy}, or use adjudge estimate"
+            raise DataError(name, "is missing", column="p_a", remedy=remedy)
+        raise JUDGMENT_COLUMNS.missing(frame, "p_a", name, remedy)
+    frame = JUDGMENT_COLUMNS.check(frame, name, labels_as=labels_as_of(source))
+    frame = _with_names(frame, {"judge": judge, "protocol": protocol}, name)
+    absent = [column for column in _ORDERS if column not in frame.columns]
+    frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)
+    for derive in (_with_p_a, _with_p_tie, _with_status, _with_uncertainty, _with_verdict):
+        frame = derive(frame, name)
+    if "judge_fingerprint" not in frame.columns:
+        frame = frame.with_columns(judge_fingerprint=pl.lit(None, pl.String))
+    key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
+    if "repeat" in frame.columns:
+        key, remedy = [*key, "repeat"], f"{remedy}, or number them in repeat"
+    refuse_duplicates(frame, key, source=name, remedy=remedy)
+    return JUDGMENT_COLUMNS.sort(frame)
+
+
+def _with_names(frame: pl.DataFrame, given: Mapping[str, str | None], source: str) -> pl.DataFrame:
+    for column, value in given.items():
+        if column in frame.columns and value is not None:
+            raise ArgumentError(column, value, f"leave it out: {source} has its own {column}")
+        if value is not None:
+            frame = frame.with_columns(pl.lit(value).alias(column))
+        frame = add_unnamed(frame, [column])
+        remedy = f"give the {column} in every row, or drop the column"
+        empty = pl.col(column).is_null()
+        refuse_where(frame, empty, "is empty", source=source, column=column, remedy=remedy)
+    return frame
+
+
+def _with_p_a(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    mean = (pl.col("p_fwd") + pl.col("p_rev")) / 2
+    if "p_a" not in frame.columns:
+        return frame.with_columns(p_a=mean)
+    refuse_where(
+        frame,
+        (pl.col("p_a") - mean).abs() > _ROUNDING,
+        "{} is not the mean of p_fwd and p_rev",
+        source=source,
+        column="p_a",
+        remedy="all three are about response_a: drop p_a, or the two orders",
+    )
+    return frame.with_columns(p_a=pl.col("p_a").fill_null(mean))
+
+
+def _with_p_tie(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    if "p_tie" not in frame.columns:
+        return frame
+    half = pl.col("p_tie") / 2 - _ROUNDING
+    refuse_where(
+        frame,
+        (pl.col("p_a") < half) | (pl.col("p_a") > 1 - half),
+        "{} is larger than p_a allows",
+        source=source,
+        column="p_tie",
+        remedy="p_a is P(A) + p_tie / 2, and all three add up to 1",
+    )
+    return frame
+
+
+def _with_status(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    remedy = "give p_a, or p_fwd and p_rev, or the status that fits"
+    values = [column for column in (*_NUMBERS, "p_tie", "verdict") if column in frame.columns]
+    # If only one order was measured, the row has no number.
+    stated = None
+    if {"verdict", "uncertainty"} <= {*frame.columns}:
+        stated = pl.col("verdict").is_in(["A", "B"]) & pl.col("uncertainty").is_not_null()
+    return fill_status(frame, source, number="p_a", values=values, remedy=remedy, unless=stated)
+
+
+def _with_uncertainty(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    return fill_uncertainty(frame, source, probability="p_a")
+
+
+def _with_verdict(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    derived = verdict_by(frame.columns)
+    if "verdict" in frame.columns:
+        stated = pl.col("p_a").is_null()
+        derived = pl.when(stated).then(pl.col("verdict")).otherwise(derived)
+        refuse_where(
+            frame,
+            pl.col("verdict").is_not_null() & ~pl.col("verdict").eq_missing(derived),
+            "does not follow from p_a = {}",
+            source=source,
+            column="verdict",
+            remedy="A needs p_a above 0.5 and B below; at 0.5 there is none; tie needs p_tie",
+            value_of="p_a",
+        )
+    verdict = frame.select(verdict=derived).to_series()
+    return frame.with_columns(in_chunks_of(frame.get_column("p_a"), verdict))
+
+
+#: The verdict and label of a p_a above one half, and of one below.
+WORDS: Mapping[About, tuple[str, str]] = {"pairs": ("A", "B"), "grades": (PASS, FAIL)}
+#: The column of errors in labelled rows.
+ERROR = "__error"
+#: Whether a row can be accepted: it prefers one of the two answers.
+HAS_VERDICT = (pl.col("verdict") != "tie").fill_null(False)
+#: 1 if the verdict is not the label; a judge's tie is always an error.
+IS_ERROR = (~(HAS_VERDICT & pl.col("verdict").eq_missing(pl.col("label")))).cast(pl.Int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgments:
+    """Checked judgments of every status, of one judge or protocol if requested, with labels."""
+
+    frame: pl.DataFrame
+    name: str
+    dropped: Mapping[str, int]
+    about: About = "pairs"
+
+
+def prepare_judgments(
+    judgments: TableLike | Judgments,
+    *,
+    labels: TableLike | None = None,
+    pairs: TableLike | None = None,
+    judge: str | None = None,
+    protocol: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+) -> Judgments:
+    """Read judgments or grades once, native or published, of one judge or protocol if requested.
+
+    `labels` join by id, and so do the responses of `pairs`, for judgments without texts. Only the
+    first of several repeats is used; the others are left out. Prepared judgments are returned
+    unchanged. `columns` maps our names to those of the files, `labels_as` words in label columns to
+    ours.
+
+    >>> rows = prepare_judgments({"id": [1], "p_a": [0.9]}, labels={"id": [1], "label": ["A"]})
+    >>> rows.frame.select("id", "judge", "verdict", "label").row(0)
+    ('1', 'unnamed', 'A', 'A')
+    """
+    if isinstance(judgments, Judgments):
+        refuse_options(prepare_judgments, locals())
+        return judgments
+    with name_columns(columns, labels_as) as named:
+        judgments, labels, pairs = named(judgments), named(labels), named(pairs)
+    table = open_table(judgments)
+    opened, about = open_verdicts(table)
+    rows = first_repeats(Rows(opened.frame, opened.dropped))
+    frame, dropped = rows.frame, rows.dropped
+    if about == "grades":
+        orders = (pl.lit(None, pl.Float64).alias(column) for column in ("p_fwd", "p_rev"))
+        frame = frame.rename({"p_pass": "p_a"}).with_columns(orders)
+    for column, value in (("judge", judge), ("protocol", protocol)):
+        if value is None:
+            continue
+        known = frame.get_column(column).unique().sort().to_list()
+        if value not in known:
+            raise ArgumentError(column, value, "the judgments have " + ", ".join(known))
+        frame = frame.filter(pl.col(column) == value)
+    if labels is not None:
+        ids_made = not recognise(table.frame.columns, "judgments", ["id"])
+        joined = join_labels(frame, labels, about=about, source=table.name, ids_made=ids_made)
+        frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
+    if pairs is not None:
+        if about == "grades":
+            raise ArgumentError("pairs", source_name(pairs), "leave it out: these are grades")
+        texts = load_pairs(pairs).select("id", "response_a", "response_b")
+        new = [name for name in texts.columns if name == "id" or name not in frame.columns]
+        frame = frame.join(texts.select(new), on="id", how="left", maintain_order="left")
+    return Judgments(frame=frame, name=source_name(judgments), dropped=dropped, about=about)
+
+
+def measured(rows: Rows) -> Rows:
+    """Rows with a usable score; the others are counted by status."""
+    for status in rows.frame.get_column("status").unique().sort().to_list():
+        if status not in MEASURED:
+            rows = rows.without(pl.col("status") == status, f"status {status}")
+    return rows
+
+
+def mark_off_answer(frame: pl.DataFrame, least: float | None) -> pl.DataFrame:
+    """Mark rows with a known answer_mass below `least` as `off_answer`, without a score.
+
+    >>> rows = {"status": ["ok", "ok"], "p_a": [0.6, 0.9], "answer_mass": [0.03, None]}
+    >>> mark_off_answer(pl.DataFrame(rows), 0.1).rows()
+    [('off_answer', None, 0.03), ('ok', 0.9, None)]
+    """
+    if least is None or "answer_mass" not in frame.columns:
+        return frame
+    low = pl.col("status").is_in(list(MEASURED)) & (pl.col("answer_mass") < least)
+    kept = ~low.fill_null(False)
+    numbers = ("p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict")
+    return frame.with_columns(
+        pl.when(kept).then("status").otherwise(pl.lit("off_answer")).alias("status"),
+        *(pl.when(kept).then(name).alias(name) for name in numbers if name in frame.columns),
+    )
+
+
+def doubt_ties(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows as rules rank them: a judge's tie has infinite doubt."""
+    tie = (pl.col("verdict") == "tie").fill_null(False)
+    doubt = pl.when(tie).then(pl.lit(INFINITE_DOUBT)).otherwise("uncertainty")
+    return frame.with_columns(doubt.alias("uncertainty"))
+
+
+#: Columns about response_a, which a row about the model does not keep.
+_ABOUT_A = ("p_fwd", "p_rev", "p_a", "p_tie", "verdict", "label", "model_a", "model_b")
+
+
+def read_wins(
+    data: TableLike, model: str, *, labels: TableLike | None = None, judge_column: str = "judge"
+) -> Table:
+    """A row for each pair in which the model takes part, and whether it won.
+
+    `judge` is the judge's probability that it won (`judge_column` verdict: its verdict) and `human`
+    what people said; a tie is half a win. `opponent` names the other model. A file with a column
+    `verdict` and without probabilities is read too.
+
+    >>> pairs = {"id": [1, 2], "p_a": [0.9, 0.8], "label": ["A", None]}
+    >>> rows = {**pairs, "model_a": ["new", "old"], "model_b": ["old", "new"]}
+    >>> read_wins(rows, "new").frame.select("judge", "human", "opponent").rows()
+    [(0.9, 1.0, 'old'), (0.19999999999999996, None, 'old')]
+    """
+    given = prepare_judgments(_with_certainty(open_table(data)), labels=labels)
+    frame = given.frame
+    if given.about == "grades":
+        raise ArgumentError(
+            "model", model, "is for judgments of pairs; for grades: --by model (by=)"
+        )
+    for column in ("model_a", "model_b"):
+        if column not in frame.columns:
+            raise DataError(
+                given.name,
+                "is missing",
+                column=column,
+                remedy=f"name the column of each side's model: --column {column}=NAME (columns=)",
+            )
+    names = (tidy(frame[column], given.name, column) for column in ("model_a", "model_b"))
+    frame = frame.with_columns(names)
+    if "label" not in frame.columns:
+        frame = frame.with_columns(pl.lit(None, pl.String).alias("label"))
+    first, second = pl.col("model_a") == model, pl.col("model_b") == model
+    rows = Rows(frame, given.dropped)
+    rows = rows.without(~(first | second).fill_null(False), f"a pair without {model}")
+    rows = rows.without(first & second, "a pair of the model with itself")
+    if rows.frame.height == 0:
+        known = pl.concat([frame["model_a"], frame["model_b"].alias("model_a")])
+        models = known.drop_nulls().unique().sort().to_list()
+        raise ArgumentError("model", model, f"the pairs have {shorten(models)}")
+    said = {"judge": pl.col("p_a"), "p_a": pl.col("p_a"), "verdict": _worth("verdict")}
+    if judge_column not in said:
+        raise ArgumentError("judge_column", judge_column, "with a model, use p_a or verdict")
+    sides = {"judge": said[judge_column], "human": _worth("label")}
+    wins = rows.frame.with_columns(
+        pl.col("judge").alias("judge_name"),
+        pl.when(first).then(pl.col("model_b")).otherwise(pl.col("model_a")).alias("opponent"),
+        *(
+            pl.when(first).then(side).otherwise(1 - side).alias(name)
+            for name, side in sides.items()
+        ),
+    )
+    return Table(
+        frame=wins.drop(_ABOUT_A, strict=False),
+        name=given.name,
+        kind="grades",
+        dropped=rows.dropped,
+    )
+
+
+def _with_certainty(table: Table) -> Table:
+    """Verdicts without probabilities as probabilities of 0, 0.5 and 1."""
+    here = table.frame.columns
+    if "verdict" not in here or recognise(here, "judgments", ["p_a", "p_fwd"]):
+        return table
+    said = read_words(as_text(table.frame["verdict"]), PAIR, table.labels_as)
+    strange = said.filter(said.is_not_null() & ~said.is_in([*OUTCOMES]))
+    if len(strange):
+        raise DataError(
+            table.name,
+            f"{quote(strange[0])} is not A, B or tie",
+            column="verdict",
+            remedy="say what it means: --labels-as WORD=A (labels_as=)",
+        )
+    sure = said.replace_strict(OUTCOMES, return_dtype=pl.Float64).alias("p_a")
+    return replace(table, frame=table.frame.drop("verdict").with_columns(sure), fields=None)
+
+
+def _worth(column: str) -> pl.Expr:
+    return pl.col(column).replace_strict(OUTCOMES, default=None, return_dtype=pl.Float64)
+
+
+def open_judgments(
+    source: TableLike, format: str | None = None, *, columns: Mapping[str, str] | None = None
+) -> Table:
+    """Judgments from a native file, AlpacaEval annotations or the Trust or Escalate release."""
+    return open_rows(source, "judgments", format, read_judgments, columns)
+
+
+def open_verdicts(source: TableLike) -> tuple[Table, About]:
+    """Judgments of pairs or grades of single answers, and which of them the file has."""
+    table = open_table(source)
+    if table.kind != "judgments" and are_grades(table.frame.columns) and not names_sides(table):
+        return replace(table, frame=read_grades(table), kind="grades", fields=None), "grades"
+    return open_judgments(table), "pairs"

@@ -1,0 +1,548 @@
+"""Labels: human labels of pairs, or of single answers: pass or fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, get_args
+
+import polars as pl
+
+from adjudge.data.columns import TEXT_COLUMNS, Column, Layout, rename_columns
+from adjudge.data.derived import FROM_JUDGE, LABELS, pass_or_fail
+from adjudge.data.names import GIVE_IDS, add_ids, first_of
+from adjudge.data.refusals import quote, refuse_values, refuse_where
+from adjudge.data.rows import Rows, merge_dropped, tidy
+from adjudge.data.source import open_rows, open_values
+from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
+from adjudge.data.words import AS_SAID, PAIR, read_words
+from adjudge.errors import DataError
+from adjudge.present.text import count
+from adjudge.records import CUT_COLUMNS, About, LabelledBy, SampledBy, StartedFrom
+from adjudge.validation import one_of
+
+LABEL_COLUMNS = Layout(
+    "labels",
+    Column(name="id", required=True, filled=True),
+    Column(name="label", required=True, choices=LABELS, words=PAIR),
+    Column(name="rater"),
+    Column(name="labelled_by", choices=get_args(LabelledBy)),
+    Column(name="started_from", choices=get_args(StartedFrom)),
+    Column(name="sampled_by", choices=get_args(SampledBy)),
+    Column(name="shown_order", choices=("ab", "ba")),
+    Column(name="comment"),
+    *TEXT_COLUMNS,
+    apart=("rater",),
+    texts_needed=True,
+)
+_OTHERS = [column for column in LABEL_COLUMNS.columns if column.name != "label"]
+#: Labels of single answers: pass or fail, in `label` or in `human`.
+GRADE_LABEL_COLUMNS = Layout(
+    "labels",
+    *_OTHERS,
+    Column(name="label", required=True),
+    apart=LABEL_COLUMNS.apart,
+    texts_needed=True,
+    usual="grade_labels",
+)
+#: Scores of single answers, in `label` or in `human_score`.
+SCORE_LABEL_COLUMNS = Layout(
+    "labels",
+    *_OTHERS,
+    Column(name="label", type="whole", low=0, required=True),
+    apart=LABEL_COLUMNS.apart,
+    texts_needed=True,
+    usual="score_labels",
+)
+#: Labels in any words, of any classes.
+VALUES = GRADE_LABEL_COLUMNS
+
+
+def read_labels(
+    source: TableLike,
+    *,
+    columns: Mapping[str, str] | None = None,
+    about: About | Literal["scores"] = "pairs",
+) -> pl.DataFrame:
+    """Labels as a checked frame: id, label (A, B, tie or empty), rater, and their origin.
+
+    Labels `about` grades are pass, fail (also written 1 and 0) or empty. Labels about scores are
+    whole numbers.
+
+    Several raters per id are allowed. Two different labels of one rater for one pair are refused;
+    the same label twice is one label.
+
+    >>> read_labels({"id": [7, 8], "label": ["A", "tie"]})["id"].to_list()
+    ['7', '8']
+    """
+    if about == "pairs":
+        frame = LABEL_COLUMNS.read(source, columns)
+    elif about == "scores":
+        frame = SCORE_LABEL_COLUMNS.read(source, columns).with_columns(
+            pl.col("label").cast(pl.String)
+        )
+    else:
+        frame = GRADE_LABEL_COLUMNS.read(source, columns)
+        given = pass_or_fail(frame["label"], source_name(source), labels_as_of(source))
+        frame = frame.with_columns(given.alias("label"))
+    return once_per_rater(frame, source_name(source))
+
+
+def read_log_labels(table: Table) -> pl.DataFrame:
+    """Labels of a log: of pairs checked, pass and fail as 1 and 0, as rates need them."""
+    labels = set(table.frame["label"].drop_nulls().unique())
+    return read_labels(table) if labels <= set(LABELS) else once_per_rater(table.frame, table.name)
+
+
+def once_per_rater(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """The frame without a rater's repeats; two different labels of one rater are refused."""
+    if "rater" not in frame.columns:
+        return frame
+    known = pl.col("rater").is_not_null() & pl.col("label").is_not_null()
+    # A row without a label is neither a repeat nor a contradiction.
+    again = known & ~pl.struct("id", "rater", known.alias("known")).is_first_distinct()
+    answers = pl.col("label").drop_nulls().n_unique().over("id", "rater")
+    torn = frame.select(again & (answers > 1)).to_series().arg_true()
+    if len(torn):
+        at = int(torn[0])
+        raise DataError(
+            source,
+            f"rater {quote(frame['rater'][at])} labelled {quote(frame['id'][at])} in two ways",
+            row=at + 1,
+            column="label",
+            remedy="keep one label per id and rater",
+        )
+    return frame.filter(~again)
+
+
+Raters = Literal["majority", "refuse"]
+#: The columns that say who made a label and what it started from.
+MAKERS = ("labelled_by", "started_from")
+_CHOICES = {"labelled_by": get_args(LabelledBy), "started_from": get_args(StartedFrom)}
+#: Columns that describe a label: who made it and from what, how its row was drawn, with which
+#: probability, below which cut.
+_BROUGHT = (*MAKERS, "sampled_by", "sampling_probability", *CUT_COLUMNS)
+#: The columns with the number of people who labelled a row, and with their labels.
+RATERS, LABELS_OF = "__raters", "__labels"
+_HUMAN = {"label": "human"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelJoin:
+    """Rows with their labels, and the counts of all labels.
+
+    `frame` has all rows in their order, with the label (null if there is none) and, if the labels
+    have them, `sampled_by`, `sampling_probability` and the columns of a cut; with several raters
+    also `RATERS` (the number of people) and `LABELS_OF` (the label of each).
+    """
+
+    frame: pl.DataFrame
+    #: Rows of the frame that now have a label.
+    matched: int
+    #: Rows of the frame without one.
+    unmatched: int
+    #: Label rows after the first of their id.
+    duplicates: int
+    #: Ids whose raters have no majority; they have no label.
+    split: int
+    #: Ids that were labelled but are not in the frame.
+    unused: int
+    #: Rows whose own label differed and was replaced.
+    replaced: int
+    #: Everything that was left out, by reason, including when the labels were read.
+    dropped: dict[str, int]
+
+
+def join_labels(
+    frame: pl.DataFrame,
+    labels: TableLike,
+    *,
+    raters: Raters = "majority",
+    about: About = "pairs",
+    source: str = "the rows",
+    ids_made: bool = False,
+) -> LabelJoin:
+    """Give each row of `frame` the label of its id: A, B or tie; pass or fail `about` grades.
+
+    If an id has several labels, `raters="majority"` uses the most frequent one. If two are equally
+    frequent, the id stays unlabelled and is counted in `split` (an even disagreement is not a
+    "tie"). `raters="refuse"` refuses a second label. A label from the file replaces the row's own;
+    rows where the two differ are counted in `replaced`. If any label of an id was sampled by doubt,
+    the id counts as sampled by doubt; else if any was drawn below a cut, it counts as drawn so. A
+    file whose ids match no row is refused. `source` is the name of the rows' own file, for errors;
+    `ids_made` is true if it has no ids itself.
+
+    >>> rows = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2]})
+    >>> done = join_labels(rows, pl.DataFrame({"id": ["x", "z"], "label": ["A", "B"]}))
+    >>> done.matched, done.unmatched, done.unused, done.frame["label"].to_list()
+    (1, 1, 1, ['A', None])
+    """
+    one_of(raters, ("majority", "refuse"), "raters")
+    opened = open_labels(labels, about=about)
+    name = source_name(labels)
+    if raters == "refuse":
+        _refuse_second(opened.frame, name)
+    given, dependent = _independent(opened.frame.filter(pl.col("label").is_not_null()))
+    voted = _majority(given)
+    return _join(
+        frame,
+        voted,
+        column="label",
+        name=name,
+        source=source,
+        duplicates=given.height - voted.height,
+        unread=merge_dropped(opened.dropped, dependent),
+        ids_made=ids_made,
+    )
+
+
+def join_values(
+    frame: pl.DataFrame, labels: TableLike, *, column: str, source: str = "the rows"
+) -> LabelJoin:
+    """Give each row of `frame` the value of its id, in `column`: 0 and 1, or words.
+
+    The file's own column of that name is read, else `human`, else `label`. If a column `rater`
+    names who labelled, several raters of one id are treated as in `join_labels`; else an id with
+    two labels is refused. The rest is as in `join_labels`.
+
+    >>> rows = pl.DataFrame({"id": ["a", "b"], "judge": [1, 0]})
+    >>> join_values(rows, {"id": ["b"], "label": [0]}, column="human").frame["human"].to_list()
+    [None, '0']
+    """
+    name = source_name(labels)
+    opened = open_values(labels)
+    own = {"label": column} if column in opened.frame.columns else {}
+    if opened.kind is None:
+        table = VALUES.check(VALUES.load(opened, own), name)
+    else:
+        # A converted log: human labels are in `label`, next to grades in `human`.
+        table = rename_columns(opened.frame, {} if "label" in opened.frame else _HUMAN, name)
+    given = table.select(
+        as_text(table["id"]),
+        read_words(tidy(table["label"], name, column), AS_SAID, opened.labels_as).alias("label"),
+        *(c for c in ("rater",) if c in table.columns),
+        *(tidy(table[c], name, c) for c in _BROUGHT if c in table.columns),
+    )
+    if "rater" not in given.columns:
+        _refuse_second(given, name)
+    given = once_per_rater(given, name).filter(pl.col("label").is_not_null())
+    given, dependent = _independent(given)
+    voted = _majority(given)
+    return _join(
+        frame,
+        voted.drop(RATERS, LABELS_OF),
+        column=column,
+        name=name,
+        source=source,
+        duplicates=given.height - voted.height,
+        unread=merge_dropped(opened.dropped, dependent),
+    )
+
+
+def _join(
+    frame: pl.DataFrame,
+    given: pl.DataFrame,
+    *,
+    column: str,
+    name: str,
+    source: str,
+    duplicates: int = 0,
+    unread: Mapping[str, int] | None = None,
+    ids_made: bool = False,
+) -> LabelJoin:
+    """Each row with the label of its id; `given` has id, label and how it was sampled."""
+    known = "id" in frame.columns and not ids_made
+    frame = add_ids(frame, source)
+    rows = frame.with_columns(as_text(frame["id"]))
+    unused = given.join(rows.select("id"), on="id", how="anti").height
+    if given.height and unused == given.height:
+        if not known:
+            remedy = "labels join by id: give both files a column id, or the same texts"
+            raise DataError(source, "is missing", column="id", remedy=remedy)
+        raise DataError(
+            name,
+            f"{given['id'][0]!r} and all other ids match no row",
+            column="id",
+            remedy="give labels of these rows",
+        )
+    again = pl.Series([], dtype=pl.String) if known else first_of(rows["id"]).drop_nulls()
+    if again.is_in(given["id"].implode()).any():
+        problem = f"{len(again):,} rows have the content of another row"
+        raise DataError(source, problem, column="id", remedy=GIVE_IDS)
+    # If a label is replaced, the maker of the old one is not the maker of the new one.
+    silent = [c for c in MAKERS if c in rows.columns and c not in given.columns]
+    given = given.with_columns(pl.lit(None, pl.String).alias(c) for c in silent)
+    brought = [c for c in _BROUGHT if c in given.columns]
+    given = given.with_columns(tidy(given[c], name, c) for c in brought)
+    rows = rows.with_columns(
+        tidy(rows[c], source, c) if c in rows.columns else pl.lit(None, pl.String).alias(c)
+        for c in (column, *brought)
+    )
+    new = {c: f"__{c}" for c in ("label", *brought)}
+    rows = rows.join(given.rename(new), on="id", how="left", maintain_order="left")
+    from_file = pl.col("__label").is_not_null()
+    replaced = int(rows.select((pl.col("__label") != pl.col(column)).sum()).item())
+    rows = rows.with_columns(
+        pl.when(from_file).then(new[theirs]).otherwise(ours).alias(ours)
+        for ours, theirs in ((column, "label"), *((c, c) for c in brought))
+    ).drop(new.values())
+    matched = rows.height - rows.get_column(column).null_count()
+    split = given.get_column("label").null_count()
+    return LabelJoin(
+        frame=rows,
+        matched=matched,
+        unmatched=rows.height - matched,
+        duplicates=duplicates,
+        split=split,
+        unused=unused,
+        replaced=replaced,
+        dropped=merge_dropped(
+            unread or {},
+            {
+                "raters without a majority": split,
+                "label of an id without a row": unused,
+                "label of the row, replaced by the one in the labels file": replaced,
+            },
+        ),
+    )
+
+
+def _independent(given: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Labels without those that started from the judge's answer, if others of the id did not."""
+    if "started_from" not in given.columns:
+        return given, {}
+    from_judge = (pl.col("started_from") == "judge").fill_null(False)
+    kept = given.filter(~(from_judge & ~from_judge.all().over("id")))
+    return kept, {FROM_JUDGE: given.height - kept.height}
+
+
+def _majority(given: pl.DataFrame) -> pl.DataFrame:
+    votes = given.group_by("id", "label", maintain_order=True).agg(votes=pl.len())
+    top = votes.group_by("id", maintain_order=True).agg(
+        pl.when((pl.col("votes") == pl.col("votes").max()).sum() == 1)
+        .then(pl.col("label").get(pl.col("votes").arg_max()))
+        .alias("label"),
+        pl.col("votes").sum().cast(pl.Int64).alias(RATERS),
+    )
+    brought = {c: pl.col(c).drop_nulls().first() for c in _BROUGHT if c in given.columns}
+    if "labelled_by" in brought:
+        by_model = pl.col("labelled_by").filter(pl.col("labelled_by") == "model").first()
+        brought["labelled_by"] = pl.coalesce(by_model, brought["labelled_by"])
+    if "sampled_by" in brought:
+        for kinds in (CUT_BY, ("doubt",)):
+            narrow = pl.col("sampled_by").filter(pl.col("sampled_by").is_in(kinds)).first()
+            brought["sampled_by"] = pl.coalesce(narrow, brought["sampled_by"])
+    each = given.group_by("id", maintain_order=True).agg(
+        pl.col("label").alias(LABELS_OF), **brought
+    )
+    return top.join(each, on="id", how="left")
+
+
+def _refuse_second(given: pl.DataFrame, name: str) -> None:
+    labelled = pl.col("label").is_not_null()
+    refuse_where(
+        given,
+        labelled & ~pl.struct("id", labelled.alias("labelled")).is_first_distinct(),
+        "{} has more than one label",
+        source=name,
+        column="id",
+        remedy="keep one label per id",
+    )
+
+
+def leave_out_dependent(rows: Rows, name: str) -> Rows:
+    """Rows whose `label` did not start from the judge's answer; the others are counted."""
+    if "started_from" not in rows.frame.columns:
+        return rows
+    labelled = rows.frame["label"].is_not_null()
+    from_judge = _says(rows.frame, labelled, name, "started_from", "judge")
+    return rows.without(pl.lit(from_judge), FROM_JUDGE)
+
+
+def without_dependent(
+    frame: pl.DataFrame, labels: pl.Series, name: str
+) -> tuple[pl.Series, dict[str, int]]:
+    """Labels without those that started from the judge's answer; their rows count as unlabelled."""
+    from_judge = _says(frame, labels.is_not_null(), name, "started_from", "judge")
+    kept = pl.select(pl.when(~from_judge).then(labels)).to_series().alias(labels.name)
+    lost = int(from_judge.sum())
+    return kept, {f"{FROM_JUDGE}: not used, its row is unlabelled": lost} if lost else {}
+
+
+def count_model_labels(frame: pl.DataFrame, labels: pl.Series, name: str, *, allowed: bool) -> int:
+    """How many of the labels a model made; refused unless the caller allows them."""
+    made = _says(frame, labels.is_not_null(), name, "labelled_by", "model")
+    number = int(made.sum())
+    if number and not allowed:
+        raise DataError(
+            name,
+            f"{count(number, 'label')} of {labels.len() - labels.null_count():,} "
+            f"{'was' if number == 1 else 'were'} made by a model",
+            column="labelled_by",
+            remedy="use labels of people, or allow these: --model-labels (model_labels=True)",
+        )
+    return number
+
+
+def state_model_labels(number: int) -> tuple[str, ...]:
+    """The note of a result about labels that a model made; empty if there are none.
+
+    >>> state_model_labels(2)[0]
+    '2 labels were made by a model: every figure is about agreement with it, not with people'
+    """
+    if not number:
+        return ()
+    verb = "was" if number == 1 else "were"
+    return (
+        f"{count(number, 'label')} {verb} made by a model: every figure is about agreement with "
+        "it, not with people",
+    )
+
+
+def _says(
+    frame: pl.DataFrame, labelled: pl.Series, name: str, column: str, value: str
+) -> pl.Series:
+    """Which labelled rows have this value in the column; an unknown value is refused."""
+    if column not in frame.columns:
+        return pl.repeat(False, frame.height, eager=True)
+    said = tidy(frame[column], name, column)
+    strange = labelled & said.is_not_null() & ~said.is_in(_CHOICES[column])
+    remedy = "use " + " or ".join(_CHOICES[column])
+    refuse_values(said, strange, "{} is not known", source=name, remedy=remedy)
+    return labelled & (said == value).fill_null(False)
+
+
+SAMPLED_BY = get_args(SampledBy)
+#: Drawn at random below a cut of a judge's score, which `CUT_COLUMNS` of the label give.
+CUT_BY = ("surest", "audit")
+#: Drawn by a judge's score: such rows are not like the others.
+BY_SCORE = ("doubt", *CUT_BY)
+_REMEDY = "use labels drawn at random, each marked sampled_by random or plan"
+
+
+def leave_out_sampled_by(rows: Rows, name: str, *, ways: Sequence[str] = BY_SCORE) -> Rows:
+    """Rows whose label was not sampled in one of these ways; the others are counted.
+
+    Labels sampled by doubt are for pairs that are hard for a judge, not for typical pairs; those
+    drawn among the surest are for easy pairs. If every other label states how it was drawn, they
+    are left out; if some do not, the file is refused.
+    """
+    if "sampled_by" not in rows.frame.columns:
+        return rows
+    has_label = rows.frame.get_column("label").is_not_null()
+    how = ways_of(rows.frame, has_label, name)
+    bad = _refused(how, has_label, ways)
+    if bad.any():
+        _refuse_unclear(rows.frame, how, has_label, bad, name)
+    rows = Rows(rows.frame.with_columns(how), rows.dropped)
+    for way in how.filter(bad).unique().sort().to_list():
+        drawn_so = pl.col("label").is_not_null() & (pl.col("sampled_by") == way)
+        rows = rows.without(drawn_so, f"label sampled by {way}")
+    return rows
+
+
+def _refused(how: pl.Series, labelled: pl.Series, ways: Sequence[str]) -> pl.Series:
+    return labelled & how.is_in(list(ways)).fill_null(False)
+
+
+def _refuse_unclear(
+    frame: pl.DataFrame, how: pl.Series, labelled: pl.Series, bad: pl.Series, name: str
+) -> None:
+    """Refuse a file with unusable labels, unless every other label states how it was drawn."""
+    others = how.filter(labelled & ~bad)
+    if others.len() and not others.null_count():
+        return
+    first = int(bad.arg_true()[0])
+    times = int((bad & (how == how[first])).sum())
+    where = f"id {frame['id'][first]!r}" if "id" in frame.columns else f"row {first + 1}"
+    problem = f"{times} labels were sampled by {how[first]} ({where} first)"
+    raise DataError(name, problem, column="sampled_by", remedy=_REMEDY)
+
+
+def ways_of(frame: pl.DataFrame, labelled: pl.Series, name: str) -> pl.Series:
+    """The column `sampled_by` as text; for a labelled row it must be a known value."""
+    how = tidy(frame.get_column("sampled_by"), name, "sampled_by")
+    strange = labelled & how.is_not_null() & ~how.is_in(SAMPLED_BY)
+    remedy = "use " + ", ".join(SAMPLED_BY)
+    refuse_values(how, strange, "{} is not known", source=name, remedy=remedy)
+    return how
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """For estimates: the usable labels, and the sampling probability of those drawn by a plan."""
+
+    labels: pl.Series
+    probability: pl.Series
+    dropped: dict[str, int]
+
+
+def sampling_of(
+    frame: pl.DataFrame, labels: pl.Series, name: str, *, probability: str = "sampling_probability"
+) -> Sampling:
+    """Labels without those sampled by a score (their rows count as unlabelled), and probabilities.
+
+    Labels that started from the judge's answer are left out in the same way.
+
+    A rate from labels of only the surest rows would be too high: if some other label does not state
+    how it was drawn, such a file is refused.
+
+    A label drawn by a plan needs its probability, from the column `probability`. If the file does
+    not state how labels were drawn, a label with a probability counts as drawn with it.
+    """
+    chance = _probabilities(frame, name, probability)
+    labels, dependent = without_dependent(frame, labels, name)
+    if "sampled_by" not in frame.columns:
+        return Sampling(labels, chance, dependent)
+    known = labels.is_not_null()
+    how = ways_of(frame, known, name)
+    surest = _refused(how, known, CUT_BY)
+    if surest.any():
+        _refuse_unclear(frame, how, known, surest, name)
+    bad = _refused(how, known, BY_SCORE)
+    usable = pl.select(pl.when(~bad).then(labels)).to_series().alias(labels.name)
+    planned = usable.is_not_null() & (how == "plan").fill_null(False)
+    remedy = "keep the column that plan --write-ids wrote"
+    refuse_values(
+        chance,
+        planned & chance.is_null(),
+        "is empty for a row picked by a plan",
+        source=name,
+        remedy=remedy,
+    )
+    return Sampling(
+        usable,
+        pl.select(pl.when(planned).then(chance)).to_series(),
+        dependent
+        | {
+            f"label sampled by {way}: not used, its row is unlabelled": int(
+                (bad & (how == way)).sum()
+            )
+            for way in how.filter(bad).unique().sort().to_list()
+        },
+    )
+
+
+def _probabilities(frame: pl.DataFrame, name: str, column: str) -> pl.Series:
+    """The column as numbers above 0 and at most 1, null if empty or absent."""
+    if column not in frame.columns:
+        return pl.repeat(None, frame.height, dtype=pl.Null, eager=True).alias(column)
+    # An array argument is a column of the table whose name starts with two underscores.
+    text = tidy(frame.get_column(column), name, column.removeprefix("__"))
+    chance = text.cast(pl.Float64, strict=False)
+    bad = text.is_not_null() & (chance.is_null() | (chance <= 0) | (chance > 1))
+    remedy = "give a number above 0 and at most 1, or nothing"
+    refuse_values(text, bad, "{} is not a probability", source=name, remedy=remedy)
+    return chance
+
+
+def open_labels(
+    source: TableLike,
+    format: str | None = None,
+    *,
+    about: About | Literal["scores"] = "pairs",
+    columns: Mapping[str, str] | None = None,
+) -> Table:
+    """Labels from a native file or the MT-Bench human judgments; `about` as in `read_labels`."""
+    return open_rows(source, "labels", format, partial(read_labels, about=about), columns)

@@ -1,0 +1,383 @@
+"""Pairs: two responses to one prompt, as a frame or streamed."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Generic, Literal, TypeVar
+
+import polars as pl
+
+from adjudge.data.columns import Column, Layout, absent_column, write_nested
+from adjudge.data.conversations import from_text
+from adjudge.data.conversion import Conversion, choose_format, read_public, sniff
+from adjudge.data.derived import LABELS
+from adjudge.data.formats import NATIVE, Context, kinds_of, refuse_public
+from adjudge.data.json_files import Record
+from adjudge.data.names import IdMaker, hashed_columns, remark_names
+from adjudge.data.refusals import quote
+from adjudge.data.source import in_memory, remark_format
+from adjudge.data.tables import NamedRows, TableLike, iter_rows, labels_as_of, source_name
+from adjudge.data.words import PAIR, is_missing, read_word, word_refusal
+from adjudge.errors import DataError
+from adjudge.records import Item, Pair
+
+PAIR_COLUMNS = Layout(
+    "pairs",
+    Column(name="id", required=True, filled=True),
+    Column(name="prompt", required=True, filled=True, spoken=True),
+    Column(name="response_a", required=True, filled=True, spoken=True),
+    Column(name="response_b", required=True, filled=True, spoken=True),
+    Column(name="model_a"),
+    Column(name="model_b"),
+    Column(name="label", choices=LABELS, words=PAIR),
+    Column(name="prompt_id"),
+)
+
+
+def read_pairs(source: TableLike, *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
+    """Pairs as a checked frame: id, prompt, response_a, response_b, then the other columns.
+
+    `columns` maps our names to the file's, e.g. {"response_a": "left"}; the usual names need no
+    mapping. An empty response is a response (in CSV: written as ""); a missing one is refused. Ids
+    must be unique. Without an id column the id of a row is a hash of its texts.
+
+    >>> pairs = {"id": [1], "prompt": ["2+2?"], "response_a": ["4"], "response_b": ["5"]}
+    >>> read_pairs(pairs)["id"][0]
+    '1'
+    """
+    return PAIR_COLUMNS.read_by_id(source, columns)
+
+
+def iter_pairs(
+    source: TableLike,
+    *,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+) -> Iterator[Pair]:
+    """Pairs one at a time, in bounded memory for files of any length; same checks as read_pairs."""
+    for known, rest in check_rows(source, PAIR_COLUMNS, columns, labels_as):
+        yield Pair(**known, extra=rest)
+
+
+ITEM_COLUMNS = Layout(
+    "items",
+    Column(name="id", required=True, filled=True),
+    Column(name="prompt", required=True, filled=True, spoken=True),
+    Column(name="response", required=True, filled=True, spoken=True),
+    Column(name="doc_id"),
+    Column(name="model"),
+)
+
+
+def read_items(source: TableLike, *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
+    """Items as a checked frame: id, prompt, response, then doc_id, model and the other columns.
+
+    `doc_id` is the same for items about one document; diagnosis treats documents, not rows,
+    as exchangeable. `columns` maps our names to the file's.
+
+    >>> read_items({"id": [1], "prompt": ["An article"], "response": ["A summary"]})["id"][0]
+    '1'
+    """
+    return ITEM_COLUMNS.read_by_id(source, columns)
+
+
+def iter_items(
+    source: TableLike,
+    *,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+) -> Iterator[Item]:
+    """Items one at a time, in bounded memory for files of any length, checked as in read_items.
+
+    >>> next(iter_items({"id": [1], "prompt": ["An article"], "response": ["A summary"]})).id
+    '1'
+    """
+    for known, rest in check_rows(source, ITEM_COLUMNS, columns, labels_as):
+        yield Item(**known, extra=rest)
+
+
+def check_rows(
+    source: TableLike,
+    layout: Layout,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+) -> Iterator[tuple[dict[str, Any], Record]]:
+    """The declared columns of every row as text or None, and the rest of the row unchanged.
+
+    A missing required value, an unknown choice and a repeated id are refused. Columns are named as
+    in `Layout.load`; a row without an id gets one.
+    """
+    name = source_name(source)
+    names = _Names(layout, name, dict(columns or {}), matched=isinstance(source, NamedRows))
+    said = {str(word): ours for word, ours in (labels_as or labels_as_of(source)).items()}
+    parts = [(column.name, column, column.can_say_nothing) for column in layout.columns]
+    chosen = [column for column in layout.columns if column.choices is not None]
+    maker = IdMaker()
+    content: list[str] = []
+    with SeenIds(name, layout.kind.removesuffix("s")) as seen:
+        for row, record in enumerate(iter_rows(source), start=1):
+            names.apply(record)
+            if row == 1:
+                content = [] if "id" in record else hashed_columns(layout.required)
+            known: dict[str, Any] = {}
+            for ours, column, optional in parts:
+                value = record.pop(ours, None)
+                # Most values are text that is taken as it is.
+                if value is not None and (
+                    optional or type(value) is not str or value.startswith("[{")
+                ):
+                    value = _text(value, row, column, name)
+                if value is None and column.required and (ours != "id" or not content):
+                    remedy = "fill it in every row"
+                    raise DataError(name, "is empty", row=row, column=ours, remedy=remedy)
+                known[ours] = value
+            for column in chosen:
+                _read_words(known, column, said, row, name)
+            if known["id"] is None:
+                known["id"] = maker.make([known[text] for text in content])
+            seen.add(known["id"], row)
+            yield known, record
+    names.finish()
+    if content:
+        maker.remark(name, content)
+
+
+class _Names:
+    """The column names of a stream; a later line of JSON can have a new column."""
+
+    def __init__(
+        self, layout: Layout, source: str, theirs: dict[str, str], *, matched: bool
+    ) -> None:
+        self._layout = layout
+        self._source = source
+        self._theirs = theirs
+        self._matched = matched
+        self._here: dict[str, None] = {}
+        self._taken: dict[str, str] = {}
+        self._renamed = _other_names(theirs)
+
+    def apply(self, record: Record) -> None:
+        """Rename the columns of a row in place; a replaced value is kept as `*_given`."""
+        if not self._matched and not record.keys() <= self._here.keys():
+            self._look(record)
+        for ours, their in self._renamed:
+            if their in record:
+                if ours in record:
+                    record[f"{ours}_given"] = record[ours]
+                record[ours] = record.pop(their)
+
+    def finish(self) -> None:
+        """Refuse a column that the caller named and no row has."""
+        if not self._matched:
+            self._require(self._theirs)
+
+    def _look(self, record: Record) -> None:
+        first = not self._here
+        self._here.update(dict.fromkeys(record))
+        if first and not self._theirs:
+            refuse_public(record, self._layout.kind, self._source)
+        taken = self._layout.match(list(self._here), self._source, given=self._theirs)
+        new = {ours: their for ours, their in taken.items() if ours not in self._taken}
+        self._taken.update(new)
+        self._renamed += _other_names(new)
+        if first:
+            self._require([ours for ours in self._theirs if ours in self._layout.required])
+            self._layout.require(list(record), self._source, {**self._theirs, **taken})
+        remark_names(self._source, new)
+
+    def _require(self, named: Collection[str]) -> None:
+        for their in (self._theirs[ours] for ours in named):
+            if their not in self._here:
+                raise absent_column(their, list(self._here), self._source)
+
+
+def _other_names(theirs: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(ours, their) for ours, their in theirs.items() if ours != their]
+
+
+def _read_words(
+    known: dict[str, Any], column: Column, labels_as: Mapping[str, str], row: int, name: str
+) -> None:
+    """A word of the row as one of its column's choices; other words are refused."""
+    value = known[column.name]
+    if column.choices is None or value is None:
+        return
+    if column.words is not None and (labels_as or value not in column.choices):
+        models = known.get("model_a"), known.get("model_b")
+        known[column.name] = value = read_word(value, column.words, labels_as, models)
+    if value is None or value in column.choices:
+        return
+    problem, remedy = "{} is not known", column.choice_remedy
+    if column.words is not None:
+        problem, remedy = word_refusal(value, column.words, remedy)
+    problem = problem.replace("{}", quote(value))
+    raise DataError(name, problem, row=row, column=column.name, remedy=remedy)
+
+
+def _text(value: Any, row: int, column: Column, name: str) -> str | None:
+    if value is None or (column.can_say_nothing and is_missing(value)):
+        return None
+    if not isinstance(value, str):
+        if isinstance(value, (dict, list)):
+            return write_nested(value, row, column, name)
+        if isinstance(value, float) and math.isnan(value):
+            return None
+        if isinstance(value, float) and math.isinf(value):
+            problem, remedy = f"{quote(value)} is not text", "leave it empty if it is missing"
+            raise DataError(name, problem, row=row, column=column.name, remedy=remedy)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        value = str(value).lower() if isinstance(value, bool) else str(value)
+    return from_text(value) if column.spoken else str(value)
+
+
+class SeenIds:
+    """Refuses a repeated id, even a hundred million rows later.
+
+    The ids are in a private temporary database on disk, which SQLite deletes when it is closed.
+    """
+
+    def __init__(self, name: str, thing: str) -> None:
+        self._name = name
+        self._thing = thing
+        # "" is that private database. A reader can run in another thread.
+        self._ids = sqlite3.connect("", check_same_thread=False, isolation_level=None)
+        self._ids.execute("CREATE TABLE seen (id TEXT PRIMARY KEY, at INTEGER) WITHOUT ROWID")
+        self._ids.execute("BEGIN")
+
+    def __enter__(self) -> SeenIds:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ids.close()
+
+    def add(self, key: str, row: int) -> None:
+        """Store one id; refuse it if it was seen before."""
+        try:
+            self._ids.execute("INSERT INTO seen VALUES (?, ?)", (key, row))
+        except sqlite3.IntegrityError:
+            before = self._ids.execute("SELECT at FROM seen WHERE id = ?", (key,)).fetchone()[0]
+            raise DataError(
+                self._name,
+                f"id {quote(key)} is also the id of row {before}",
+                row=row,
+                column="id",
+                remedy=f"give every {self._thing} its own id",
+            ) from None
+
+
+T = TypeVar("T", Pair, Item)
+
+
+class Stream(Generic[T]):
+    """Pairs or items of a file of any length; every iteration reads it from the start."""
+
+    def __init__(
+        self,
+        source: TableLike,
+        kind: Literal["pairs", "items"],
+        format: str | None,
+        seed: int,
+        read: Callable[[TableLike, Mapping[str, str] | None], Iterator[T]],
+        columns: Mapping[str, str] | None = None,
+        labels_as: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = source_name(source)
+        self._columns = columns
+        self.kind = kind
+        #: Rows that the last complete iteration dropped, by reason.
+        self.dropped: dict[str, int] = {}
+        self._source = in_memory(source)
+        self._format = choose_format(self._source, format, kind, named=columns)
+        self._context = Context(source=self.name, seed=seed)
+        self._read: Callable[[TableLike, Mapping[str, str] | None], Iterator[T]] = read
+        if self._format is not None:
+            if labels_as:
+                problem = f"is read as {self._format.title}, whose labels get our words"
+                raise DataError(self.name, problem, remedy="leave out --labels-as (labels_as=)")
+            remark_format(self._format, kind, self.name)
+
+    @property
+    def format(self) -> str:
+        """The format it is read with; for a native file its kind."""
+        return self.kind if self._format is None else self._format.name
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes about a converted data set."""
+        return () if self._format is None else self._format.notes
+
+    def __iter__(self) -> Iterator[T]:
+        if self._format is None:
+            yield from self._read(self._source, self._columns)
+            return
+        run = Conversion(self._format, self.kind, self._context)
+        rows = _name_rows(iter_rows(self._source), self._columns or {}, self.name)
+        named = NamedRows(self.name, rows)
+        yield from self._read(NamedRows(self.name, run.stream(named)), None)
+        self.dropped = dict(run.dropped)
+
+    def __repr__(self) -> str:
+        return f"Stream({self.name!r}, kind={self.kind!r}, format={self.format!r})"
+
+
+def open_pairs(
+    source: TableLike,
+    format: str | None = None,
+    *,
+    seed: int = 0,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+) -> Stream[Pair]:
+    """Pairs from a native file or a public data set, streamed.
+
+    `seed` decides on which side a chosen response is; `columns` and `labels_as` as in `open_table`.
+
+    >>> rows = [{"input": "Say hi.", "output_1": "hi", "output_2": "no", "label": 2}]
+    >>> [(pair.id, pair.label) for pair in open_pairs(rows)]
+    [('llmbar-1', 'B')]
+    """
+
+    def read(rows: TableLike, named: Mapping[str, str] | None) -> Iterator[Pair]:
+        return iter_pairs(rows, columns=named, labels_as=labels_as)
+
+    return Stream(source, "pairs", format, seed, read, columns, labels_as)
+
+
+def open_items(
+    source: TableLike,
+    format: str | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+) -> Stream[Item]:
+    """Items from a native file or a public data set, streamed."""
+
+    def read(rows: TableLike, named: Mapping[str, str] | None) -> Iterator[Item]:
+        return iter_items(rows, columns=named, labels_as=labels_as)
+
+    return Stream(source, "items", format, 0, read, columns, labels_as)
+
+
+def load_pairs(source: TableLike) -> pl.DataFrame:
+    """Pairs as a frame, from a native file or a public data set."""
+    format = sniff(source)
+    published = format not in NATIVE and "pairs" in kinds_of(format)
+    return read_public(source, kind="pairs").frame if published else read_pairs(source)
+
+
+def _name_rows(rows: Iterator[Record], columns: Mapping[str, str], source: str) -> Iterator[Record]:
+    """The rows with our names for the columns that the caller named; each must be in a row."""
+    here: dict[str, None] = {}
+    for record in rows:
+        if columns:
+            here.update(dict.fromkeys(record))
+        for ours, their in columns.items():
+            if their in record:
+                record[ours] = record.pop(their)
+        yield record
+    for their in columns.values():
+        if their not in here:
+            raise absent_column(their, list(here), source)

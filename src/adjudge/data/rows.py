@@ -1,0 +1,328 @@
+"""Left-out rows, counted by reason and returned with the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from adjudge.data.refusals import refuse_values
+from adjudge.data.tables import as_text
+from adjudge.data.words import MISSING, point_decimals
+from adjudge.errors import ArgumentError, DataError
+from adjudge.statistics.numbers import cluster_codes
+from adjudge.validation import FloatArray, IntArray, Seed, generator
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows, and how many were left out so far, by reason.
+
+    >>> rows = Rows(pl.DataFrame({"id": ["x", "y", "z"], "label": ["A", None, "tie"]}))
+    >>> rows = rows.without(pl.col("label").is_null(), "no label")
+    >>> rows.without(pl.col("label") == "tie", "human tie").dropped
+    {'no label': 1, 'human tie': 1}
+    """
+
+    frame: pl.DataFrame
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    def without(self, rows: pl.Expr, reason: str) -> Rows:
+        """Leave out the rows for which the expression is true (null is not)."""
+        out = self.frame.select(rows.fill_null(False)).to_series()
+        lost = int(out.sum())
+        if not lost:
+            return self
+        return Rows(self.frame.filter(~out), merge_dropped(self.dropped, {reason: lost}))
+
+
+def first_repeats(rows: Rows) -> Rows:
+    """Rows of the first repeat: an analysis of one answer per question uses only these.
+
+    Only rows that a judge answered several times; a column `repeat` from elsewhere is ignored.
+
+    >>> asked = {"id": ["x", "x"], "repeat": [0, 1], "judge_fingerprint": ["f", "f"]}
+    >>> first_repeats(Rows(pl.DataFrame(asked))).dropped
+    {'repeat of another row': 1}
+    """
+    if not {"repeat", "judge_fingerprint"} <= set(rows.frame.columns):
+        return rows
+    again = pl.col("repeat").cast(pl.Int64, strict=False) > 0
+    return rows.without(again, "repeat of another row")
+
+
+def merge_dropped(*parts: Mapping[str, int]) -> dict[str, int]:
+    """Counts of several steps summed, in the order of the steps; reasons without rows are omitted.
+
+    >>> merge_dropped({"no label": 2}, {"no label": 1, "human tie": 0})
+    {'no label': 3}
+    """
+    total: dict[str, int] = {}
+    for part in parts:
+        for reason, rows in part.items():
+            if rows:
+                total[reason] = total.get(reason, 0) + rows
+    return total
+
+
+#: Types of columns whose single value can be written as a literal.
+_SIMPLE = (pl.String, pl.Float64, pl.Int64, pl.Boolean, pl.Null)
+_TRUTH = {"true": "1", "false": "0"}
+
+
+def refuse_options(prepare: Callable[..., object], given: Mapping[str, object]) -> None:
+    """Refuse options that only the call of `prepare` that made these rows could use.
+
+    `given` has the arguments by name, as `locals()` at the start of the call. None and switches
+    do not refer to columns.
+    """
+    for option, parameter in signature(prepare).parameters.items():
+        value = given[option]
+        if parameter.kind is not Parameter.KEYWORD_ONLY or value is None or isinstance(value, bool):
+            continue
+        if not (isinstance(value, str) and value == parameter.default):
+            raise ArgumentError(option, value, f"give it to {prepare.__name__}")
+
+
+def text_column(frame: pl.DataFrame, column: str, option: str) -> pl.Series:
+    """The column as text, or an error that names the option and the existing columns."""
+    if column not in frame.columns:
+        shown = [name for name in frame.columns if not name.startswith("__")]
+        raise ArgumentError(option, column, "choose a column: " + ", ".join(shown))
+    return as_text(frame.get_column(column))
+
+
+def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
+    """The column as stripped text; empty, N/A and NaN become null, true and false 1 and 0.
+
+    >>> tidy(pl.Series([1.0, float("nan"), 0.0]), "rows", "human").to_list()
+    ['1', None, '0']
+    """
+    if values.dtype.is_nested():
+        remedy = "write text or numbers"
+        raise DataError(name, "has lists or objects", row=1, column=column, remedy=remedy)
+    if values.dtype.is_numeric():
+        return as_text(values).alias(column)
+    text = point_decimals(as_text(values).str.strip_chars())
+    lower = text.str.to_lowercase()
+    gaps = lower.is_in(["", *MISSING])
+    if values.dtype == pl.Boolean or lower.filter(~gaps).drop_nulls().is_in([*_TRUTH]).all():
+        text = lower.replace(_TRUTH)
+    return pl.select(pl.when(~gaps).then(text)).to_series().alias(column)
+
+
+def partition(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
+    """The rows of each combination of the keys, in order of first appearance.
+
+    If there is only one, the frame is not copied.
+    """
+    several = frame.is_empty() or find_varying(frame, keys)
+    return frame.partition_by(keys, maintain_order=True) if several else [frame]
+
+
+def find_varying(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Those of the columns that have more than one value.
+
+    >>> find_varying(pl.DataFrame({"judge": ["x", "x"], "id": [1, 2]}), ["judge", "id"])
+    ['id']
+    """
+    first = frame.select(pl.col(name).eq_missing(pl.col(name).first()).all() for name in columns)
+    return [name for name in columns if not first[name][0]]
+
+
+def has_values(frame: pl.DataFrame, *columns: str) -> bool:
+    """Whether each column is there and has a value in some row."""
+    return all(c in frame.columns and frame[c].null_count() < frame.height for c in columns)
+
+
+def sort_rows(
+    frame: pl.DataFrame, keys: Sequence[str], keep: Collection[str] | None = None
+) -> pl.DataFrame:
+    """The rows sorted by the keys, with these columns and those to `keep` (None: all).
+
+    A column with one value is not moved, and takes no memory. The others are moved one by one,
+    because polars first copies what is in several chunks.
+
+    >>> rows = pl.DataFrame({"judge": ["x", "x"], "id": ["b", "a"], "p_a": [0.1, 0.9]})
+    >>> sort_rows(rows, ["judge", "id"]).rows()
+    [('x', 'a', 0.9), ('x', 'b', 0.1)]
+    """
+    names = [name for name in frame.columns if keep is None or name in {*keys, *keep}]
+    simple = [name for name in names if frame.schema[name] in _SIMPLE]
+    fixed = {*simple} - {*find_varying(frame, simple)}
+    own = [key for key in keys if key not in fixed]
+    if not own:
+        return frame.select(names)
+    order = frame.select(pl.arg_sort_by(own)).to_series()
+    # By name: polars would rename a column without one.
+    moved = {name: frame[name].rechunk().gather(order) for name in names if name not in fixed}
+    values = (pl.lit(frame[name][0], frame.schema[name]).alias(name) for name in fixed)
+    return pl.DataFrame(moved).with_columns(values).select(names)
+
+
+def truth_column(frame: pl.DataFrame, column: str, name: str, *, remedy: str) -> pl.Series:
+    """The column as true and false (also 1 and 0); anything else, including gaps, is refused.
+
+    >>> truth_column(pl.DataFrame({"accepted": ["true", "false"]}), "accepted", "rows", remedy="")
+    shape: (2,)
+    Series: 'accepted' [bool]
+    [
+        true
+        false
+    ]
+    """
+    text = tidy(frame.get_column(column), name, column)
+    strange = ~text.is_in(["0", "1"]).fill_null(False)
+    refuse_values(text, strange, "{} is not true or false", source=name, remedy=remedy)
+    return text == "1"
+
+
+def code_column(values: pl.Series) -> tuple[IntArray, tuple[str, ...]]:
+    """Codes from 0 in order of first appearance, and the name of each code."""
+    names = values.unique(maintain_order=True)
+    known = names.to_frame("name").with_row_index("code")
+    coded = values.to_frame("name").join(known, on="name", how="left", maintain_order="left")
+    return coded["code"].cast(pl.Int64).to_numpy(), tuple(names.to_list())
+
+
+#: The cluster column if none is named.
+DEFAULT_CLUSTER = "prompt_id"
+
+
+def cluster_column(
+    frame: pl.DataFrame, cluster: str | None, *, within: Sequence[str] = ()
+) -> str | None:
+    """The column whose repeats are not independent; None if all rows are independent.
+
+    `cluster` names it. "auto" is prompt_id if it repeats (among rows with equal values in the
+    columns `within`: two judges of one prompt are not a repeat). None and "none": no clusters.
+
+    >>> frame = pl.DataFrame({"judge": ["x", "x", "y"], "prompt_id": ["p", "q", "p"]})
+    >>> cluster_column(frame, "auto"), cluster_column(frame, "auto", within=["judge"])
+    ('prompt_id', None)
+    """
+    if cluster is None or cluster == "none":
+        return None
+    if cluster != "auto":
+        text_column(frame, cluster, "cluster")
+        return cluster
+    if DEFAULT_CLUSTER not in frame.columns:
+        return None
+    named = frame.filter(pl.col(DEFAULT_CLUSTER).is_not_null())
+    repeats = named.select(*within, DEFAULT_CLUSTER).is_duplicated().any()
+    return DEFAULT_CLUSTER if repeats else None
+
+
+def code_clusters(values: pl.Series, rows: pl.Series | None = None) -> IntArray:
+    """The column as codes 0..G-1 in order of first appearance, by the rule of `cluster_codes`.
+
+    >>> code_clusters(pl.Series(["p", None, "p", None])).tolist()
+    [0, 1, 0, 2]
+    """
+    keys = as_text(values)
+    if keys.null_count():
+        names = pl.Series(range(len(values))) if rows is None else rows
+        own = pl.concat_str(pl.lit("row "), names.cast(pl.String))
+        shared = pl.concat_str(pl.lit("cluster "), keys)
+        keys = pl.select(pl.when(keys.is_null()).then(own).otherwise(shared)).to_series()
+    if keys.n_unique() == len(keys):
+        return np.arange(len(keys))
+    return code_column(keys)[0]
+
+
+def one_row_per_cluster(clusters: ArrayLike | Sequence[object], *, seed: Seed = 0) -> IntArray:
+    """The positions of one uniformly random row of every cluster, in row order.
+
+    Rows of one prompt are alike, so 20 prompts of 10 rows have little more information than 20
+    rows: treated as 200, an error rate of 0.2 was certified as 0.1 (mean share 0.17). The promise
+    is then about one row of a new prompt, and each prompt has the same weight.
+
+    >>> one_row_per_cluster(["p", "p", "q", None, None], seed=0).tolist()
+    [1, 2, 3, 4]
+    """
+    codes, groups = cluster_codes(np.asarray(clusters, dtype=object))
+    if groups == len(codes):
+        return np.arange(len(codes))
+    order = np.lexsort((generator(seed).random(len(codes)), codes))
+    first = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    return np.sort(order[first])
+
+
+_ROUNDING = 1e-4
+
+
+def confidences(rows: pl.DataFrame) -> FloatArray:
+    """The confidence of every row with a verdict, in [0, 1]: stated, or max(p_a, 1 - p_a)."""
+    sure = np.empty(rows.height)
+    for part in partition(rows.with_row_index("__row"), ["judge", "protocol"]):
+        stated = stated_confidence(part)
+        p_a = part.get_column("p_a").fill_null(np.nan).to_numpy()
+        sure[part["__row"].to_numpy()] = np.maximum(p_a, 1 - p_a) if stated is None else stated
+    return sure
+
+
+def stated_confidence(rows: pl.DataFrame) -> FloatArray | None:
+    """1 - uncertainty if that is the confidence a judge stated, for rows of one judge; else None.
+
+    It is a stated confidence if the column `confidence` agrees, or if p_a is missing in a row that
+    has a verdict: nothing else could have given it.
+
+    >>> rows = {"p_a": [0.8, None], "uncertainty": [0.2, 0.6], "verdict": ["A", "B"]}
+    >>> stated_confidence(pl.DataFrame(rows)).tolist()
+    [0.8, 0.4]
+    """
+    sure = 1 - rows.get_column("uncertainty").cast(pl.Float64).to_numpy()
+    if rows.filter(pl.col("p_a").is_null() & pl.col("verdict").is_not_null()).height:
+        if not ((sure >= 0) & (sure <= 1)).all():
+            remedy = "rows without p_a need 1 - confidence as uncertainty"
+            raise ArgumentError("uncertainty", float(1 - sure.min()), remedy)
+        return np.asarray(sure)
+    if "confidence" not in rows.columns or not rows["confidence"].dtype.is_numeric():
+        return None
+    own = rows["confidence"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return np.asarray(sure) if bool((np.abs(own - sure) <= _ROUNDING).all()) else None
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What is known about a judge; None if unknown. `parts` make up the fingerprint."""
+
+    judge: str | None = None
+    protocol: str | None = None
+    fingerprint: str | None = None
+    parts: Mapping[str, Any] | None = None
+
+    def __str__(self) -> str:
+        name = self.judge or "a judge"
+        return name if self.protocol is None else f"{name} ({self.protocol})"
+
+
+def identities(frame: pl.DataFrame) -> list[Identity]:
+    """The judges of a frame: one for each combination of judge, protocol and fingerprint."""
+    columns = [c for c in ("judge", "protocol", "judge_fingerprint") if c in frame.columns]
+    if not columns:
+        return [Identity()]
+    seen = frame.select(as_text(frame[c]) for c in columns).unique().sort(columns)
+    return [
+        Identity(row.get("judge"), row.get("protocol"), row.get("judge_fingerprint"))
+        for row in seen.to_dicts()
+    ]
+
+
+def judge_names(frame: pl.DataFrame) -> pl.DataFrame:
+    """Names with the protocol, if one judge was asked by several protocols.
+
+    >>> rows = {"judge": ["x", "x", "y"], "protocol": ["mcq", "rts", "mcq"]}
+    >>> judge_names(pl.DataFrame(rows))["judge"].to_list()
+    ['x / mcq', 'x / rts', 'y']
+    """
+    if not {"judge", "protocol"} <= set(frame.columns):
+        return frame
+    several = pl.col("protocol").n_unique().over("judge") > 1
+    both = pl.concat_str("judge", "protocol", separator=" / ", ignore_nulls=True)
+    return frame.with_columns(pl.when(several).then(both).otherwise(pl.col("judge")).alias("judge"))

@@ -1,0 +1,262 @@
+"""Scores: a judge's number for a response and criterion, with human scores next to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from adjudge.data.columns import Column, Layout, add_unnamed, check_columns
+from adjudge.data.derived import check_status
+from adjudge.data.labels import (
+    count_model_labels,
+    read_labels,
+    state_model_labels,
+    without_dependent,
+)
+from adjudge.data.names import add_documents
+from adjudge.data.refusals import refuse_duplicates, refuse_where
+from adjudge.data.rows import Rows, judge_names, merge_dropped, refuse_options
+from adjudge.data.source import name_columns, open_rows
+from adjudge.data.tables import Table, TableLike, labels_as_of, read_table, source_name
+from adjudge.errors import DataError
+from adjudge.records import STATUSES
+from adjudge.validation import FloatArray
+
+SCORE_COLUMNS = Layout(
+    "scores",
+    Column(name="id"),
+    Column(name="doc_id", filled=True),
+    Column(name="prompt", spoken=True),
+    Column(name="model"),
+    Column(name="criterion"),
+    Column(name="judge"),
+    Column(name="protocol"),
+    Column(name="status", choices=STATUSES),
+    Column(name="judge_score", type="number", required=True),
+    Column(name="score_probs", type="numbers", low=0, high=1),
+    Column(name="human_score", type="number"),
+    Column(name="human_scores", type="numbers"),
+    Column(name="judge_fingerprint"),
+    Column(name="repeat"),
+)
+#: Columns of one rater each, if `raters` is not given: expert1, rater_2, human3 ...
+_RATER = re.compile(r"^(?:expert|rater|annotator|human)_?\d+$")
+_SUM_TOLERANCE = 0.01
+
+
+def read_scores(
+    source: TableLike,
+    *,
+    raters: Sequence[str] | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Scores as a checked frame: one row per document, model, criterion, judge and protocol.
+
+    Always there: id, doc_id, model, criterion, judge, protocol, status, judge_score. If people
+    scored, `human_scores` lists their numbers: from one column per rater (`raters` names them; else
+    expert1, rater_2, human3 and the like), or from human_score alone. Without doc_id the rows of
+    one prompt are a document, else each row is. A row without judge_score is kept with its status,
+    or `error`. Scales are not guessed: the caller gives the scale.
+
+    >>> frame = read_scores({"doc_id": ["d"], "judge_score": [4], "expert1": [5], "expert2": [3]})
+    >>> frame["human_scores"][0].to_list()
+    [5.0, 3.0]
+    """
+    frame, name = SCORE_COLUMNS.load(source, columns), source_name(source)
+    named = list(raters) if raters is not None else [c for c in frame.columns if _RATER.match(c)]
+    more = [Column(name=rater, type="number", required=True) for rater in named]
+    frame = SCORE_COLUMNS.check(frame, name, more, labels_as=labels_as_of(source))
+    frame = _with_status(_with_names(add_documents(frame, name)), name)
+    frame = _with_people(frame, named)
+    if "score_probs" in frame.columns:
+        _check_probs(frame, name)
+    key = ["doc_id", "model", "criterion", "judge", "protocol"]
+    key += ["repeat"] if "repeat" in frame.columns else []
+    if frame.get_column("model").null_count():
+        key.insert(0, "id")
+    remedy = "keep one row each, or number repeated answers in a column `repeat`"
+    refuse_duplicates(frame, key, source=name, remedy=remedy)
+    return SCORE_COLUMNS.sort(frame)
+
+
+def read_human_scores(source: TableLike) -> pl.DataFrame:
+    """Human scores without a judge: doc_id, model, criterion and one column per rater."""
+    frame, name = read_table(source), source_name(source)
+    raters = [column for column in frame.columns if _RATER.match(column)]
+    key = ["doc_id", "model", "criterion"]
+    layout = [
+        *(Column(name=column, required=True, filled=True) for column in key),
+        *(Column(name=rater, type="number") for rater in raters),
+    ]
+    frame = check_columns(frame, layout, name).select(*key, *raters, pl.exclude(*key, *raters))
+    refuse_duplicates(frame, key, source=name, remedy="keep one row per summary and criterion")
+    return _with_people(frame, raters)
+
+
+def join_human_scores(scores: pl.DataFrame, human: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """The judge's scores with human scores next to them, and how many rows have none.
+
+    Joined by doc_id, model and criterion. Human columns that `scores` already has are replaced.
+    """
+    key = ["doc_id", "model", "criterion"]
+    given = human.drop("id", strict=False)
+    kept = scores.drop([c for c in given.columns if c not in key and c in scores.columns])
+    joined = kept.join(given, on=key, how="left", maintain_order="left")
+    return joined, joined.get_column("human_scores").null_count()
+
+
+def _with_names(frame: pl.DataFrame) -> pl.DataFrame:
+    frame = add_unnamed(frame, ("criterion", "judge", "protocol"))
+    if "model" not in frame.columns:
+        frame = frame.with_columns(model=pl.lit(None, pl.String))
+    if "id" not in frame.columns:
+        parts = [pl.col("doc_id"), pl.col("model"), pl.col("criterion")]
+        frame = frame.with_columns(id=pl.concat_str(parts, separator="|", ignore_nulls=True))
+    return frame
+
+
+def _with_status(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    if "status" in frame.columns:
+        remedy = "give the score, or the status that fits"
+        number = "judge_score"
+        check_status(frame, source, number=number, values=[number], remedy=remedy)
+        return frame
+    silent = pl.col("judge_score").is_null()
+    return frame.with_columns(status=pl.when(silent).then(pl.lit("error")).otherwise(pl.lit("ok")))
+
+
+def _with_people(frame: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:
+    given = list(raters) or (["human_score"] if "human_score" in frame.columns else [])
+    if not given:
+        return frame
+    people = pl.concat_list(given).list.drop_nulls()
+    return frame.with_columns(human_scores=pl.when(people.list.len() > 0).then(people))
+
+
+def _check_probs(frame: pl.DataFrame, source: str) -> None:
+    lengths = frame.get_column("score_probs").list.len().drop_nulls().unique()
+    if lengths.len() > 1:
+        raise DataError(
+            source,
+            f"has lists of {lengths.min()!r} and of {lengths.max()!r} numbers",
+            column="score_probs",
+            remedy="give one probability per step of the scale in every row",
+        )
+    refuse_where(
+        frame,
+        (pl.col("score_probs").list.sum() - 1).abs() > _SUM_TOLERANCE,
+        "{} does not add up to 1",
+        source=source,
+        column="score_probs",
+        remedy="give probabilities over the complete scale",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """Checked scores of one file, human ones in `human_scores`; one judge per protocol."""
+
+    frame: pl.DataFrame
+    name: str
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    #: The note about labels that a model made, if they are allowed.
+    makers: tuple[str, ...] = ()
+
+
+def prepare_scores(
+    source: TableLike | Scores,
+    *,
+    raters: Sequence[str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+    labels: TableLike | None = None,
+    model_labels: bool = False,
+) -> Scores:
+    """Read scores once, for the diagnosis and for the score sets of every row.
+
+    Prepared scores are returned unchanged. A file without human scores is refused. `labels` is a
+    separate file of human scores by id, as `adjudge label --scale` writes it: all raters' scores of
+    an id replace its own. `model_labels` as in `calibrate`.
+
+    >>> rows = {"doc_id": ["d"], "judge_score": [4], "human_score": [5]}
+    >>> prepare_scores(rows).frame["human_scores"].to_list()
+    [[5.0]]
+    """
+    if isinstance(source, Scores):
+        refuse_options(prepare_scores, locals())
+        return source
+    name = source_name(source)
+    with name_columns(columns, labels_as) as named:
+        source, labels = named(source), named(labels)
+    frame = judge_names(read_scores(source, raters=raters))
+    dropped: dict[str, int] = {}
+    by_model = 0
+    if labels is not None:
+        given = read_labels(labels, about="scores")
+        place = source_name(labels)
+        usable, dependent = without_dependent(given, given["label"], place)
+        by_model = count_model_labels(given, usable, place, allowed=model_labels)
+        frame, lost = _with_labels(frame, given.with_columns(usable), name, place)
+        dropped = merge_dropped(lost, dependent)
+    if "human_scores" not in frame.columns:
+        raise DataError(
+            name, "has no human scores", remedy="add human_score, or name the raters' columns"
+        )
+    if labels is None:
+        usable, dropped = without_dependent(frame, frame["human_scores"], name)
+        by_model = count_model_labels(frame, usable, name, allowed=model_labels)
+        frame = frame.with_columns(usable)
+    return Scores(frame=frame, name=name, dropped=dropped, makers=state_model_labels(by_model))
+
+
+def _with_labels(
+    frame: pl.DataFrame, labels: pl.DataFrame, name: str, place: str
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    if frame.get_column("criterion").n_unique() > 1:
+        problem, remedy = "has several criteria", "keep the rows of the one that people scored"
+        raise DataError(name, problem, column="criterion", remedy=remedy)
+    given = (
+        labels.drop_nulls("label")
+        .group_by("id", maintain_order=True)
+        .agg(pl.col("label").cast(pl.Float64).alias("__people"))
+    )
+    unused = given.join(frame.select("id"), on="id", how="anti").height
+    if unused == given.height:
+        problem, remedy = "none of its ids matches a row", "give scores of these rows"
+        raise DataError(place, problem, column="id", remedy=remedy)
+    joined = frame.join(given, on="id", how="left", maintain_order="left")
+    own = ["human_scores"] if "human_scores" in frame.columns else []
+    joined = joined.with_columns(human_scores=pl.coalesce("__people", *own)).drop("__people")
+    return joined, merge_dropped({"label of an id without a row": unused})
+
+
+def scored_by_both(scores: Scores) -> Rows:
+    """Rows with a judge score and a human score, and how many lack one."""
+    rows = (
+        Rows(scores.frame, scores.dropped)
+        .without(pl.col("judge_score").is_null(), "no judge score")
+        .without(pl.col("human_scores").is_null(), "no human score")
+    )
+    if rows.frame.height == 0:
+        raise DataError(scores.name, "no row has both a judge score and a human score")
+    return rows
+
+
+def ratings_table(frame: pl.DataFrame) -> FloatArray:
+    """human_scores as (rows, raters), NaN if a row has fewer raters."""
+    lists = frame["human_scores"].to_list()
+    table = np.full((len(lists), max(len(row) for row in lists)), np.nan)
+    for at, row in enumerate(lists):
+        table[at, : len(row)] = row
+    return table
+
+
+def open_scores(
+    source: TableLike, format: str | None = None, *, columns: Mapping[str, str] | None = None
+) -> Table:
+    """A judge's scores and human scores, from a native file."""
+    return open_rows(source, "scores", format, read_scores, columns)

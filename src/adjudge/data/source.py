@@ -1,0 +1,290 @@
+"""Open each kind of rows: native files directly, all other formats converted.
+
+Each function takes a path, an in-memory frame or a `Table` that was read before, which is not read
+again. `format` is the value of --format; without it the format is detected from the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeVar, cast
+
+import polars as pl
+
+from adjudge.data.columns import absent_column, rename_columns
+from adjudge.data.conversion import choose_format, read_public
+from adjudge.data.files import is_saved, open_file
+from adjudge.data.formats import NATIVE, Format, Kind, looks_like
+from adjudge.data.json_files import Record
+from adjudge.data.names import LOG, TEXTS, USUAL, plain_name
+from adjudge.data.tables import (
+    ObjectRows,
+    Table,
+    TableLike,
+    first_row,
+    is_json,
+    is_table,
+    parse_table,
+    read_object,
+    source_name,
+)
+from adjudge.errors import ArgumentError, DataError
+from adjudge.present.text import count
+
+S = TypeVar("S")
+
+
+class ColumnNames:
+    """The caller's column names, for the files of one call; made by `name_columns`."""
+
+    def __init__(
+        self, columns: Mapping[str, str] | None, labels_as: Mapping[str, str] | None
+    ) -> None:
+        self._columns = dict(columns or {})
+        self._labels_as = {str(word): ours for word, ours in (labels_as or {}).items()}
+        self._unused = dict(self._columns)
+        self._seen: list[Table] = []
+        self._logs: list[DataError] = []
+
+    def __call__(self, source: S) -> S | Table:
+        """The file with its columns under our names; without names, the source unchanged.
+
+        A JSON log is also unchanged: its kind is not known here, and its rows get our names later.
+        """
+        if source is None or not (self._columns or self._labels_as):
+            return source
+        rows = read_object(cast(TableLike, source))
+        if is_json(rows):
+            log = _log_format(first_row(rows) or ())
+            if log is not None:
+                self._logs.append(self._not_for_logs(str(source), log))
+                return source
+        if not (isinstance(source, (str, Path, Table, list, tuple)) or is_table(source)):
+            what = "columns" if self._columns else "labels_as"
+            given = self._columns or self._labels_as
+            raise ArgumentError(what, given, "give it to the call that prepared these rows")
+        table = parse_table(rows)
+        here = {ours: their for ours, their in self._columns.items() if their in table.frame}
+        for ours in here:
+            self._unused.pop(ours, None)
+        self._seen.append(table)
+        fields = table.fields
+        return replace(
+            table,
+            frame=rename_columns(table.frame, here, table.name),
+            fields=None if fields is None else rename_columns(fields, here, table.name),
+            labels_as={**table.labels_as, **self._labels_as},
+        )
+
+    def finish(self) -> None:
+        """Refuse a column name that none of the files has, and names if all files are logs."""
+        if self._logs and not self._seen:
+            raise self._logs[0]
+        for their in self._unused.values():
+            table = self._seen[0] if self._seen else None
+            if table is None:
+                raise ArgumentError("columns", their, "give a table that has it")
+            raise absent_column(their, table.frame.columns, table.name)
+
+    def _not_for_logs(self, source: str, log: Format) -> DataError:
+        names = {"--column (columns=)": self._columns, "--labels-as (labels_as=)": self._labels_as}
+        remedy = "leave out " + " and ".join(option for option, given in names.items() if given)
+        return DataError(
+            source,
+            f"is read as {log.title}, whose rows already have our names and words",
+            remedy=remedy,
+        )
+
+
+@contextmanager
+def name_columns(
+    columns: Mapping[str, str] | None, labels_as: Mapping[str, str] | None = None
+) -> Iterator[ColumnNames]:
+    """Name the columns of all files of a call; each of them must be in one of the files.
+
+    `columns` maps our names to the file's, `labels_as` words in label columns to ours.
+
+    >>> with name_columns({"label": "vote"}, {"0": "A"}) as name:
+    ...     table = name({"vote": [0]})
+    >>> table.frame.columns, table.labels_as
+    (['label'], {'0': 'A'})
+    """
+    names = ColumnNames(columns, labels_as)
+    yield names
+    names.finish()
+
+
+def open_table(
+    source: TableLike,
+    *,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+) -> Table:
+    """The rows of a file of any kind, unchecked; `format` is what they look like.
+
+    A log of another tool is converted to its main kind of rows, which `kind` names. This is for
+    callers that must see the columns before they choose a kind: the Table then goes to the reader
+    of that kind, and the file is parsed once. `columns` maps our names to the file's, `labels_as`
+    words in its label columns to ours.
+
+    >>> table = open_table({"id": ["x"], "p_a": [0.9]})
+    >>> table.format, open_judgments(table).frame["verdict"].to_list()
+    ('judgments', ['A'])
+    """
+    with name_columns(columns, labels_as) as name:
+        source = read_object(name(source))
+    if is_json(source):
+        # Rows of a log are nested: they are converted one by one, never as columns.
+        log = _log(source, first_row(source) or {})
+        if log is not None:
+            return log
+    table = parse_table(source)
+    if table.format is not None:
+        return table
+    log = _log(table, first_row(table) or {})
+    if log is not None:
+        return log
+    format = looks_like(table.frame.columns)
+    return replace(table, format=None if format is None else format.name)
+
+
+def _log(source: TableLike, first: Record) -> Table | None:
+    """A log of another tool as its main kind of rows; None if it is not a log."""
+    format = _log_format(first)
+    return None if format is None else _convert(source, format, kind=format.kind_by(first))
+
+
+def _log_format(columns: Collection[str]) -> Format | None:
+    """The tool whose log has these columns."""
+    format = looks_like(columns)
+    return format if isinstance(format, Format) and format.log else None
+
+
+def _convert(
+    source: TableLike,
+    format: Format,
+    *,
+    kind: Kind,
+    baseline: str | None = None,
+    reader: Callable[[Table], pl.DataFrame] | None = None,
+) -> Table:
+    table = read_public(source, format.name, kind=kind, baseline=baseline, reader=reader)
+    nouns = kind.replace("_", " ")
+    remark_format(format, count(table.frame.height, nouns.removesuffix("s"), nouns), table.name)
+    return table
+
+
+def remark_format(format: Format, rows: str, source: str) -> None:
+    """Log which format was detected, and its notes."""
+    if format.log:
+        LOG.warning("%s: %s, read as %s", source, format.title, rows)
+        for note in format.notes:
+            LOG.warning("note: %s", note)
+
+
+def open_values(source: TableLike) -> Table:
+    """Labels of any kind by id, unchecked: the labels of a log, any other file unchanged."""
+    source = read_object(source)
+    format = _log_format(first_row(source) or ())
+    if format is not None and "labels" in format.gives:
+        return _convert(source, format, kind="labels", reader=lambda table: table.frame)
+    return open_table(source)
+
+
+def open_rows(
+    source: TableLike,
+    kind: Literal["battles", "judgments", "labels", "scores"],
+    format: str | None,
+    read: Callable[[TableLike], pl.DataFrame],
+    columns: Mapping[str, str] | None,
+    *,
+    baseline: str | None = None,
+) -> Table:
+    with name_columns(columns) as name:
+        source = name(source)
+    source = in_memory(source)
+    if isinstance(source, Table) and source.kind == kind:
+        return source
+    chosen = choose_format(source, format, kind)
+    if chosen is None:
+        return Table(frame=read(source), name=source_name(source), kind=kind, format=kind)
+    return _convert(source, chosen, kind=cast(Kind, kind), baseline=baseline, reader=read)
+
+
+def in_memory(source: TableLike) -> TableLike:
+    """The path, or the rows of a source that is in memory or one JSON object: converted once."""
+    held = read_object(source)
+    return held if isinstance(held, (str, Path, ObjectRows)) else parse_table(held)
+
+
+Any_ = TypeVar("Any_")
+
+#: Our columns without another usual name.
+_OTHERS = (
+    "status protocol judge_fingerprint repeat metric labelled_by started_from sampled_by "
+    "sampling_probability cut cut_share cut_judge cut_protocol cut_fingerprint "
+    "answer_hash_a answer_hash_b scores_a scores_b"
+)
+#: Values of options that are not columns.
+_NO_COLUMN = {"auto", "none", "votes"}
+#: By whether they include texts.
+_KNOWN = {
+    texts: frozenset(
+        word
+        for ours, names in USUAL.items()
+        if texts or ours not in TEXTS
+        for word in (ours.partition(":")[2] or ours, *names.split(), *_OTHERS.split())
+    )
+    for texts in (False, True)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What an analysis of rows of these `kinds` needs: our columns, and those that are `named`.
+
+    `named` are the values of its options that can name a column. `texts` is true if it also uses
+    prompts and responses.
+    """
+
+    kinds: tuple[str, ...]
+    named: Iterable[object] = ()
+    texts: bool = False
+
+    def unneeded(self, schema: Mapping[str, pl.DataType]) -> list[str]:
+        """The columns to leave out; none if the file could be refused: the error lists all.
+
+        >>> columns = dict.fromkeys(["id", "response_a", "why", "language"], pl.String())
+        >>> Needs(("judgments",)).unneeded({**columns, "p_a": pl.Float64()})
+        ['response_a', 'why']
+        """
+        here = list(schema)
+        named = {name for name in self.named if isinstance(name, str)} - _NO_COLUMN
+        native = any(NATIVE[kind].signature.fits(here) for kind in self.kinds)
+        one_order = "p_a" not in here and len({"p_fwd", "p_rev"}.intersection(here)) == 1
+        if not native or one_order or named - {*here} or isinstance(looks_like(here), Format):
+            return []
+        # The ids of rows without an id are made from their texts.
+        kept = _KNOWN[self.texts or "id" not in here]
+        return [
+            name
+            for name, dtype in schema.items()
+            if dtype == pl.String and name not in named and plain_name(name) not in kept
+        ]
+
+
+def narrow(source: Any_, needs: Needs) -> Any_ | Table:
+    """A Parquet file without its unneeded columns, as a Table; else the source unchanged."""
+    if not isinstance(source, (str, Path)) or is_saved(source):
+        return source
+    with open_file(source) as file:
+        if file.container != "parquet" or file.packed:
+            return source
+    try:
+        unneeded = needs.unneeded(pl.read_parquet_schema(source))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return source  # a damaged file, which its reader refuses
+    return parse_table(source, without=unneeded) if unneeded else source

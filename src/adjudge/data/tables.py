@@ -1,0 +1,481 @@
+"""Tables of all known types, detected from content: JSON, CSV, TSV, Parquet, Arrow, Excel.
+
+`read_table` returns a frame, `iter_rows` records one by one in bounded memory, and `open_table` a
+`Table`: the rows of a file that was parsed once, which every reader accepts instead of a path.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars as pl
+
+from adjudge.data.csv_files import STREAM_BLOCK, ColumnChoice, csv_blocks, csv_frame, type_columns
+from adjudge.data.files import GIVE_ROWS, Archive, File, is_saved, open_file, saved_files
+from adjudge.data.formats import known_archives, known_envelopes, looks_like, refuse_log
+from adjudge.data.json_files import (
+    Record,
+    check_record,
+    column_series,
+    enveloped,
+    find_envelope,
+    is_object,
+    json_frame,
+    json_records,
+    object_rows,
+    records_frame,
+)
+from adjudge.data.workbooks import workbook_rows
+from adjudge.errors import ArgumentError, DataError
+
+#: The rows of a slice: each slice opens the file again and unpacks complete pages.
+_PARQUET_ROWS = 16_384
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """Rows that were parsed once, and their source."""
+
+    frame: pl.DataFrame = field(repr=False)
+    #: The path as it was given, for errors.
+    name: str = "the table"
+    #: The kind they were checked as: pairs, battles, judgments ...; None: unchecked.
+    kind: str | None = None
+    #: The format they were read with, native or public; for unchecked rows, a guess.
+    format: str | None = None
+    #: Rows of the file (or games in them) that could not be used, by reason.
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    #: Notes about a converted data set.
+    notes: tuple[str, ...] = ()
+    #: Whether it is unchecked CSV with text fields; the reader decides their types.
+    fields: pl.DataFrame | None = field(default=None, repr=False)
+    #: The caller's meaning of words in label columns.
+    labels_as: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRows:
+    """Records that a converter made, with the name of the file they come from."""
+
+    name: str
+    rows: Iterator[Record]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRows:
+    """The records inside a file that is one JSON object, with the name of the file."""
+
+    name: str
+    rows: list[Record]
+
+
+class PandasFrame(Protocol):
+    """The methods used of a pandas frame; pandas does not have to be installed."""
+
+    @property
+    def columns(self) -> Any: ...
+    def __getitem__(self, key: Any) -> Any: ...
+
+
+class ArrowTable(Protocol):
+    """The method of pyarrow and others that gives their data as an Arrow stream."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+class HuggingFaceDataset(Protocol):
+    """The methods used of a Hugging Face Dataset."""
+
+    @property
+    def column_names(self) -> Any: ...
+    def with_format(self, kind: Any, /) -> Any: ...
+
+
+#: A path, a Table, a polars or pandas frame, Arrow, a list of dicts or a dict of columns.
+TableLike = (
+    str
+    | Path
+    | Table
+    | NamedRows
+    | ObjectRows
+    | pl.DataFrame
+    | pl.LazyFrame
+    | Mapping[str, Any]
+    | Sequence[Mapping[str, Any]]
+    | PandasFrame
+    | ArrowTable
+    | HuggingFaceDataset
+)
+
+
+@contextmanager
+def parse_file(path: str | Path) -> Iterator[File]:
+    """Open a file for a complete reading. Tests count these calls."""
+    with open_file(path) as file:
+        yield file
+
+
+def read_table(
+    source: TableLike,
+    *,
+    text: ColumnChoice | None = (),
+    numbers: ColumnChoice = (),
+    without: Collection[str] = (),
+) -> pl.DataFrame:
+    """The rows of a file of any known type; gzip is unpacked.
+
+    CSV columns become whole numbers, numbers or booleans only if every value is written as one:
+    `007` stays text. `text` names columns that stay text in any case (None: all of them; or a
+    function that returns them from the columns). `numbers` are read as numbers however they are
+    written. `without` are columns that are not needed: a Parquet file is read without them. A
+    missing or empty file, broken UTF-8, a broken JSON line, a ragged row and a line above 64 MiB
+    raise DataError with the row, counted from 1 without the header.
+    """
+    if isinstance(source, (str, Path)):
+        rows, untyped = _parse(source, without, numbers)
+    else:
+        rows, untyped = as_frame(source), False
+    kept = text(rows.columns) if callable(text) else text
+    if isinstance(source, Table) and source.fields is not None:
+        kept = source.fields.columns if kept is None else kept
+        return rows.with_columns(c for c in source.fields if c.name in kept)
+    if not untyped or kept is None:
+        return rows
+    return type_columns(rows, kept, numbers(rows.columns) if callable(numbers) else numbers)
+
+
+def parse_table(source: TableLike, *, without: Collection[str] = ()) -> Table:
+    """All rows of a file or frame, unchecked; a Table unchanged. `without` as in `read_table`."""
+    if isinstance(source, Table):
+        return source
+    if not isinstance(source, (str, Path)):
+        return Table(frame=as_frame(source), name=source_name(source))
+    rows, untyped = _parse(source, without)
+    if not untyped:
+        return Table(frame=rows, name=str(source))
+    return Table(frame=type_columns(rows, ()), name=str(source), fields=rows)
+
+
+def _parse(
+    path: str | Path, without: Collection[str] = (), numbers: ColumnChoice = ()
+) -> tuple[pl.DataFrame, bool]:
+    """All rows, and whether they are CSV fields without types, except for `numbers`."""
+    if is_saved(path):
+        parts = [_parse(part)[0] for part in saved_files(path)]
+        return pl.concat(parts), False
+    with parse_file(path) as file:
+        if file.container == "parquet":
+            rows = _parquet(file, without)
+        elif file.container == "arrow":
+            rows = _arrow(file)
+        elif file.container == "workbook":
+            rows = records_frame(workbook_rows(path), str(path))
+        elif file.container == "csv":
+            rows = csv_frame(file, numbers)
+        elif (inside := _rows_inside(file)) is not None:
+            rows = records_frame(list(_not_of_a_log(inside, path)), str(path))
+        else:
+            rows = json_frame(file, _is_row)
+    if rows.height == 0 or rows.width == 0:
+        raise DataError(path, "has no rows", remedy=GIVE_ROWS)
+    return rows, file.container == "csv"
+
+
+def iter_rows(source: TableLike) -> Iterator[Record]:
+    """The rows as dicts, one at a time, in bounded memory; CSV fields stay text."""
+    if isinstance(source, (str, Path)):
+        for path in saved_files(source) if is_saved(source) else [source]:
+            with parse_file(path) as file:
+                yield from _records(file)
+    elif isinstance(source, NamedRows):
+        yield from source.rows
+    elif isinstance(source, ObjectRows):
+        yield from map(dict, source.rows)  # a reader renames and removes keys of its row
+    else:
+        fields = source.fields if isinstance(source, Table) else None
+        yield from (as_frame(source) if fields is None else fields).iter_rows(named=True)
+
+
+def first_row(source: TableLike) -> Record | None:
+    """The first row; only the beginning of a file is read."""
+    if not isinstance(source, (str, Path)):
+        return next(iter_rows(source), None)
+    with open_file(saved_files(source)[0] if is_saved(source) else source) as file:
+        return next(_records(file), None)
+
+
+def read_object(source: TableLike) -> TableLike:
+    """The rows of a file that is one JSON object; any other source unchanged.
+
+    Such a file is parsed completely to see its first row: it is read once, and its rows kept.
+    """
+    if not isinstance(source, (str, Path)) or is_saved(source):
+        return source
+    with open_file(source) as file:
+        one = file.container == "json_lines" and _rows_inside(file) is None and is_object(file)
+    if not one:
+        return source
+    with parse_file(source) as file:
+        rows = object_rows(file, _is_row)
+    return source if rows is None else ObjectRows(str(source), rows)
+
+
+def _records(file: File) -> Iterator[Record]:
+    if file.container == "parquet":
+        yield from _parquet_rows(file)
+    elif file.container == "arrow":
+        yield from _arrow(file).iter_rows(named=True)
+    elif file.container == "workbook":
+        yield from workbook_rows(file.path)
+    elif file.container == "csv":
+        for block in csv_blocks(file, block=STREAM_BLOCK):
+            yield from block.iter_rows(named=True)
+    else:
+        inside = _rows_inside(file)
+        yield from json_records(file, _is_row) if inside is None else inside
+
+
+def _rows_inside(file: File) -> Iterator[Record] | None:
+    """The rows of a known log inside one JSON object or inside an archive."""
+    if file.container == "zip":
+        return _archive_rows(file)
+    if file.container != "json_lines":
+        return None
+    envelope = find_envelope(file.beginning, known_envelopes())
+    if envelope is None:
+        return None
+    return (
+        check_record(file, value, written, row) for row, value, written in enveloped(file, envelope)
+    )
+
+
+def _not_of_a_log(rows: Iterator[Record], path: str | Path) -> Iterator[Record]:
+    """The rows, unless they are a log's: these are nested, long, and lack our columns."""
+    first = next(rows, {})
+    refuse_log(first, str(path))
+    yield first
+    yield from rows
+
+
+def _archive_rows(file: File) -> Iterator[Record]:
+    with Archive(file.path) as archive:
+        for rows_of in known_archives():
+            rows = rows_of(archive)
+            if rows is not None:
+                yield from rows
+                return
+    raise file.error("is a zip archive or a spreadsheet", "unpack it or export it as CSV")
+
+
+def _is_row(columns: Collection[str]) -> bool:
+    return looks_like(columns) is not None
+
+
+def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
+    """The rows of a frame as dicts; lists and objects are read by JSON, which is faster."""
+    nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
+    if not nested:
+        yield from frame.iter_rows(named=True)
+        return
+    packed = pl.struct(nested).struct.json_encode().alias("")
+    for row in frame.select(pl.exclude(nested), packed).iter_rows(named=True):
+        yield {**row, **json.loads(row.pop(""))}
+
+
+def is_json(source: object) -> bool:
+    """Whether the source is JSON: lines, an array, one object, or in an archive."""
+    if not isinstance(source, (str, Path)) or is_saved(source):
+        return isinstance(source, ObjectRows)
+    with open_file(source) as file:
+        return file.container in ("json_lines", "json_array", "zip")
+
+
+def source_name(source: TableLike) -> str:
+    """The path as given, or the name of an in-memory frame, for errors."""
+    if isinstance(source, (Table, NamedRows, ObjectRows)):
+        return source.name
+    return str(source) if isinstance(source, (str, Path)) else object_name(source)
+
+
+def as_frame(source: TableLike) -> pl.DataFrame:
+    """A polars frame from a Table or from any object with a table."""
+    if isinstance(source, ObjectRows):
+        return records_frame(source.rows, source.name)
+    return source.frame if isinstance(source, Table) else object_frame(source)
+
+
+def labels_as_of(source: TableLike) -> Mapping[str, str]:
+    """The caller's meaning of words in label columns."""
+    return source.labels_as if isinstance(source, Table) else {}
+
+
+def as_text(values: pl.Series) -> pl.Series:
+    """A column as text, for plain values of any type; lists and objects are refused.
+
+    NaN is a missing value in pandas, and pandas makes floats of whole numbers with gaps: the text
+    is 7, not "7.0".
+
+    >>> as_text(pl.Series("year", [2025.0, float("nan")])).to_list()
+    ['2025', None]
+    """
+    if values.dtype.is_nested():
+        remedy = "it contains lists or objects: name a column of text or numbers"
+        raise ArgumentError("column", values.name, remedy)
+    if values.dtype.is_float():
+        values = values.fill_nan(None)
+        if ((values == values.round()) & (values.abs() < 2**53)).all():
+            values = values.cast(pl.Int64)
+    return values.cast(pl.String)
+
+
+def _parquet(file: File, without: Collection[str]) -> pl.DataFrame:
+    # polars reads a seekable file itself, so that its bytes are not in memory too.
+    data = io.BytesIO(file.everything()) if file.packed else file.path
+    try:
+        names = pl.read_parquet_schema(data) if without else None
+        wanted = None if names is None else [name for name in names if name not in without]
+        return plain_frame(pl.read_parquet(data, columns=wanted))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise _broken(file, "Parquet", error) from None
+
+
+def _arrow(file: File) -> pl.DataFrame:
+    data = file.everything()
+    read = pl.read_ipc if data.startswith(b"ARROW1") else pl.read_ipc_stream
+    try:
+        return plain_frame(read(io.BytesIO(data)))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise _broken(file, "Arrow", error) from None
+
+
+def _parquet_rows(file: File) -> Iterator[Record]:
+    # Parquet is read in slices, so the file must be seekable: gzip is unpacked completely.
+    start = 0
+    data: Path | bytes = file.everything() if file.packed else file.path
+    try:
+        while True:
+            rows = pl.scan_parquet(data).slice(start, _PARQUET_ROWS).collect()
+            if rows.height == 0:
+                break
+            yield from plain_frame(rows).iter_rows(named=True)
+            start += rows.height
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise _broken(file, "Parquet", error) from None
+
+
+def _broken(file: File, container: str, error: BaseException) -> DataError:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return file.error(f"is not a complete {container} file ({lines[0]})", "write or copy it again")
+
+
+def object_name(source: object) -> str:
+    """The name of an object in errors.
+
+    >>> object_name(pl.DataFrame()), object_name([{"id": 1}]), object_name({"id": [1]})
+    ('the DataFrame', 'the list of rows', 'the dict of columns')
+    """
+    if isinstance(source, (list, tuple)):
+        return "the list of rows"
+    if isinstance(source, Mapping) and not _splits(source):
+        return "the dict of columns"
+    return f"the {type(source).__name__}"
+
+
+def is_table(source: object) -> bool:
+    """Whether an object has rows and columns, and is not a list of our records."""
+    if isinstance(source, (pl.DataFrame, pl.LazyFrame, Mapping)) or _is_pandas(source):
+        return True
+    return hasattr(source, "__arrow_c_stream__") or _is_dataset(source)
+
+
+def object_frame(source: Any) -> pl.DataFrame:
+    """A polars frame from any object with a table."""
+    name = object_name(source)
+    if isinstance(source, pl.DataFrame):
+        frame = source
+    elif isinstance(source, pl.LazyFrame):
+        frame = source.collect()
+    elif isinstance(source, Mapping):
+        if splits := _splits(source):
+            remedy = f"give one of them: [{splits[0]!r}]"
+            raise DataError(name, f"has the splits {', '.join(splits)}", remedy=remedy)
+        frame = columns_frame(source, name)
+    elif isinstance(source, (list, tuple)) and all(isinstance(row, Mapping) for row in source):
+        frame = records_frame([dict(row) for row in source], name)
+    elif _is_pandas(source):
+        frame = _from_pandas(source, name)
+    elif _is_dataset(source):
+        frame = pl.DataFrame(source.with_format("arrow")[:])
+    elif hasattr(source, "__arrow_c_stream__"):
+        frame = pl.DataFrame(source)
+    else:
+        remedy = "give a path, or a polars, pandas, Arrow or Hugging Face table"
+        raise ArgumentError("source", type(source).__name__, remedy)
+    if frame.height == 0:
+        raise DataError(name, "has no rows", remedy="give at least one row")
+    return plain_frame(frame)
+
+
+def plain_frame(frame: pl.DataFrame) -> pl.DataFrame:
+    """Bytes (in hexadecimal if they are not UTF-8), categories and durations as text."""
+    odd = (pl.Binary, pl.Categorical, pl.Duration, pl.Enum)
+    columns = [column for column in frame if column.dtype in odd]
+    return frame.with_columns(map(_as_plain_text, columns)) if columns else frame
+
+
+def columns_frame(columns: Mapping[str, Any], source: str) -> pl.DataFrame:
+    """A frame from lists or arrays by name."""
+    series = [
+        column_series(str(name), list(values), source)
+        if isinstance(values, (list, tuple))
+        else pl.Series(str(name), values)
+        for name, values in columns.items()
+    ]
+    try:
+        return pl.DataFrame(series)
+    except pl.exceptions.PolarsError:
+        lengths = ", ".join(f"{column.name} has {column.len()}" for column in series)
+        raise DataError(source, "columns differ in length", remedy=lengths) from None
+
+
+def _splits(source: Mapping[str, Any]) -> list[str]:
+    """The splits of a Hugging Face DatasetDict; empty for any other mapping."""
+    return [str(key) for key, value in source.items() if _is_dataset(value)]
+
+
+def _is_pandas(source: object) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(source, pandas.DataFrame)
+
+
+def _is_dataset(source: object) -> bool:
+    return all(hasattr(source, name) for name in ("with_format", "column_names", "__getitem__"))
+
+
+def _as_plain_text(column: pl.Series) -> pl.Series:
+    if column.dtype == pl.Duration:
+        return column.dt.to_string()
+    try:
+        return column.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        return column.bin.encode("hex")
+
+
+def _from_pandas(source: Any, name: str) -> pl.DataFrame:
+    # polars needs pyarrow for this, a heavy dependency; NaN is a missing value in pandas.
+    columns = {}
+    for column_name in source.columns:
+        column = source[column_name]
+        missing = column.isna().to_numpy()
+        values = column.tolist()
+        if missing.any():
+            values = [None if gone else value for value, gone in zip(values, missing, strict=True)]
+        columns[str(column_name)] = values
+    return columns_frame(columns, name)

@@ -1,0 +1,214 @@
+"""Verdicts on pairs for the bias diagnoses: texts, models and labels joined by id."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from adjudge.data.battles import open_battles
+from adjudge.data.columns import Column, Layout
+from adjudge.data.conversion import sniff
+from adjudge.data.formats import NATIVE, kinds_of
+from adjudge.data.judgments import JUDGMENT_COLUMNS, open_judgments, read_judgments
+from adjudge.data.labels import (
+    count_model_labels,
+    join_labels,
+    state_model_labels,
+    without_dependent,
+)
+from adjudge.data.names import add_ids
+from adjudge.data.outcomes import VERDICTS
+from adjudge.data.pairs import load_pairs
+from adjudge.data.refusals import shorten
+from adjudge.data.rows import (
+    Rows,
+    cluster_column,
+    code_clusters,
+    first_repeats,
+    judge_names,
+    merge_dropped,
+    refuse_options,
+)
+from adjudge.data.source import name_columns
+from adjudge.data.tables import Table, TableLike, as_text, parse_table, read_object
+from adjudge.data.words import PAIR
+from adjudge.errors import ArgumentError, DataError
+from adjudge.records import MEASURED
+from adjudge.validation import FloatArray
+
+#: Labels and verdicts as the share of a win for response_a.
+LABEL_VALUES = {"A": 1.0, "B": 0.0, "tie": 0.5}
+#: How battles spell them.
+_WINNERS = {"model_a": "A", "model_b": "B", "tie (bothbad)": "tie"}
+_BOTH_ORDERS = {"verdict_fwd", "verdict_rev"}
+_SIDES = ("A", "B", "tie")
+#: Columns of judgments, or of verdicts or scores instead.
+_VERDICTS = Layout(
+    "judgments",
+    *JUDGMENT_COLUMNS.columns,
+    *(Column(name=order, choices=_SIDES, words=PAIR) for order in ("verdict_fwd", "verdict_rev")),
+    *(Column(name=side, type="number") for side in ("score_a", "score_b")),
+    apart=JUDGMENT_COLUMNS.apart,
+    usual="tournaments",
+)
+_FROM_PAIRS = ("response_a", "response_b", "model_a", "model_b", "label", "prompt_id")
+#: The column of cluster codes in prepared rows.
+CLUSTER = "__cluster"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdicts:
+    """Judgments of pairs; `graded`: with probabilities, `by_score`: there are only scores.
+
+    `cluster` is the column whose rows are alike; the frame has its codes in `CLUSTER`. The frame
+    has the first repeat of each row, `repeats` every scored one.
+    """
+
+    frame: pl.DataFrame
+    repeats: pl.DataFrame
+    name: str
+    graded: bool
+    by_score: bool
+    cluster: str
+    dropped: Mapping[str, int]
+    #: The note about labels that a model made, if they are allowed.
+    makers: tuple[str, ...] = ()
+
+
+def prepare_verdicts(
+    source: TableLike | Verdicts,
+    *,
+    pairs: TableLike | None = None,
+    labels: TableLike | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+    judge: str | None = None,
+    cluster: str | None = "auto",
+    model_labels: bool = False,
+) -> Verdicts:
+    """Read judgments, battles, or verdicts or scores used as such, and join the other inputs.
+
+    `cluster` as everywhere; without one each pair is a cluster, whichever judges saw it. With
+    several raters in `labels`, the column `LABELS` has the label of each.
+
+    >>> rows = prepare_verdicts({"verdict_fwd": ["A"], "verdict_rev": ["B"]})
+    >>> *rows.frame.select("p_fwd", "p_rev").row(0), rows.graded, rows.cluster
+    (1.0, 0.0, False, 'id')
+    """
+    if isinstance(source, Verdicts):
+        refuse_options(prepare_verdicts, locals())
+        return source
+    with name_columns(columns, labels_as) as named:
+        source, pairs, labels = named(source), named(pairs), named(labels)
+    table = _read(source, set(columns or {}))
+    if judge is not None:
+        if "judge" in table.frame.columns:
+            raise ArgumentError("judge", judge, "leave it out: the file names its judges")
+        table = replace(table, frame=table.frame.with_columns(judge=pl.lit(judge)))
+    rows = _VERDICTS.load(table)
+    here = set(rows.columns)
+    graded = "p_a" in here or {"p_fwd", "p_rev"} <= here
+    if not graded:
+        _require_verdicts(here, table.name)
+        rows = _from_verdicts(_VERDICTS.check(rows, table.name, labels_as=table.labels_as))
+        table = replace(table, labels_as={})
+    rows = add_ids(rows, table.name, _VERDICTS.apart)
+    table = replace(table, frame=rows, fields=None)
+    # An analysis adds columns of one chunk, and polars copies a frame whose chunks differ.
+    frame = judge_names(read_judgments(table).rechunk())
+    if pairs is not None:
+        known = load_pairs(pairs)
+        new = [c for c in _FROM_PAIRS if c in known.columns and c not in frame.columns]
+        frame = frame.join(known.select("id", *new), on="id", how="left", maintain_order="left")
+    dropped = table.dropped
+    if labels is not None:
+        joined = join_labels(frame, labels, source=table.name, ids_made="id" not in here)
+        frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
+    makers: tuple[str, ...] = ()
+    if "label" in frame.columns:
+        usable, dependent = without_dependent(frame, frame["label"], table.name)
+        by_model = count_model_labels(frame, usable, table.name, allowed=model_labels)
+        frame, dropped = frame.with_columns(usable), merge_dropped(dropped, dependent)
+        makers = state_model_labels(by_model)
+    for side in ("a", "b"):
+        if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:
+            length = as_text(frame[f"response_{side}"]).str.len_chars()
+            frame = frame.with_columns(length.alias(f"length_{side}"))
+    column = cluster_column(frame, cluster) or "id"
+    codes = code_clusters(frame[column], frame["id"])
+    frame = frame.with_columns(pl.Series(CLUSTER, codes))
+    first = first_repeats(Rows(frame, dropped))
+    return Verdicts(
+        frame=first.frame,
+        repeats=frame.filter(pl.col("status").is_in(list(MEASURED))),
+        name=table.name,
+        graded=graded,
+        by_score=not graded and "verdict" not in here and not _BOTH_ORDERS.issubset(here),
+        cluster=column,
+        dropped=first.dropped,
+        makers=makers,
+    )
+
+
+def label_values(labels: Sequence[Any] | pl.Series) -> FloatArray:
+    """The share of a win for response_a by each label; NaN without a label.
+
+    >>> label_values(["A", None, "tie"]).tolist()
+    [1.0, nan, 0.5]
+    """
+    given = pl.Series(labels, dtype=pl.String)
+    values = given.replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)
+    return values.fill_null(np.nan).to_numpy()
+
+
+def _read(source: TableLike, named: Collection[str]) -> Table:
+    """The rows unchanged; for battles, people's winner as label and the judge's as verdict.
+
+    `named` has those of our columns that the caller named.
+    """
+    source = read_object(source)
+    format = sniff(source)
+    kinds = kinds_of(format)
+    if format not in NATIVE and "judgments" in kinds:
+        return open_judgments(source)
+    if kinds != {"battles"}:
+        return parse_table(source)
+    battles = open_battles(source)
+    frame = battles.frame
+    said = {"label": "winner", "verdict": next((c for c in VERDICTS if c in frame.columns), None)}
+    frame = frame.with_columns(
+        as_text(frame[theirs]).replace(_WINNERS).alias(ours)
+        for ours, theirs in said.items()
+        if theirs is not None and ours not in named
+    )
+    return replace(battles, frame=frame)
+
+
+def _require_verdicts(here: set[str], name: str) -> None:
+    if not ({"verdict"} <= here or here >= _BOTH_ORDERS or {"score_a", "score_b"} <= here):
+        raise DataError(
+            name,
+            "has no judgment",
+            remedy="give p_fwd and p_rev, p_a, verdict_fwd and verdict_rev, verdict, or score_a "
+            f"and score_b; columns here: {shorten(sorted(here))}",
+        )
+
+
+def _from_verdicts(table: pl.DataFrame) -> pl.DataFrame:
+    """p_fwd and p_rev, or p_a, as 1, 0 and one half from verdicts, else from two scores."""
+    here = set(table.columns)
+    if _BOTH_ORDERS.issubset(here):
+        return table.with_columns(p_fwd=_answer("verdict_fwd"), p_rev=_answer("verdict_rev"))
+    if "verdict" in here:
+        # A verdict of "tie" is not a verdict; p_a = 1/2 expresses that.
+        return table.with_columns(p_a=_answer("verdict")).drop("verdict")
+    gap = pl.col("score_a") - pl.col("score_b")
+    return table.with_columns(p_a=(gap.sign() + 1) / 2)
+
+
+def _answer(column: str) -> pl.Expr:
+    return pl.col(column).replace_strict(LABEL_VALUES, return_dtype=pl.Float64)

@@ -1,0 +1,221 @@
+"""."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from adjudge.data.judgments import (
+    ERROR,
+    IS_ERROR,
+    JUDGMENT_COLUMNS,
+    Judgments,
+    doubt_ties,
+    mark_off_answer,
+    measured,
+    prepare_judgments,
+)
+from adjudge.data.labels import (
+    CUT_BY,
+    count_model_labels,
+    leave_out_dependent,
+    leave_out_sampled_by,
+    state_model_labels,
+)
+from adjudge.data.refusals import shorten
+from adjudge.data.rows import Rows, cluster_column, sort_rows, text_column
+from adjudge.data.tables import TableLike, as_text, read_table, source_name
+from adjudge.errors import ArgumentError, DataError
+from adjudge.records import About
+from adjudge.results.rules import Cut
+from adjudge.rows.cuts import BEYOND, cuts_of, lie_below
+from adjudge.validation import one_of
+
+TIES = ("drop", "error")
+#: The column of human labels, and its values.
+_LABELS: Mapping[About, tuple[str, str]] = {
+    "pairs": ("label", "A, B or tie"),
+    "grades": ("human", "0 or 1"),
+    "choices": ("best", "the name of a response, or tie"),
+}
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Scored rows with a human label, errors in `ERROR`; `cluster` is the column to be used.
+
+    All of them lie below the `cuts`, and so must the new rows.
+    """
+
+    frame: pl.DataFrame
+    cluster: str | None
+    dropped: Mapping[str, int]
+    about: About
+    cuts: tuple[Cut, ...] = ()
+    #: The note about labels that a model made, if they are allowed.
+    makers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """Every row of a file, and those of them with a usable score."""
+
+    everything: pl.DataFrame
+    measured: pl.DataFrame
+    dropped: Mapping[str, int]
+    unmeasured: Mapping[str, int]
+    about: About
+
+
+def read_labelled(
+    judgments: TableLike | Judgments,
+    labels: TableLike | None = None,
+    *,
+    pairs: TableLike | None = None,
+    judge: str | None = None,
+    protocol: str | None = None,
+    ties: str = "drop",
+    cluster: str | None = "auto",
+    by: str | None = None,
+    weights: str | None = None,
+    min_answer_mass: float | None = None,
+    below_cuts: bool = False,
+    model_labels: bool = False,
+    keep_failed: bool = False,
+    keep: Collection[str] | None = None,
+) -> LabelledRows:
+    """The rows that calibrate, evaluate and plan learn from; `by` as text, `weights` as numbers.
+
+    An error is a verdict that is not the label. A row without a verdict (p_a = 0.5) is an error. So
+    is a judge's tie, whose doubt is infinite. A human tie is left out or an error, depending on
+    `ties`. A label sampled by doubt never calibrates (see `leave_out_sampled_by`). A label drawn
+    among the surest rows, or by an audit of accepted ones, is used only if the result keeps to the
+    cut (`below_cuts`); then all rows above the cut are left out. A label that started from the
+    judge's answer is left out. Labels that a model made are refused unless `model_labels` is set.
+    Rows with an answer_mass below `min_answer_mass` are `off_answer`. Rows without a usable score
+    are left out, unless `keep_failed` is set: a cascade then asks another judge. `keep` names the
+    columns that the caller uses in addition to id, judge and protocol (None: all); the others are
+    left out before the rows are sorted.
+
+    >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
+    >>> done = read_labelled(rows)
+    >>> done.frame[ERROR].to_list(), done.dropped
+    ([0, 1], {'human tie': 1})
+    """
+    one_of(ties, TIES, "ties")
+    given = prepare_judgments(judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol)
+    frame = mark_off_answer(given.frame, min_answer_mass)
+    if by is not None:
+        frame = frame.with_columns(text_column(frame, by, "by"))
+    if "label" not in frame.columns:
+        place, values = _LABELS[given.about]
+        others = [name for name in frame.columns if name not in JUDGMENT_COLUMNS.names]
+        here = f" (other columns here: {shorten(others)})" if others else ""
+        raise DataError(
+            given.name,
+            "has no human labels",
+            column=place,
+            remedy=f"name your column: --column {place}=NAME (columns=), add one ({values}), or "
+            f"give a labels file with --labels{here}",
+        )
+    refused = ("doubt",) if below_cuts else ("doubt", *CUT_BY)
+    rows = leave_out_dependent(Rows(frame, given.dropped), given.name)
+    by_model = count_model_labels(rows.frame, rows.frame["label"], given.name, allowed=model_labels)
+    rows = leave_out_sampled_by(rows, given.name, ways=refused)
+    rows = rows.without(pl.col("label").is_null(), "no label")
+    if not keep_failed:
+        rows = measured(rows)
+    cuts = cuts_of(rows.frame, given.name) if below_cuts else ()
+    if cuts:
+        rows = rows.without(~pl.lit(lie_below(rows.frame, cuts, scored=rows.frame)), BEYOND)
+    if ties == "drop":
+        rows = rows.without(pl.col("label") == "tie", "human tie")
+    if rows.frame.height == 0:
+        reasons = ", ".join(f"{n} {reason}" for reason, n in rows.dropped.items())
+        only_ties = {*rows.dropped} == {"human tie"}
+        raise DataError(
+            given.name,
+            f"no labelled verdict is left ({reasons or 'there are no rows'})",
+            remedy="label some rows A or B, or count ties as errors: --ties error (ties=)"
+            if only_ties
+            else "label some rows first",
+        )
+    if by is not None:
+        rows = rows.without(pl.col(by).is_null(), f"no {by}")
+        if rows.frame.height == 0:
+            raise ArgumentError("by", by, "it is empty in every labelled row")
+    # Sorted, so that everything random depends on the seed and not on the order of the file.
+    frame = doubt_ties(rows.frame).with_columns(IS_ERROR.alias(ERROR))
+    frame = sort_rows(frame, ["judge", "protocol", "id"], keep)
+    if weights is not None:
+        frame = _with_weights(frame, weights)
+    column = cluster_column(frame, cluster, within=["judge", "protocol"])
+    stated = state_model_labels(by_model)
+    return LabelledRows(frame, column, rows.dropped, given.about, cuts, stated)
+
+
+def without_ids(
+    frame: pl.DataFrame, ids: TableLike, *, cluster: str | None
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The rows that are not among `ids`, nor in a cluster with one; how many were left out.
+
+    >>> rows = pl.DataFrame({"id": ["x", "y", "z"], "prompt_id": ["p", "p", "q"]})
+    >>> kept, dropped = without_ids(rows, {"id": ["x"]}, cluster="prompt_id")
+    >>> kept["id"].to_list(), dropped
+    (['z'], {'same prompt_id as a row left out': 1, 'left out by id': 1})
+    """
+    rows, named = Rows(frame), pl.col("id").is_in(read_ids(ids).implode())
+    if cluster is not None:
+        alike = named.any().over(cluster) & pl.col(cluster).is_not_null() & ~named
+        rows = rows.without(alike, f"same {cluster} as a row left out")
+    rows = rows.without(named, "left out by id")
+    if rows.frame.height == 0:
+        raise ArgumentError("leave_out", source_name(ids), "leaves no labelled row")
+    return rows.frame, dict(rows.dropped)
+
+
+def only_ids(rows: LabelledRows, ids: TableLike) -> LabelledRows:
+    """The rows whose id is among `ids`; all others are left out and counted."""
+    kept = Rows(rows.frame, rows.dropped).without(
+        ~pl.col("id").is_in(read_ids(ids).implode()), "not among the ids to choose on"
+    )
+    if kept.frame.height == 0:
+        raise ArgumentError("choose_on", source_name(ids), "no labelled row has one of its ids")
+    return replace(rows, frame=kept.frame, dropped=kept.dropped)
+
+
+def read_ids(ids: TableLike) -> pl.Series:
+    """The ids of a table that has a column of them."""
+    table = read_table(ids, text=("id",))
+    if "id" not in table.columns:
+        raise DataError(source_name(ids), "is missing", column="id", remedy="give a column of ids")
+    return as_text(table.get_column("id")).unique()
+
+
+def read_new(
+    judgments: TableLike | Judgments,
+    *,
+    pairs: TableLike | None = None,
+    judge: str | None = None,
+    protocol: str | None = None,
+    min_answer_mass: float | None = None,
+) -> NewRows:
+    """The rows that select decides on; `min_answer_mass` as in `read_labelled`."""
+    given = prepare_judgments(judgments, pairs=pairs, judge=judge, protocol=protocol)
+    # `select` adds columns of one chunk, and polars copies a frame whose chunks differ.
+    frame = mark_off_answer(given.frame.rechunk(), min_answer_mass)
+    usable = measured(Rows(frame))
+    return NewRows(frame, usable.frame, given.dropped, usable.dropped, given.about)
+
+
+def _with_weights(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    numbers = text_column(frame, column, "weights").cast(pl.Float64, strict=False)
+    bad = (~(numbers.is_finite() & (numbers > 0))).fill_null(True)
+    if bad.any():
+        at = int(bad.arg_true()[0])
+        raise ArgumentError(
+            f"{column} of id {frame['id'][at]!r}", frame[column][at], "give a weight above 0"
+        )
+    return frame.with_columns(numbers.alias(column))

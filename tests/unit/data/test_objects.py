@@ -1,0 +1,212 @@
+"""Tables that come as objects, as folders, as one JSON object, as a workbook."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+from peoples_files import saved_dataset, write_workbook
+
+from adjudge.data import iter_rows, open_pairs, read_binary, read_pairs, read_table
+from adjudge.errors import DataError
+from adjudge.judges import judge_pairs
+
+COLUMNS = {
+    "id": ["x", "y"],
+    "prompt": ["q", "r"],
+    "response_a": ["1", "2"],
+    "response_b": ["3", "4"],
+}
+
+
+class Arrow:
+    """What pyarrow and others offer: a stream of Arrow data and nothing else."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
+class Dataset:
+    """As much of Hugging Face's class as is used; the real one was tried by hand (5.2.0)."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+        self.column_names = frame.columns
+
+    def with_format(self, kind: str) -> Dataset:
+        assert kind == "arrow"
+        return self
+
+    def __getitem__(self, rows: slice) -> Arrow:
+        return Arrow(self._frame[rows])
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (pl.DataFrame, "the DataFrame"),
+        (pl.LazyFrame, "the LazyFrame"),
+        (pd.DataFrame, "the DataFrame"),
+        (lambda columns: Arrow(pl.DataFrame(columns)), "the Arrow"),
+        (lambda columns: Dataset(pl.DataFrame(columns)), "the Dataset"),
+        (dict, "the dict of columns"),
+        (lambda columns: pl.DataFrame(columns).to_dicts(), "the list of rows"),
+    ],
+)
+def test_every_object_is_read_and_named(make: Any, name: str) -> None:
+    source = make(COLUMNS)
+    assert read_pairs(source).rows() == read_pairs(COLUMNS).rows()
+    assert [pair.id for pair in open_pairs(source)] == ["x", "y"]
+    assert judge_pairs(source, judge="simulated:", store=None).judgments.height == 2
+    with pytest.raises(DataError) as caught:
+        read_binary(source)
+    assert str(caught.value).startswith(f"{name}: looks like a pairs file of adjudge")
+
+
+def test_the_splits_of_a_dataset_are_named() -> None:
+    with pytest.raises(DataError, match=r"has the splits train, test; give one of them: \['tr"):
+        read_table({name: Dataset(pl.DataFrame(COLUMNS)) for name in ("train", "test")})
+
+
+def test_a_saved_dataset(tmp_path: Path) -> None:
+    saved = saved_dataset(tmp_path)
+    frame = read_table(saved)
+    assert frame.height == len(list(iter_rows(saved))) == 80
+    pairs = list(open_pairs(saved))
+    assert {pair.prompt for pair in pairs} == {"Say hi"}
+    assert sorted((pairs[3].response_a, pairs[3].response_b)) == ["hi 3", "no 3"]
+    # A second seed puts some of them on the other side, and calls them the same.
+    again = list(open_pairs(saved, seed=1))
+    assert [pair.id for pair in again] == [pair.id for pair in pairs]
+    assert 20 < sum(a.label != b.label for a, b in zip(pairs, again, strict=True)) < 60
+
+
+def test_a_saved_folder_of_splits_and_broken_ones(tmp_path: Path) -> None:
+    folder = tmp_path / "splits"
+    folder.mkdir()
+    (folder / "dataset_dict.json").write_text('{"splits": ["saved"]}')
+    saved_dataset(folder)
+    assert read_table(folder).height == 80
+    (folder / "dataset_dict.json").write_text('{"splits": ["saved", "test"]}')
+    with pytest.raises(DataError, match=r"has the splits saved, test; name one of them: .*saved"):
+        read_table(folder)
+    state = folder / "saved" / "state.json"
+    for broken in ("{", '{"_data_files": [{"filename": "../x.arrow"}]}', '{"_data_files": 3}'):
+        state.write_text(broken)
+        with pytest.raises(DataError, match="has no list of names in _data_files"):
+            read_table(folder / "saved")
+    state.write_text('{"_data_files": [{"filename": "dataset_info.json"}]}')
+    (folder / "saved" / "dataset_info.json").write_bytes(b"\xff\xff\xff\xffbroken")
+    with pytest.raises(DataError, match="is not a complete Arrow file"):
+        read_table(folder / "saved")
+
+
+def test_arrow_files(tmp_path: Path) -> None:
+    frame = pl.DataFrame(COLUMNS)
+    frame.write_ipc(tmp_path / "pairs.arrow")
+    assert read_pairs(tmp_path / "pairs.arrow").rows() == frame.rows()
+
+
+ROWS = [{"id": "1", "p_a": 0.5}, {"id": "2", "p_a": 0.25}]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"results": ROWS},
+        {"run": {"id": 7}, "results": ROWS, "n": 2},
+        {"report": {"meta": {"by": "me"}, "rows": ROWS}},
+        {"id": ["1", "2"], "p_a": [0.5, 0.25]},
+        {"id": {"0": "1", "1": "2"}, "p_a": {"0": 0.5, "1": 0.25}},
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_one_json_object(value: Any, indent: int | None, tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(value, indent=indent))
+    assert read_table(path).to_dicts() == list(iter_rows(path)) == ROWS
+
+
+def test_a_json_object_that_is_itself_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "row.json"
+    talk = [{"role": "user", "content": "Hi"}]
+    row = {"id": "1", "prompt": talk, "response_a": "x", "response_b": "y", "tags": [{"t": 1}]}
+    for indent in (None, 2):
+        path.write_text(json.dumps(row, indent=indent))
+        assert read_pairs(path)["prompt"].to_list() == ["Hi"]
+    path.write_text(json.dumps({"a": ROWS, "b": ROWS}))
+    with pytest.raises(DataError, match="has rows in a and in b; keep one of them"):
+        read_table(path)
+
+
+def test_a_workbook(tmp_path: Path) -> None:
+    rows = [
+        ["id", "judge", "human", "note"],
+        ["a", 1, None, "x < y"],
+        [None] * 4,
+        ["b", 0.5, True, None],
+    ]
+    path = write_workbook(
+        tmp_path / "book.xlsx", [[c or "" if i == 0 else c for i, c in enumerate(r)] for r in rows]
+    )
+    frame = read_table(path)
+    assert frame.to_dicts() == [
+        {"id": "a", "judge": 1.0, "human": None, "note": "x < y"},
+        {"id": "b", "judge": 0.5, "human": True, "note": None},
+    ]
+    assert [row["id"] for row in iter_rows(path)] == ["a", "b"]
+
+
+def test_workbooks_that_are_none(tmp_path: Path) -> None:
+    twice = write_workbook(tmp_path / "twice.xlsx", [["a", "a"], ["x", 1]])
+    with pytest.raises(DataError, match="two columns have the name 'a'; rename one"):
+        read_table(twice)
+    empty = write_workbook(tmp_path / "empty.xlsx", [["a", "b"]])
+    with pytest.raises(DataError, match="has no rows; put the table on the first sheet"):
+        read_table(empty)
+    bomb = write_workbook(tmp_path / "bomb.xlsx", [["a", "b"], ["x", 1]])
+    data = bomb.read_bytes().replace(b"<sst xmlns", b"<!ENTITY  ")
+    bomb.write_bytes(data)
+    with pytest.raises(DataError, match="is not a complete Excel workbook; save it again"):
+        read_table(bomb)
+
+
+def test_a_workbook_that_was_made_to_fill_the_memory(tmp_path: Path) -> None:
+    """Rows without end that hold nothing, and one row with more cells than Excel has columns."""
+    path = write_workbook(tmp_path / "book.xlsx", [["id", "judge"], ["x", 1]])
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    (sheet,) = (name for name in parts if b"</sheetData>" in parts[name])
+
+    def add(rows: bytes) -> int:
+        made = parts[sheet].replace(b"</sheetData>", rows + b"</sheetData>")
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, part in parts.items():
+                archive.writestr(name, made if name == sheet else part)
+        return len(made)
+
+    size = add(b"<row/>" * 50_000)
+    tracemalloc.start()
+    assert read_table(path).rows() == [("x", 1.0)]
+    assert tracemalloc.get_traced_memory()[1] < 4 * size
+    tracemalloc.stop()
+    add(b"<row>" + b"<c/>" * 20_000 + b"</row>")
+    with pytest.raises(DataError, match="is not a complete Excel workbook; save it again"):
+        read_table(path)
+
+
+def test_text_as_excel_saves_it(tmp_path: Path) -> None:
+    path = tmp_path / "table.txt"
+    path.write_bytes("id\tjudge\thuman\r\nä\tTRUE\tFALSE\r\nb\tFALSE\t\r\n".encode("utf-16"))
+    assert read_binary(path).rows() == [("ä", 1, 0), ("b", 0, None)]
+    path.write_text("sep=;\nid;judge;human\na;1;0\n")
+    assert read_binary(path).rows() == [("a", 1, 0)]

@@ -1,0 +1,159 @@
+"""One label join: majorities, replaced and unused labels, and how labels were drawn."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from runner_logs import LOGS
+
+from adjudge.data.grades import prepare_grades
+from adjudge.data.labels import join_labels, join_values, leave_out_sampled_by, sampling_of
+from adjudge.data.rows import Rows
+from adjudge.errors import DataError
+
+ROWS = pl.DataFrame({"id": ["x", "x", "y", "z"], "judge": ["a", "b", "a", "a"]})
+
+
+def test_labels_join_by_id_with_all_counts() -> None:
+    done = join_labels(ROWS, {"id": ["x", "y", "w"], "label": ["A", None, "B"]})
+    assert done.frame["label"].to_list() == ["A", "A", None, None]
+    assert (done.matched, done.unmatched, done.unused) == (2, 2, 1)
+    assert (done.duplicates, done.split, done.replaced) == (0, 0, 0)
+    assert done.dropped == {"label of an id without a row": 1}
+
+
+def test_several_raters_majority_or_nothing() -> None:
+    given = {
+        "id": ["x", "x", "x", "y", "y", "z", "z"],
+        "label": ["A", "B", "A", "A", "B", "tie", "tie"],
+        "rater": ["1", "2", "3", "1", "2", "1", "2"],
+    }
+    done = join_labels(ROWS, given)
+    assert done.frame["label"].to_list() == ["A", "A", None, "tie"]
+    assert done.frame["__raters"].to_list() == [3, 3, 2, 2]
+    assert done.frame["__labels"][0].to_list() == ["A", "B", "A"]
+    assert (done.duplicates, done.split) == (4, 1)
+    assert done.dropped == {"raters without a majority": 1}
+    with pytest.raises(DataError, match="row 2, column id: 'x' has more than one label"):
+        join_labels(ROWS, given, raters="refuse")
+
+
+def test_the_row_of_a_second_label_is_the_row_of_the_file() -> None:
+    given = {"id": ["y", "x", "x"], "label": [None, "A", "B"]}
+    with pytest.raises(DataError, match="row 3, column id: 'x'"):
+        join_labels(ROWS, given, raters="refuse")
+    with pytest.raises(DataError, match="row 3, column id: 'x'"):
+        join_values(ROWS, given, column="human")
+
+
+def test_a_rows_own_label_is_replaced_and_counted() -> None:
+    rows = ROWS.with_columns(label=pl.Series(["B", "A", "tie", None], dtype=pl.String))
+    done = join_labels(rows, {"id": ["x"], "label": ["A"]})
+    assert done.frame["label"].to_list() == ["A", "A", "tie", None]
+    assert (done.replaced, done.matched) == (1, 3)
+    assert done.dropped == {"label of the row, replaced by the one in the labels file": 1}
+
+
+def test_doubt_is_remembered() -> None:
+    given = {
+        "id": ["x", "x", "y"],
+        "label": ["A", "A", "B"],
+        "rater": ["1", "2", "1"],
+        "sampled_by": ["random", "doubt", "plan"],
+    }
+    assert join_labels(ROWS, given).frame["sampled_by"].to_list() == [
+        "doubt", "doubt", "plan", None,
+    ]  # fmt: skip
+
+
+def test_a_row_that_keeps_its_own_label_keeps_how_it_was_drawn() -> None:
+    rows = ROWS.with_columns(
+        label=pl.Series(["A", "A", "B", "B"]), sampled_by=pl.Series(["doubt"] * 4)
+    )
+    given = {"id": ["x"], "label": ["A"], "sampled_by": ["random"]}
+    assert join_labels(rows, given).frame["sampled_by"].to_list() == [
+        "random", "random", "doubt", "doubt",
+    ]  # fmt: skip
+    unsaid = {"id": ["x"], "label": ["A"]}
+    assert join_labels(rows, unsaid).frame["sampled_by"].to_list() == ["doubt"] * 4
+
+
+@pytest.mark.parametrize("join", [join_labels, lambda f, g: join_values(f, g, column="human")])
+def test_labels_of_other_rows_altogether_are_refused(join) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(DataError, match="'w' and all other ids match no row"):
+        join(ROWS, {"id": ["w", "v"], "label": ["A", "B"]})
+    assert join(ROWS, {"id": ["w"], "label": [None]}).matched == 0
+    with pytest.raises(DataError, match="column id: is missing; labels join by id"):
+        join(ROWS.drop("id"), {"id": ["x"], "label": ["A"]})
+
+
+def test_values_come_as_one_kind_of_text_and_bring_their_sampling() -> None:
+    rows = pl.DataFrame({"id": ["x", "y", "z"], "human": [1.0, float("nan"), 0.0]})
+    given = {
+        "id": ["y", "z"],
+        "label": ["1", "0"],
+        "sampled_by": ["plan", "random"],
+        "sampling_probability": [0.25, None],
+    }
+    done = join_values(rows, given, column="human")
+    assert done.frame["human"].to_list() == ["1", "1", "0"]
+    assert done.frame["sampled_by"].to_list() == [None, "plan", "random"]
+    assert done.replaced == 0
+    drawn = sampling_of(done.frame, done.frame["human"], "rows")
+    assert drawn.probability.to_list() == [None, 0.25, None]
+
+
+def test_the_column_of_values_is_named_or_usual() -> None:
+    rows = pl.DataFrame({"id": ["x"]})
+    for column in ("grade", "human", "label"):
+        given = {"id": ["x"], column: ["yes"]}
+        assert join_values(rows, given, column="grade").frame["grade"].to_list() == ["yes"]
+    with pytest.raises(DataError, match="column label: is missing; .* columns here: id, other"):
+        join_values(rows, {"id": ["x"], "other": ["yes"]}, column="grade")
+
+
+def test_calibration_leaves_doubt_out_or_refuses_it() -> None:
+    rows = pl.DataFrame({"id": ["x", "y"], "label": ["A", "B"], "sampled_by": ["doubt", "random"]})
+    kept = leave_out_sampled_by(Rows(rows), "file")
+    assert kept.frame["id"].to_list() == ["y"]
+    assert kept.dropped == {"label sampled by doubt": 1}
+    unsaid = rows.with_columns(sampled_by=pl.Series(["doubt", None]))
+    with pytest.raises(DataError, match="file, column sampled_by: 1 labels were sampled by doubt"):
+        leave_out_sampled_by(Rows(unsaid), "file")
+
+
+def test_estimates_use_no_label_of_doubt_and_need_the_probability_of_a_plan() -> None:
+    rows = pl.DataFrame(
+        {
+            "sampled_by": ["doubt", "plan", "random", None],
+            "sampling_probability": ["0.5", "0.5", "0.5", None],
+        }
+    )
+    labels = pl.Series("human", ["1", "1", "0", "0"])
+    drawn = sampling_of(rows, labels, "file")
+    assert drawn.labels.to_list() == [None, "1", "0", "0"]
+    assert drawn.probability.to_list() == [None, 0.5, None, None]
+    assert list(drawn.dropped.values()) == [1]
+    with pytest.raises(DataError, match="row 2, column sampling_probability: is empty"):
+        sampling_of(rows.drop("sampling_probability"), labels, "file")
+    named = rows.drop("sampled_by").rename({"sampling_probability": "share"})
+    shares = named.with_columns(share=pl.Series(["0.5", None, "1.5", None]))
+    with pytest.raises(DataError, match="row 3, column share: '1.5' is not a probability"):
+        sampling_of(shares, labels, "file", probability="share")
+    with pytest.raises(DataError, match="row 3, column sampled_by: 'guess' is not known"):
+        sampling_of(
+            rows.with_columns(sampled_by=pl.Series([None, None, "guess", None])), labels, "file"
+        )
+
+
+def test_people_who_graded_in_a_log_label_the_rows_of_another_file() -> None:
+    log = LOGS / "mlflow.json"
+    people = prepare_grades(log).frame.filter(pl.col("human").is_not_null())
+    assert people.height > 0
+    rows = people.select("id", judge=pl.lit(1))
+    assert join_values(rows, log, column="human").frame["human"].to_list() == [
+        f"{value:g}" for value in people["human"].cast(pl.Float64)
+    ]
+    battles = LOGS / "judgearena.jsonl"
+    with pytest.raises(DataError, match="column human: is not in the file; columns here: "):
+        join_values(rows, battles, column="human")
