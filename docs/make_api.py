@@ -11,7 +11,7 @@ import adjudge
 SECTIONS = {
     "Ask": ("adjudge.judges", "adjudge.judges.transcript", "adjudge.store"),
     "Read and write": ("adjudge.data", "adjudge.records"),
-    "Trust": ("adjudge.selection", "adjudge.uncertainty"),
+    "Trust": ("adjudge.selection", "adjudge.policy", "adjudge.statistics"),
     "Report": ("adjudge.estimation", "adjudge.present.report"),
     "Diagnose": ("adjudge.diagnosis",),
     "Rank": ("adjudge.ranking",),

@@ -13,15 +13,16 @@ import numpy as np
 from scipy.stats import beta
 
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
-from adjudge.selection.cascade_curve import Sheet, drop_stages
-from adjudge.uncertainty import Evidence, confidence, preference_entropy
-from adjudge.uncertainty.cascade import (
+from adjudge.selection.cascade import (
     StageEvidence,
     fit_stages,
     stage_doubts,
     stop_at,
     with_failures,
 )
+from adjudge.selection.cascade_plan import Sheet, drop_stages
+from adjudge.selection.doubts.learned import Evidence
+from adjudge.statistics.entropy import confidence, preference_entropy
 
 ALPHA, DELTA, SHARE, NEW = 0.10, 0.10, 0.3, 2000
 COSTS = np.array([1.0, 5.0, 30.0])

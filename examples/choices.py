@@ -14,7 +14,7 @@ import numpy as np
 from adjudge.rows.choices import prepare_choices
 from adjudge.selection import scope_threshold
 from adjudge.simulate.choices import simulate_choices
-from adjudge.uncertainty import preference_entropy
+from adjudge.statistics.entropy import preference_entropy
 from adjudge.validation import BoolArray, IntArray
 
 POOL, LABELS, NEW, REPEATS, ALPHA = 20_000, 500, 1_000, 300, 0.10

@@ -13,9 +13,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from adjudge.selection import Jury, mean_jury, pac_threshold, scope_threshold
+from adjudge.selection.doubts.learned import Evidence, LearnedDoubt, doubt_of, log_odds
 from adjudge.simulate.selective import misled_judges, several_judges
-from adjudge.uncertainty.learned import Evidence, LearnedDoubt, doubt_of, log_odds
-from adjudge.uncertainty.ridge import HOME
+from adjudge.statistics.ridge import HOME
 
 ALPHA, SHARE, NEW = 0.10, 0.3, 1000
 World = Callable[[int, int], tuple[Evidence, np.ndarray]]

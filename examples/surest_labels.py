@@ -10,9 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from adjudge.results.rules import Rule, Threshold
+from adjudge.policy.rules import Rule
 from adjudge.selection import pac_threshold, scope_threshold
 from adjudge.selection.drawing import cut_at
+from adjudge.selection.thresholds import Threshold
 from adjudge.simulate.selective import (
     ScoredWorld,
     confidently_wrong,

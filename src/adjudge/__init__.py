@@ -35,6 +35,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.monitoring": "AuditRun draw_audits estimate_change log_evidence running_interval",
     "adjudge.monitoring.drawing": "AuditDraw",
     "adjudge.policy.audits": "Monitor",
+    "adjudge.policy.result": "Policy",
     "adjudge.present.report": "write_report",
     "adjudge.present.result": "Result",
     "adjudge.ranking": (
@@ -52,13 +53,11 @@ _ROOMS: dict[str, str] = {
         "Agreement BiasReport Contradictions FamilyBias FamilyScores PositionBias Reliability "
         "Retest"
     ),
-    "adjudge.results.cascade": "CascadePlan",
     "adjudge.results.demo": "Demo JudgeCheck",
     "adjudge.results.diagnosis": "CycleCount ScoreDiagnosis Transitivity",
     "adjudge.results.estimation": (
         "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
     ),
-    "adjudge.results.evaluation": "Evaluation LabelPlan SelectionPlan",
     "adjudge.results.judging": (
         "Judging JudgingCascade JudgingPanel JudgingPlan JudgingPlans ModelList"
     ),
@@ -67,17 +66,22 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.panel": "PanelEstimate",
     "adjudge.results.prompts": "PromptSensitivity",
     "adjudge.results.replies": "Replies",
-    "adjudge.results.rules": "BatchSelection Threshold",
-    "adjudge.results.selection": "Policy PolicyCheck Selection",
     "adjudge.selection": (
         "SelectionRun calibrate evaluate fdr_select judge_cascade pac_threshold "
         "pac_thresholds plan_cascade plan_labels plan_selection read_policy "
         "register_guarantee scope_threshold select verify_policy"
     ),
+    "adjudge.selection.cascade_plan": "CascadePlan",
+    "adjudge.selection.drawing": "LabelPlan",
+    "adjudge.selection.evaluating": "Evaluation",
+    "adjudge.selection.planning": "SelectionPlan",
+    "adjudge.selection.selecting": "Selection",
+    "adjudge.selection.thresholds": "BatchSelection Threshold",
+    "adjudge.selection.verifying": "PolicyCheck",
+    "adjudge.statistics.entropy": "confidence mean_preference preference_entropy verdicts",
     "adjudge.store": "check_store copy_store open_store",
     "adjudge.store.checking": "StoreCheck",
     "adjudge.store.copying": "StoreCopy",
-    "adjudge.uncertainty": "confidence mean_preference preference_entropy verdicts",
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}
 

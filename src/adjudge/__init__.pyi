@@ -74,6 +74,7 @@ from adjudge.monitoring import log_evidence as log_evidence
 from adjudge.monitoring import running_interval as running_interval
 from adjudge.monitoring.drawing import AuditDraw as AuditDraw
 from adjudge.policy.audits import Monitor as Monitor
+from adjudge.policy.result import Policy as Policy
 from adjudge.present.report import write_report as write_report
 from adjudge.present.result import Result as Result
 from adjudge.ranking import bradley_terry as bradley_terry
@@ -105,7 +106,6 @@ from adjudge.results.bias import FamilyScores as FamilyScores
 from adjudge.results.bias import PositionBias as PositionBias
 from adjudge.results.bias import Reliability as Reliability
 from adjudge.results.bias import Retest as Retest
-from adjudge.results.cascade import CascadePlan as CascadePlan
 from adjudge.results.demo import Demo as Demo
 from adjudge.results.demo import JudgeCheck as JudgeCheck
 from adjudge.results.diagnosis import CycleCount as CycleCount
@@ -117,9 +117,6 @@ from adjudge.results.estimation import GroupedEstimate as GroupedEstimate
 from adjudge.results.estimation import LabelShift as LabelShift
 from adjudge.results.estimation import RateDifference as RateDifference
 from adjudge.results.estimation import RatePlan as RatePlan
-from adjudge.results.evaluation import Evaluation as Evaluation
-from adjudge.results.evaluation import LabelPlan as LabelPlan
-from adjudge.results.evaluation import SelectionPlan as SelectionPlan
 from adjudge.results.judging import Judging as Judging
 from adjudge.results.judging import JudgingCascade as JudgingCascade
 from adjudge.results.judging import JudgingPanel as JudgingPanel
@@ -132,11 +129,6 @@ from adjudge.results.length import VerbosityBias as VerbosityBias
 from adjudge.results.panel import PanelEstimate as PanelEstimate
 from adjudge.results.prompts import PromptSensitivity as PromptSensitivity
 from adjudge.results.replies import Replies as Replies
-from adjudge.results.rules import BatchSelection as BatchSelection
-from adjudge.results.rules import Threshold as Threshold
-from adjudge.results.selection import Policy as Policy
-from adjudge.results.selection import PolicyCheck as PolicyCheck
-from adjudge.results.selection import Selection as Selection
 from adjudge.selection import SelectionRun as SelectionRun
 from adjudge.selection import calibrate as calibrate
 from adjudge.selection import evaluate as evaluate
@@ -152,15 +144,23 @@ from adjudge.selection import register_guarantee as register_guarantee
 from adjudge.selection import scope_threshold as scope_threshold
 from adjudge.selection import select as select
 from adjudge.selection import verify_policy as verify_policy
+from adjudge.selection.cascade_plan import CascadePlan as CascadePlan
+from adjudge.selection.drawing import LabelPlan as LabelPlan
+from adjudge.selection.evaluating import Evaluation as Evaluation
+from adjudge.selection.planning import SelectionPlan as SelectionPlan
+from adjudge.selection.selecting import Selection as Selection
+from adjudge.selection.thresholds import BatchSelection as BatchSelection
+from adjudge.selection.thresholds import Threshold as Threshold
+from adjudge.selection.verifying import PolicyCheck as PolicyCheck
+from adjudge.statistics.entropy import confidence as confidence
+from adjudge.statistics.entropy import mean_preference as mean_preference
+from adjudge.statistics.entropy import preference_entropy as preference_entropy
+from adjudge.statistics.entropy import verdicts as verdicts
 from adjudge.store import check_store as check_store
 from adjudge.store import copy_store as copy_store
 from adjudge.store import open_store as open_store
 from adjudge.store.checking import StoreCheck as StoreCheck
 from adjudge.store.copying import StoreCopy as StoreCopy
-from adjudge.uncertainty import confidence as confidence
-from adjudge.uncertainty import mean_preference as mean_preference
-from adjudge.uncertainty import preference_entropy as preference_entropy
-from adjudge.uncertainty import verdicts as verdicts
 
 __version__: str
 __all__ = [

@@ -15,10 +15,10 @@ from adjudge.errors import ArgumentError
 from adjudge.monitoring import MonitorTerms, check_terms, continue_monitor
 from adjudge.monitoring.drawing import read_audit_labels, read_served_audits
 from adjudge.policy.audits import Monitor, read_monitor, state_name, write_state
-from adjudge.results.selection import Policy
+from adjudge.policy.result import Policy
 from adjudge.selection import find_guarantee, read_policy
 from adjudge.selection.cascade_policy import check_ended
-from adjudge.selection.policy import check_about, check_judge
+from adjudge.selection.verifying import check_about, check_judge
 from adjudge.store import is_store
 from adjudge.validation import exact_level
 

@@ -22,8 +22,8 @@ from adjudge.estimation.intervals import RateInterval, intervals_of
 from adjudge.present.text import interval, left_out, level, number, percent, signed
 from adjudge.results.estimation import ClassEstimate, Estimate, GroupedEstimate, RateDifference
 from adjudge.results.panel import PanelEstimate
-from adjudge.results.selection import Selection
 from adjudge.selection import SelectionRun
+from adjudge.selection.selecting import Selection
 from adjudge.validation import unit
 
 __all__ = ["assert_accepted", "assert_difference", "assert_rate"]

@@ -28,9 +28,9 @@ from adjudge.errors import ArgumentError, UnusableRepliesError
 from adjudge.judges import judge_pairs
 from adjudge.judges.options import OneJudge
 from adjudge.selection import evaluate
+from adjudge.selection.doubts.signals import coin_vote, has_both_orders
 from adjudge.selection.evaluating import measure_quality
 from adjudge.selection.labelled import read_labelled
-from adjudge.selection.signals import coin_vote, has_both_orders
 from adjudge.validation import count
 from adjudge_papers import scope_published as published
 from adjudge_papers.scope_items import list_items

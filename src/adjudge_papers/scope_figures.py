@@ -12,7 +12,7 @@ import numpy as np
 
 from adjudge.present.text import clip, count, percent, span
 from adjudge.present.theme import INK, MARKS, MUTED, SERIES, new_figure, themed
-from adjudge.results.evaluation import JudgeKey, MethodRisk
+from adjudge.selection.evaluating import JudgeKey, MethodRisk
 from adjudge_papers.scope_result import (
     PublishedRisk,
     ReproducedSet,

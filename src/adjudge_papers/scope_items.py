@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from adjudge.results.evaluation import JudgeKey, MethodRisk, SignalQuality
+from adjudge.selection.evaluating import JudgeKey, MethodRisk, SignalQuality
+from adjudge.statistics.entropy import preference_entropy
 from adjudge.statistics.numbers import mean_known
-from adjudge.uncertainty import preference_entropy
 from adjudge_papers import scope_published as published
 from adjudge_papers.items import (
     ItemBook,

@@ -19,7 +19,7 @@ from adjudge.present.result import (
     not_empty,
     plain,
 )
-from adjudge.results.evaluation import Evaluation, JudgeKey, MethodRisk, SignalQuality
+from adjudge.selection.evaluating import Evaluation, JudgeKey, MethodRisk, SignalQuality
 from adjudge_papers.items import SECTION, PaperItem
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of, warnings_of
 from adjudge.present.text import count, left_out, number, percent
-from adjudge.results.evaluation import JudgeKey, MethodRisk, SignalQuality
+from adjudge.selection.evaluating import JudgeKey, MethodRisk, SignalQuality
 from adjudge_papers.items import item_blocks
 from adjudge_papers.scope_figures import PICTURES, SIGNALS
 from adjudge_papers.scope_result import ReproducedSet, ScopeReproduction, size_of

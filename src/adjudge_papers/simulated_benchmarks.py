@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from adjudge.uncertainty import random_orders
+from adjudge.statistics.entropy import random_orders
 from adjudge.validation import FloatArray, Seed, count, generator
 
 #: The quality difference between the two answers of a pair.

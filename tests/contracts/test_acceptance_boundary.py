@@ -23,8 +23,8 @@ from adjudge.data import write_result, write_rows
 from adjudge.judges import judge_pairs
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.spec import parse_judge, parse_protocol
+from adjudge.policy.rules import Rule
 from adjudge.records import Pair
-from adjudge.results.rules import Rule
 from adjudge.selection import (
     Guarantee,
     Levels,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.uncertainty import preference_entropy
+from adjudge.statistics.entropy import preference_entropy
 from adjudge_papers.scope import reproduce_scope
 from adjudge_papers.scope_figures import PICTURES
 from adjudge_papers.scope_published import RISKS

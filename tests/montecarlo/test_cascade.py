@@ -16,16 +16,15 @@ from examples import load_example
 from scipy import stats
 
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
-from adjudge.selection.cascade_curve import Sheet, drop_stages
-from adjudge.uncertainty import Evidence
-from adjudge.uncertainty.cascade import (
+from adjudge.selection.cascade import (
     StageEvidence,
     fit_stages,
     stage_doubts,
     stop_at,
     with_failures,
 )
-from adjudge.uncertainty.learned import log_odds
+from adjudge.selection.cascade_plan import Sheet, drop_stages
+from adjudge.selection.doubts.learned import Evidence, log_odds
 
 ALPHA, DELTA, LABELS, BATCH = 0.1, 0.1, 200, 60
 COSTS = np.array([1.0, 5.0, 30.0])

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adjudge.results.rules import Rule
+from adjudge.policy.rules import Rule
 from adjudge.rows.choices import prepare_choices
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
 from adjudge.simulate.choices import simulate_choices
-from adjudge.uncertainty import preference_entropy
+from adjudge.statistics.entropy import preference_entropy
 from adjudge.validation import FloatArray, IntArray
 
 ALPHA, DELTA, LABELS, BATCH = 0.1, 0.1, 300, 200

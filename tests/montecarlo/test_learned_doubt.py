@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
-from adjudge.uncertainty.learned import Evidence, LearnedDoubt, doubt_of, log_odds
+from adjudge.selection.doubts.learned import Evidence, LearnedDoubt, doubt_of, log_odds
 
 ALPHA, DELTA, LABELS, BATCH = 0.1, 0.1, 150, 60
 STATES = np.array(list(product([0.02, 0.2, 0.4, 0.6, 0.8, 0.98], repeat=4)))

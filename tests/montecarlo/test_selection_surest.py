@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from adjudge.data import prepare_judgments
-from adjudge.results.rules import Rule
+from adjudge.policy.rules import Rule
 from adjudge.selection import calibrate, pac_threshold, plan_labels
 from adjudge.selection.drawing import cut_at
 from adjudge.simulate.selective import (

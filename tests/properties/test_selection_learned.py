@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.uncertainty.learned import Evidence, LearnedDoubt
+from adjudge.selection.doubts.learned import Evidence, LearnedDoubt
 
 #: Multiples of 2^-10: 1 - p is exact, so that a swapped pair is the mirror image to the last bit.
 P = st.integers(0, 1024).map(lambda k: k / 1024)

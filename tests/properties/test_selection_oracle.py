@@ -24,7 +24,7 @@ from adjudge.selection import (
 from adjudge.selection.guarantees.base import Labels
 from adjudge.selection.guarantees.pac import PAC
 from adjudge.selection.thresholds import order_by_lot
-from adjudge.uncertainty import preference_entropy
+from adjudge.statistics.entropy import preference_entropy
 
 ALPHAS = ("0.05", "0.1", "0.15", "0.2", "0.25", "0.3", "0.5", "0.123")
 

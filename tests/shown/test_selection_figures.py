@@ -20,7 +20,7 @@ from shown_selection import (
 )
 
 from adjudge.errors import ArgumentError
-from adjudge.results.evaluation import Evaluation
+from adjudge.selection.evaluating import Evaluation
 from shown import legend, named_points, panel, texts, title, words
 
 BAND = "± one standard deviation"

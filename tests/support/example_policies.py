@@ -6,7 +6,7 @@ from functools import cache
 
 import polars as pl
 
-from adjudge.results.selection import Policy
+from adjudge.policy.result import Policy
 from adjudge.selection import calibrate, plan_labels
 from adjudge.simulate.selective import cascade_judges
 

@@ -6,17 +6,9 @@ from dataclasses import replace
 
 from shown_selection import POLICY, SELECTION
 
-from adjudge.results.cascade import (
-    CascadePlan,
-    CascadeReport,
-    CascadeRule,
-    CostPoint,
-    DroppedStage,
-    JudgeAlone,
-    LearningShare,
-    Stage,
-)
-from adjudge.results.selection import StageCount
+from adjudge.policy.doubts import CascadeReport, CascadeRule, DroppedStage, LearningShare, Stage
+from adjudge.selection.cascade_plan import CascadePlan, CostPoint, JudgeAlone
+from adjudge.selection.selecting import StageCount
 
 CHEAP = Stage(
     judge="cheap",

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from adjudge.monitoring.drawing import AuditDraw
 from adjudge.policy.audits import AuditedRate, AuditPath, Monitor, MonitorGroup
-from adjudge.results.rules import Cut
+from adjudge.policy.rules import Cut
 
 DRAW = AuditDraw(
     audit_rate=0.05,

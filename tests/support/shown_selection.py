@@ -7,28 +7,16 @@ from dataclasses import replace
 import numpy as np
 
 from adjudge.data.drift import Drift
-from adjudge.results.evaluation import (
-    Comparison,
-    Curve,
-    Evaluation,
-    LabelPlan,
-    MethodRisk,
-    PlanPoint,
-    SelectionPlan,
-    SignalQuality,
-)
-from adjudge.results.rules import BatchSelection, Cut, Threshold
-from adjudge.results.selection import (
-    Alternative,
-    Contradiction,
-    DoubtReport,
-    GroupCount,
-    JuryReport,
-    Policy,
-    PolicyCheck,
-    PolicyGroup,
-    Selection,
-)
+from adjudge.policy.doubts import DoubtReport, JuryReport
+from adjudge.policy.result import Alternative, Policy, PolicyGroup
+from adjudge.policy.rules import Cut
+from adjudge.selection.comparing import Comparison
+from adjudge.selection.drawing import LabelPlan
+from adjudge.selection.evaluating import Curve, Evaluation, MethodRisk, SignalQuality
+from adjudge.selection.planning import PlanPoint, SelectionPlan
+from adjudge.selection.selecting import GroupCount, Selection
+from adjudge.selection.thresholds import BatchSelection, Threshold
+from adjudge.selection.verifying import Contradiction, PolicyCheck
 from adjudge_papers.items import ItemValue, PaperItem
 from adjudge_papers.scope_result import (
     PublishedQuality,

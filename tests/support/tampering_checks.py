@@ -11,8 +11,8 @@ from tampering import Damage
 from adjudge.data import write_result
 from adjudge.data.tables import TableLike
 from adjudge.errors import AdjudgeError
+from adjudge.policy.result import Policy
 from adjudge.present.report import read_folder, write_report
-from adjudge.results.selection import Policy
 from adjudge.selection import read_policy, select, verify_policy
 
 

@@ -26,7 +26,7 @@ def show_policy(
     Refuses a policy that was edited.
     """
     from adjudge.selection import read_policy
-    from adjudge.selection.policy import policy_remarks
+    from adjudge.selection.verifying import policy_remarks
 
     result = read_policy(policy)
     deliver(result, as_json=as_json, output=None, plot=plot, explain=explain)

@@ -12,7 +12,7 @@ from adjudge.data.refusals import refuse_values, refuse_where
 from adjudge.data.tables import as_text
 from adjudge.data.words import AS_SAID, GRADE, is_missing, plain_word, read_words
 from adjudge.records import MEASURED, STATUSES
-from adjudge.uncertainty import preference_entropy
+from adjudge.statistics.entropy import preference_entropy
 
 
 def check_status(

@@ -29,7 +29,7 @@ from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_
 from adjudge.data.words import PAIR, read_words
 from adjudge.errors import ArgumentError, DataError
 from adjudge.records import MEASURED, STATUSES, About
-from adjudge.uncertainty import INFINITE_DOUBT
+from adjudge.statistics.entropy import INFINITE_DOUBT
 
 #: p_a can be rounded in a file; a larger distance from the mean of both orders is an error.
 _ROUNDING = 0.005

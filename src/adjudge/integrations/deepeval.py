@@ -15,7 +15,7 @@ from typing import Literal, Unpack
 from adjudge.errors import ArgumentError
 from adjudge.integrations import missing_host
 from adjudge.integrations.policy_judge import PolicyJudge
-from adjudge.results.selection import Policy
+from adjudge.policy.result import Policy
 from adjudge.server.cases import Case, Outcome, read_case
 from adjudge.server.setup import JudgeOptions
 from adjudge.validation import one_of

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Unpack
 
-from adjudge.results.selection import Policy
+from adjudge.policy.result import Policy
 from adjudge.selection import read_policy
 from adjudge.server.cases import Case, Outcome, outcome_of
 from adjudge.server.service import JudgeService

@@ -36,10 +36,10 @@ from adjudge.policy.audits import (
     Outcome,
     order_audits,
 )
+from adjudge.policy.result import Policy
+from adjudge.policy.rules import Cut
 from adjudge.present import text
-from adjudge.results.rules import Cut
-from adjudge.results.selection import Policy
-from adjudge.uncertainty import INFINITE_DOUBT
+from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.validation import FloatArray, IntArray, non_negative, open_unit
 
 #: The most points of the figure.

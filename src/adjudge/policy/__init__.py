@@ -1,4 +1,5 @@
 """POLICY: what calibration leaves behind, which every room that accepts verdicts reads.
 
-`audits` has the audits of accepted verdicts and the state of their monitor.
+`result` has the policy and its groups, `doubts` what it saves of its doubt, `rules` how a score is
+accepted, `audits` its audits and their monitor, `view` how it is shown.
 """

@@ -25,6 +25,7 @@ from adjudge.data.rows import Rows
 from adjudge.data.tables import as_text
 from adjudge.data.writing import read_result, write_result
 from adjudge.errors import ArgumentError, DataError, StoreMissingError
+from adjudge.policy.rules import Cut
 from adjudge.present import text
 from adjudge.present.blocks import (
     Block,
@@ -53,7 +54,6 @@ from adjudge.present.result import (
 )
 from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, set_suptitle, themed
 from adjudge.records import CUT_COLUMNS, About
-from adjudge.results.rules import Cut
 from adjudge.store import is_store, store_name, use_store
 
 if TYPE_CHECKING:

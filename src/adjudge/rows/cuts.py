@@ -17,8 +17,8 @@ from adjudge.data.labels import CUT_BY
 from adjudge.data.refusals import refuse_values
 from adjudge.data.rows import tidy
 from adjudge.errors import DataError, PolicyMismatchError
+from adjudge.policy.rules import Cut
 from adjudge.records import CUT_COLUMNS
-from adjudge.results.rules import Cut
 
 #: Why a row above a cut neither calibrates nor is accepted.
 BEYOND = "outside the share that was labelled"

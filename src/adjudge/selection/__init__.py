@@ -1,9 +1,9 @@
 """TRUST: which verdicts can be accepted, and with which guarantee."""
 
-from adjudge.selection.baselines import heuristic_accept, naive_threshold, vanilla_threshold
 from adjudge.selection.calibrating import calibrate
 from adjudge.selection.cascade_judging import judge_cascade
 from adjudge.selection.cascade_plan import plan_cascade
+from adjudge.selection.doubts.jury import Jury, mean_jury
 from adjudge.selection.drawing import ids_to_label, plan_labels
 from adjudge.selection.evaluating import evaluate
 from adjudge.selection.guarantees import (
@@ -21,13 +21,17 @@ from adjudge.selection.guarantees.fdr import (
 )
 from adjudge.selection.guarantees.pac import pac_threshold, pac_thresholds
 from adjudge.selection.guarantees.scope import scope_threshold
-from adjudge.selection.jury import Jury, mean_jury
 from adjudge.selection.planning import plan_selection
-from adjudge.selection.policy import read_policy
 from adjudge.selection.selecting import SelectionRun, select
 from adjudge.selection.split_counts import Levels
-from adjudge.selection.splits import SplitRisk, split_risks
-from adjudge.selection.verifying import verify_policy
+from adjudge.selection.splits import (
+    SplitRisk,
+    heuristic_accept,
+    naive_threshold,
+    split_risks,
+    vanilla_threshold,
+)
+from adjudge.selection.verifying import read_policy, verify_policy
 
 __all__ = [
     "Guarantee",

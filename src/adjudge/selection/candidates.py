@@ -4,21 +4,238 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from adjudge.results.rules import Accepts, Cut, Rule, share
-from adjudge.results.selection import KEPT_SCORES, Alternative, DoubtReport, JuryReport, PolicyGroup
-from adjudge.selection.acceptance import Acceptance, accept_labels, accept_labels_pooled
-from adjudge.selection.cuts import limit_rule, promise_below
-from adjudge.selection.groups import Entry, make_entries
-from adjudge.selection.guarantees.base import Guarantee
+from adjudge.data.judgments import ERROR, HAS_VERDICT
+from adjudge.data.rows import one_row_per_cluster, partition
+from adjudge.policy.doubts import DoubtReport, JuryReport
+from adjudge.policy.result import KEPT_SCORES, Alternative, PolicyGroup
+from adjudge.policy.rules import Accepts, Cut, Rule, limit_rule, promise_below, share
+from adjudge.selection.doubts.jury import JuryRows
+from adjudge.selection.doubts.learned import LearnedRows, report_doubt
+from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import effective_size
-from adjudge.selection.jury import JuryRows
-from adjudge.selection.learning import LearnedRows, report_doubt
-from adjudge.selection.split_counts import Levels
+from adjudge.selection.split_counts import TOGETHER, Levels, SplitCounts, SplitTable
+from adjudge.selection.splits import random_halves
+from adjudge.selection.thresholds import ScoreOrder, order_by_lot
+from adjudge.validation import BoolArray, IntArray, one_of
+
+SMALL_GROUPS = ("refuse", "pool")
+#: The name of small groups that were pooled on request.
+POOLED = "(small groups)"
+#: The columns of every entry.
+ENTRY_COLUMNS = ("judge", "protocol", "judge_fingerprint", "uncertainty", "verdict", ERROR)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The calibration rows of one judge (and group), one row per cluster."""
+
+    judge: str
+    protocol: str
+    group: str | None
+    fingerprints: tuple[str, ...]
+    labels: Labels
+    has_verdict: BoolArray
+    seed: int
+    members: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def order(self) -> ScoreOrder:
+        """The rows by score; ties in a random order that ignores the errors."""
+        return order_by_lot(self.labels.scores, self.seed)
+
+    @cached_property
+    def in_order(self) -> Labels:
+        """The labels in that order."""
+        return self.labels.sort(self.order)
+
+
+def make_entries(
+    frame: pl.DataFrame,
+    *,
+    by: str | None,
+    cluster: str | None,
+    weights: str | None,
+    seed: int,
+) -> list[Entry]:
+    """Labelled rows split by judge, protocol and group; one row per repeated prompt."""
+    keys = ["judge", "protocol"] + ([] if by is None else [by])
+    entries = []
+    needed = {*ENTRY_COLUMNS, by, cluster, weights}
+    for rows in partition(frame.select(c for c in frame.columns if c in needed), keys):
+        key = rows.select(keys).row(0)
+        if cluster is not None:
+            kept = one_row_per_cluster(rows.get_column(cluster).to_list(), seed=seed)
+            rows = rows[kept.tolist()]
+        prints = rows.get_column("judge_fingerprint").drop_nulls().unique().sort().to_list()
+        entries.append(
+            Entry(
+                judge=str(key[0]),
+                protocol=str(key[1]),
+                group=None if by is None else str(key[2]),
+                fingerprints=tuple(prints),
+                labels=Labels(
+                    rows.get_column("uncertainty").cast(pl.Float64).to_numpy(),
+                    rows.get_column(ERROR).to_numpy(),
+                    None if weights is None else rows.get_column(weights).to_numpy(),
+                ),
+                has_verdict=rows.select(HAS_VERDICT).to_series().to_numpy(),
+                seed=seed,
+            )
+        )
+    return entries
+
+
+def pool_small(entries: Sequence[Entry], least: int, *, small_groups: str) -> list[Entry]:
+    """The entries; if requested, groups with fewer than `least` labels are pooled per judge."""
+    one_of(small_groups, SMALL_GROUPS, "small_groups")
+    if small_groups == "refuse":
+        return list(entries)
+    kept = [entry for entry in entries if entry.group is None or len(entry) >= least]
+    small = [entry for entry in entries if entry.group is not None and len(entry) < least]
+    return kept + [_pool(own) for own in by_judge(small)]
+
+
+def by_judge(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """The entries of each judge and protocol, which always have separate rules."""
+    keys = dict.fromkeys((entry.judge, entry.protocol) for entry in entries)
+    return [[entry for entry in entries if (entry.judge, entry.protocol) == key] for key in keys]
+
+
+def _pool(own: Sequence[Entry]) -> Entry:
+    return Entry(
+        judge=own[0].judge,
+        protocol=own[0].protocol,
+        group=POOLED,
+        fingerprints=tuple(sorted({name for entry in own for name in entry.fingerprints})),
+        labels=Labels.join([entry.labels for entry in own]),
+        has_verdict=np.concatenate([entry.has_verdict for entry in own]),
+        seed=own[0].seed,
+        members=tuple(entry.group or "" for entry in own),
+    )
+
+
+HALF_SPLITS = 20
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """How many labelled rows a rule accepts, how many of them are wrong, and both shares."""
+
+    rows: int = 0
+    wrong: int = 0
+    coverage: float = 0.0
+    risk: float = 0.0
+
+
+def accept_labels(
+    chosen: Guarantee, rule: Rule, entry: Entry, levels: Levels, *, seed: int
+) -> Acceptance:
+    """What the rule accepts of its own calibration rows. Only indicative for a batch rule.
+
+    A row without a verdict counts as an error in calibration and is never accepted.
+    """
+    if rule.accepts == "none":
+        return Acceptance()
+    if chosen.per_batch:
+        return _over_halves(chosen, entry, levels, seed)
+    accepted = chosen.accept(rule, entry.labels.scores, levels) & entry.has_verdict
+    rows, wrong = int(accepted.sum()), int(entry.labels.errors[accepted].sum())
+    return Acceptance(rows, wrong, share(rows, len(entry)), share(wrong, rows))
+
+
+def accept_labels_pooled(
+    chosen: Guarantee, entries: Sequence[Entry], levels: Levels, *, seed: int
+) -> list[Acceptance]:
+    """The same indication for all groups of a judge under one promise."""
+    by_entry: dict[int, Acceptance] = {}
+    for own in by_judge(entries):
+        by_entry |= zip(map(id, own), _over_halves_pooled(chosen, own, levels, seed), strict=True)
+    return [by_entry[id(entry)] for entry in entries]
+
+
+def _over_halves_pooled(
+    chosen: Guarantee, groups: Sequence[Entry], levels: Levels, seed: int
+) -> list[Acceptance]:
+    """Like `_over_halves`, but every group is halved and all batches are decided together."""
+    rng = np.random.default_rng(seed)
+    labels = Labels.join([entry.labels for entry in groups])
+    verdict = np.concatenate([entry.has_verdict for entry in groups])
+    codes = np.repeat(np.arange(len(groups)), [len(entry) for entry in groups])
+    sizes = np.bincount(codes)
+    first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    shares, risks = np.zeros((HALF_SPLITS, len(groups))), np.zeros((HALF_SPLITS, len(groups)))
+    for split in range(HALF_SPLITS):
+        place = np.lexsort((rng.random(len(codes)), codes))
+        rank = np.empty(len(codes), dtype=np.int64)
+        rank[place] = np.arange(len(codes))
+        own = rank - first[codes] < sizes[codes] // 2
+        if not own.any():
+            break
+        rules = [
+            chosen.decide(labels.take(own & (codes == group)), levels)
+            for group in range(len(groups))
+        ]
+        accepted = chosen.accept_pooled(rules, labels.scores[~own], codes[~own], levels)
+        accepted &= verdict[~own]
+        for group in range(len(groups)):
+            here = codes[~own] == group
+            shares[split, group] = accepted[here].mean()
+            risks[split, group] = _risk(accepted[here], labels.errors[~own][here])
+    means = zip(shares.mean(axis=0).tolist(), risks.mean(axis=0).tolist(), strict=True)
+    return [_indication(len(entry), *mean) for entry, mean in zip(groups, means, strict=True)]
+
+
+def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> Acceptance:
+    """Calibrate on half of the labels, use the other half as the batch, 20 times.
+
+    This is only indicative: `select` will use twice as many labels and another batch. With weights,
+    the batch is sampled from its half in proportion to the weights, like the new rows.
+    """
+    rng = np.random.default_rng(seed)
+    labels, n = entry.labels, len(entry)
+    if n < 2:
+        return Acceptance()
+    weights = labels.weights if chosen.takes_weights else None
+    shares: list[float] = []
+    risks: list[float] = []
+    if weights is None:
+        table = SplitTable.build(labels.scores, labels.errors, entry.has_verdict, None, entry.order)
+        for halves in random_halves(n, HALF_SPLITS, rng, at_least=TOGETHER):
+            counts = SplitCounts.build(table, halves)
+            outcome = chosen.counts_over_splits(counts, levels)
+            for accepted, wrong, tested in zip(*(part.tolist() for part in outcome), strict=True):
+                shares.append(accepted / tested)
+                risks.append(share(wrong, accepted))
+    else:
+        for _ in range(HALF_SPLITS):
+            order = rng.permutation(n)
+            new = order[n // 2 :]
+            new = rng.choice(new, size=len(new), p=weights[new] / weights[new].sum())
+            rule = chosen.decide(labels.take(order[: n // 2]), levels)
+            batch = labels.take(new)
+            taken = chosen.accept(rule, batch.scores, levels, batch.weights)
+            taken &= entry.has_verdict[new]
+            shares.append(float(taken.mean()))
+            risks.append(_risk(taken, batch.errors))
+    return _indication(n, float(np.mean(shares)), float(np.mean(risks)))
+
+
+def _indication(n: int, coverage: float, risk: float) -> Acceptance:
+    rows = round(coverage * n)
+    return Acceptance(rows, round(risk * rows), coverage, risk)
+
+
+def _risk(accepted: BoolArray, errors: IntArray) -> float:
+    return float(errors[accepted].mean()) if accepted.any() else 0.0
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -16,14 +16,133 @@ import polars as pl
 from adjudge.data.judgments import ERROR, IS_ERROR
 from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError
+from adjudge.policy.doubts import CascadeRule, LearningShare, Stage
 from adjudge.records import MEASURED, About
-from adjudge.results.cascade import CascadeRule, LearningShare, Stage
-from adjudge.selection.jury import MEMBER, OF_JUDGES, gap_between, name_members
-from adjudge.selection.learning import check_context, with_context, with_learned
-from adjudge.uncertainty import INFINITE_DOUBT, Evidence, LearnedDoubt
-from adjudge.uncertainty.cascade import StageEvidence, stage_doubts, stop_at
-from adjudge.uncertainty.learned import ORDER_GAP
+from adjudge.selection.doubts.jury import MEMBER, OF_JUDGES, name_members
+from adjudge.selection.doubts.learned import (
+    ORDER_GAP,
+    Evidence,
+    LearnedDoubt,
+    check_context,
+    doubt_of,
+    gap_between,
+    learn,
+    sum_in_order,
+    with_context,
+    with_learned,
+)
+from adjudge.statistics.entropy import INFINITE_DOUBT
+from adjudge.statistics.ridge import FOLDS
 from adjudge.validation import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageEvidence:
+    """The answers of a cascade's judges about some rows, cheap to strong.
+
+    `whole` has a column of p for each judge, NaN if it failed or was not asked. `gaps` has the
+    order gaps, also one column per judge; None if rows do not have both orders.
+    """
+
+    whole: Evidence
+    ties: BoolArray
+    gaps: FloatArray | None = None
+
+    @property
+    def stages(self) -> int:
+        """How many judges there are."""
+        return int(self.whole.p.shape[1])
+
+    @property
+    def measured(self) -> BoolArray:
+        """Which judge has a score for which row."""
+        return ~np.isnan(self.whole.p)
+
+    def of(self, judges: Sequence[int]) -> StageEvidence:
+        """Only these judges, in this order."""
+        at = list(judges)
+        names = tuple(self.whole.judges[j] for j in at)
+        return StageEvidence(
+            whole=replace(self.whole, judges=names, p=self.whole.p[:, at]),
+            ties=self.ties[:, at],
+            gaps=None if self.gaps is None else self.gaps[:, at],
+        )
+
+    def upto(self, stage: int) -> Evidence:
+        """The evidence available once this stage (from 0) has answered."""
+        part = self.of(range(stage + 1))
+        if part.gaps is None:
+            return part.whole
+        spoke = ~np.isnan(part.gaps)
+        total = sum_in_order(list(np.where(spoke, part.gaps, 0.0).T))
+        return replace(part.whole, order_gap=total / np.maximum(spoke.sum(axis=1), 1))
+
+
+def stage_doubts(
+    doubts: Sequence[LearnedDoubt], evidence: StageEvidence
+) -> tuple[FloatArray, FloatArray]:
+    """Margin and u of every row at every stage; 0 and infinity if a judge has no verdict."""
+    margins = np.column_stack([one.margins(evidence.upto(j)) for j, one in enumerate(doubts)])
+    return with_failures(margins, evidence)
+
+
+def with_failures(margins: FloatArray, evidence: StageEvidence) -> tuple[FloatArray, FloatArray]:
+    """The margins and their doubts; 0 and infinity if a judge failed or returned a tie."""
+    mute = ~evidence.measured | evidence.ties
+    return np.where(mute, 0.0, margins), np.where(mute, np.inf, doubt_of(margins))
+
+
+def stop_at(doubts: FloatArray, tau: float) -> IntArray:
+    """The stage of every row: the first with a doubt of at most tau, else the last.
+
+    >>> stop_at(np.array([[0.05, 0.01], [0.3, 0.2], [np.inf, 0.04]]), 0.1).tolist()
+    [0, 1, 1]
+    """
+    sure = doubts <= tau
+    return np.asarray(np.where(sure.any(axis=1), sure.argmax(axis=1), doubts.shape[1] - 1))
+
+
+@dataclass(frozen=True)
+class FittedStages:
+    """A ridge for each stage, and margins of the rows by ridges that were fitted without them."""
+
+    doubts: tuple[LearnedDoubt, ...]
+    held_out: FloatArray
+
+
+def fit_stages(
+    evidence: StageEvidence, prefers_a: IntArray, *, units: IntArray, seed: int
+) -> FittedStages:
+    """Fit every stage on its scored rows, and again without each fold of `units`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> people = rng.integers(0, 2, 200)
+    >>> odds = (2 * people - 1)[:, None] * [0.5, 2.0] + rng.normal(size=(200, 2))
+    >>> p = 1 / (1 + np.exp(-odds))
+    >>> seen = StageEvidence(whole=Evidence(judges=("x", "y"), p=p), ties=np.zeros_like(p) > 0)
+    >>> fitted = fit_stages(seen, people, units=np.arange(200), seed=0)
+    >>> (stop_at(stage_doubts(fitted.doubts, seen)[1], 0.1) == 0).mean() < 0.5
+    np.True_
+    """
+    rows = len(prefers_a)
+    groups = int(units.max()) + 1
+    fold = (np.random.default_rng(seed).permutation(groups) % FOLDS)[units]
+    doubts, held_out = [], np.zeros((rows, evidence.stages))
+    for stage in range(evidence.stages):
+        known, own = evidence.upto(stage), evidence.measured[:, stage]
+        learns = own & np.vstack(
+            [np.ones(rows, dtype=np.bool_), *(fold != left for left in range(FOLDS))]
+        )
+        names, fit = learn(known, prefers_a, learns, units=units, seed=seed)
+        whole, *others = (
+            LearnedDoubt(names, known.categories, scales, weights, float(penalty))
+            for scales, weights, penalty in zip(*fit, strict=True)
+        )
+        doubts.append(whole)
+        for left, one in enumerate(others):
+            held_out[:, stage] = np.where(fold == left, one.margins(known), held_out[:, stage])
+    return FittedStages(tuple(doubts), held_out)
+
 
 #: The value in the judge and protocol columns of a cascade's rows.
 CASCADE = "cascade"

@@ -25,11 +25,11 @@ from adjudge.judges.run import JudgingRun
 from adjudge.judges.spec import PROTOCOLS
 from adjudge.judges.stages import Outcome, StopRule
 from adjudge.judges.subjects import SubjectSource
+from adjudge.policy.doubts import CascadeReport
+from adjudge.policy.result import Policy
 from adjudge.records import MEASURED, Grade, Judgment, Pair, Status, Subject
-from adjudge.results.cascade import CascadeReport
-from adjudge.results.selection import Policy
 from adjudge.selection.cascade import CascadeRows, run_cascade
-from adjudge.selection.policy import read_policy
+from adjudge.selection.verifying import read_policy
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 
 #: Columns of the judges' rows that a cascade reads, in addition to its context columns.

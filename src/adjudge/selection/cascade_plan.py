@@ -6,10 +6,12 @@ seeded hash of their cluster or id. The other labels calibrate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
@@ -19,36 +21,77 @@ from adjudge.data.judgments import WORDS, Judgments
 from adjudge.data.rows import Rows, merge_dropped
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.records import MIN_ANSWER_MASS, About
-from adjudge.results.cascade import (
-    CascadePlan,
+from adjudge.policy.doubts import (
     CascadeRule,
     CostSource,
+    DroppedStage,
     LearningShare,
     Lengths,
     Stage,
+    money,
 )
+from adjudge.present.blocks import (
+    Block,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    explain,
+    table_of,
+    warnings_of,
+)
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    ResultWithDigest,
+    frozen,
+    not_empty,
+)
+from adjudge.present.text import clip_names, count, left_out, percent
+from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
+from adjudge.records import MIN_ANSWER_MASS, About
 from adjudge.selection.cascade import (
     OTHER_JUDGE,
+    FittedStages,
     Member,
+    StageEvidence,
     StageRows,
     find_stages,
+    fit_stages,
     in_learning_share,
     lay_out,
     of_stages,
     stage_names,
-)
-from adjudge.selection.cascade_curve import Sheet, drop_stages
-from adjudge.selection.labelled import LabelledRows, read_labelled
-from adjudge.selection.learning import FEWEST_LEARNING, advise_learning, lengths_in, with_context
-from adjudge.statistics.numbers import cluster_codes
-from adjudge.store import StorePlace, read_judge_parts
-from adjudge.uncertainty.cascade import (
-    StageEvidence,
-    fit_stages,
+    stop_at,
     with_failures,
 )
-from adjudge.validation import IntArray, count, exact_level, non_negative, open_unit, unit
+from adjudge.selection.doubts.learned import (
+    FEWEST_LEARNING,
+    advise_learning,
+    lengths_in,
+    with_context,
+)
+from adjudge.selection.labelled import LabelledRows, read_labelled
+from adjudge.statistics.entropy import INFINITE_DOUBT
+from adjudge.statistics.numbers import cluster_codes
+from adjudge.store import StorePlace, read_judge_parts
+from adjudge.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    exact_level,
+    non_negative,
+    open_unit,
+    unit,
+)
+from adjudge.validation import count as check_count
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
 
 NOT_EVERY_STAGE = "not judged by every stage"
 
@@ -105,7 +148,7 @@ def plan_cascade(
     """
     level = float(exact_level(alpha))
     learning_share = open_unit(learning_share, "learning_share")
-    count(seed, "seed")
+    check_count(seed, "seed")
     limit = None if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
     table = read_cascade(
         judgments,
@@ -326,3 +369,391 @@ def _fingerprint(frame: pl.DataFrame, stage: Member) -> str | None:
             "cascade", stage[0], "its rows have several fingerprints: a stage must be one judge"
         )
     return None if prints.is_empty() else str(prints[0])
+
+
+PLAN_SCHEMA = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostPoint:
+    """A cascade that stops at `tau`: its cost per row, and what could be accepted at alpha.
+
+    `coverage` is the largest share whose mean fitted error probability is at most alpha, `wrong`
+    the observed share of errors in it; `stops` the share of rows that end at each stage. All are
+    computed with ridges that were fitted without the row.
+    """
+
+    tau: Proportion
+    cost: NotNegative
+    coverage: Proportion
+    wrong: Proportion | None
+    stops: tuple[Proportion, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeAlone:
+    """One judge of the cascade asked about every row."""
+
+    judge: str
+    cost: NotNegative
+    coverage: Proportion
+    wrong: Proportion | None
+
+
+def _planned_point_is_there(plan: CascadePlan) -> str | None:
+    """The figure and the table mark the planned point."""
+    if any(point.tau == plan.rule.tau for point in plan.points):
+        return None
+    return f"no point has the planned tau {plan.rule.tau!r}"
+
+
+def _last_judge_costs_something(plan: CascadePlan) -> str | None:
+    """Costs are shown as shares of the last judge's cost."""
+    return None if plan.last.cost > 0 else "the last judge costs nothing"
+
+
+def _stops_have_stages(plan: CascadePlan) -> str | None:
+    sizes = {len(point.stops) for point in plan.points}
+    if sizes == {len(plan.rule.stages)}:
+        return None
+    return "points and stages differ in length"
+
+
+@frozen
+class CascadePlan(ResultWithDigest):
+    """Cost and coverage of a cascade, stage by stage, estimated only on the learning share.
+
+    `points` is the curve over tau of the kept stages. `feasible` is False if no tau passes at
+    alpha: then only the last judge is left.
+    """
+
+    kind: ClassVar[str] = "plan_cascade"
+    rows_in: ClassVar[str] = "points"
+    digest_since: ClassVar[int] = 1
+    checks: ClassVar[tuple[Check, ...]] = (
+        not_empty("points", "alone"),
+        _planned_point_is_there,
+        _last_judge_costs_something,
+        _stops_have_stages,
+    )
+
+    schema_version: Count = PLAN_SCHEMA
+    about: About = "pairs"
+    alpha: Level
+    rule: CascadeRule
+    tau_given: bool = False
+    feasible: bool
+    cost_source: CostSource
+    points: tuple[CostPoint, ...]
+    alone: tuple[JudgeAlone, ...]
+    dropped_stages: tuple[DroppedStage, ...] = ()
+    min_answer_mass: Proportion | None = None
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count]
+
+    @property
+    def planned(self) -> CostPoint:
+        """The point of the planned tau."""
+        return next(point for point in self.points if point.tau == self.rule.tau)
+
+    @property
+    def last(self) -> JudgeAlone:
+        """The last of the requested judges, alone."""
+        return self.alone[-1]
+
+    def view(self) -> list[Block]:
+
+        return view_cascade_plan(self)
+
+
+#: The most coverage that a plan gives up when it drops a judge: within the error of the estimates.
+_SLACK = 0.01
+#: How many values of tau are tried, and how many a plan keeps.
+_TRIED, _KEPT = 200, 40
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One cascade on the learning rows: held-out doubts and errors of each row at each stage."""
+
+    fitted: FittedStages
+    doubts: FloatArray
+    wrong: BoolArray
+    costs: FloatArray
+    alpha: float
+
+    @property
+    def taus(self) -> FloatArray:
+        """Values of tau at which some row changes its stage, thinned."""
+        values = np.unique(self.doubts[np.isfinite(self.doubts)])
+        if len(values) > _TRIED:
+            values = values[np.linspace(0, len(values) - 1, _TRIED).round().astype(int)]
+        return np.concatenate(([0.0], values))
+
+    def point(self, tau: float) -> CostPoint:
+        """Cost, and coverage at alpha, if rows stop at this tau."""
+        stage = stop_at(self.doubts, tau)
+        here = np.arange(len(stage)), stage
+        doubt, wrong = np.minimum(self.doubts[here], INFINITE_DOUBT), self.wrong[here]
+        order = np.argsort(doubt, kind="stable")
+        means = np.cumsum(doubt[order]) / np.arange(1, len(order) + 1)
+        # Tied rows are accepted together.
+        ends = np.append(np.diff(doubt[order]) > 0, True)
+        passing = np.flatnonzero(ends & (means <= self.alpha))
+        accepted = order[: passing[-1] + 1] if len(passing) else order[:0]
+        return CostPoint(
+            tau=tau,
+            cost=float(self.costs[stage].mean()),
+            coverage=len(accepted) / len(stage),
+            wrong=float(wrong[accepted].mean()) if len(accepted) else None,
+            stops=tuple((np.bincount(stage, minlength=len(self.costs)) / len(stage)).tolist()),
+        )
+
+    @property
+    def planned(self) -> float | None:
+        """The largest tau with a margin for chance; see `largest_tau`."""
+        return self.largest_tau(margin=1.0)
+
+    def largest_tau(self, *, margin: float) -> float | None:
+        """The largest tau for which the mean doubt of the rows below it is at most alpha.
+
+        A margin of `margin` standard errors of a share alpha is kept. With about ninety rows, a tau
+        without a margin is above alpha in half of all cases, and then little can be accepted.
+        """
+        best = None
+        for tau in self.taus[1:].tolist():
+            doubt = self.doubts[np.arange(len(self.doubts)), stop_at(self.doubts, tau)]
+            below = doubt[doubt <= tau]
+            error = (self.alpha * (1 - self.alpha) / max(len(below), 1)) ** 0.5
+            if len(below) and below.mean() + margin * error <= self.alpha:
+                best = tau
+        return best
+
+    def points(self, planned: float | None) -> tuple[CostPoint, ...]:
+        """The curve, thinned, including the planned tau and half of it."""
+        taus = self.taus
+        some = taus[np.unique(np.linspace(0, len(taus) - 1, _KEPT).round().astype(int))]
+        wanted = {*some.tolist(), planned or 0.0, (planned or 0.0) / 2}
+        return tuple(self.point(tau) for tau in sorted(wanted))
+
+    def best(self, coverage: float) -> CostPoint | None:
+        """The point with at least this coverage and the lowest cost per accepted verdict."""
+        points = [self.point(tau) for tau in self.taus.tolist()]
+        enough = [point for point in points if point.coverage >= max(coverage, _SLACK)]
+        return min(enough, key=lambda point: point.cost / point.coverage, default=None)
+
+    def alone(self, judge: str) -> JudgeAlone:
+        """A cascade of one judge."""
+        point = self.point(0.0)
+        return JudgeAlone(judge=judge, cost=point.cost, coverage=point.coverage, wrong=point.wrong)
+
+
+def drop_stages(
+    kept: tuple[int, ...], sheet: Callable[[tuple[int, ...]], Sheet], names: Sequence[str]
+) -> tuple[tuple[int, ...], list[DroppedStage]]:
+    """Drop judges, one by one, if the cascade accepts as much without them at no higher cost.
+
+    The cost is per accepted verdict: people label what is not accepted, so a cheap cascade that
+    accepts little saves nothing. The last judge always stays, because a hundred labels cannot show
+    that it is not needed. If no tau passes, only the last judge stays: no row would end earlier.
+    """
+    dropped: list[DroppedStage] = []
+    while len(kept) > 1 and (tau := sheet(kept).planned) is not None:
+        now = sheet(kept).point(tau)
+        others = {}
+        for at in kept[:-1]:
+            rest = tuple(other for other in kept if other != at)
+            point = sheet(rest).best(now.coverage - _SLACK)
+            if point is not None and point.cost * now.coverage <= now.cost * point.coverage:
+                others[at] = point
+        if not others:
+            break
+        worst = min(others, key=lambda at: (others[at].cost / others[at].coverage, at))
+        dropped.append(
+            DroppedStage(
+                judge=names[worst],
+                cost_with=now.cost,
+                cost_without=others[worst].cost,
+                coverage_with=now.coverage,
+                coverage_without=others[worst].coverage,
+            )
+        )
+        kept = tuple(other for other in kept if other != worst)
+    return kept if sheet(kept).planned is not None else kept[-1:], dropped
+
+
+#: Lines of the curve that a table shows.
+_LINES = 9
+
+
+def view_cascade_plan(plan: CascadePlan) -> list[Block]:
+    """The planned cascade, the curve over tau, each judge alone, and the judges that do not pay."""
+    stages = plan.rule.judges
+    curve = Table(
+        (
+            "tau",
+            "cost",
+            "accepted",
+            "error share",
+            *(f"ends at {at + 1}" for at in range(len(stages))),
+        ),
+        [
+            (
+                ("* " if point.tau == plan.rule.tau else "  ") + f"{point.tau:.3g}",
+                percent(point.cost / plan.last.cost),
+                percent(point.coverage),
+                percent(point.wrong),
+                *(percent(share) for share in point.stops),
+            )
+            for point in _some(plan)
+        ],
+        caption=f"Cost and coverage over tau at alpha {plan.alpha:g}, on "
+        f"{count(plan.rule.n_learning, 'row')} of the learning share, each scored by a fit "
+        "without it",
+    )
+    alone = table_of(
+        plan.alone,
+        {
+            "judge alone": lambda one: one.judge,
+            "cost per row": lambda one: money(one.cost, plan.cost_source),
+            "accepted": lambda one: percent(one.coverage),
+            "error share": lambda one: percent(one.wrong),
+        },
+        caption="Each judge alone on the same rows",
+    )
+    notes = [
+        f"dropped {one.judge}: with it {percent(one.coverage_with)} accepted at "
+        f"{money(one.cost_with, plan.cost_source)} per row at the planned tau, without it "
+        f"{percent(one.coverage_without)} at {money(one.cost_without, plan.cost_source)} at the "
+        "cheapest tau"
+        for one in plan.dropped_stages
+    ]
+    share = plan.rule.learning
+    notes += [
+        f"cost: per row, relative to {plan.last.judge} alone; accepted: the largest share with a "
+        "mean fitted error probability of at most alpha; error share: by the labels; * planned",
+        f"learning share: {percent(share.share)} of the rows by a hash of {share.column} "
+        f"(seed {share.seed}); calibrate refuses them",
+        *left_out(plan.dropped),
+    ]
+    figure = Figure(
+        "cascade",
+        partial(cascade_figure, plan),
+        "Up and to the left is better: more is accepted at less cost. A smaller tau moves right "
+        "along the curve.",
+    )
+    assumed = explain(plan.assumptions)
+    return [
+        _headline(plan),
+        curve,
+        alone,
+        *warnings_of(plan.warnings),
+        Note(notes),
+        *assumed,
+        figure,
+    ]
+
+
+def _headline(plan: CascadePlan) -> Headline:
+    stages, planned, last = plan.rule.judges, plan.planned, plan.last
+    if not plan.feasible:
+        return Headline(
+            f"No tau passes at alpha {plan.alpha:g}: every row would go to {stages[-1]}",
+            "Allow a larger alpha, label more rows, or use better judges.",
+            tone="bad",
+        )
+    whole = percent(planned.cost / last.cost)
+    if len(stages) == 1:
+        return Headline(
+            f"No cascade saves cost: {stages[0]} alone accepts about {percent(planned.coverage)} "
+            f"at alpha {plan.alpha:g}",
+            f"Ask {stages[0]} about every row.",
+        )
+    tau = f"tau {planned.tau:.3g}" + (" (yours)" if plan.tau_given else "")
+    return Headline(
+        f"{' -> '.join(stages)} at {tau}: about {percent(planned.coverage)} accepted at alpha "
+        f"{plan.alpha:g} for {whole} of the cost of {last.judge} alone, which accepts about "
+        f"{percent(last.coverage)}",
+        "Calibrate it on the other labels: adjudge calibrate --plan.",
+    )
+
+
+def _some(plan: CascadePlan) -> list[CostPoint]:
+    """Lines of the curve, evenly spaced, with the planned one and half of it."""
+    points, last = plan.points, len(plan.points) - 1
+    places = {round(at * last / (_LINES - 1)) for at in range(_LINES)} if last else {0}
+    half = min(points, key=lambda point: abs(point.tau - plan.rule.tau / 2))
+    places |= {points.index(plan.planned), points.index(half)}
+    return [points[at] for at in sorted(places)]
+
+
+def cascade_figure(plan: CascadePlan) -> Drawing:
+    """Coverage against cost, the curve of the cascade and a dot for each judge alone."""
+    with themed():
+        figure = new_figure(7.4, 4.6)
+        axes = figure.subplots()
+        whole = plan.last.cost
+        points = sorted(plan.points, key=lambda point: (point.cost, point.coverage))
+        axes.plot(
+            [point.cost / whole for point in points],
+            [point.coverage for point in points],
+            color=ACCENT,
+            marker=".",
+            markersize=9,
+            label="cascade, over tau",
+            clip_on=False,
+            zorder=3,
+        )
+        dropped = {stage.judge for stage in plan.dropped_stages}
+        judges = [judge.judge for judge in plan.alone]
+        names = dict(zip(judges, clip_names(judges), strict=True))
+        for judge in plan.alone:
+            colour = WARM if judge.judge in dropped else MUTED
+            where = (judge.cost / whole, judge.coverage)
+            axes.plot(*where, "s", color=colour, markersize=7, clip_on=False)
+            name = names[judge.judge] + (", dropped" if judge.judge in dropped else " alone")
+            # The name stays inside the axes.
+            right, low = where[0] > 0.6, where[1] < 0.1
+            axes.annotate(
+                name,
+                where,
+                xytext=(-8 if right else 8, 8 if low else -14),
+                textcoords="offset points",
+                color=colour,
+                fontsize=9,
+                ha="right" if right else "left",
+                # If a judge alone is as good as the cascade, its name is over the curve.
+                bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
+                zorder=3,
+            )
+        planned = plan.planned
+        named = "your tau" if plan.tau_given else "planned tau"
+        axes.plot(
+            planned.cost / whole,
+            planned.coverage,
+            "o",
+            color=GOOD,
+            markersize=11,
+            label=f"{named} {planned.tau:.3g}",
+            zorder=4,
+            markerfacecolor="none",
+            markeredgewidth=2.5,
+            clip_on=False,
+        )
+        axes.set_xlim(left=0)
+        axes.set_ylim(0, 1.03)
+        axes.set_xlabel(f"cost of a row, as a share of {names[plan.last.judge]} alone")
+        axes.set_ylabel(f"share accepted at alpha {plan.alpha:g}")
+        axes.set_title(_title(plan), color=INK)
+        axes.legend(fontsize=9, loc="lower right")
+    return figure
+
+
+def _title(plan: CascadePlan) -> str:
+    planned, last = plan.planned, plan.last
+    return (
+        f"About {percent(planned.coverage, 0)} accepted at "
+        f"{percent(planned.cost / last.cost, 0)} of the cost; the last judge alone: "
+        f"{percent(last.coverage, 0)}"
+    )

@@ -12,8 +12,8 @@ import polars as pl
 from adjudge.data.rows import Identity, Rows, identities
 from adjudge.errors import ArgumentError, PolicyMismatchError
 from adjudge.judges.identity import match_judge
+from adjudge.policy.doubts import CascadeReport, CascadeRule
 from adjudge.records import MEASURED, About
-from adjudge.results.cascade import CascadePlan, CascadeReport, CascadeRule
 from adjudge.selection.cascade import (
     CASCADE,
     OTHER_JUDGE,
@@ -27,8 +27,8 @@ from adjudge.selection.cascade import (
     run_cascade,
     stage_names,
 )
-from adjudge.selection.cascade_plan import NOT_EVERY_STAGE, read_plan
-from adjudge.selection.learning import count_overturned
+from adjudge.selection.cascade_plan import NOT_EVERY_STAGE, CascadePlan, read_plan
+from adjudge.selection.doubts.learned import count_overturned
 from adjudge.store import StorePlace
 
 LEARNING_ROW = "in the learning share of the cascade"

@@ -11,18 +11,25 @@ import polars as pl
 
 from adjudge.data.judgments import ERROR, HAS_VERDICT, WORDS
 from adjudge.errors import ArgumentError
+from adjudge.present.result import Level, NotNegative, Proportion
 from adjudge.records import About
-from adjudge.results.evaluation import Comparison
+from adjudge.selection.doubts.jury import form_jury
+from adjudge.selection.doubts.learned import (
+    FEWEST_LEARNING,
+    Evidence,
+    doubt_of,
+    judge_evidence,
+    learn,
+    lengths_in,
+    with_context,
+)
 from adjudge.selection.guarantees import all_guarantees
 from adjudge.selection.guarantees.base import Guarantee, Labels
-from adjudge.selection.jury import form_jury
 from adjudge.selection.labelled import LabelledRows
-from adjudge.selection.learning import FEWEST_LEARNING, judge_evidence, lengths_in, with_context
 from adjudge.selection.split_counts import Halves, Levels, SplitCounts, SplitOutcome, SplitTable
 from adjudge.selection.splits import SplitRisk, random_halves
+from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.statistics.numbers import cluster_codes
-from adjudge.uncertainty import INFINITE_DOUBT
-from adjudge.uncertainty.learned import Evidence, doubt_of, learn
 from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, open_unit
 
 #: A learned doubt is fitted again in each split; with more splits the mean changes little.
@@ -197,3 +204,20 @@ def _comparison(
         risk=float(row.risks.mean()),
         share_above=row.share_above,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One doubt under one guarantee at one alpha: a judge's own, a jury's, or a learned one.
+
+    All use the same splits; a learned one uses a share of each split's labels.
+    """
+
+    candidate: str
+    learned: bool
+    method: str
+    alpha: Level
+    coverage: Proportion
+    coverage_sd: NotNegative
+    risk: Proportion
+    share_above: Proportion

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -17,10 +18,14 @@ from adjudge.data.labels import BY_SCORE, ways_of
 from adjudge.data.rows import Rows, cluster_column, identities, merge_dropped, one_row_per_cluster
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.results.evaluation import LabelPlan
-from adjudge.results.rules import Cut, Rule
+from adjudge.policy.rules import Cut, Rule
+from adjudge.present.blocks import Block, Fact, Facts, Headline, Note
+from adjudge.present.result import Check, Count, Level, Result, at_most, frozen
+from adjudge.present.text import count, left_out, number, percent
+from adjudge.records import SampledBy
 from adjudge.rows.cuts import cuts_of
-from adjudge.validation import count, exact_level, finite
+from adjudge.validation import count as check_count
+from adjudge.validation import exact_level, finite
 
 
 def plan_labels(
@@ -69,8 +74,8 @@ def plan_labels(
     >>> plan.cut.share, plan.n_below, plan.to_frame()["sampled_by"].to_list()
     (0.5, 5, ['surest', 'surest'])
     """
-    count(n, "n", least=1)
-    count(seed, "seed")
+    check_count(n, "n", least=1)
+    check_count(seed, "seed")
     given = prepare_judgments(
         judgments,
         labels=labels,
@@ -235,3 +240,72 @@ def _plan(
         warnings=tuple(warnings),
         dropped=merge_dropped(given.dropped),
     )
+
+
+@frozen
+class LabelPlan(Result):
+    """Pairs sampled for labelling, in random order: from all, or from a judge's surest below a cut.
+
+    `n_pool` rows could be judged by the rule that these labels will give; `n_below` of them are not
+    above the cut.
+    """
+
+    kind: ClassVar[str] = "plan_labels"
+    checks: ClassVar[tuple[Check, ...]] = (at_most("n", "n_below"), at_most("n_below", "n_pool"))
+
+    sampled_by: SampledBy
+    surest: Level | None
+    cut: Cut | None
+    n: Count
+    n_pool: Count
+    n_below: Count
+    seed: Count
+    ids: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count]
+
+    def _parts(self) -> Sequence[Mapping[str, str | float | None]]:
+        cut = {} if self.cut is None else self.cut.columns
+        return [{"id": name, "sampled_by": self.sampled_by, **cut} for name in self.ids]
+
+    def view(self) -> list[Block]:
+
+        return view_label_plan(self)
+
+
+def view_label_plan(plan: LabelPlan) -> list[Block]:
+    """Which rows to label, below which cut, and what the labels are good for."""
+    if plan.cut is None:
+        return [
+            Headline(f"Label these {plan.n:,} of {count(plan.n_pool, 'pair')}, drawn at random"),
+            Note(["They can calibrate a policy and estimate a rate.", *left_out(plan.dropped)]),
+        ]
+    most = percent(plan.cut.share)
+    return [
+        Headline(
+            f"Label these {plan.n:,} pairs, drawn at random among {plan.cut.name}",
+            f"A policy from these labels accepts at most {most} of the verdicts.",
+        ),
+        Facts(
+            [
+                Fact("scored verdicts", number(plan.n_pool)),
+                Fact(
+                    "below the cut",
+                    number(plan.n_below),
+                    f"an uncertainty of at most {plan.cut.at:.6g}; tied rows are included",
+                ),
+            ]
+        ),
+        Note(
+            [
+                "Use them with pac, which then has more labels near its threshold; scope gains "
+                "nothing from them.",
+                f"calibrate, select and serve never accept above the cut: the other "
+                f"{count(plan.n_pool - plan.n_below, 'verdict')} go to people.",
+                "Do not choose the share from these labels: to try another share, draw new labels.",
+                "They cannot estimate a rate; labels drawn at random can.",
+                *(f"note: {line}" for line in plan.warnings),
+                *left_out(plan.dropped),
+            ]
+        ),
+    ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,12 +14,26 @@ from adjudge.data.rows import partition
 from adjudge.data.source import Needs, name_columns, narrow
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SignalQuality
+from adjudge.present.blocks import Block
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Repeats,
+    Result,
+    at_most,
+    frozen,
+    not_empty,
+    same_length,
+)
+from adjudge.present.text import group_name
 from adjudge.rows.choices import describe_choices, prepare_choices, refuse_with_best
-from adjudge.selection.comparing import MOST_SPLITS, compare_doubts
+from adjudge.selection.comparing import MOST_SPLITS, Comparison, compare_doubts
+from adjudge.selection.doubts.learned import advise_learning, refuse_learning
+from adjudge.selection.doubts.signals import Signal, signals_of
 from adjudge.selection.labelled import LabelledRows, only_ids, read_labelled
-from adjudge.selection.learning import advise_learning, refuse_learning
-from adjudge.selection.signals import Signal, signals_of
 from adjudge.selection.splits import ALPHAS, SplitRisk, choose_methods, split_risks
 from adjudge.statistics.numbers import (
     auprc,
@@ -29,6 +44,158 @@ from adjudge.statistics.numbers import (
     sort_values,
 )
 from adjudge.validation import FloatArray, IntArray, count, exact_level
+
+#: A judge and its protocol.
+JudgeKey = tuple[str, str | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignalQuality:
+    """The quality of a confidence on the labelled rows where the signal gives a verdict.
+
+    `n_no_verdict` of the `n` rows have none (p at one half, a tie, votes that disagree). They are
+    neither right nor wrong, so no other number counts them.
+    """
+
+    signal: str
+    judge: str
+    protocol: str | None
+    n: Count
+    n_no_verdict: Count
+    accuracy: Proportion | None
+    ece: Proportion | None
+    auroc: Proportion | None
+    auprc: Proportion | None
+
+    checks: ClassVar[tuple[Check, ...]] = (at_most("n_no_verdict", "n"),)
+
+    @property
+    def n_verdicts(self) -> int:
+        """The rows that the numbers are about."""
+        return self.n - self.n_no_verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodRisk:
+    """One method on one signal at one alpha, over the splits; a baseline has no guarantee."""
+
+    signal: str
+    judge: str
+    protocol: str | None
+    method: str
+    baseline: bool
+    alpha: Level
+    coverage: Proportion
+    coverage_sd: NotNegative
+    risk: Proportion
+    risk_sd: NotNegative
+    ratio: float | None
+    share_above: Proportion
+
+    @property
+    def within_alpha(self) -> bool:
+        """Whether its mean error share, as printed in tables, is at most alpha."""
+        return round(self.risk, 3) <= self.alpha
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """The data of a figure: reliability bins and the risk-coverage curve of one signal.
+
+    Rows without a verdict are in no bin and never accepted; if there is no verdict, both are empty.
+    """
+
+    signal: str
+    judge: str
+    protocol: str | None
+    bin_confidence: tuple[Proportion, ...]
+    bin_accuracy: tuple[Proportion, ...]
+    bin_count: tuple[Count, ...]
+    coverage: tuple[Proportion, ...]
+    risk: tuple[Proportion, ...]
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        same_length("bin_confidence", "bin_accuracy", "bin_count"),
+        same_length("coverage", "risk"),
+    )
+
+
+def _every_method_for_every_judge(evaluation: Evaluation) -> str | None:
+    """Tables and figures have a line for each judge and method, on a signal that was measured."""
+    known = {(one.judge, one.protocol, one.signal) for one in evaluation.signals}
+    parts: list[MethodRisk | Curve] = [*evaluation.methods, *evaluation.curves]
+    for part in parts:
+        if (part.judge, part.protocol, part.signal) not in known:
+            return f"signal {part.signal} of {part.judge} is not among the signals"
+    methods = {one.method for one in evaluation.methods}
+    for key in evaluation.judges:
+        if missing := methods - {one.method for one in evaluation.paper_rows(key)}:
+            return f"method {min(missing)} is missing for {key[0]}"
+    return None
+
+
+@frozen
+class Evaluation(Result):
+    """Uncertainty quality and selection over random splits, for every signal and method.
+
+    `comparisons` of doubts and juries, if requested, over `comparison_splits`.
+    """
+
+    kind: ClassVar[str] = "evaluation"
+    rows_in: ClassVar[str] = "methods"
+    checks: ClassVar[tuple[Check, ...]] = (
+        not_empty("signals", "methods", "curves"),
+        _every_method_for_every_judge,
+    )
+
+    splits: Repeats
+    seed: Count | None
+    ties: str
+    delta: Level
+    alphas: tuple[Level, ...]
+    cluster: str | None
+    signals: tuple[SignalQuality, ...]
+    methods: tuple[MethodRisk, ...]
+    curves: tuple[Curve, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    comparison_splits: Count = 0
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count]
+
+    @property
+    def judges(self) -> list[JudgeKey]:
+        """Every judge and protocol, in the order of the file."""
+        return list(dict.fromkeys((s.judge, s.protocol) for s in self.signals))
+
+    def judge_name(self, key: JudgeKey) -> str:
+        """The judge, with its protocol if it was asked by several."""
+        judge, protocol = key
+        name = group_name(judge, none="the judge")
+        same = [one for one in self.judges if one[0] == judge]
+        return name if len(same) == 1 else f"{name} ({protocol})"
+
+    def main_signal(self, key: JudgeKey) -> SignalQuality:
+        """The signal that a judge is calibrated on: the entropy of both orders if there is one."""
+        own = [s for s in self.signals if (s.judge, s.protocol) == key]
+        return next((s for s in own if s.signal == "preference_entropy"), own[0])
+
+    def paper_rows(self, key: JudgeKey) -> list[MethodRisk]:
+        """Every method of one judge on the signal that the SCOPE paper uses for it.
+
+        Baselines use one order, guarantees the main signal; methods and alphas in order.
+        """
+        own = [m for m in self.methods if (m.judge, m.protocol) == key]
+        main, order = self.main_signal(key).signal, list(dict.fromkeys(m.method for m in own))
+        single = "single_order" if any(m.signal == "single_order" for m in own) else main
+        kept = [m for m in own if m.signal == (single if m.baseline else main)]
+        return sorted(kept, key=lambda m: (order.index(m.method), m.alpha))
+
+    def view(self) -> list[Block]:
+        from adjudge.selection.evaluation_view import view_evaluation
+
+        return view_evaluation(self)
+
 
 _CURVE_POINTS = 200
 CAVEATS = (

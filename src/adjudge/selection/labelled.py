@@ -28,8 +28,8 @@ from adjudge.data.refusals import shorten
 from adjudge.data.rows import Rows, cluster_column, sort_rows, text_column
 from adjudge.data.tables import TableLike, as_text, read_table, source_name
 from adjudge.errors import ArgumentError, DataError
+from adjudge.policy.rules import Cut
 from adjudge.records import About
-from adjudge.results.rules import Cut
 from adjudge.rows.cuts import BEYOND, cuts_of, lie_below
 from adjudge.validation import one_of
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,13 +15,30 @@ from adjudge.data.rows import merge_dropped
 from adjudge.data.source import name_columns
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.results.evaluation import PlanPoint, SelectionPlan
-from adjudge.selection.groups import Entry, make_entries
+from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Repeats,
+    Result,
+    frozen,
+)
+from adjudge.present.text import count, group_name, left_out, number, percent
+from adjudge.present.theme import ACCENT, GOOD, INK, new_figure, themed
+from adjudge.selection.candidates import Entry, make_entries
 from adjudge.selection.guarantees import DEFAULT, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.labelled import read_labelled
 from adjudge.selection.split_counts import Levels
-from adjudge.validation import count, exact_level, open_unit
+from adjudge.validation import count as check_count
+from adjudge.validation import exact_level, open_unit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
 
 _SMALLEST = 25
 _FEWEST_LABELS = 20
@@ -80,7 +100,7 @@ def plan_selection(
     levels = Levels(exact_level(alpha), exact_level(delta, "delta"))
     chosen = find_guarantee(guarantee)
     least_gain = open_unit(gain, "gain")
-    count(repeats, "repeats", least=2)
+    check_count(repeats, "repeats", least=2)
     with name_columns(columns, labels_as) as name:
         judgments, labels = name(judgments), name(labels)
     table = read_labelled(
@@ -173,3 +193,163 @@ def _recommended(points: list[PlanPoint], gain: float) -> int | None:
             break
         best = now.n
     return best if points and points[-1].coverage >= gain else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanPoint:
+    """What to expect from `n` calibration labels."""
+
+    n: Count
+    coverage: Proportion
+    coverage_sd: NotNegative
+    risk: Proportion
+    share_above: Proportion
+    share_feasible: Proportion
+    extrapolated: bool
+
+
+def _recommended_point(plan: SelectionPlan) -> str | None:
+    if plan.recommended is None:
+        return None if len(plan.points) > 1 else "nothing is recommended, and there is no doubling"
+    known = plan.recommended in [point.n for point in plan.points]
+    return None if known else f"recommended {plan.recommended} is not among the points"
+
+
+@frozen
+class SelectionPlan(Result):
+    """Expected coverage against the number of calibration labels."""
+
+    kind: ClassVar[str] = "plan_selection"
+    rows_in: ClassVar[str] = "points"
+    checks: ClassVar[tuple[Check, ...]] = (_recommended_point,)
+
+    guarantee: str
+    alpha: Level
+    delta: Level | None
+    judge: str
+    gain: float
+    n_labelled: Count
+    repeats: Repeats
+    seed: Count | None
+    recommended: Count | None
+    points: tuple[PlanPoint, ...]
+    assumptions: tuple[str, ...]
+    dropped: Mapping[str, Count]
+
+    def view(self) -> list[Block]:
+
+        return view_plan(self)
+
+
+def plan_figure(plan: SelectionPlan) -> Drawing:
+    """Expected coverage against the number of labels, with one standard deviation."""
+    with themed():
+        figure = new_figure(7.2, 4.4)
+        axes = figure.subplots()
+        n = np.array([p.n for p in plan.points])
+        mean = np.array([p.coverage for p in plan.points])
+        spread = np.array([p.coverage_sd for p in plan.points])
+        axes.fill_between(
+            n,
+            np.clip(mean - spread, 0, 1),
+            np.clip(mean + spread, 0, 1),
+            color=ACCENT,
+            alpha=0.14,
+            linewidth=0,
+            label="± one std. deviation over draws",
+        )
+        measured = sum(not p.extrapolated for p in plan.points)
+        if measured < len(n):
+            first = max(measured - 1, 0)  # the dotted line starts where the other ends
+            axes.plot(n[first:], mean[first:], color=ACCENT, linestyle=":", label="extrapolated")
+        if measured:
+            known = n[:measured], mean[:measured]
+            axes.plot(*known, color=ACCENT, marker="o", label="from your labels")
+        if plan.recommended is not None:
+            axes.axvline(plan.recommended, color=GOOD, linewidth=1.3, zorder=1)
+            axes.annotate(
+                f"{plan.recommended:,} labels",
+                (plan.recommended, 0.03),
+                xytext=(5, 0),
+                textcoords="offset points",
+            )
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(n, [f"{v:,}" for v in n])
+        axes.minorticks_off()
+        axes.set_ylim(0, 1.03)
+        axes.set_xlabel("human labels for calibration")
+        axes.set_ylabel("share of verdicts accepted")
+        axes.set_title(_plan_title(plan), color=INK)
+        axes.legend(fontsize=8.5, loc="lower right")
+    return figure
+
+
+def _plan_title(plan: SelectionPlan) -> str:
+    last = plan.points[-1]
+    reached = f"{percent(last.coverage, 0)} accepted with {last.n:,} labels"
+    if plan.recommended is None:
+        return f"{plan.guarantee} at alpha {plan.alpha:g}: {reached}"
+    return (
+        f"After {plan.recommended:,} labels, doubling them adds less than {100 * plan.gain:g} "
+        "points of coverage"
+    )
+
+
+def view_plan(plan: SelectionPlan) -> list[Block]:
+    """Coverage against labels, and from which number on more of them add little."""
+    return [
+        _plan_headline(plan),
+        table_of(
+            plan.points,
+            {
+                "labels": lambda p: number(p.n) + (" *" if p.extrapolated else "  "),
+                "coverage": lambda p: number(p.coverage),
+                "sd": lambda p: number(p.coverage_sd),
+                "error share": lambda p: number(p.risk),
+                "above alpha": lambda p: percent(p.share_above, 0),
+                "accepts any": lambda p: percent(p.share_feasible, 0),
+            },
+            caption=f"{group_name(plan.judge, none='the judge')}: {plan.guarantee} at alpha "
+            f"{plan.alpha:g}, {count(plan.n_labelled, 'label')}, "
+            f"{count(plan.repeats, 'draw')} each",
+            text_columns=0,
+        ),
+        Note(
+            [
+                "above alpha: share of draws with a larger error share; accepts any: share of "
+                "draws that accept a verdict; * extrapolated",
+                *left_out(plan.dropped),
+            ]
+        ),
+        *explain(plan.assumptions),
+        Figure(
+            "plan",
+            partial(plan_figure, plan),
+            "Stop labelling where the line flattens; the band is one standard deviation over the "
+            "draws.",
+        ),
+    ]
+
+
+def _plan_headline(plan: SelectionPlan) -> Headline:
+    last = plan.points[-1]
+    rule = f"{plan.guarantee} at alpha {plan.alpha:g}"
+    if last.coverage < plan.gain:
+        return Headline(
+            f"{rule} accepts {percent(last.coverage)} of the verdicts even with "
+            f"{count(last.n, 'label')}",
+            "Allow a larger alpha, or use a better judge.",
+            tone="bad",
+        )
+    if plan.recommended is None:
+        gain = 100 * (last.coverage - plan.points[-2].coverage)
+        return Headline(
+            f"{rule} accepts {percent(last.coverage)} of the verdicts with "
+            f"{count(last.n, 'label')}; the last doubling added {gain:.1f} points",
+            f"Label {last.n:,} or more.",
+        )
+    at = next(p for p in plan.points if p.n == plan.recommended)
+    return Headline(
+        f"{rule} accepts {percent(at.coverage)} of the verdicts with {count(at.n, 'label')}; "
+        f"doubling them adds less than {100 * plan.gain:g} points of coverage"
+    )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -18,11 +19,24 @@ from adjudge.data.rows import merge_dropped, one_row_per_cluster, text_column
 from adjudge.data.source import name_columns
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.present.text import count
-from adjudge.results.rules import share
-from adjudge.results.selection import GroupCount, Policy, Selection, StageCount
+from adjudge.policy.result import Policy, PolicyGroup
+from adjudge.policy.rules import share
+from adjudge.policy.view import promise_note, promises_of
+from adjudge.present.blocks import Block, Headline, Note, explain, notes_of, table_of, warnings_of
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Result,
+    at_most,
+    frozen,
+)
+from adjudge.present.text import count, number, percent
+from adjudge.records import GIVEN, LABELLED, MEASURED, About
 from adjudge.rows.choices import prepare_choices
-from adjudge.rows.cuts import lie_below
+from adjudge.rows.cuts import BEYOND, lie_below
 from adjudge.selection.cascade import (
     NOT_ASKED,
     OTHER_JUDGE,
@@ -32,22 +46,19 @@ from adjudge.selection.cascade import (
     of_stages,
     run_cascade,
 )
-from adjudge.selection.guarantees import find_guarantee
-from adjudge.selection.jury import INCOMPLETE, jury_judgments
+from adjudge.selection.doubts.jury import INCOMPLETE, jury_judgments
+from adjudge.selection.doubts.learned import count_overturned, doubt_again, judge_evidence
+from adjudge.selection.guarantees import all_guarantees, find_guarantee
 from adjudge.selection.labelled import read_new
-from adjudge.selection.learning import count_overturned, doubt_again, judge_evidence
-from adjudge.selection.policy import (
-    SAME_ROWS,
-    are_calibration_rows,
+from adjudge.selection.verifying import (
     check_about,
     check_judge,
+    levels_of,
     policy_remarks,
     read_policy,
-    reason_to_abstain,
 )
-from adjudge.selection.verifying import levels_of
+from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.store import StorePlace
-from adjudge.uncertainty import INFINITE_DOUBT
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
@@ -270,9 +281,9 @@ def _with_incomplete(everything: pl.DataFrame, usable: pl.DataFrame) -> pl.DataF
 def _place(policy: Policy, rows: pl.DataFrame) -> IntArray:
     """The policy's group of each row; -1: none."""
     where: dict[tuple[str, str | None, str | None], int] = {}
-    for number, group in enumerate(policy.groups):
+    for at, group in enumerate(policy.groups):
         for name in group.covers:
-            where[group.judge, group.protocol, name] = number
+            where[group.judge, group.protocol, name] = at
     names = [None] * rows.height if policy.by is None else rows.get_column(policy.by).to_list()
     keys = zip(rows["judge"].to_list(), rows["protocol"].to_list(), names, strict=True)
     return np.array([where.get(key, -1) for key in keys], dtype=np.int64)
@@ -294,8 +305,8 @@ def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
         weights = None
         if policy.weights_column is not None:
             weights = rows.get_column(policy.weights_column).cast(pl.Float64).to_numpy()
-        for number, rule in enumerate(rules):
-            here = placed == number
+        for at, rule in enumerate(rules):
+            here = placed == at
             own_weights = None if weights is None else weights[here]
             accepted[here] = chosen.accept(rule, scores[here], levels, own_weights)
     return np.asarray(accepted & rows.select(HAS_VERDICT).to_series().to_numpy())
@@ -303,8 +314,8 @@ def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
 
 def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tuple[GroupCount, ...]:
     counts = []
-    for number, group in enumerate(policy.groups):
-        here = placed == number
+    for at, group in enumerate(policy.groups):
+        here = placed == at
         n, kept = int(here.sum()), int(accepted[here].sum())
         counts.append(
             GroupCount(
@@ -342,7 +353,7 @@ def _cost(rows: pl.DataFrame) -> float | None:
 def _reasons(
     policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray, below: BoolArray
 ) -> list[str | None]:
-    groups = [policy.groups[number] if number >= 0 else None for number in placed.tolist()]
+    groups = [policy.groups[at] if at >= 0 else None for at in placed.tolist()]
     whole = [None] * rows.height if policy.about != "choices" else rows["no_choice"]
     return [
         no_choice
@@ -363,8 +374,8 @@ def _reasons(
 
 def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> Drift:
     scores, parts, mute = _scores(rows), [], 0
-    for number, group in enumerate(policy.groups):
-        here = np.flatnonzero(placed == number)
+    for at, group in enumerate(policy.groups):
+        here = np.flatnonzero(placed == at)
         if policy.cluster is not None and policy.cluster in rows.columns and len(here):
             # As in calibration, rows are sampled by id: their order in the file does not matter.
             here = here[rows[here].select(pl.arg_sort_by("judge", "protocol", "id"))["judge"]]
@@ -387,3 +398,213 @@ def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> D
 
 def _scores(rows: pl.DataFrame) -> FloatArray:
     return rows.get_column("uncertainty").to_numpy().astype(np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupCount:
+    """What was accepted of the new rows of one rule."""
+
+    judge: str
+    group: str | None
+    n: Count
+    n_accepted: Count
+    accepted_share: Proportion
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageCount:
+    """New rows that ended at one judge of a cascade, and the number of its failures."""
+
+    judge: str
+    n: Count
+    n_accepted: Count
+    n_failed: Count
+
+    checks: ClassVar[tuple[Check, ...]] = (at_most("n_accepted", "n"),)
+
+
+@frozen
+class Selection(Result):
+    """The result of a policy on a file of new rows; the rows are returned with it.
+
+    `n_overturned`: accepted rows whose learned verdict is not the judge's; None if the policy
+    learned no doubt. `stages` are those of a cascade, `cost` the cost of its rows, if known.
+    """
+
+    kind: ClassVar[str] = "selection"
+    rows_in: ClassVar[str] = "groups"
+    checks: ClassVar[tuple[Check, ...]] = (at_most("n_accepted", "n"),)
+
+    about: About = "pairs"
+    guarantee: str
+    alpha: Level
+    delta: Level | None
+    n: Count
+    n_accepted: Count
+    accepted_share: Proportion
+    n_overturned: Count | None = None
+    stages: tuple[StageCount, ...] = ()
+    cost: NotNegative | None = None
+    drift: Drift
+    groups: tuple[GroupCount, ...] = ()
+    promise: str
+    not_promised: str
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count]
+
+    def view(self) -> list[Block]:
+
+        return view_selection(self)
+
+
+def stage_table(selection: Selection) -> list[Block]:
+    """Where the new rows ended."""
+    if not selection.stages:
+        return []
+    return [
+        table_of(
+            selection.stages,
+            {
+                "stage": lambda one: one.judge,
+                "ended": lambda one: number(one.n),
+                "accepted": lambda one: number(one.n_accepted),
+                "failed": lambda one: number(one.n_failed),
+            },
+            caption="The cascade"
+            + ("" if selection.cost is None else f"; its rows cost ${selection.cost:,.4f}"),
+        )
+    ]
+
+
+def view_selection(selection: Selection) -> list[Block]:
+    """What was accepted, whether the new scores look like the old ones, and the promise."""
+    blocks: list[Block] = [_selection_headline(selection)]
+    if len(selection.groups) > 1:
+        groups = table_of(
+            selection.groups,
+            {
+                "judge": lambda g: g.judge,
+                "group": lambda g: g.group or "",
+                "rows": lambda g: number(g.n),
+                "accepted": lambda g: number(g.n_accepted),
+                "share": lambda g: percent(g.accepted_share),
+            },
+            text_columns=2,
+        )
+        blocks.append(groups)
+    blocks += stage_table(selection)
+    blocks.append(
+        Note([_describe_drift(selection)], tone="bad" if selection.drift.flagged else "plain")
+    )
+    blocks += warnings_of(selection.warnings)
+    blocks += [
+        promise_note(selection.promise),
+        *explain(
+            selection.assumptions, promises=promises_of(selection.promise, selection.not_promised)
+        ),
+    ]
+    lines = []
+    if selection.n_overturned is not None:
+        lines.append(
+            f"accepted is about learned_verdict, which differs from the judge's verdict in "
+            f"{selection.n_overturned:,} of {count(selection.n_accepted, 'accepted row')}"
+        )
+    lines += [
+        f"not accepted, {count(rows, 'row')}: {reason}"
+        for reason, rows in selection.dropped.items()
+        if rows
+    ]
+    return blocks + notes_of(lines)
+
+
+def _selection_headline(selection: Selection) -> Headline:
+    text = (
+        f"{selection.n_accepted:,} of {count(selection.n, GIVEN[selection.about])} accepted "
+        f"({percent(selection.accepted_share)}), {selection.guarantee} at alpha "
+        f"{selection.alpha:g}"
+    )
+    known = {one.name: one.summary for one in all_guarantees()}
+    if selection.guarantee in known:
+        text += f" ({known[selection.guarantee]})"
+    if selection.drift.flagged:
+        some = f"label some of the new {LABELLED[selection.about]} and calibrate again"
+        action = f"The promise might not hold: {some}."
+    elif not selection.n_accepted:
+        action = "Give all of them to people."
+    elif selection.n_accepted == selection.n:
+        action = ""
+    else:
+        action = f"Give the other {selection.n - selection.n_accepted:,} to people."
+    bad = selection.drift.flagged or not selection.n_accepted
+    return Headline(text, action, tone="bad" if bad else "plain")
+
+
+def _describe_drift(selection: Selection) -> str:
+    drift = selection.drift
+    if drift.statistic is None or drift.p_value is None:
+        return f"drift not tested: {drift.note}"
+    where = f" in {drift.where}" if drift.where and len(selection.groups) > 1 else ""
+    note = "" if drift.note is None else f"; {drift.note}"
+    return (
+        f"{'DRIFT' if drift.flagged else 'no drift detected'}: the distributions of new and "
+        f"calibration scores differ by at most {drift.statistic:.3f}{where} "
+        f"(Kolmogorov-Smirnov, p = {drift.p_value:.2g}){note}"
+    )
+
+
+SAME_ROWS = (
+    "these are, or include, the rows that the policy was calibrated on: the error share among them "
+    "is not a promise about new rows"
+)
+
+
+def are_calibration_rows(policy: Policy, scores: FloatArray, placed: IntArray) -> bool:
+    """Whether every calibration score, as often as it occurs, is among the new rows' scores.
+
+    `placed` has the policy's group of each new row. Groups without a new row do not count. Scores
+    with few distinct values are not evidence, because all of them occur in any file: at least half
+    of the old and half of the new scores must be distinct.
+    """
+    parts = [
+        (np.asarray(group.scores), scores[placed == number])
+        for number, group in enumerate(policy.groups)
+        if (placed == number).any()
+    ]
+    return bool(parts) and all(_mostly_distinct(*part) and _contains(*part) for part in parts)
+
+
+def _mostly_distinct(*samples: FloatArray) -> bool:
+    return all(2 * len(np.unique(scores)) >= len(scores) for scores in samples)
+
+
+def _contains(old: FloatArray, new: FloatArray) -> bool:
+    """Whether every value of `old` occurs in `new` at least as often."""
+    values, times = np.unique(old, return_counts=True)
+    ordered = np.sort(new)
+    there = np.searchsorted(ordered, values, "right") - np.searchsorted(ordered, values, "left")
+    return bool(np.all(there >= times))
+
+
+def reason_to_abstain(
+    accepted: bool,
+    *,
+    status: str = "ok",
+    verdict: str | None,
+    group: PolicyGroup | None,
+    beyond_cut: bool = False,
+) -> str | None:
+    """Why a row is not accepted, as written in select's rows and by the server."""
+    if accepted:
+        return None
+    if status not in MEASURED:
+        return f"status {status}"
+    if verdict is None:
+        return "no verdict"
+    if verdict == "tie":
+        return "judge tie"
+    if beyond_cut:
+        return BEYOND
+    if group is None:
+        return "group not calibrated"
+    return "nothing is accepted in this group" if group.accepts == "none" else "too uncertain"

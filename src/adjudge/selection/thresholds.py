@@ -9,13 +9,28 @@ the sort.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adjudge.results.rules import Accepts, Threshold, share
+from adjudge.policy.rules import Accepts, Rule, share
+from adjudge.policy.view import error_share
+from adjudge.present.blocks import Block, Fact, Facts, Headline
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Result,
+    at_most,
+    frozen,
+)
+from adjudge.present.text import count, number, percent
 from adjudge.statistics.numbers import slices, sort_values
 from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, paired
 
@@ -43,14 +58,14 @@ class SortedScores:
         for the same rows, so they never pass if the first does not.
         """
         n, total = len(self.scores), len(self.wrong)
-        if at_most(np.array([total + extra]), np.array([n]), level)[0]:
+        if within_ratio(np.array([total + extra]), np.array([n]), level)[0]:
             return n
         starts = np.arange(0, total, _BUCKET)
         ends = np.append(self._rows_before(starts[1:]), n)
-        for start in starts[at_most(starts + extra, ends, level)][::-1]:
+        for start in starts[within_ratio(starts + extra, ends, level)][::-1]:
             errors = np.arange(start, min(start + _BUCKET, total))
             rows = self._rows_before(errors)
-            passing = rows[at_most(errors + extra, rows, level)]
+            passing = rows[within_ratio(errors + extra, rows, level)]
             if len(passing):
                 return int(passing[-1])
         return 0
@@ -138,14 +153,14 @@ def threshold_at(
     )
 
 
-def at_most(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
+def within_ratio(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
     """part <= ratio * whole, elementwise and exactly.
 
     A float sum of (e_i - alpha) is on the wrong side of -1 often enough to change thresholds. Both
     sides are multiplied out: part * q <= p * whole for ratio = p/q. If that could exceed 64 bits,
     floats decide the clear cases and Python integers the close ones.
 
-    >>> at_most(np.array([3, 4]), np.array([30, 30]), Fraction(1, 10))
+    >>> within_ratio(np.array([3, 4]), np.array([30, 30]), Fraction(1, 10))
     array([ True, False])
     """
     p, q = ratio.numerator, ratio.denominator
@@ -167,3 +182,119 @@ def _reach(values: IntArray) -> int:
     if np.size(values) == 0:
         return 0
     return max(abs(int(np.min(values))), abs(int(np.max(values))))
+
+
+# --- single rules ----------------------------------------------------------------------------
+
+
+def view_threshold(rule: Threshold) -> list[Block]:
+    """One rule and what it does to its own calibration rows."""
+    text = {"all": "every verdict", "none": "nothing: no threshold passes"}.get(
+        rule.accepts, f"verdicts with an uncertainty of at most {rule.threshold}"
+    )
+    accepted = f"{rule.n_accepted:,} of {rule.n_calibration:,}"
+    wrong = (
+        f"{rule.n_accepted_errors:,} of {rule.n_accepted:,}; of all "
+        f"{rule.n_calibration:,} rows {rule.n_errors:,} are wrong"
+    )
+    return [
+        Headline(
+            f"{rule.method} at alpha {rule.alpha:g} accepts {text}",
+            tone="plain" if rule.feasible else "bad",
+        ),
+        Facts(
+            [
+                Fact("coverage on the calibration labels", percent(rule.coverage), accepted),
+                Fact("error share", error_share(rule), wrong),
+            ]
+        ),
+    ]
+
+
+def view_batch(batch: BatchSelection) -> list[Block]:
+    """What was accepted of one batch."""
+    facts = [
+        Fact("calibration rows", number(batch.n_calibration), f"{batch.n_errors:,} of them wrong")
+    ]
+    if batch.effective_size is not None:
+        facts.append(Fact("effective size under the weights", number(batch.effective_size, 1)))
+    return [
+        Headline(
+            f"{batch.method} at alpha {batch.alpha:g}: {batch.n_accepted:,} of "
+            f"{count(batch.n, 'row')} accepted",
+            tone="plain" if batch.n_accepted else "bad",
+        ),
+        Facts(facts),
+    ]
+
+
+@frozen
+class Threshold(Result):
+    """One deployable rule: accept every verdict whose uncertainty is at most `threshold`.
+
+    `accepts` is "all" or "none" if no finite threshold expresses it; `threshold` is then None.
+    `n_accepted`, `n_accepted_errors` and `empirical_risk` count the calibration rows that the
+    rule accepts.
+    """
+
+    kind: ClassVar[str] = "threshold"
+    checks: ClassVar[tuple[Check, ...]] = (
+        at_most("n_errors", "n_calibration"),
+        at_most("n_accepted", "n_calibration"),
+        at_most("n_accepted_errors", "n_accepted"),
+    )
+
+    method: str
+    alpha: Level
+    delta: Level | None = None
+    accepts: Accepts
+    threshold: float | None
+    feasible: bool
+    n_calibration: Count
+    n_errors: Count
+    n_accepted: Count
+    n_accepted_errors: Count
+    empirical_risk: Proportion
+    coverage: Proportion
+
+    def accept(self, scores: ArrayLike) -> BoolArray:
+        """Which of the new `scores` the rule accepts."""
+        return self.rule.accept(scores)
+
+    @property
+    def rule(self) -> Rule:
+        """The rule without its counts."""
+        return Rule(accepts=self.accepts, threshold=self.threshold)
+
+    def view(self) -> list[Block]:
+        from adjudge.selection.thresholds import view_threshold
+
+        return view_threshold(self)
+
+
+@frozen
+class BatchSelection(Result):
+    """Which rows of one batch are accepted together, and the p-value of each."""
+
+    kind: ClassVar[str] = "batch_selection"
+
+    method: str
+    alpha: Level
+    n_calibration: Count
+    n_errors: Count
+    n: Count
+    n_accepted: Count
+    effective_size: NotNegative | None = None
+    p_values: FloatArray
+    accepted: BoolArray
+
+    def _parts(self) -> Sequence[Mapping[str, float | bool]]:
+        return [
+            {"p_value": float(p), "accepted": bool(kept)}
+            for p, kept in zip(self.p_values, self.accepted, strict=True)
+        ]
+
+    def view(self) -> list[Block]:
+        from adjudge.selection.thresholds import view_batch
+
+        return view_batch(self)

@@ -7,27 +7,114 @@ copies. It does not protect against deliberate changes, which can be made consis
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
 
+from adjudge.data import read_result
+from adjudge.data.rows import Identity, identities
 from adjudge.data.writing import read_json
-from adjudge.errors import DataError
+from adjudge.errors import DataError, PolicyMismatchError
+from adjudge.judges.identity import match_judge
+from adjudge.policy.doubts import CascadeReport
+from adjudge.policy.result import KEPT_SCORES, Policy, PolicyGroup
+from adjudge.policy.rules import Cut, Rule, limit_rule, own_cuts, promise_below, share
+from adjudge.present.blocks import Block, Headline, Note, table_of
 from adjudge.present.load import from_dict
-from adjudge.present.result import DigestState, digest_of, digest_state, problem_in_tree
-from adjudge.results.cascade import CascadeReport
-from adjudge.results.rules import Rule, share
-from adjudge.results.selection import KEPT_SCORES, Contradiction, Policy, PolicyCheck, PolicyGroup
-from adjudge.selection.cascade import members_of, stage_names
-from adjudge.selection.cuts import beyond_cuts, limit_rule, promise_below
+from adjudge.present.result import (
+    DigestState,
+    Result,
+    digest_of,
+    digest_state,
+    frozen,
+    problem_in_tree,
+)
+from adjudge.present.text import count
+from adjudge.records import About
+from adjudge.selection.cascade import members_of, of_stages, stage_names
+from adjudge.selection.cascade_policy import check_stages
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.split_counts import Levels
+from adjudge.store import StorePlace
 from adjudge.validation import exact_level
+
+_ABOUT: Mapping[About, str] = {
+    "pairs": "verdicts on pairs",
+    "grades": "grades of single answers",
+    "choices": "choices among all responses to a prompt",
+}
+
+
+def read_policy(path: str | Path) -> Policy:
+    """Read the policy in a file that `calibrate -o` wrote; the error names what is wrong.
+
+    An edited policy is refused, by its digest and by the rule that its own scores give.
+
+    Args:
+        path: The policy that calibrate wrote.
+
+    >>> read_policy("missing.json")
+    Traceback (most recent call last):
+    adjudge.errors.DataError: missing.json: no such file; check the path
+    """
+    return check_policy(read_result(path, Policy), source=path)
+
+
+def policy_remarks(policy: Policy) -> list[str]:
+    """What a user of the policy should know about its file."""
+    return [NO_DIGEST] if policy.digest is None else []
+
+
+def matching_groups(
+    policy: Policy, given: Identity, *, by_name: bool = False, store: StorePlace = None
+) -> tuple[list[PolicyGroup], str | None]:
+    """The policy's groups for this judge, and what could not be compared.
+
+    PolicyMismatchError for another judge or prompt, as in `match_judge`.
+    """
+    known = [
+        Identity(group.judge, group.protocol, group.judge_fingerprint, group.fingerprint_parts)
+        for group in policy.groups
+    ]
+    match = match_judge(known, given, by_name=by_name, store=store)
+    return [policy.groups[at] for at in match.positions], match.remark
+
+
+def check_about(policy: Policy, about: About) -> None:
+    """PolicyMismatchError if the policy and the rows are of different kinds (pairs, grades)."""
+    if policy.about != about:
+        best = " with --best" if about == "choices" else ""
+        raise PolicyMismatchError(
+            f"the policy is about {_ABOUT[policy.about]}, but these are {_ABOUT[about]}; calibrate "
+            f"on rows like these{best}",
+            differs=("about",),
+        )
+
+
+def check_judge(policy: Policy, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
+    """Notes on rows that cannot be checked; PolicyMismatchError for another judge or prompt.
+
+    The error names the part of the fingerprint that differs, if policy and store have the parts.
+    """
+    remarks: list[str | None] = []
+    if policy.cascade is not None:
+        rule = policy.cascade.rule
+        return check_stages(rule, frame.filter(of_stages(members_of(rule))), store=store)
+    for given in identities(frame):
+        if policy.jury is None:
+            _, remark = matching_groups(policy, given, by_name=True, store=store)
+            remarks.append(remark)
+        elif given.fingerprint is not None and policy.judge_fingerprints:
+            members = [Identity(fingerprint=name) for name in policy.judge_fingerprints]
+            match_judge(members, Identity(fingerprint=given.fingerprint), made="the jury")
+    return list(dict.fromkeys(remark for remark in remarks if remark is not None))
+
 
 NO_DIGEST = (
     "the policy has an old schema without a digest: only its numbers were checked; calibrate "
@@ -264,3 +351,100 @@ def _compare(
 def _say(value: object) -> str:
     text = "null" if value is None else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contradiction:
+    """A field of a policy, its value in the file, and the value that the other fields imply."""
+
+    field: str
+    stated: str
+    expected: str
+
+
+@frozen
+class PolicyCheck(Result):
+    """Whether a policy file is as `calibrate` wrote it.
+
+    `recomputed`: every threshold was computed again from the scores in the file. That needs the
+    same version of the guarantee and all scores. `unreadable` names the field that could not be
+    read; then nothing else was compared.
+    """
+
+    kind: ClassVar[str] = "policy_check"
+    rows_in: ClassVar[str] = "contradictions"
+
+    path: str
+    digest: DigestState
+    recomputed: bool
+    contradictions: tuple[Contradiction, ...] = ()
+    unreadable: str | None = None
+
+    @property
+    def intact(self) -> bool:
+        """Whether `select` and `serve` accept it."""
+        read = self.unreadable is None and not self.contradictions
+        return read and self.digest in ("matches", "none")
+
+    def view(self) -> list[Block]:
+
+        return view_check(self)
+
+
+_DIGESTS = {
+    "matches": "its digest matches",
+    "differs": "its digest differs",
+    "missing": "its digest is missing",
+    "none": "its schema has no digest",
+}
+
+
+def view_check(check: PolicyCheck) -> list[Block]:
+    """Whether a policy file is unchanged since calibrate wrote it, and every field that is not."""
+    wrong = check.contradictions
+    numbers = "its numbers agree with its calibration scores"
+    if wrong:
+        numbers = (
+            f"{count(len(wrong), 'field')} contradict{'s' if len(wrong) == 1 else ''} the rest"
+        )
+    if check.unreadable is not None:
+        numbers = f"it cannot be read: {check.unreadable}"
+    state = "shows no change" if check.digest == "none" else "is unchanged"
+    blocks: list[Block] = [
+        Headline(
+            f"{check.path} {state if check.intact else 'was changed'}: {_DIGESTS[check.digest]}, "
+            f"and {numbers}",
+            "" if check.intact else "Do not use it: calibrate again, or take an earlier copy.",
+            tone="plain" if check.intact else "bad",
+        )
+    ]
+    if wrong:
+        columns = {
+            "field": lambda one: one.field,
+            "in the file": lambda one: one.stated,
+            "should be": lambda one: one.expected,
+        }
+        blocks.append(table_of(wrong, columns, text_columns=3))
+    notes = [
+        "The digest detects mistakes, not attacks: anyone who changes a policy on purpose can also "
+        "write a new digest."
+    ]
+    if check.unreadable is None and not check.recomputed:
+        notes.append(
+            "Thresholds were compared with the counts in the file and not computed again, because "
+            "the policy has an older version of its guarantee or keeps only some of its scores."
+        )
+    return [*blocks, Note(notes)]
+
+
+def beyond_cuts(group: PolicyGroup, cuts: Sequence[Cut]) -> Contradiction | None:
+    """The field of a group that is above a cut of that score; None if all are below."""
+    if cuts and group.accepts == "all":
+        return Contradiction(field="accepts", stated="'all'", expected="'below', up to the cut")
+    for cut in own_cuts(group, cuts):
+        for field, value in (("scores", max(group.scores)), ("threshold", group.threshold)):
+            if value is not None and not cut.rule.accept([value])[0]:
+                return Contradiction(
+                    field=field, stated=repr(value), expected=f"at most the cut, {cut.at!r}"
+                )
+    return None

@@ -15,8 +15,8 @@ from prometheus_client.registry import Collector
 from adjudge.errors import AdjudgeError
 from adjudge.monitoring import AuditCoin
 from adjudge.policy.audits import Monitor, MonitorGroup, read_monitor, state_name
+from adjudge.policy.result import Policy
 from adjudge.records import Judgment, Pair, Subject
-from adjudge.results.selection import Policy
 from adjudge.server.cases import Case
 from adjudge.server.service import JudgeService, Ruling
 from adjudge.store import Served, StorePlace, content_hash, is_store, store_name

@@ -15,9 +15,9 @@ from typing import Any
 from adjudge.data.conversations import NotTextError, from_text
 from adjudge.errors import ArgumentError
 from adjudge.judges.columns import write_value
+from adjudge.policy.result import Policy
 from adjudge.present.text import number
 from adjudge.records import Grade, Item, Pair, Subject
-from adjudge.results.selection import Policy
 from adjudge.server.service import JudgeService, Ruling
 from adjudge.store.interface import content_hash
 

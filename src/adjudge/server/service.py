@@ -17,15 +17,15 @@ from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, DataError, InputError
 from adjudge.judges.fingerprint import by_route
 from adjudge.judges.interface import Judge, Question
+from adjudge.policy.result import Policy, PolicyGroup
+from adjudge.policy.rules import names_of, own_cuts
 from adjudge.records import MEASURED, Grade, Judgment, Reply, Subject
-from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.selection.cascade_judging import check_judges, decide_one, row_of
-from adjudge.selection.cuts import names_of, own_cuts
+from adjudge.selection.doubts.learned import doubt_one, verdict_of
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
-from adjudge.selection.learning import doubt_one, verdict_of
-from adjudge.selection.policy import check_about, matching_groups, read_policy, reason_to_abstain
-from adjudge.selection.verifying import levels_of
-from adjudge.uncertainty import INFINITE_DOUBT
+from adjudge.selection.selecting import reason_to_abstain
+from adjudge.selection.verifying import check_about, levels_of, matching_groups, read_policy
+from adjudge.statistics.entropy import INFINITE_DOUBT
 
 #: The state of the policy's file.
 FileState = Literal["unchanged", "changed", "missing"]

@@ -10,7 +10,7 @@ from adjudge.judges.criteria import read_criteria
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.prompting import read_prompt
 from adjudge.judges.spec import PROTOCOLS, parse_judge, parse_protocol
-from adjudge.results.selection import Policy
+from adjudge.policy.result import Policy
 from adjudge.server.service import JudgeService
 
 

@@ -26,7 +26,7 @@ from adjudge.data import (
     write_rows,
 )
 from adjudge.errors import ArgumentError, DataError
-from adjudge.uncertainty import preference_entropy
+from adjudge.statistics.entropy import preference_entropy
 
 PAIRS = {
     "id": ["x", "y"],

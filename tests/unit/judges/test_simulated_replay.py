@@ -14,7 +14,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.judges import judge_pairs
 from adjudge.records import Pair
 from adjudge.simulate.pairs import SimulatedJudge, simulate_pairs
-from adjudge.uncertainty import verdicts
+from adjudge.statistics.entropy import verdicts
 
 PAIRS = simulate_pairs(500, seed=11)
 

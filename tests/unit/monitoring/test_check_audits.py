@@ -16,7 +16,7 @@ from adjudge.cli import run
 from adjudge.data import read_result, write_result, write_rows
 from adjudge.errors import AdjudgeError
 from adjudge.policy.audits import Monitor
-from adjudge.results.selection import Policy
+from adjudge.policy.result import Policy
 from adjudge.store import open_store
 
 DAY = 86_400.0

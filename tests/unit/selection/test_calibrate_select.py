@@ -21,10 +21,10 @@ from adjudge.selection import (
     scope_threshold,
     select,
 )
-from adjudge.selection.policy import SAME_ROWS
+from adjudge.selection.selecting import SAME_ROWS
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.simulate.selective import two_order_judge
-from adjudge.uncertainty import preference_entropy
+from adjudge.statistics.entropy import preference_entropy
 
 
 def rows(n=300, seed=0, **columns) -> pl.DataFrame:

@@ -12,13 +12,12 @@ import pytest
 from adjudge.data import read_result, write_result
 from adjudge.data.judgments import prepare_judgments
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
-from adjudge.results.cascade import CascadePlan, LearningShare
+from adjudge.policy.doubts import LearningShare
 from adjudge.selection import calibrate, plan_cascade, read_policy, select, verify_policy
-from adjudge.selection.cascade import find_stages, in_learning_share, run_cascade
-from adjudge.selection.cascade_curve import Sheet
+from adjudge.selection.cascade import FittedStages, find_stages, in_learning_share, run_cascade
+from adjudge.selection.cascade_plan import CascadePlan, Sheet
 from adjudge.simulate.selective import cascade_judges
-from adjudge.uncertainty import INFINITE_DOUBT
-from adjudge.uncertainty.cascade import FittedStages
+from adjudge.statistics.entropy import INFINITE_DOUBT
 
 THREE = {"cheap": 0.8, "middle": 1.3, "strong": 2.5}
 COSTS = (1, 5, 30)

@@ -15,8 +15,8 @@ from adjudge.errors import ArgumentError, DataError, InputError, PolicyMismatchE
 from adjudge.judges import judge_pairs
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.spec import parse_judge, parse_protocol
+from adjudge.policy.rules import Cut
 from adjudge.records import Pair
-from adjudge.results.rules import Cut
 from adjudge.rows.cuts import BEYOND
 from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, read_policy, select
 from adjudge.selection.drawing import ids_to_label

@@ -11,8 +11,8 @@ import pytest
 from adjudge.errors import ArgumentError, DataError
 from adjudge.selection import evaluate, ids_to_label, plan_selection
 from adjudge.simulate.selective import two_order_judge
+from adjudge.statistics.entropy import random_orders
 from adjudge.statistics.numbers import expected_calibration_error
-from adjudge.uncertainty import random_orders
 
 
 def rows(n=300, seed=0) -> pl.DataFrame:

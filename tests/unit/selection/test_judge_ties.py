@@ -8,10 +8,10 @@ import pytest
 
 from adjudge.data import read_judgments, read_result, write_result
 from adjudge.errors import DataError
-from adjudge.results.selection import Policy
+from adjudge.policy.result import Policy
 from adjudge.selection import calibrate, evaluate, select
-from adjudge.uncertainty import INFINITE_DOUBT
-from adjudge.uncertainty import verdict as verdict_of
+from adjudge.statistics.entropy import INFINITE_DOUBT
+from adjudge.statistics.entropy import verdict as verdict_of
 
 
 def rows(n: int = 400, ties: int = 40, *, seed: int = 0, judge: str = "j") -> pl.DataFrame:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from adjudge.errors import ArgumentError
+from adjudge.selection.doubts.jury import Jury, mean_jury
 from adjudge.selection.guarantees.scope import scope_threshold
-from adjudge.selection.jury import Jury, mean_jury
 from adjudge.simulate.selective import several_judges
-from adjudge.uncertainty import preference_entropy
+from adjudge.statistics.entropy import preference_entropy
 
 
 def accepted(p, prefers_a, alpha=0.15):

@@ -11,8 +11,8 @@ import pytest
 from adjudge.data import write_result
 from adjudge.errors import ArgumentError, DataError
 from adjudge.selection import calibrate, evaluate, read_policy, scope_threshold, select
+from adjudge.selection.doubts.learned import Evidence, LearnedDoubt, doubt_of, log_odds
 from adjudge.simulate.selective import misled_judges, several_judges, two_order_judge
-from adjudge.uncertainty.learned import Evidence, LearnedDoubt, doubt_of, log_odds
 
 
 def frame_of(p, prefers_a, **columns):

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.results.selection import EARLIER_ODDS
+from adjudge.policy.doubts import EARLIER_ODDS
 from adjudge.selection import read_policy, select
 
 FOLDER = Path(__file__).parent / "policies"

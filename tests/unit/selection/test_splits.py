@@ -23,7 +23,7 @@ from adjudge.selection.guarantees.base import Labels
 from adjudge.selection.guarantees.pac import PAC
 from adjudge.selection.split_counts import SplitCounts, SplitTable, last_passing
 from adjudge.selection.splits import _keys, _mark_half, choose_methods, random_halves
-from adjudge.selection.thresholds import at_most, order_by_lot
+from adjudge.selection.thresholds import order_by_lot, within_ratio
 
 RULES = {"scope": scope_threshold, "naive": naive_threshold}
 
@@ -215,7 +215,7 @@ def test_many_cuts_are_settled_by_buckets() -> None:
     for level in (Fraction(1, 100), Fraction(3, 10), Fraction(45, 100), Fraction(9, 10)):
         for extra, of_tested in ((0, False), (1, True)):
             rows = counts.tested_at if of_tested else counts.k
-            everywhere = last_passing(at_most(counts.errors + extra, rows, level))
+            everywhere = last_passing(within_ratio(counts.errors + extra, rows, level))
             last = counts.last_cut(level, extra=extra, of_tested=of_tested)
             assert last.tolist() == everywhere.tolist()
 

@@ -17,7 +17,7 @@ from adjudge.selection import (
     weighted_fdr_select,
 )
 from adjudge.selection import thresholds as thresholds_module
-from adjudge.selection.thresholds import at_most
+from adjudge.selection.thresholds import within_ratio
 
 
 def test_the_boundary_is_inclusive_and_exact():
@@ -55,7 +55,7 @@ def test_comparisons_beyond_64_bits_stay_exact():
     exact = 10**16 * level
     assert exact.denominator == 1
     part = np.array([int(exact) - 1, int(exact), int(exact) + 1])
-    assert at_most(part, whole, level).tolist() == [True, True, False]
+    assert within_ratio(part, whole, level).tolist() == [True, True, False]
 
 
 def test_heuristic_is_inclusive_at_one_minus_alpha():

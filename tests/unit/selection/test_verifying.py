@@ -15,8 +15,8 @@ import pytest
 from adjudge.cli import run
 from adjudge.data import write_result
 from adjudge.errors import DataError
+from adjudge.policy.result import KEPT_SCORES, Policy
 from adjudge.present.result import digest_of
-from adjudge.results.selection import KEPT_SCORES, Policy
 from adjudge.selection import (
     Guarantee,
     Labels,

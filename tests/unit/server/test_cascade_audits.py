@@ -18,7 +18,7 @@ from adjudge.data import write_result
 from adjudge.errors import PolicyMismatchError
 from adjudge.judges import judge_pairs, make_judge, parse_judge, parse_protocol
 from adjudge.monitoring.drawing import AuditCoin, draw_audits, read_served_audits
-from adjudge.results.selection import Policy
+from adjudge.policy.result import Policy
 from adjudge.selection import calibrate, judge_cascade, select
 from adjudge.server.audits import AuditTrail
 from adjudge.server.cases import Case

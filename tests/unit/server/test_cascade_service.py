@@ -15,8 +15,8 @@ from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.interface import Judge, Question
 from adjudge.judges.spec import parse_protocol
+from adjudge.policy.result import Policy
 from adjudge.records import Item, Pair, Reply, Subject
-from adjudge.results.selection import Policy
 from adjudge.selection import calibrate, judge_cascade, select
 from adjudge.server.service import JudgeService, Ruling
 from adjudge.simulate.pairs import simulate_pairs

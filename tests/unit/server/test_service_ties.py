@@ -14,8 +14,8 @@ from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.interface import Backend, Choice, Question
 from adjudge.judges.prompting import make_prompt
 from adjudge.judges.protocols.preference import Preference
+from adjudge.policy.result import Policy
 from adjudge.records import Pair, Reply
-from adjudge.results.selection import Policy
 from adjudge.selection import calibrate
 from adjudge.server.service import JudgeService, Ruling
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adjudge.present.blocks import Table
-from adjudge.present.figures.evaluation import risk_and_coverage
 from adjudge.present.text import percent
 from adjudge.selection import all_guarantees, calibrate, evaluate
+from adjudge.selection.evaluation_view import risk_and_coverage
 
 if TYPE_CHECKING:
     from adjudge.demo.context import DemoContext
-    from adjudge.results.evaluation import MethodRisk
-    from adjudge.results.selection import Policy
+    from adjudge.policy.result import Policy
+    from adjudge.selection.evaluating import MethodRisk
 
 TITLE = "Which verdicts can be trusted?"
 

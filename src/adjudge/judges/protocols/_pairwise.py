@@ -18,8 +18,8 @@ from adjudge.judges.fingerprint import texts_of_want
 from adjudge.judges.interface import Choice, Data, PlainHashes, Prompt, Question
 from adjudge.judges.prompting import PromptHash, Value, fill
 from adjudge.records import MEASURED, STATUSES, Judgment, Order, Pair, Reply, Status
+from adjudge.statistics.entropy import entropy_of, verdict
 from adjudge.store.tables import PlainReply
-from adjudge.uncertainty.entropy import entropy_of, verdict
 from adjudge.validation import count, one_of
 
 PLACEHOLDERS = ("prompt", "response_a", "response_b")

@@ -23,7 +23,7 @@ from adjudge.judges.protocols._pairwise import (
 )
 from adjudge.judges.verdicts import WHOLE, write_option
 from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Status, Subject
-from adjudge.uncertainty.entropy import verdict
+from adjudge.statistics.entropy import verdict
 from adjudge.validation import count, generator
 
 Demonstration = tuple[Pair, Order]

@@ -13,7 +13,7 @@ from adjudge.judges.criteria import CORRECT, Criterion, check_criteria
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
 from adjudge.judges.prompting import Value, builtin_prompt, check_prompt, fill
 from adjudge.records import STATUSES, Grade, Item, Reply, Status, Subject
-from adjudge.uncertainty.entropy import entropy_of
+from adjudge.statistics.entropy import entropy_of
 
 #: Letters, because each is one token of every vocabulary and does not begin a usual first word of a
 #: reply, as A (an article), Y (Yes) and N (No, Not) do.

@@ -14,7 +14,7 @@ from adjudge.judges.answers import worst
 from adjudge.judges.interface import Data, JudgeProtocol, Likelihood, Message, Question
 from adjudge.judges.protocols._pairwise import judgment
 from adjudge.records import MEASURED, Judgment, Reply, Subject
-from adjudge.uncertainty.entropy import entropy_of, verdict
+from adjudge.statistics.entropy import entropy_of, verdict
 
 
 class LikelihoodProtocol(JudgeProtocol):

@@ -15,7 +15,7 @@ from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import BOTH_ORDERS, PLACEHOLDERS, judgment, pair_values
 from adjudge.judges.refusals import unread
 from adjudge.records import MEASURED, Judgment, Pair, Reply, Status, Subject
-from adjudge.uncertainty.entropy import verdict
+from adjudge.statistics.entropy import verdict
 from adjudge.validation import count
 
 LOW, HIGH = 1, 10

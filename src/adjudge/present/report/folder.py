@@ -12,8 +12,8 @@ from adjudge.data import read_grades, read_items, read_judgments, read_pairs, re
 from adjudge.data.grades import are_grades
 from adjudge.data.writing import read_with_command
 from adjudge.errors import AdjudgeError, ArgumentError, DataError, NotAResultError
+from adjudge.policy.result import Policy
 from adjudge.present.result import Result
-from adjudge.results.selection import Policy
 from adjudge.selection.verifying import check_policy
 from adjudge.store.interface import DEFAULT_STORE
 from adjudge.store.urls import scheme_of

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge.errors import ArgumentError
+from adjudge.policy.rules import Rule
 from adjudge.present.text import level
-from adjudge.results.rules import BatchSelection, Rule
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome, last_passing
-from adjudge.selection.thresholds import at_most
+from adjudge.selection.thresholds import BatchSelection, within_ratio
 from adjudge.validation import (
     BoolArray,
     FloatArray,
@@ -136,7 +136,7 @@ def benjamini_hochberg(ranks: IntArray, sizes: IntArray, alpha: Fraction) -> Int
     # differ by 1 / (size * size'), far more than rounding for any sizes that fit in memory.
     order = np.argsort(ranks / sizes, kind="stable")
     r = np.arange(1, m + 1, dtype=np.int64)
-    passing = np.flatnonzero(at_most(ranks[order], r * sizes[order], alpha / max(m, 1)))
+    passing = np.flatnonzero(within_ratio(ranks[order], r * sizes[order], alpha / max(m, 1)))
     return np.asarray(order[: passing[-1] + 1 if len(passing) else 0], dtype=np.int64)
 
 
@@ -328,7 +328,7 @@ class Fdr(Guarantee):
         else:
             left = (splits.errors + 1).astype(np.int64) * m[:, None]
             right = splits.tested_at.astype(np.int64) * (n[:, None] + 1)
-            cut = last_passing(at_most(left, right, alpha))
+            cut = last_passing(within_ratio(left, right, alpha))
         # The batch decides: all test rows before the cut, whichever rows calibrated there.
         return splits.before_cut(cut)
 

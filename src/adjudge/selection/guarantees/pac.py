@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adjudge.policy.rules import Rule
 from adjudge.present.text import level
-from adjudge.results.rules import Rule, Threshold
 from adjudge.selection.guarantees.band import Band, Boundary, exact_band, fewest_rows
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
-from adjudge.selection.thresholds import SortedScores, order_by_lot, threshold_at
+from adjudge.selection.thresholds import SortedScores, Threshold, order_by_lot, threshold_at
 from adjudge.validation import FloatArray, IntArray, Seed, exact_level, paired
 
 #: For some calibration sets and ranks in each: the last rank up to each that ends a tie block.

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 from numpy.typing import ArrayLike
 
+from adjudge.policy.rules import Rule
 from adjudge.present.text import level
-from adjudge.results.rules import Rule, Threshold
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
-from adjudge.selection.thresholds import sort_scores, threshold_at
+from adjudge.selection.thresholds import Threshold, sort_scores, threshold_at
 from adjudge.validation import exact_level
 
 

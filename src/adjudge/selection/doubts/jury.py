@@ -12,10 +12,17 @@ from numpy.typing import ArrayLike
 from adjudge.data.derived import verdict_by
 from adjudge.data.judgments import ERROR, IS_ERROR, WORDS, doubt_ties
 from adjudge.errors import ArgumentError
+from adjudge.policy.doubts import JuryReport
 from adjudge.records import About
-from adjudge.results.selection import JuryReport
-from adjudge.uncertainty import preference_entropy
-from adjudge.uncertainty.learned import MOST_ODDS, TAIL, Evidence, log_odds, sum_in_order
+from adjudge.selection.doubts.learned import (
+    MOST_ODDS,
+    TAIL,
+    Evidence,
+    log_odds,
+    order_gap,
+    sum_in_order,
+)
+from adjudge.statistics.entropy import preference_entropy
 from adjudge.validation import FloatArray, one_of, probabilities
 
 JURIES = ("mean", "learned")
@@ -159,18 +166,6 @@ def _assemble(frame: pl.DataFrame, jury: Jury, judges: tuple[str, ...], about: A
         alone={name: frame.filter(pl.col(MEMBER) == name) for name in judges},
         incomplete=incomplete,
     )
-
-
-def order_gap(frame: pl.DataFrame) -> FloatArray | None:
-    """The distance between the log odds of the two orders; None unless every row has both."""
-    if frame.get_column("p_fwd").null_count() or frame.get_column("p_rev").null_count():
-        return None
-    return gap_between(frame.get_column("p_fwd").to_numpy(), frame.get_column("p_rev").to_numpy())
-
-
-def gap_between(forward: FloatArray, reverse: FloatArray) -> FloatArray:
-    """The distance between the log odds of p in the two orders; NaN if one is missing."""
-    return np.asarray(np.abs(log_odds(forward) - log_odds(reverse)))
 
 
 def _side_by_side(frame: pl.DataFrame, judges: list[str]) -> tuple[pl.DataFrame, int]:

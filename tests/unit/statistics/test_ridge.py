@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from adjudge.uncertainty import ridge
-from adjudge.uncertainty.ridge import HOME, PENALTIES, fit_ridge
+from adjudge.statistics import ridge
+from adjudge.statistics.ridge import HOME, PENALTIES, fit_ridge
 
 
 def rows(n, *, columns=4, weights=(1.0, 0.3), seed=0):

@@ -1,25 +1,24 @@
-"""A policy: what each guarantee accepts, and whether its file is unchanged."""
+"""A policy for people: what each guarantee accepts, what it promises, and its picture."""
 
 from __future__ import annotations
 
 import re
 from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
+from adjudge.errors import ArgumentError
+from adjudge.policy.result import Alternative, Policy, PolicyGroup
+from adjudge.policy.rules import names_of
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, explain, notes_of, table_of
-from adjudge.present.figures.selection import policy_figure
-from adjudge.present.text import DASH, count, group_name, left_out, number, percent, signed
-from adjudge.present.views._cascade import cascade_blocks
+from adjudge.present.text import DASH, clip_names, count, group_name, left_out, number, percent
+from adjudge.present.theme import ACCENT, INK, LINES, SERIES, new_figure, themed
 from adjudge.records import GIVEN, LABELLED
-from adjudge.results.rules import Threshold
-from adjudge.results.selection import (
-    Alternative,
-    DoubtReport,
-    JuryReport,
-    Policy,
-    PolicyCheck,
-    PolicyGroup,
-    Selection,
-)
+from adjudge.statistics.entropy import INFINITE_DOUBT
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 _ASIDE = re.compile(r" \([^()]*\)$")
 _ACCEPTS = {"all": "all", "none": "nothing", "batch": "per batch", "groups": "per group"}
@@ -45,13 +44,9 @@ def view_policy(policy: Policy) -> list[Block]:
             text_columns=2,
         )
         blocks.append(groups)
-    if policy.jury is not None:
-        blocks.append(_jury(policy.jury))
-    if policy.doubt is not None:
-        blocks += _doubt(policy.doubt, policy)
-    if policy.cascade is not None:
-        blocks += cascade_blocks(policy.cascade, policy)
-    blocks.append(promise_note(policy))
+    for doubt in policy.doubts:
+        blocks += doubt.blocks(policy)
+    blocks.append(promise_note(policy.promise))
     others = [
         f"{other.guarantee} promises: {other.promise}; it does not promise: {other.not_promised}"
         for other in policy.alternatives
@@ -63,22 +58,22 @@ def view_policy(policy: Policy) -> list[Block]:
         "Error share among accepted verdicts as the threshold rises, on the calibration labels; a "
         "dot marks the calibrated threshold.",
     )
-    explained = explain(policy.assumptions, promises=promises_of(policy), others=others)
+    explained = explain(
+        policy.assumptions, promises=promises_of(policy.promise, policy.not_promised), others=others
+    )
     return [*blocks, *explained, *notes_of(_policy_notes(policy)), figure]
 
 
 def _policy_headline(policy: Policy) -> Headline:
-    own = next((o for o in policy.alternatives if o.guarantee == policy.guarantee), None)
     rule = f"{policy.guarantee} at alpha {policy.alpha:g}"
-    if own is not None and own.summary:
-        rule += f" ({own.summary})"
+    for other in policy.alternatives:
+        if other.guarantee == policy.guarantee and other.summary:
+            rule += f" ({other.summary})"
     whose = count(len(policy.judges), "judge")
     if len(policy.judges) == 1:
         whose = group_name(policy.judges[0], none="the judge")
-    if policy.jury is not None:
-        whose = f"a jury of {whose}"
-    if policy.cascade is not None:
-        whose = f"a cascade of {count(len(policy.judges), 'judge')}"
+    for doubt in policy.doubts:
+        whose = doubt.whose(whose)
     if not policy.feasible:
         return Headline(
             f"{rule} accepts no {GIVEN[policy.about]} of {whose}: no threshold passes",
@@ -90,7 +85,7 @@ def _policy_headline(policy: Policy) -> Headline:
         about, where = "about ", "in random halves of the calibration labels"
     verdicts = f"the {GIVEN[policy.about]}s of {whose}"
     if policy.cuts:
-        verdicts = " and ".join(cut.name for cut in policy.cuts)
+        verdicts = names_of(policy.cuts)
     if len(policy.cuts) == 1:
         verdicts += f" (about {percent(policy.coverage * policy.cuts[0].share)} of all)"
     return Headline(
@@ -118,7 +113,17 @@ def _accepts(rule: Alternative | PolicyGroup) -> str:
     return f"doubt <= {rule.threshold:.5g}"
 
 
-def error_share(rule: Alternative | PolicyGroup | Threshold) -> str:
+class Accepting(Protocol):
+    """Anything that says how many labelled rows it accepts, and how many of them are wrong."""
+
+    @property
+    def n_accepted(self) -> int: ...
+
+    @property
+    def empirical_risk(self) -> float: ...
+
+
+def error_share(rule: Accepting) -> str:
     """The error share among the accepted; a dash if nothing is accepted."""
     return percent(rule.empirical_risk if rule.n_accepted else None)
 
@@ -147,58 +152,13 @@ def _alternatives(policy: Policy) -> Table:
     )
 
 
-def _jury(jury: JuryReport) -> Table:
-    caption = "Each judge alone and the jury, on the calibration labels"
-    weights = dict(zip(jury.judges, jury.weights, strict=True))
-    if jury.method == "learned":
-        own = [(name, percent(coverage)) for name, coverage in jury.coverage_alone.items()]
-        together = ("jury (learned)", percent(jury.coverage))
-        return Table(("judge", "coverage"), [*own, together], caption=caption)
-    rows = [
-        (name, number(weights[name]), percent(coverage))
-        for name, coverage in jury.coverage_alone.items()
-    ]
-    return Table(
-        ("judge", "weight (log odds)", "coverage"),
-        [*rows, (f"jury ({jury.method})", "", percent(jury.coverage))],
-        caption=caption,
-    )
-
-
-def _doubt(doubt: DoubtReport, policy: Policy) -> list[Block]:
-    """What was learned: the weight of each column, and what it changed."""
-    rows = [
-        (name, signed(weight))
-        for name, weight in sorted(
-            zip(doubt.columns, doubt.weights, strict=True), key=lambda one: -abs(one[1])
-        )
-    ]
-    judge = "the mean of the judges" if policy.jury is not None else "the judge"
-    notes = [
-        f"learned from {count(doubt.n_learning, 'label')} that are not used to calibrate; penalty "
-        f"{doubt.penalty:g}"
-        + (" (the largest: the learned doubt stays close to that of the judge)")
-        * doubt.stays_home,
-        f"on the calibration labels {percent(doubt.coverage_without)} accepted by the doubt of "
-        f"{judge}, {percent(policy.coverage)} by the learned doubt",
-        f"{doubt.n_overturned:,} of {count(doubt.n_verdicts, 'verdict')} overturned: "
-        "the promise is about the learned verdict",
-    ]
-    table = Table(
-        ("column", "weight"),
-        rows,
-        caption="Weights of the learned doubt (columns scaled to a root mean square of 1)",
-    )
-    return [table, Note(notes)]
-
-
-def promise_note(result: Policy | Selection) -> Note:
+def promise_note(promise: str) -> Note:
     """The promise in one line; the remark in parentheses at its end is only in the folded note."""
-    return Note([f"Promise: {_ASIDE.sub('', result.promise)}"])
+    return Note([f"Promise: {_ASIDE.sub('', promise)}"])
 
 
-def promises_of(result: Policy | Selection) -> list[str]:
-    return [f"It promises: {result.promise}", f"It does not promise: {result.not_promised}"]
+def promises_of(promise: str, not_promised: str) -> list[str]:
+    return [f"It promises: {promise}", f"It does not promise: {not_promised}"]
 
 
 def _policy_notes(policy: Policy) -> list[str]:
@@ -219,47 +179,48 @@ def _policy_notes(policy: Policy) -> list[str]:
     return lines + left_out(policy.dropped)
 
 
-_DIGESTS = {
-    "matches": "its digest matches",
-    "differs": "its digest differs",
-    "missing": "its digest is missing",
-    "none": "its schema has no digest",
-}
+def policy_figure(policy: Policy) -> Drawing:
+    """Errors among the accepted as the threshold loosens, and where each group's rule stops."""
+    shown = [group for group in policy.groups if len(group.scores) > 1][: len(SERIES)]
+    if not shown:
+        raise ArgumentError("plot", policy.n_calibration, "there is nothing to draw")
+    with themed():
+        figure = new_figure(7.6, 4.6)
+        axes = figure.subplots()
+        names = clip_names(group.name for group in shown)
+        for at, group in enumerate(shown):
+            colour = SERIES[at % len(SERIES)] if len(shown) > 1 else ACCENT
+            scores, errors = np.array(group.scores), np.cumsum(group.errors)
+            ends = np.append(np.flatnonzero(scores[1:] != scores[:-1]), len(scores) - 1)
+            ends = ends[scores[ends] < INFINITE_DOUBT]  # ties of the judge are never accepted
+            coverage, risk = (ends + 1) / len(scores), errors[ends] / (ends + 1)
+            name = names[at] if len(shown) > 1 else "error share as the threshold rises"
+            line = LINES[at % len(LINES)]
+            axes.step(coverage, risk, line, where="post", color=colour, label=name, linewidth=1.8)
+            if group.accepts in ("below", "all"):
+                (dot,) = axes.plot(group.coverage, group.empirical_risk, "o", color=colour, ms=9)
+                dot.set_clip_on(False)
+                if len(shown) == 1:
+                    axes.axvspan(0, group.coverage, color=colour, alpha=0.07, linewidth=0)
+        if policy.feasible:
+            colour = INK if len(shown) > 1 else ACCENT
+            axes.plot([], [], "o", color=colour, markersize=7, label="calibrated threshold")
+        name = f"alpha = {policy.alpha:g}"
+        axes.axhline(policy.alpha, color=INK, linestyle="--", linewidth=1.2, label=name)
+        axes.set_title(_policy_title(policy))
+        axes.set_xlabel("share of labelled verdicts accepted, least doubt first")
+        axes.set_ylabel("error share among accepted")
+        axes.set_xlim(0, 1.01)
+        axes.set_ylim(bottom=0)
+        axes.legend(fontsize=8.5, loc="best")
+    return figure
 
 
-def view_check(check: PolicyCheck) -> list[Block]:
-    """Whether a policy file is unchanged since calibrate wrote it, and every field that is not."""
-    wrong = check.contradictions
-    numbers = "its numbers agree with its calibration scores"
-    if wrong:
-        numbers = (
-            f"{count(len(wrong), 'field')} contradict{'s' if len(wrong) == 1 else ''} the rest"
-        )
-    if check.unreadable is not None:
-        numbers = f"it cannot be read: {check.unreadable}"
-    state = "shows no change" if check.digest == "none" else "is unchanged"
-    blocks: list[Block] = [
-        Headline(
-            f"{check.path} {state if check.intact else 'was changed'}: {_DIGESTS[check.digest]}, "
-            f"and {numbers}",
-            "" if check.intact else "Do not use it: calibrate again, or take an earlier copy.",
-            tone="plain" if check.intact else "bad",
-        )
-    ]
-    if wrong:
-        columns = {
-            "field": lambda one: one.field,
-            "in the file": lambda one: one.stated,
-            "should be": lambda one: one.expected,
-        }
-        blocks.append(table_of(wrong, columns, text_columns=3))
-    notes = [
-        "The digest detects mistakes, not attacks: anyone who changes a policy on purpose can also "
-        "write a new digest."
-    ]
-    if check.unreadable is None and not check.recomputed:
-        notes.append(
-            "Thresholds were compared with the counts in the file and not computed again, because "
-            "the policy has an older version of its guarantee or keeps only some of its scores."
-        )
-    return [*blocks, Note(notes)]
+def _policy_title(policy: Policy) -> str:
+    if not policy.feasible:
+        return f"{policy.guarantee} accepts nothing at alpha {policy.alpha:g}"
+    about = "about " if policy.indicative else ""
+    return (
+        f"{policy.guarantee} accepts {about}{policy.n_accepted:,} of {policy.n_calibration:,} "
+        f"calibration verdicts, {percent(policy.empirical_risk)} of them wrong"
+    )

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from adjudge.errors import ArgumentError
+from adjudge.selection.doubts.learned import Evidence, LearnedDoubt, log_odds
 from adjudge.simulate.selective import misled_judges
-from adjudge.uncertainty import preference_entropy
-from adjudge.uncertainty.learned import Evidence, LearnedDoubt, log_odds
+from adjudge.statistics.entropy import preference_entropy
 
 JUDGES = ("w", "x", "y", "z")
 

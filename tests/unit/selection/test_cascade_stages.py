@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adjudge.uncertainty import Evidence
-from adjudge.uncertainty.cascade import (
+from adjudge.selection.cascade import (
     StageEvidence,
     fit_stages,
     stage_doubts,
     stop_at,
     with_failures,
 )
+from adjudge.selection.doubts.learned import Evidence
 
 
 def seen(p, *, ties=None, gaps=None):

@@ -1,26 +1,19 @@
-"""Rules that accept scores: thresholds, cuts and batches. Field names are JSON names."""
+"""Rules that accept scores: thresholds, and the cuts below which they hold.
+
+Field names are JSON names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge.errors import ArgumentError
-from adjudge.present.blocks import Block
-from adjudge.present.result import (
-    Check,
-    Count,
-    Level,
-    NotNegative,
-    Proportion,
-    Result,
-    at_most,
-    frozen,
-)
+from adjudge.present.result import Count, NotNegative, Proportion
 from adjudge.present.text import group_name, percent
 from adjudge.records import CUT_COLUMNS
 from adjudge.validation import BoolArray, FloatArray, IntArray, finite
@@ -60,78 +53,6 @@ class Rule:
         raise ArgumentError("accepts", self.accepts, "use the guarantee: one score is not enough")
 
 
-@frozen
-class Threshold(Result):
-    """One deployable rule: accept every verdict whose uncertainty is at most `threshold`.
-
-    `accepts` is "all" or "none" if no finite threshold expresses it; `threshold` is then None.
-    `n_accepted`, `n_accepted_errors` and `empirical_risk` count the calibration rows that the
-    rule accepts.
-    """
-
-    kind: ClassVar[str] = "threshold"
-    checks: ClassVar[tuple[Check, ...]] = (
-        at_most("n_errors", "n_calibration"),
-        at_most("n_accepted", "n_calibration"),
-        at_most("n_accepted_errors", "n_accepted"),
-    )
-
-    method: str
-    alpha: Level
-    delta: Level | None = None
-    accepts: Accepts
-    threshold: float | None
-    feasible: bool
-    n_calibration: Count
-    n_errors: Count
-    n_accepted: Count
-    n_accepted_errors: Count
-    empirical_risk: Proportion
-    coverage: Proportion
-
-    def accept(self, scores: ArrayLike) -> BoolArray:
-        """Which of the new `scores` the rule accepts."""
-        return self.rule.accept(scores)
-
-    @property
-    def rule(self) -> Rule:
-        """The rule without its counts."""
-        return Rule(accepts=self.accepts, threshold=self.threshold)
-
-    def view(self) -> list[Block]:
-        from adjudge.present.views.selection import view_threshold
-
-        return view_threshold(self)
-
-
-@frozen
-class BatchSelection(Result):
-    """Which rows of one batch are accepted together, and the p-value of each."""
-
-    kind: ClassVar[str] = "batch_selection"
-
-    method: str
-    alpha: Level
-    n_calibration: Count
-    n_errors: Count
-    n: Count
-    n_accepted: Count
-    effective_size: NotNegative | None = None
-    p_values: FloatArray
-    accepted: BoolArray
-
-    def _parts(self) -> Sequence[Mapping[str, float | bool]]:
-        return [
-            {"p_value": float(p), "accepted": bool(kept)}
-            for p, kept in zip(self.p_values, self.accepted, strict=True)
-        ]
-
-    def view(self) -> list[Block]:
-        from adjudge.present.views.selection import view_batch
-
-        return view_batch(self)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Cut:
     """Labels drawn only among the surest rows: no row above `at` calibrates or is accepted.
@@ -164,3 +85,46 @@ class Cut:
         protocol = group_name(self.protocol, none="")
         whose = f"{judge} ({protocol})" if protocol else judge
         return f"the surest {percent(self.share)} of the verdicts of {whose}"
+
+
+class JudgeRows(Protocol):
+    """Anything about the rows of one judge and protocol."""
+
+    @property
+    def judge(self) -> str: ...
+
+    @property
+    def protocol(self) -> str | None: ...
+
+
+def own_cuts(rows: JudgeRows, cuts: Sequence[Cut]) -> list[Cut]:
+    """The cuts of the score that this rule uses: the uncertainty of its own judge.
+
+    A jury's rule has no cut, because it has its own score.
+    """
+    return [
+        cut for cut in cuts if cut.judge == rows.judge and cut.protocol in (None, rows.protocol)
+    ]
+
+
+def limit_rule(rule: Rule, scores: FloatArray, rows: JudgeRows, cuts: Sequence[Cut]) -> Rule:
+    """The rule for these scores; if there is a cut, it never accepts everything.
+
+    If everything passes, the rule accepts up to the cut, because no label distinguishes thresholds
+    between the last labelled score and the cut. If the rule uses another score than the one that
+    was cut (a jury's), it accepts up to the largest labelled score.
+    """
+    if not cuts or rule.accepts != "all":
+        return rule
+    limits = [cut.at for cut in own_cuts(rows, cuts)]
+    return Rule(accepts="below", threshold=min(limits or [float(scores.max())]))
+
+
+def names_of(cuts: Sequence[Cut]) -> str:
+    """The names of the pairs below every cut."""
+    return " and ".join(cut.name for cut in cuts)
+
+
+def promise_below(promise: str, cuts: Sequence[Cut]) -> str:
+    """A guarantee's promise, about the pairs below every cut."""
+    return f"among {names_of(cuts)}: {promise}" if cuts else promise

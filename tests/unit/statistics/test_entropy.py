@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.errors import ArgumentError
-from adjudge.uncertainty import (
+from adjudge.statistics.entropy import (
     confidence,
+    entropy_of,
     mean_preference,
     preference_entropy,
     single_order_preference,
     verdict,
     verdicts,
 )
-from adjudge.uncertainty.entropy import entropy_of
 
 UNIT = st.floats(0, 1)
 

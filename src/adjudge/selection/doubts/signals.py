@@ -12,7 +12,7 @@ from adjudge.data.columns import UNNAMED
 from adjudge.data.judgments import HAS_VERDICT, IS_ERROR, WORDS
 from adjudge.data.rows import stated_confidence
 from adjudge.errors import ArgumentError
-from adjudge.uncertainty import (
+from adjudge.statistics.entropy import (
     INFINITE_DOUBT,
     confidence,
     preference_entropy,

@@ -1,0 +1,314 @@
+"""What a policy saves of its doubt: a jury, a learned doubt or a cascade, each with its table.
+
+A judge's own doubt saves nothing. Field names are JSON names.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from adjudge.present.blocks import Block, Note, Table, table_of
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Positive,
+    Proportion,
+    at_most,
+    not_empty,
+    same_length,
+)
+from adjudge.present.text import count, number, percent, signed
+
+if TYPE_CHECKING:
+    from adjudge.policy.result import Policy
+
+#: The source of lengths: the columns length_a and length_b, or the characters of the texts.
+Lengths = Literal["length", "response"]
+#: The source of a cascade's costs: measured dollars, or numbers from the user.
+CostSource = Literal["dollars", "given"]
+#: Where juries clip log odds if their file does not state it.
+EARLIER_ODDS = math.log(1e6)
+
+
+class SavedDoubt(ABC):
+    """The entry of a doubt in a policy."""
+
+    #: Whether the verdict it accepts can differ from the judge's.
+    learned: ClassVar[bool] = True
+    #: What its threshold is about, because that is not a judge's own uncertainty.
+    score: ClassVar[str] = "a learned doubt"
+
+    @property
+    def category_column(self) -> str | None:
+        """The column of categories that it learned from."""
+        return None
+
+    @property
+    @abstractmethod
+    def way(self) -> tuple[object, ...]:
+        """All that decides a row's verdict and doubt."""
+
+    def whose(self, judges: str) -> str:
+        """Whose verdicts it accepts, given the names or the number of its judges."""
+        return judges
+
+    @abstractmethod
+    def blocks(self, policy: Policy) -> list[Block]:
+        """Its effect on the labels that calibrate."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JuryReport(SavedDoubt):
+    """How several judges were combined, and what each would have accepted alone.
+
+    Log odds are clipped at `most_odds`; `tail` is the slope outside. A `learned` jury has the
+    weights of the mean here; what it learned is in the policy's `doubt`.
+    """
+
+    learned: ClassVar[bool] = False
+    score: ClassVar[str] = "a jury's score"
+
+    method: str
+    judges: tuple[str, ...]
+    weights: tuple[NotNegative, ...]
+    most_odds: Positive = EARLIER_ODDS
+    tail: NotNegative = 0.0
+    n_training: Count
+    coverage: Proportion
+    coverage_alone: Mapping[str, Proportion]
+
+    checks: ClassVar[tuple[Check, ...]] = (same_length("judges", "weights"),)
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        return (self.method, self.judges, self.weights)
+
+    def whose(self, judges: str) -> str:
+        return f"a jury of {judges}"
+
+    def blocks(self, policy: Policy) -> list[Block]:
+        weights = dict(zip(self.judges, self.weights, strict=True))
+        rows = [
+            (name, number(weights[name]), percent(coverage))
+            for name, coverage in self.coverage_alone.items()
+        ]
+        table = Table(
+            ("judge", "weight (log odds)", "coverage"),
+            [*rows, (f"jury ({self.method})", "", percent(self.coverage))],
+            caption="Each judge alone and the jury, on the calibration labels",
+        )
+        if policy.learned:  # the weights are those of the mean, before learning
+            without = [(judge, coverage) for judge, _, coverage in table.rows]
+            table = replace(table, columns=("judge", "coverage"), rows=without)
+        return [table]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoubtReport(SavedDoubt):
+    """A doubt learned from a share of the labels: all that `select` needs to compute it.
+
+    The margin is the sum of column / scale * weight, `penalty` was chosen on the learning share. At
+    the largest penalty the doubt `stays_home`: it is close to the judge's own order. Of the
+    `n_verdicts` that were not used for learning, `n_overturned` differ from the judge's (with
+    clusters only some of these calibrate). `coverage_without` is what the judge's own doubt accepts
+    of the same rows.
+    """
+
+    columns: tuple[str, ...]
+    scales: tuple[Positive, ...]
+    weights: tuple[float, ...]
+    penalty: Positive
+    stays_home: bool
+    lengths: Lengths | None
+    category: str | None
+    categories: tuple[str, ...]
+    n_learning: Count
+    n_verdicts: Count
+    n_overturned: Count
+    coverage_without: Proportion
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        same_length("columns", "scales", "weights"),
+        not_empty("columns"),
+        at_most("n_overturned", "n_verdicts"),
+    )
+
+    @property
+    def category_column(self) -> str | None:
+        return self.category
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        return (self.columns, self.scales, self.weights)
+
+    def blocks(self, policy: Policy) -> list[Block]:
+        """What was learned: the weight of each column, and what it changed."""
+        weights = sorted(
+            zip(self.columns, self.weights, strict=True), key=lambda column: -abs(column[1])
+        )
+        judge = "the judge" if policy.jury is None else "the mean of the judges"
+        notes = [
+            f"learned from {count(self.n_learning, 'label')} that are not used to calibrate; "
+            f"penalty {self.penalty:g}"
+            + " (the largest: the learned doubt stays close to that of the judge)"
+            * self.stays_home,
+            f"on the calibration labels {percent(self.coverage_without)} accepted by the doubt of "
+            f"{judge}, {percent(policy.coverage)} by the learned doubt",
+            f"{self.n_overturned:,} of {count(self.n_verdicts, 'verdict')} overturned: "
+            "the promise is about the learned verdict",
+        ]
+        table = Table(
+            ("column", "weight"),
+            [(name, signed(weight)) for name, weight in weights],
+            caption="Weights of the learned doubt (columns scaled to a root mean square of 1)",
+        )
+        return [table, Note(notes)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """One judge of a cascade, its cost per row, and what was learned about it and those before it.
+
+    The margin is the sum of column / scale * weight, as in a learned doubt.
+    """
+
+    judge: str
+    protocol: str | None
+    judge_fingerprint: str | None = None
+    fingerprint_parts: Mapping[str, Any] | None = None
+    cost: NotNegative
+    columns: tuple[str, ...]
+    scales: tuple[Positive, ...]
+    weights: tuple[float, ...]
+    penalty: Positive
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        same_length("columns", "scales", "weights"),
+        not_empty("columns"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningShare:
+    """The rows that a cascade is learned from: a seeded hash of this column is below `share`.
+
+    Such a row never calibrates, with or without a label at the time of learning.
+    """
+
+    column: str
+    share: Level
+    seed: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class CascadeRule:
+    """All that is needed to combine the stages' answers on a row into one verdict and one doubt."""
+
+    stages: tuple[Stage, ...]
+    tau: Proportion
+    lengths: Lengths | None = None
+    category: str | None = None
+    categories: tuple[str, ...] = ()
+    learning: LearningShare
+    n_learning: Count
+
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("stages"),)
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The names of the stages' judges."""
+        return tuple(stage.judge for stage in self.stages)
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        """The parts that decide where a row ends, and with which verdict."""
+        stages = [
+            (s.judge, s.protocol, s.judge_fingerprint, s.columns, s.scales, s.weights)
+            for s in self.stages
+        ]
+        return (self.tau, self.lengths, self.category, *stages)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DroppedStage:
+    """A judge without which as much is accepted, at no higher cost per accepted verdict."""
+
+    judge: str
+    cost_with: NotNegative
+    cost_without: NotNegative
+    coverage_with: Proportion
+    coverage_without: Proportion
+
+
+@dataclass(frozen=True, kw_only=True)
+class CascadeReport(SavedDoubt):
+    """The cascade of a policy, and its effect on the labels that calibrate.
+
+    `stopped` rows end at each stage; `failed` is how often each judge gave no usable score. `cost`
+    is the mean per row, `cost_last` that of the last judge alone, which would have accepted
+    `coverage_last` of the same rows by its own doubt (None if it did not judge them).
+    """
+
+    rule: CascadeRule
+    cost_source: CostSource
+    cost: NotNegative
+    cost_last: NotNegative
+    coverage_last: Proportion | None
+    n_verdicts: Count
+    n_overturned: Count
+    stopped: tuple[Count, ...]
+    failed: tuple[Count, ...]
+    dropped_stages: tuple[DroppedStage, ...] = ()
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        same_length("stopped", "failed"),
+        at_most("n_overturned", "n_verdicts"),
+    )
+
+    @property
+    def category_column(self) -> str | None:
+        return self.rule.category
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        return self.rule.way
+
+    def whose(self, judges: str) -> str:
+        return f"a cascade of {count(len(self.rule.stages), 'judge')}"
+
+    def blocks(self, policy: Policy) -> list[Block]:
+        table = table_of(
+            list(zip(self.rule.stages, self.stopped, self.failed, strict=True)),
+            {
+                "stage": lambda row: row[0].judge,
+                "cost per row": lambda row: money(row[0].cost, self.cost_source),
+                "ended": lambda row: number(row[1]),
+                "share": lambda row: percent(row[1] / max(self.n_verdicts, 1)),
+                "failed": lambda row: number(row[2]),
+            },
+            caption=f"The cascade on {count(self.n_verdicts, 'calibration row')}: a row ends at "
+            f"the first judge with a doubt of at most tau {self.rule.tau:.3g}",
+        )
+        last = self.rule.stages[-1]
+        alone = "" if self.coverage_last is None else f", {percent(self.coverage_last)} accepted"
+        notes = [
+            f"mean cost {money(self.cost, self.cost_source)} per row, "
+            f"{percent(policy.coverage)} accepted; {last.judge} alone "
+            f"{money(self.cost_last, self.cost_source)}{alone}",
+            f"learned from {count(self.rule.n_learning, 'row')} of the learning share, which "
+            f"is not used to calibrate; {self.n_overturned:,} of "
+            f"{count(self.n_verdicts, 'verdict')} differ from that of the last judge asked",
+            *(f"{stage.judge} was dropped: it does not save cost" for stage in self.dropped_stages),
+        ]
+        return [table, Note(notes)]
+
+
+def money(cost: float, source: CostSource) -> str:
+    """A cost: in dollars if it was measured, else as the user counts."""
+    return f"${cost:.3g}" if source == "dollars" else f"{cost:,.4g}"
