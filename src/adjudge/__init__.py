@@ -22,6 +22,18 @@ _ROOMS: dict[str, str] = {
         "diagnose_scores diagnose_transitivity family_bias family_scores length_bias "
         "position_bias reliability retest score_set_rows verbosity_bias"
     ),
+    "adjudge.diagnosis.agreement": "Agreement",
+    "adjudge.diagnosis.bias": "BiasReport",
+    "adjudge.diagnosis.cycles": "CycleCount",
+    "adjudge.diagnosis.family": "FamilyBias FamilyScores",
+    "adjudge.diagnosis.length": "LengthBias",
+    "adjudge.diagnosis.position": "PositionBias",
+    "adjudge.diagnosis.prompts": "PromptSensitivity",
+    "adjudge.diagnosis.reliability": "Reliability",
+    "adjudge.diagnosis.repeats": "Contradictions Retest",
+    "adjudge.diagnosis.scores.result": "ScoreDiagnosis",
+    "adjudge.diagnosis.transitivity": "Transitivity",
+    "adjudge.diagnosis.verbosity": "VerbosityBias",
     "adjudge.errors": (
         "AdjudgeError ArgumentError DataError JudgeError PolicyMismatchError StoreError"
     ),
@@ -49,12 +61,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.ranking.plan": "BattlePlan",
     "adjudge.ranking.temperature": "Temperature",
     "adjudge.records": "Grade Item Judgment Label Pair Score",
-    "adjudge.results.bias": (
-        "Agreement BiasReport Contradictions FamilyBias FamilyScores PositionBias Reliability "
-        "Retest"
-    ),
     "adjudge.results.demo": "Demo JudgeCheck",
-    "adjudge.results.diagnosis": "CycleCount ScoreDiagnosis Transitivity",
     "adjudge.results.estimation": (
         "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
     ),
@@ -62,9 +69,7 @@ _ROOMS: dict[str, str] = {
         "Judging JudgingCascade JudgingPanel JudgingPlan JudgingPlans ModelList"
     ),
     "adjudge.results.labelling": "LabellingSummary",
-    "adjudge.results.length": "LengthBias VerbosityBias",
     "adjudge.results.panel": "PanelEstimate",
-    "adjudge.results.prompts": "PromptSensitivity",
     "adjudge.results.replies": "Replies",
     "adjudge.selection": (
         "SelectionRun calibrate evaluate fdr_select judge_cascade pac_threshold "

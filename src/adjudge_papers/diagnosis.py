@@ -24,9 +24,9 @@ from adjudge.data.tables import TableLike
 from adjudge.data.tournaments import TournamentRows, build_tournaments, prepare_tournaments
 from adjudge.diagnosis import diagnose_scores, diagnose_transitivity
 from adjudge.diagnosis.cycles import complete_cycles
+from adjudge.diagnosis.transitivity import Transitivity
 from adjudge.errors import ArgumentError
 from adjudge.present.text import percent
-from adjudge.results.diagnosis import Transitivity
 from adjudge.simulate.tournaments import simulate_tournaments
 from adjudge.validation import count
 from adjudge_papers import diagnosis_measures as measures

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adjudge.diagnosis.scores.view import SizeCell, size_map, width_matrices
+from adjudge.diagnosis.transitivity import cycles_figure
 from adjudge.errors import ArgumentError
-from adjudge.present.figures._panels import criterion_panels, draw_promise, plot_band
-from adjudge.present.figures.diagnosis import axis_name, cycles_figure, unique
-from adjudge.present.figures.scores import SizeCell, size_map, width_matrices
+from adjudge.present.figure import axis_name, criterion_panels, draw_promise, plot_band, unique
 from adjudge.present.text import number, signed
 from adjudge.present.theme import ACCENT, INK, set_suptitle, themed
 from adjudge_papers.diagnosis_result import DiagnosisReproduction, PooledErrors, SetCell

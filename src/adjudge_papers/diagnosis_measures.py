@@ -10,7 +10,7 @@ import polars as pl
 from adjudge.data.scores import Scores
 from adjudge.data.tournaments import Tournaments
 from adjudge.diagnosis import count_cycles, score_set_rows
-from adjudge.diagnosis.correlation import spearman, spearman_interval
+from adjudge.statistics.agreement import spearman, spearman_interval
 from adjudge_papers import diagnosis_published as published
 from adjudge_papers.diagnosis_result import PAPER, CyclesAndWidths, SetCell, VarianceShare
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from adjudge.diagnosis.correlation import spearman_p
+from adjudge.statistics.agreement import spearman_p
 from adjudge_papers.diagnosis_result import PAPER, RankingRow, SetCell, WidthPair
 
 JUDGES = ("LLaMA-3.1-70B", "Qwen-2.5-72B", "Mistral-Small", "GPT-4o-mini")

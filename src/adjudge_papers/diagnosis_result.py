@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from adjudge.diagnosis.scores.result import ScoreDiagnosis, WidthBin
+from adjudge.diagnosis.transitivity import Transitivity
 from adjudge.present.blocks import Block
 from adjudge.present.result import (
     Correlation,
@@ -16,7 +18,6 @@ from adjudge.present.result import (
     Result,
     frozen,
 )
-from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity, WidthBin
 from adjudge_papers.items import SECTION, PaperItem
 
 #: The name of the paper's own rows, next to our data sets.

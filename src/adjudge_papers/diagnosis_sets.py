@@ -15,8 +15,8 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from adjudge.data.scores import Scores, scored_by_both
-from adjudge.diagnosis.correlation import spearman, spearman_interval, spearman_p
-from adjudge.diagnosis.score_evaluation import ScoreRows, error_by_width, split_by_judge
+from adjudge.diagnosis.scores.evaluation import ScoreRows, error_by_width, split_by_judge
+from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 from adjudge.statistics.numbers import conformal_quantile, mean_known
 from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, generator
 from adjudge_papers import diagnosis_published as published

@@ -35,7 +35,7 @@ from adjudge.ranking import (
 from adjudge.ranking.evaluation import loo_row
 from adjudge.ranking.leave_one_out import ConformalRow, Residuals, held_out_intervals, models_needed
 from adjudge.ranking.targets import agreement_share, juror_battles, jury_rule, soft_rule
-from adjudge.rows.agreement import cohen_kappa
+from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import DEFAULT_L2
 from adjudge.validation import count, exact_level, generator, positive
 from adjudge_papers import soft_elo_measures as measures

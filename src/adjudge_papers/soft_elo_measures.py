@@ -13,6 +13,7 @@ from scipy import stats
 from scipy.special import expit
 
 from adjudge.data.battles import Battles
+from adjudge.data.families import of_family
 from adjudge.data.rows import has_values
 from adjudge.diagnosis import family_of, family_scores, position_bias
 from adjudge.ranking import hold_out_each, rank_correlations, residuals, soft_targets
@@ -24,7 +25,6 @@ from adjudge.ranking.temperature import (
     Temperature,
     temperature_with_ties,
 )
-from adjudge.rows.families import of_family
 from adjudge.statistics.numbers import (
     binomial_interval,
     expected_calibration_error,

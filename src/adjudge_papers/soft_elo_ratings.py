@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import expit
 
 from adjudge.errors import ArgumentError
-from adjudge.present.figures._panels import plot_band
+from adjudge.present.figure import plot_band
 from adjudge.present.text import signed
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, WARM, new_figure, themed
 from adjudge.ranking.evaluation_view import (

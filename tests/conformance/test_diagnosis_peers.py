@@ -9,8 +9,8 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from adjudge.diagnosis import agreement, count_cycles
-from adjudge.diagnosis.correlation import spearman
-from adjudge.diagnosis.score_evaluation import width_agreement
+from adjudge.diagnosis.scores.evaluation import width_agreement
+from adjudge.statistics.agreement import spearman
 
 
 @pytest.mark.parametrize("gaps", [0.0, 0.3])

@@ -11,7 +11,7 @@ from scipy.special import log_expit
 
 from adjudge.ranking import bradley_terry, fit_temperature, online_elo, sandwich
 from adjudge.ranking.bradley_terry import wins_table
-from adjudge.rows.agreement import cohen_kappa
+from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import fit_strengths
 
 

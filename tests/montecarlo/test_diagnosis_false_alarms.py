@@ -26,8 +26,8 @@ from adjudge.diagnosis import (
     reliability,
     verbosity_bias,
 )
-from adjudge.diagnosis.correlation import spearman_interval
 from adjudge.simulate.tournaments import simulate_tournaments
+from adjudge.statistics.agreement import spearman_interval
 
 Trial = Callable[[np.random.Generator], bool]
 

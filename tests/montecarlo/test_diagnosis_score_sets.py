@@ -13,9 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from adjudge.diagnosis import ScoreSets, ordinal_nonconformity
-from adjudge.diagnosis.judge_scale import learn_scale
-from adjudge.diagnosis.quantiles import quantiles
-from adjudge.diagnosis.targets import human_target
+from adjudge.diagnosis.scores.nonconformity import human_target, learn_scale, quantiles
 from adjudge.simulate.scores import simulate_scores
 
 

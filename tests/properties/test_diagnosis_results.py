@@ -22,9 +22,9 @@ from adjudge.diagnosis import (
     reliability,
     verbosity_bias,
 )
-from adjudge.diagnosis.correlation import spearman, spearman_interval, spearman_p
-from adjudge.diagnosis.quantiles import document_quantiles
+from adjudge.diagnosis.scores.nonconformity import document_quantiles
 from adjudge.errors import AdjudgeError
+from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 
 chance = st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1))
 length = st.integers(1, 25)

@@ -6,22 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from adjudge.errors import ArgumentError
-from adjudge.present.figures.scores import agreement_figure
-from adjudge.results.bias import Agreement, Ceiling, FamilyScores
-from adjudge.results.diagnosis import (
-    CycleCount,
+from adjudge.diagnosis.agreement import Agreement, Ceiling
+from adjudge.diagnosis.cycles import CycleCount
+from adjudge.diagnosis.family import FamilyScores
+from adjudge.diagnosis.scores.result import (
     HumanAgreement,
     PooledWidth,
     ScoreDiagnosis,
     ScoreSetGroup,
-    Transitivity,
-    TransitivityGroup,
-    Triple,
     WidthAgreement,
     WidthBin,
-    WorstDocument,
 )
+from adjudge.diagnosis.scores.view import agreement_figure
+from adjudge.diagnosis.transitivity import Transitivity, TransitivityGroup, Triple, WorstDocument
+from adjudge.errors import ArgumentError
 from shown import assert_shown, drawn, html_lines, legend, terminal_lines
 
 # --- cycles ----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.results.prompts import PromptChange, PromptSensitivity
+from adjudge.diagnosis.prompts import PromptChange, PromptSensitivity
 from shown import assert_shown, drawn, html_lines, legend
 
 SCORED = PromptChange(

@@ -6,15 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from adjudge.diagnosis.scores.result import PooledWidth, ScoreDiagnosis, ScoreSetGroup, WidthBin
+from adjudge.diagnosis.transitivity import Transitivity, TransitivityGroup
 from adjudge.errors import ArgumentError
-from adjudge.results.diagnosis import (
-    PooledWidth,
-    ScoreDiagnosis,
-    ScoreSetGroup,
-    Transitivity,
-    TransitivityGroup,
-    WidthBin,
-)
 from adjudge_papers.diagnosis_result import (
     CycleRow,
     CyclesAndWidths,

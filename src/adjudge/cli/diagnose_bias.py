@@ -32,8 +32,8 @@ from adjudge.cli._options import (
 from adjudge.present.text import group_name
 
 if TYPE_CHECKING:
-    from adjudge.results.bias import JudgeBias
-    from adjudge.results.measures import BiasMeasures
+    from adjudge.diagnosis.bias import JudgeBias
+    from adjudge.diagnosis.measures import BiasMeasures
 
 #: The names that a threshold can have: a diagnosis, and one of its measures. If an unbiased judge
 #: has one half, the threshold is on the distance from one half.
@@ -132,7 +132,7 @@ def bias(
 
 def _amounts(judge: JudgeBias, limits: Mapping[str, float]) -> tuple[str, dict[str, float | None]]:
     """How large each measure is; None if it does not count as a bias."""
-    from adjudge.results.measures import BiasTest
+    from adjudge.diagnosis.measures import BiasTest
 
     who = group_name(judge.judge, none="the judge")
     amounts: dict[str, float | None] = dict.fromkeys(MEASURES)

@@ -103,7 +103,7 @@ def scores(
     """
     from adjudge.data.scores import prepare_scores
     from adjudge.diagnosis import diagnose_scores, score_set_rows
-    from adjudge.diagnosis.scores import ALPHAS
+    from adjudge.diagnosis.scores.diagnose import ALPHAS
 
     limits = thresholds(fail_above, known=MEASURES, default="mean_size")
     if figure not in FIGURES:

@@ -1,20 +1,20 @@
 """QUESTION: where the judge fails. Cycles, score sets, biases, agreement with people."""
 
+from adjudge.data.families import family_of
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.bias import diagnose_bias
 from adjudge.diagnosis.cycles import count_cycles, cyclic_triples
 from adjudge.diagnosis.family import family_bias, family_scores
 from adjudge.diagnosis.length import length_bias
-from adjudge.diagnosis.nonconformity import ordinal_nonconformity
 from adjudge.diagnosis.position import position_bias
 from adjudge.diagnosis.prompts import diagnose_prompts, prompt_change
-from adjudge.diagnosis.reliability import contradictions, reliability
-from adjudge.diagnosis.repeats import retest
-from adjudge.diagnosis.score_sets import PredictedSets, ScoreSets, advise
-from adjudge.diagnosis.scores import diagnose_scores, score_set_rows
+from adjudge.diagnosis.reliability import reliability
+from adjudge.diagnosis.repeats import contradictions, retest
+from adjudge.diagnosis.scores.diagnose import diagnose_scores, score_set_rows
+from adjudge.diagnosis.scores.nonconformity import ordinal_nonconformity
+from adjudge.diagnosis.scores.sets import PredictedSets, ScoreSets, advise
 from adjudge.diagnosis.transitivity import diagnose_transitivity
 from adjudge.diagnosis.verbosity import verbosity_bias
-from adjudge.rows.families import family_of
 
 __all__ = [
     "PredictedSets",

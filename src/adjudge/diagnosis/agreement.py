@@ -7,18 +7,26 @@ enough, for any number of distinct values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import permutations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from adjudge.data.labels import LABELS_OF
 from adjudge.data.rows import merge_dropped
-from adjudge.diagnosis._intervals import (
-    Interval,
+from adjudge.data.verdicts import CLUSTER
+from adjudge.diagnosis.measures import BiasMeasures, BiasRows, Measure, measure
+from adjudge.errors import ArgumentError
+from adjudge.present.result import Count, Proportion, frozen
+from adjudge.present.text import count, interval, percent
+from adjudge.statistics.agreement import kappa_of_tables
+from adjudge.statistics.clusters import (
+    Ends,
     codes_of,
     jackknife_interval,
     mean_interval,
@@ -26,18 +34,86 @@ from adjudge.diagnosis._intervals import (
     share_interval,
     sum_tables,
 )
-from adjudge.errors import ArgumentError
-from adjudge.results.bias import Agreement, Ceiling
-from adjudge.rows.agreement import kappa_of_tables
 from adjudge.validation import FloatArray, IntArray, one_of, open_unit, same_length
 
-Statistic = Callable[[FloatArray], FloatArray]
-#: From two values per pair, its weight, its cluster and the number of clusters: sums per cluster.
-AddUp = Callable[[IntArray, IntArray, FloatArray, IntArray, int], FloatArray]
-#: All of these but the number of clusters.
-Cells = tuple[IntArray, IntArray, FloatArray, IntArray]
+#: From this many rows on, agreement on every row deserves a check.
+MANY_ROWS = 20
 LEVELS = ("nominal", "ordinal", "interval")
 _MOST_VALUES = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ceiling:
+    """How well people agree with each other on rows that several of them labelled.
+
+    `gap` is how much more often one person agrees with another than with the judge, on these rows.
+    """
+
+    n: Count
+    raw: Proportion
+    low: float | None
+    high: float | None
+    kappa: float | None
+    alpha: float | None
+    gap: float
+    gap_low: float | None
+    gap_high: float | None
+
+
+@frozen
+class Agreement(BiasMeasures):
+    """The judge against a random human rater: raw, Cohen's kappa, Krippendorff's alpha."""
+
+    kind: ClassVar[str] = "agreement"
+    level: str
+    clusters: Count
+    raw: Proportion
+    raw_low: float | None
+    raw_high: float | None
+    kappa: float | None
+    kappa_low: float | None
+    kappa_high: float | None
+    alpha: float | None
+    alpha_low: float | None
+    alpha_high: float | None
+    ceiling: Ceiling | None
+    judge_values: Mapping[str, Count]
+    human_values: Mapping[str, float]
+
+    def measures(self) -> tuple[Measure, ...]:
+        of_judge = (
+            measure("agrees with people", self.raw, self.raw_low, self.raw_high, self.n),
+            measure("kappa", self.kappa, self.kappa_low, self.kappa_high, self.n),
+            measure("Krippendorff's alpha", self.alpha, self.alpha_low, self.alpha_high, self.n),
+        )
+        if (people := self.ceiling) is None:
+            return of_judge
+        return *of_judge, measure("two people agree", people.raw, people.low, people.high, people.n)
+
+    def describe(self) -> str:
+        words = f"agrees with people on {percent(self.raw)} of {count(self.n, 'row')}"
+        values = [value for value, n in self.judge_values.items() if n]
+        if len(values) == 1:
+            words += f"; it says {values[0]} every time: this does not show that it can tell"
+            return words + " answers apart"
+        if self.raw == 1 and self.n >= MANY_ROWS:
+            words += ": the same answer on every row; check that the judge did not see the labels, "
+            return words + "or that the labels were not made by it"
+        if self.kappa is not None:
+            words += f", kappa {self.kappa:.2f}"
+        if self.kappa_low is not None and self.kappa_high is not None:
+            words += f" {interval(self.kappa_low, self.kappa_high, 2)}"
+            if self.kappa_high < 0:
+                words += ": less than chance would give"
+            elif self.kappa_low <= 0:
+                words += ": not shown to be more than chance"
+        if (people := self.ceiling) is not None:
+            words += f"; two people agree on {percent(people.raw)} of {count(people.n, 'row')}"
+            if (people.gap_low or 0) > 0:
+                words += ", more often than a person agrees with the judge there"
+            elif (people.gap_high or 0) < 0:
+                words += ", less often than a person agrees with the judge there"
+        return words
 
 
 def agreement(
@@ -72,55 +148,63 @@ def agreement(
     """
     one_of(level, LEVELS, "level")
     open_unit(confidence_level, "confidence_level")
-    values, mine, theirs = _code_values(judge, human, level)
-    same_length(judge=mine, human=theirs)
-    codes = codes_of(clusters, len(mine))
-    answered, labelled = mine >= 0, np.asarray((theirs >= 0).any(axis=1))
-    kept = answered & labelled
-    if not kept.any():
+    values, answers, ratings = _code_values(judge, human, level)
+    same_length(judge=answers, human=ratings)
+    codes = codes_of(clusters, len(answers))
+    answered, labelled = answers >= 0, np.asarray((ratings >= 0).any(axis=1))
+    used = answered & labelled
+    if not used.any():
         raise ArgumentError("human", "no label on any judged row", "label some of the rows")
-    mine, theirs = mine[kept], theirs[kept]
-    own, groups = recode(codes[kept])
-    add_up, kappa_of, alpha_of = _statistics(values, level)
-    single = theirs.shape[1] == 1
-    row, rater = (np.arange(len(theirs)), 0) if single else np.nonzero(theirs >= 0)
-    said_by = theirs[row, rater]
-    weight = 1 / (theirs >= 0).sum(axis=1)[row]
-    agree = np.bincount(row, weights=weight * (mine[row] == said_by))
-    # Thirds do not sum to exactly one; agreement with all raters is agreement.
-    raw_rows = np.clip(agree.astype(np.float64), 0.0, 1.0).round(12)
-    cells, clusters = (mine[row], said_by, weight, own[row]), None
-    if single and groups == len(mine):
-        cells, clusters = _count_kinds(mine, said_by, len(values))
-    counted = groups if clusters is None else len(clusters)
-    pairs = add_up(*cells, counted)
-    both_ways = pairs + add_up(cells[1], cells[0], *cells[2:], counted)
+    answers, ratings = answers[used], ratings[used]
+    codes, groups = recode(codes[used])
+    statistics = _statistics(values, level)
+    single = ratings.shape[1] == 1
+    row, rater = (np.arange(len(ratings)), 0) if single else np.nonzero(ratings >= 0)
+    labels = ratings[row, rater]
+    weight = 1 / (ratings >= 0).sum(axis=1)[row]
+    raw_rows = _row_shares(row, weight * (answers[row] == labels), len(ratings))
+    cells, kinds = (answers[row], labels, weight, codes[row]), None
+    if single and groups == len(answers):
+        cells, kinds = _count_kinds(answers, labels, len(values))
+    tables = groups if kinds is None else len(kinds)
+    pairs = statistics.add_up(*cells, tables)
+    both_ways = pairs + statistics.add_up(cells[1], cells[0], *cells[2:], tables)
     raw = float(raw_rows.mean())
-    raw_range = share_interval(raw_rows, own, confidence_level)
-    judge_counts = np.bincount(mine, minlength=len(values))
-    chance = float(((judge_counts / len(mine)) ** 2).sum())
-    kappa, kappa_range = _estimate(
-        kappa_of, pairs, clusters, raw, raw_range, chance, confidence_level
-    )
-    alpha, alpha_range = _estimate(
-        alpha_of, both_ways, clusters, raw, raw_range, chance, confidence_level
-    )
-    ceiling = _ceiling(theirs, raw_rows, own, (add_up, kappa_of, alpha_of), confidence_level)
-    human_counts = np.bincount(said_by, weights=weight, minlength=len(values))
+    raw_ends = share_interval(raw_rows, codes, confidence_level)
+    judge_counts = np.bincount(answers, minlength=len(values))
+    # How often two raters who always agree would do so by chance.
+    chance = float(((judge_counts / len(answers)) ** 2).sum())
+
+    def estimate(statistic: Statistic, sums: FloatArray) -> tuple[float | None, Ends]:
+        whole = float(statistic(sum_tables(sums, kinds)[None])[0])
+        if not np.isfinite(whole):
+            return None, (None, None)
+        low, high = jackknife_interval(
+            statistic, sums, confidence_level, bounds=(-1.0, 1.0), clusters=kinds
+        )
+        if raw == 1.0 and raw_ends[0] is not None:
+            # Perfect agreement leaves nothing to resample: as many rows as the raw interval allows
+            # can disagree, at the observed chance level.
+            low = max(-1.0, 1 - (1 - raw_ends[0]) / (1 - chance))
+        return whole, (low, high)
+
+    kappa, kappa_ends = estimate(statistics.kappa, pairs)
+    alpha, alpha_ends = estimate(statistics.alpha, both_ways)
+    human_counts = np.bincount(labels, weights=weight, minlength=len(values))
     return Agreement(
         level=level,
-        n=len(mine),
+        n=len(answers),
         clusters=groups,
         raw=raw,
-        raw_low=raw_range[0],
-        raw_high=raw_range[1],
+        raw_low=raw_ends[0],
+        raw_high=raw_ends[1],
         kappa=kappa,
-        kappa_low=kappa_range[0],
-        kappa_high=kappa_range[1],
+        kappa_low=kappa_ends[0],
+        kappa_high=kappa_ends[1],
         alpha=alpha,
-        alpha_low=alpha_range[0],
-        alpha_high=alpha_range[1],
-        ceiling=ceiling,
+        alpha_low=alpha_ends[0],
+        alpha_high=alpha_ends[1],
+        ceiling=_human_ceiling(ratings, raw_rows, codes, statistics, confidence_level),
         judge_values={_text(value): int(n) for value, n in zip(values, judge_counts, strict=True)},
         human_values={
             _text(value): round(float(n), 6) for value, n in zip(values, human_counts, strict=True)
@@ -135,33 +219,71 @@ def agreement(
     )
 
 
+def measure_agreement(rows: BiasRows) -> Agreement | str:
+    """Agreement of one judge's verdicts with the labels, or why there is none."""
+    if not rows.has("label", "verdict"):
+        return "no labelled verdict: add label, or give --labels"
+    tied, human = _preferences(rows.frame)
+    frame = rows.frame.filter(~tied)
+    # People's ties are left out, so a judge's tie is not an answer either.
+    verdicts = frame["verdict"].replace("tie", None)
+    several = human.dtype == pl.List
+    labelled = human.list.drop_nulls().list.len() > 0 if several else human.is_not_null()
+    if not (verdicts.is_not_null() & labelled).any():
+        return "no row has both a verdict and a label that is not a tie"
+    result = agreement(
+        verdicts,
+        human.to_list() if several else human,
+        clusters=frame[CLUSTER].to_numpy(),
+        confidence_level=rows.confidence_level,
+    )
+    return replace(result, dropped=merge_dropped({"human tie": int(tied.sum())}, result.dropped))
+
+
+def _preferences(frame: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """Which rows people call a tie, and the labels of the others: one, or one per rater."""
+    if LABELS_OF not in frame.columns:
+        is_tie = (frame["label"] == "tie").fill_null(False)
+        return is_tie, frame["label"].filter(~is_tie)
+    labels = [row or [None] for row in frame[LABELS_OF].to_list()]
+    tied = [{*row} - {None} == {"tie"} for row in labels]
+    widest = max(len(row) for row in labels)
+    others = [
+        [None if label == "tie" else label for label in row] + [None] * (widest - len(row))
+        for row, tie in zip(labels, tied, strict=True)
+        if not tie
+    ]
+    return pl.Series(tied), pl.Series(others, dtype=pl.List(pl.String))
+
+
+# --- values ----------------------------------------------------------------------------------
+
+
 def _code_values(judge: Any, human: Any, level: str) -> tuple[list[Any], IntArray, IntArray]:
     """The values, and both sides as their positions: of people one column per rater."""
     if all(isinstance(side, pl.Series) and side.dtype == pl.String for side in (judge, human)):
         values = _values({*judge.unique(), *human.unique()} - {None}, level)
-        mine, theirs = (
+        answers, labels = (
             side.cast(pl.Enum(values)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
             for side in (judge, human)
         )
-        return values, mine, theirs[:, None]
-    said, ratings, raters = _columns(judge, human)
-    values = _values({*said, *ratings} - {None}, level)
-    place = {None: -1, **{value: at for at, value in enumerate(values)}}
-    mine = np.fromiter((place[value] for value in said), dtype=np.int64, count=len(said))
-    flat = np.fromiter((place[value] for value in ratings), dtype=np.int64, count=len(ratings))
-    return values, mine, flat.reshape(-1, raters)
-
-
-def _columns(judge: Any, human: Any) -> tuple[list[Any], list[Any], int]:
-    """The judge's answers, the raters' labels row by row, and the number of raters of a row."""
+        return values, answers, labels[:, None]
     several = (list, tuple, np.ndarray)
     widths = {len(row) if isinstance(row, several) else 1 for row in human}
     if len(widths) > 1 or 0 in widths:
         raise ArgumentError("human", sorted(widths), "give every row the same number of raters")
     cells = (cell for row in human for cell in (row if isinstance(row, several) else (row,)))
-    said = [None if value is None or value != value else value for value in judge]
-    ratings = [None if cell is None or cell != cell else cell for cell in cells]
-    return said, ratings, widths.pop() if widths else 1
+    sides = [
+        [None if value is None or value != value else value for value in side]
+        for side in (judge, cells)
+    ]
+    values = _values({*sides[0], *sides[1]} - {None}, level)
+    place = {None: -1, **{value: at for at, value in enumerate(values)}}
+    answers, ratings = (
+        np.fromiter((place[value] for value in side), dtype=np.int64, count=len(side))
+        for side in sides
+    )
+    return values, answers, ratings.reshape(-1, widths.pop() if widths else 1)
 
 
 def _text(value: object) -> str:
@@ -179,36 +301,62 @@ def _values(values: set[Any], level: str) -> list[Any]:
     return sorted(values) if numeric else sorted(values, key=str)
 
 
-def _statistics(values: Sequence[Any], level: str) -> tuple[AddUp, Statistic, Statistic]:
+def _row_shares(row: IntArray, agreeing: FloatArray, rows: int) -> FloatArray:
+    """The share of raters (or pairs of raters) of each row that agree, from their weights."""
+    shares = np.bincount(row, weights=agreeing, minlength=rows)
+    # Thirds do not sum to exactly one; agreement with all raters is agreement.
+    return np.clip(shares.astype(np.float64), 0.0, 1.0).round(12)
+
+
+# --- kappa and alpha -------------------------------------------------------------------------
+
+Statistic = Callable[[FloatArray], FloatArray]
+#: From two values per pair, its weight, its cluster and the number of clusters: sums per cluster.
+AddUp = Callable[[IntArray, IntArray, FloatArray, IntArray, int], FloatArray]
+#: All of these but the number of clusters.
+Cells = tuple[IntArray, IntArray, FloatArray, IntArray]
+
+
+@dataclass(frozen=True)
+class _Statistics:
     """How pairs of values are summed per cluster, and kappa and alpha of these sums."""
-    size = len(values)
+
+    add_up: AddUp
+    kappa: Statistic
+    alpha: Statistic
+
+
+def _statistics(values: Sequence[Any], level: str) -> _Statistics:
     if level == "interval":
         # Only differences matter; centred on their mean, equal values cancel exactly.
         points = np.array(values, dtype=np.float64)
-        return (
-            partial(_moments, points=points - points.mean()),
-            _kappa_of_moments,
-            _alpha_of_moments,
-        )
-    places = np.arange(size, dtype=np.float64) if level == "ordinal" else None
-    return (
-        partial(_tables, size=size),
+        moments = partial(_moments, points=points - points.mean())
+        return _Statistics(moments, _kappa_of_moments, _alpha_of_moments)
+    places = np.arange(len(values), dtype=np.float64) if level == "ordinal" else None
+    return _Statistics(
+        partial(_tables, size=len(values)),
         partial(kappa_of_tables, points=places),
         partial(_alpha_of_tables, level=level),
     )
 
 
 def _tables(
-    one: IntArray, other: IntArray, weight: FloatArray, codes: IntArray, groups: int, *, size: int
+    first: IntArray,
+    second: IntArray,
+    weight: FloatArray,
+    codes: IntArray,
+    groups: int,
+    *,
+    size: int,
 ) -> FloatArray:
-    cell = (codes * size + one) * size + other
+    cell = (codes * size + first) * size + second
     table = np.bincount(cell, weights=weight, minlength=groups * size * size)
     return table.reshape(groups, size, size).astype(np.float64, copy=False)
 
 
 def _moments(
-    one: IntArray,
-    other: IntArray,
+    first: IntArray,
+    second: IntArray,
     weight: FloatArray,
     codes: IntArray,
     groups: int,
@@ -216,7 +364,7 @@ def _moments(
     points: FloatArray,
 ) -> FloatArray:
     """Per cluster: how many pairs, sums of x, y, x^2, y^2 and (x - y)^2."""
-    x, y = points[one], points[other]
+    x, y = points[first], points[second]
     sums = (np.ones_like(x), x, y, x * x, y * y, (x - y) ** 2)
     return np.stack(
         [np.bincount(codes, weights=weight * term, minlength=groups) for term in sums], axis=1
@@ -256,12 +404,12 @@ def _alpha_of_tables(tables: FloatArray, *, level: str) -> FloatArray:
         return np.asarray(1 - observed / np.where(expected > 1e-12, expected, np.nan))
 
 
-def _count_kinds(mine: IntArray, said_by: IntArray, size: int) -> tuple[Cells, IntArray]:
+def _count_kinds(answers: IntArray, labels: IntArray, size: int) -> tuple[Cells, IntArray]:
     """The different pairs of values, each as a cluster, and how many rows have each.
 
     Clusters of one row and one rater are equal if both values are.
     """
-    every = mine * size + said_by
+    every = answers * size + labels
     if size > _MOST_VALUES:
         kind, rows = np.unique_counts(every)
     else:
@@ -271,52 +419,28 @@ def _count_kinds(mine: IntArray, said_by: IntArray, size: int) -> tuple[Cells, I
     return (kind // size, kind % size, np.ones(len(kind)), np.arange(len(kind))), rows
 
 
-def _estimate(
-    statistic: Statistic,
-    tables: FloatArray,
-    clusters: IntArray | None,
-    raw: float,
-    raw_range: Interval,
-    chance: float,
-    confidence_level: float,
-) -> tuple[float | None, Interval]:
-    """`chance` is how often two raters who always agree would do so by chance."""
-    whole = float(statistic(sum_tables(tables, clusters)[None])[0])
-    if not np.isfinite(whole):
-        return None, (None, None)
-    low, high = jackknife_interval(
-        statistic, tables, confidence_level, bounds=(-1.0, 1.0), clusters=clusters
-    )
-    if raw == 1.0 and raw_range[0] is not None:
-        # Perfect agreement leaves nothing to resample: as many rows as the raw interval allows
-        # can disagree, at the observed chance level.
-        low = max(-1.0, 1 - (1 - raw_range[0]) / (1 - chance))
-    return whole, (low, high)
-
-
-def _ceiling(
-    theirs: IntArray,
+def _human_ceiling(
+    ratings: IntArray,
     raw_rows: FloatArray,
     codes: IntArray,
-    statistics: tuple[AddUp, Statistic, Statistic],
+    statistics: _Statistics,
     confidence_level: float,
 ) -> Ceiling | None:
-    several = (theirs >= 0).sum(axis=1) >= 2
+    several = (ratings >= 0).sum(axis=1) >= 2
     if not several.any():
         return None
-    add_up, kappa_of, alpha_of = statistics
-    theirs, own = theirs[several], codes[several]
-    raters = (theirs >= 0).sum(axis=1)
-    row, one, other = _rater_pairs(theirs)
+    ratings, codes = ratings[several], codes[several]
+    raters = (ratings >= 0).sum(axis=1)
+    row, first, second = _rater_pairs(ratings)
     weight = 1 / (raters * (raters - 1))[row]
-    agreeing = np.bincount(row, weights=weight * (one == other), minlength=len(theirs))
-    agree = np.clip(agreeing.astype(np.float64), 0.0, 1.0).round(12)
-    low, high = share_interval(agree, own, confidence_level)
+    agree = _row_shares(row, weight * (first == second), len(ratings))
+    low, high = share_interval(agree, codes, confidence_level)
     gap = agree - raw_rows[several]
-    gap_range = mean_interval(gap, own, confidence_level, bounds=(-1.0, 1.0))
+    gap_ends = mean_interval(gap, codes, confidence_level, bounds=(-1.0, 1.0))
     together = np.zeros(len(row), dtype=np.int64)
-    kappa = float(kappa_of(add_up(one, other, weight, together, 1))[0])
-    alpha = float(alpha_of(add_up(one, other, weight * raters[row], together, 1))[0])
+    kappa = float(statistics.kappa(statistics.add_up(first, second, weight, together, 1))[0])
+    weight = weight * raters[row]
+    alpha = float(statistics.alpha(statistics.add_up(first, second, weight, together, 1))[0])
     return Ceiling(
         n=int(several.sum()),
         raw=float(agree.mean()),
@@ -325,16 +449,16 @@ def _ceiling(
         kappa=kappa if np.isfinite(kappa) else None,
         alpha=alpha if np.isfinite(alpha) else None,
         gap=float(gap.mean()),
-        gap_low=gap_range[0],
-        gap_high=gap_range[1],
+        gap_low=gap_ends[0],
+        gap_high=gap_ends[1],
     )
 
 
-def _rater_pairs(theirs: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _rater_pairs(ratings: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Every ordered pair of two raters of one row: the row, and both labels."""
-    parts = []
-    for first, second in permutations(range(theirs.shape[1]), 2):
-        rows = np.flatnonzero((theirs[:, first] >= 0) & (theirs[:, second] >= 0))
-        parts.append((rows, theirs[rows, first], theirs[rows, second]))
-    row, one, other = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return row, one, other
+    pairs = []
+    for first, second in permutations(range(ratings.shape[1]), 2):
+        rows = np.flatnonzero((ratings[:, first] >= 0) & (ratings[:, second] >= 0))
+        pairs.append((rows, ratings[rows, first], ratings[rows, second]))
+    row, labels, others = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    return row, labels, others

@@ -2,20 +2,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from adjudge.data.battles import same_answers
+from adjudge.data.battles import SameAnswer, describe_same_answer, same_answers
 from adjudge.data.rows import partition, text_column
 from adjudge.data.source import Needs, narrow
 from adjudge.data.tables import TableLike
 from adjudge.data.verdicts import CLUSTER, prepare_verdicts
-from adjudge.diagnosis._bias_parts import BiasRows, diagnose_rows, wins_of
-from adjudge.diagnosis._intervals import FLOOR
-from adjudge.results.bias import BiasReport, Diagnoses
+from adjudge.diagnosis.agreement import Agreement, measure_agreement
+from adjudge.diagnosis.family import (
+    FamilyBias,
+    FamilyScores,
+    measure_family,
+    measure_family_scores,
+)
+from adjudge.diagnosis.length import LengthBias, measure_length
+from adjudge.diagnosis.measures import (
+    FLOOR,
+    BiasMeasures,
+    BiasRows,
+    BiasTest,
+    Measure,
+    measure_columns,
+    wins_of,
+)
+from adjudge.diagnosis.position import PositionBias, measure_position
+from adjudge.diagnosis.reliability import Reliability, draw_reliability, measure_reliability
+from adjudge.diagnosis.repeats import (
+    Contradictions,
+    Retest,
+    measure_contradictions,
+    measure_retest,
+)
+from adjudge.diagnosis.verbosity import VerbosityBias, measure_verbosity
+from adjudge.errors import ArgumentError
+from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of
+from adjudge.present.figure import (
+    axis_name,
+    axis_names,
+    draw_interval,
+    draw_legend,
+    draw_ring,
+    legend_dot,
+    name_rows,
+)
+from adjudge.present.result import Count, Level, NotNegative, Result, frozen, plain
+from adjudge.present.text import begin, count, group_name, left_out, level, percent
+from adjudge.present.theme import INK, MARKS, MUTED, SERIES, new_figure, themed
 from adjudge.validation import Seed, non_negative, open_unit, positive
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+
+#: How each diagnosis of the report is measured: a result, or the reason why there is none.
+_MEASURES: dict[str, Callable[[BiasRows], BiasMeasures | str | None]] = {
+    "position": measure_position,
+    "length": measure_length,
+    "verbosity": measure_verbosity,
+    "family": measure_family,
+    "family_scores": measure_family_scores,
+    "agreement": measure_agreement,
+    "reliability": measure_reliability,
+    "contradictions": measure_contradictions,
+    "retest": measure_retest,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnoses:
+    """All that could be measured on some rows; `not_measured` lists the rest, with reasons."""
+
+    rows: Count
+    position: PositionBias | None
+    length: LengthBias | None = None
+    verbosity: VerbosityBias | None
+    family: FamilyBias | None
+    family_scores: FamilyScores | None
+    agreement: Agreement | None
+    reliability: Reliability | None
+    contradictions: Contradictions | None
+    retest: Retest | None = None
+    not_measured: Mapping[str, str]
+
+    def parts(self) -> list[BiasMeasures]:
+        """What was measured."""
+        diagnoses = (getattr(self, name) for name in _MEASURES)
+        return [diagnosis for diagnosis in diagnoses if diagnosis is not None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeBias(Diagnoses):
+    """All that could be measured about one judge."""
+
+    judge: str | None
+
+    @property
+    def who(self) -> str:
+        """The judge in a sentence."""
+        return group_name(self.judge, none="the judge")
+
+
+@frozen
+class BiasReport(Result, Diagnoses):
+    """The biases over all rows at the top level, and of each judge in `judges`.
+
+    `same_answers` are models that win more than half with one answer to every prompt.
+    """
+
+    kind: ClassVar[str] = "bias_report"
+    clusters: Count
+    clustered_by: str
+    judges: tuple[JudgeBias, ...]
+    dropped: Mapping[str, Count]
+    confidence_level: Level
+    seed: Count | None
+    assumptions: tuple[str, ...]
+    floor: NotNegative = 0.0
+    same_answers: tuple[SameAnswer, ...] = ()
+
+    def measures(self) -> list[tuple[JudgeBias, Measure]]:
+        """Every measure with its judge."""
+        return [
+            (judge, measure)
+            for judge in self.judges
+            for diagnosis in judge.parts()
+            for measure in diagnosis.measures()
+        ]
+
+    def _parts(self) -> Sequence[Any]:
+        return [{"judge": judge.judge, **plain(measure)} for judge, measure in self.measures()]
+
+    def view(self) -> list[Block]:
+        return view_bias(self)
+
 
 _ASSUMPTIONS = (
     "intervals are clustered: rows of one cluster can be alike, clusters are independent",
@@ -93,7 +219,7 @@ def diagnose_bias(
     frame = rows.frame
     if by is not None:
         text_column(frame, by, "by")
-    whole = BiasRows(
+    of_all = BiasRows(
         frame=frame,
         judge=None,
         everyone=frame,
@@ -107,21 +233,21 @@ def diagnose_bias(
         confidence_level=confidence_level,
         seed=seed,
     )
+    by_judge = sorted((part["judge"][0], part) for part in partition(frame, ["judge"]))
     judges = [
-        diagnose_rows(
+        _diagnose_rows(
             replace(
-                whole,
-                frame=part,
+                of_all,
+                frame=judge_rows,
                 judge=str(name),
                 repeats=rows.repeats.filter(pl.col("judge") == name),
             )
         )
-        for name, part in sorted((part["judge"][0], part) for part in partition(frame, ["judge"]))
+        for name, judge_rows in by_judge
     ]
-    everything = judges[0] if len(judges) == 1 else diagnose_rows(whole)
-    pooled = {entry.name: getattr(everything, entry.name) for entry in fields(Diagnoses)}
+    pooled = judges[0] if len(judges) == 1 else _diagnose_rows(of_all)
     return BiasReport(
-        **pooled,
+        **{entry.name: getattr(pooled, entry.name) for entry in fields(Diagnoses)},
         clusters=frame[CLUSTER].n_unique(),
         clustered_by=rows.cluster,
         judges=tuple(judges),
@@ -132,3 +258,270 @@ def diagnose_bias(
         floor=floor,
         same_answers=same_answers(frame, wins_of(frame)),
     )
+
+
+def _diagnose_rows(rows: BiasRows) -> JudgeBias:
+    """Every bias that can be measured on these rows, and the reasons for the others."""
+    diagnoses: dict[str, Any] = {name: measured(rows) for name, measured in _MEASURES.items()}
+    reasons = {name: result for name, result in diagnoses.items() if isinstance(result, str)}
+    return JudgeBias(
+        judge=rows.judge,
+        rows=rows.frame.height,
+        **{name: None if name in reasons else result for name, result in diagnoses.items()},
+        not_measured=reasons,
+    )
+
+
+# --- view ------------------------------------------------------------------------------------
+
+
+def view_bias(report: BiasReport) -> list[Block]:
+    """Which biases are shown, every measure with its interval, and a sentence about each."""
+    several = len(report.judges) > 1
+    diagnoses = [(judge.who, part) for judge in report.judges for part in judge.parts()]
+    blocks: list[Block] = [_headline(report)]
+    if diagnoses:
+        blocks.append(_measures_table(report))
+    for judge, diagnosis in diagnoses:
+        if isinstance(diagnosis, PositionBias):
+            blocks += diagnosis.group_table(judge if several else "")
+    blocks += notes_of(
+        [f"{who}: {d.describe()}" if several else d.sentence() for who, d in diagnoses]
+    )
+    blocks += notes_of(_won_without_being_good(report))
+    notes = [*_not_measured(report), *left_out(report.dropped)]
+    if report.floor:
+        points = f"{100 * report.floor:g}"
+        notes.append(f"differences below {points} points of 100 are not called a bias (--floor)")
+    if tests := len(_tests(report.judges)):
+        alarms = f"{tests * (1 - report.confidence_level):.2g}"
+        notes.append(
+            f"with no bias at all, up to {alarms} of {count(tests, 'test')} would show one by "
+            "chance"
+        )
+    return [*blocks, *notes_of(notes), *explain(report.assumptions), *_picture(report)]
+
+
+def _tests(judges: Sequence[JudgeBias]) -> list[BiasTest]:
+    """The diagnoses that could show a bias: those with an interval.
+
+    Near-tied pairs test the liking for length only where nothing better does.
+    """
+    return [
+        part
+        for judge in judges
+        for part in judge.parts()
+        if isinstance(part, BiasTest)
+        and part.low is not None
+        and not (isinstance(part, VerbosityBias) and judge.length is not None)
+    ]
+
+
+def _headline(report: BiasReport) -> Headline:
+    judges = report.judges
+    if not any(judge.parts() for judge in judges):
+        return Headline("Nothing could be measured", "The reasons are below.", tone="bad")
+    tests = _tests(judges)
+    if not tests:
+        return Headline("No bias could be tested: no measure of one has an interval")
+    tested = count(len(tests), "test")
+    shown = {judge.who: [part.title for part in _tests([judge]) if part.biased] for judge in judges}
+    biased = {judge: ", ".join(titles) for judge, titles in shown.items() if titles}
+    if not biased:
+        whom = count(len(judges), "judge")
+        if len(judges) == 1:
+            whom, tested = judges[0].who, f"{tested}: {', '.join(part.title for part in tests)}"
+        return Headline(
+            f"No bias shown by {whom} in {tested}",
+            "This does not prove that the judge is fair: the intervals show what is still "
+            "possible.",
+        )
+    if len(judges) == 1:
+        [(judge, titles)] = shown.items()
+        finding = begin(f"{judge} shows a bias in {len(titles)} of {tested}: {biased[judge]}")
+    else:
+        listed = "; ".join(f"{judge} ({titles})" for judge, titles in biased.items())
+        finding = f"{len(biased)} of {len(judges)} judges show a bias: {listed}"
+    remedies = {part.remedy for part in tests if part.biased}
+    advice = ", ".join(remedy for remedy in _REMEDIES if remedy in remedies)
+    return Headline(finding, f"{advice}.".capitalize(), "bad")
+
+
+#: What helps against a bias, in the order of use.
+_REMEDIES = (PositionBias.remedy, Reliability.remedy, BiasTest.remedy)
+
+
+def _measures_table(report: BiasReport) -> Table:
+    """A row for each measure, with its judge if there are several."""
+    columns = measure_columns(report.confidence_level)
+    rows = [
+        (judge.who, *(cell(measure) for cell in columns.values()))
+        for judge, measure in report.measures()
+    ]
+    caption = f"Biases, intervals clustered by {report.clustered_by}"
+    if len(report.judges) > 1:
+        return Table(("judge", *columns), rows, caption, text_columns=2)
+    return Table(tuple(columns), [row[1:] for row in rows], caption)
+
+
+def _won_without_being_good(report: BiasReport) -> list[str]:
+    """Models that win with one answer to every prompt, or by length alone."""
+    by_length = [
+        f"{winner.model} wins {percent(winner.win_share)} of {count(winner.n, 'pair')} with "
+        f"{judge.who}, and would win {percent(winner.by_strength)} at equal lengths"
+        for judge in report.judges
+        if judge.length is not None
+        for winner in judge.length.winners
+    ]
+    return [*map(describe_same_answer, report.same_answers), *by_length]
+
+
+def _not_measured(report: BiasReport) -> list[str]:
+    """What was not measured and why, a line for each reason; judges are named if only some."""
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for judge in report.judges:
+        for name, reason in judge.not_measured.items():
+            reasons.setdefault(reason, {}).setdefault(judge.who, []).append(name)
+    lines = []
+    for reason, judges in reasons.items():
+        same = {tuple(names) for names in judges.values()}
+        if len(same) == 1 and len(judges) == len(report.judges):
+            judges = {"": list(*same)}
+        lines += [
+            f"{f'{who}: ' if who else ''}not measured, {', '.join(names)}: {reason}"
+            for who, names in judges.items()
+        ]
+    return lines
+
+
+# --- figure ----------------------------------------------------------------------------------
+
+_COLOURS = {"first slot": SERIES[0], "longer answer": SERIES[1], "own family": SERIES[2]}
+_MARKS = dict(zip(_COLOURS, MARKS, strict=False))
+_JudgeMeasures = Sequence[tuple[JudgeBias, list[tuple[str, Measure]]]]
+
+
+def _picture(report: BiasReport) -> list[Block]:
+    captions = []
+    if any(j.position or j.length or j.verbosity or j.family for j in report.judges):
+        ends = level(report.confidence_level)
+        captions.append(f"Distance from an unbiased judge, with {ends} intervals.")
+    if any(judge.reliability for judge in report.judges):
+        captions.append("Mean confidence of a judge, and how often it is right.")
+    figure = Figure("bias", partial(bias_figure, report), " ".join(captions))
+    return [figure] if captions else []
+
+
+def bias_figure(result: BiasReport) -> Drawing:
+    """Every bias of every judge as its distance from an unbiased judge; then confidence."""
+    measured = [(judge, measures) for judge in result.judges if (measures := _drawn_of(judge))]
+    sure = [(judge.judge, judge.reliability) for judge in result.judges if judge.reliability]
+    if not measured and not sure:
+        raise ArgumentError("plot", "no bias could be measured", "see what is named as missing")
+    panels = int(bool(measured)) + int(bool(sure))
+    rows = max(len(sure), sum(len(measures) for _, measures in measured))
+    height = max(3.6, 1.9 + 0.27 * rows + 0.12 * len(measured))
+    with themed():
+        figure = new_figure(1.2 + 4.9 * panels, height)
+        axes = list(figure.subplots(1, panels, squeeze=False)[0])
+        legend = []
+        if measured:
+            _draw_biases(axes[0], measured, result.confidence_level)
+        if len(measured) > 1:
+            names = {name for _, measures in measured for name, _ in measures}
+            legend += [
+                legend_dot(name, colour, marker=_MARKS[name])
+                for name, colour in _COLOURS.items()
+                if name in names
+            ]
+        if len(sure) > 1:
+            _draw_confidences(axes[-1], sure)
+            legend.append(legend_dot("right", INK, marker="s"))
+            legend.append(legend_dot("confidence", INK, marker="s", hollow=True))
+        elif sure:
+            draw_reliability(axes[-1], sure[0][1])
+        draw_legend(figure, legend)
+    return figure
+
+
+def _drawn_of(judge: JudgeBias) -> list[tuple[str, Measure]]:
+    """The measures that are drawn, by name."""
+    diagnoses = (judge.position, judge.length or judge.verbosity, judge.family)
+    measures = [
+        (name, diagnosis.measures()[0])
+        for name, diagnosis in zip(_COLOURS, diagnoses, strict=True)
+        if diagnosis is not None
+    ]
+    return [(name, measure) for name, measure in measures if measure.value is not None]
+
+
+def _draw_biases(axes: Axes, measured: _JudgeMeasures, confidence_level: float) -> None:
+    alone = len(measured) == 1
+    names = axis_names(judge.judge for judge, _ in measured)
+    axes.axvline(0, color=MUTED, linestyle="--", linewidth=1.2)
+    ticks: list[tuple[float, str]] = []
+    at, reach = 0.0, 10.0
+    for judge, measures in measured:
+        first = at
+        for name, measure in measures:
+            value, *ends = (
+                100 * (end - (measure.unbiased or 0))
+                for end in (measure.value, measure.low, measure.high)
+                if end is not None
+            )
+            colour = _COLOURS[name]
+            axes.plot(ends, [at] * len(ends), color=colour, lw=2.2, alpha=0.6)
+            face = colour if measure.departs else "white"
+            draw_ring(axes, value, at, colour, face=face, marker=_MARKS[name])
+            reach = max(reach, *(abs(end) for end in (value, *ends)))
+            if alone:
+                ticks.append((at, name))
+            at += 1
+        if not alone:
+            flips = judge.position and f"\nflips {percent(judge.position.flip_share, 0)}"
+            ticks.append(((first + at - 1) / 2, names[judge.judge] + (flips or "")))
+        at += 0.6
+    axes.set_yticks([place for place, _ in ticks], [text for _, text in ticks])
+    axes.set_ylim(at - 0.6, -1.0)
+    axes.set_xlim(-1.08 * reach, 1.08 * reach)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel(
+        f"points from an unbiased judge, {level(confidence_level)} interval\n"
+        "(filled: a bias is shown)"
+    )
+    axes.set_title(_bias_title(measured))
+
+
+def _bias_title(measured: _JudgeMeasures) -> str:
+    """About the biases drawn here: a judge without any of them can still be over-confident."""
+    shown = [[name for name, measure in measures if measure.departs] for _, measures in measured]
+    if len(measured) > 1:
+        return f"{sum(map(bool, shown))} of {len(measured)} judges show one of these biases"
+    [(judge, measures)] = measured
+    who = axis_name(judge.judge) or "The judge"
+    if shown[0]:
+        words = f"{who} shows a bias:", ", ".join(shown[0])
+    elif all(measure.low is None for _, measure in measures):
+        words = f"{who}:", "no interval, so no bias shown or excluded"
+    else:
+        words = f"{who}:", "none of these biases shown"
+    # A long title would run into that of the next panel.
+    return ("\n" if sum(map(len, words)) > 44 else " ").join(words)
+
+
+def _draw_confidences(axes: Axes, results: Sequence[tuple[str | None, Reliability]]) -> None:
+    """How sure each judge is on average, and how often it is right."""
+    for place, (_, result) in enumerate(results):
+        right, sure = 100 * result.accuracy, 100 * result.mean_confidence
+        axes.plot([right, sure], [place, place], color=MUTED, lw=1.2, zorder=1)
+        ends = result.accuracy_low, result.accuracy_high
+        draw_interval(axes, place, *ends, color=INK, lw=2.6, alpha=0.3)
+        axes.scatter(right, place, s=46, marker="s", color=INK, zorder=3)
+        draw_ring(axes, sure, place, INK, marker="s")
+    shown = axis_names(judge for judge, _ in results)
+    name_rows(
+        axes, [f"{shown[judge]}\nECE {result.ece_equal_mass:.2f}" for judge, result in results]
+    )
+    axes.set_xlabel("mean over the judge's verdicts, %")
+    over = sum(result.biased and result.over_confidence > 0 for _, result in results)
+    axes.set_title(f"{over} of {len(results)} judges are shown to be over-confident")

@@ -8,26 +8,65 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 
+from adjudge.data.families import family_of, of_family
 from adjudge.data.rows import merge_dropped
-from adjudge.diagnosis._intervals import (
+from adjudge.data.verdicts import label_values
+from adjudge.diagnosis.measures import (
     FLOOR,
-    Interval,
-    codes_of,
-    count_clusters,
+    NO_INTERVAL,
+    BiasRows,
+    BiasTest,
+    Measure,
     excludes,
-    mean_interval,
     mean_or_none,
+    measure,
+    numbers_of,
+    optional_probabilities,
+    picks,
     shows,
 )
-from adjudge.diagnosis.position import optional_probabilities, picks
-from adjudge.results.bias import FamilyBias, FamilyScores
+from adjudge.present.result import Count, Proportion, frozen
+from adjudge.present.text import count, percent, percent_interval, signed
+from adjudge.statistics.clusters import Ends, codes_of, count_clusters, mean_interval
 from adjudge.statistics.numbers import student_quantile
 from adjudge.validation import FloatArray, non_negative, open_unit, optional_numbers, same_length
+
+# --- in verdicts -----------------------------------------------------------------------------
+
+
+@frozen
+class FamilyBias(BiasTest):
+    """How much more often the judge prefers its own family than the reference does."""
+
+    kind: ClassVar[str] = "family_bias"
+    title: ClassVar[str] = "own family"
+    family: str | None
+    reference: str
+    clusters: Count
+    judge_share: Proportion | None
+    reference_share: Proportion | None
+    excess: float | None
+
+    def measures(self) -> tuple[Measure, ...]:
+        ends = self.low, self.high
+        return (measure("own family, excess", self.excess, *ends, self.n, 0.0, self.floor),)
+
+    def describe(self) -> str:
+        name = self.family or "its own family"
+        if self.excess is None:
+            return f"no pair compares {name} with another family: no family bias is measurable"
+        words = f"prefers {name} in {percent(self.judge_share)} of {count(self.n, 'mixed pair')}, "
+        words += f"{signed(100 * self.excess, 1)} points compared with {self.reference}"
+        if self.low is None:
+            return words + NO_INTERVAL
+        ends = percent_interval(self.low, self.high, sign=True)
+        return f"{words} {ends}: {_describe_favour(self)}"
 
 
 def family_bias(
@@ -73,36 +112,109 @@ def family_bias(
     other = optional_probabilities(reference, "reference")
     a, b = np.asarray(own_a, dtype=bool), np.asarray(own_b, dtype=bool)
     n = same_length(p_a=judge, reference=other, own_a=a, own_b=b)
-    codes = codes_of(clusters, n)
-    one = a != b
-    answered, known = ~np.isnan(judge), ~np.isnan(other)
-    kept = one & answered & known
+    mixed, answered, referred = a != b, ~np.isnan(judge), ~np.isnan(other)
+    used = mixed & answered & referred
+    codes = codes_of(clusters, n)[used]
     picked = picks(judge)
-    mine = np.where(a, picked, 1 - picked)[kept]
-    theirs = np.where(a, other, 1 - other)[kept]
-    low, high = mean_interval(mine - theirs, codes[kept], confidence_level, bounds=(-1.0, 1.0))
-    excess = mean_or_none(mine - theirs)
+    judge_share = np.where(a, picked, 1 - picked)[used]
+    reference_share = np.where(a, other, 1 - other)[used]
+    gap = judge_share - reference_share
+    ends = mean_interval(gap, codes, confidence_level, bounds=(-1.0, 1.0))
+    excess = mean_or_none(gap)
     return FamilyBias(
         family=family,
         reference=reference_name,
-        n=int(kept.sum()),
-        clusters=count_clusters(codes[kept]),
-        judge_share=mean_or_none(mine),
-        reference_share=mean_or_none(theirs),
+        n=int(used.sum()),
+        clusters=count_clusters(codes),
+        judge_share=mean_or_none(judge_share),
+        reference_share=mean_or_none(reference_share),
         excess=excess,
-        low=low,
-        high=high,
-        biased=shows(excess, (low, high), 0.0, floor),
+        low=ends[0],
+        high=ends[1],
+        biased=shows(excess, ends, 0.0, floor),
         floor=floor,
         dropped=merge_dropped(
             {
-                "not exactly one own answer": int((~one).sum()),
-                "no answer": int((one & ~answered).sum()),
-                "no reference": int((one & answered & ~known).sum()),
+                "not exactly one own answer": int((~mixed).sum()),
+                "no answer": int((mixed & ~answered).sum()),
+                "no reference": int((mixed & answered & ~referred).sum()),
             }
         ),
         confidence_level=confidence_level,
     )
+
+
+def measure_family(rows: BiasRows) -> FamilyBias | str:
+    """Family bias of one judge's rows, or why there is none."""
+    judge, families = rows.judge, rows.families
+    if judge is None:
+        return "several judges: see the result of each"
+    if not rows.has("model_a", "model_b"):
+        return "model_a and model_b are not named"
+    family = family_of(judge, families)
+    if family is None:
+        return f"the family of {judge} is unknown: give --judge or --families"
+    if rows.has("label"):
+        reference = label_values(rows.frame["label"])
+        name = "people"
+    else:
+        means = (
+            rows.everyone.filter(pl.col("judge") != judge)
+            .with_columns(((pl.col("p_a") > 0.5) + 0.5 * (pl.col("p_a") == 0.5)).alias("pick"))
+            .group_by("id")
+            .agg(pl.col("pick").mean())
+        )
+        joined = rows.frame.select("id").join(means, on="id", how="left", maintain_order="left")
+        reference, name = numbers_of(joined, "pick"), "the other judges"
+        if np.isnan(reference).all():
+            return "neither labels nor another judge to compare with"
+    return family_bias(
+        rows.numbers("p_a"),
+        reference,
+        *(of_family(rows.frame[side], family, families) for side in ("model_a", "model_b")),
+        family=family,
+        reference_name=name,
+        clusters=rows.clusters,
+        floor=rows.floor,
+        confidence_level=rows.confidence_level,
+    )
+
+
+# --- in scores -------------------------------------------------------------------------------
+
+
+@frozen
+class FamilyScores(BiasTest):
+    """How much higher the judge scores its own family than the reference does, in points.
+
+    `own_deviation` and `other_deviation` are the mean deviations from the reference of the models
+    of its family and of the others; `excess` is their difference, with an interval over models.
+    """
+
+    kind: ClassVar[str] = "family_scores"
+    title: ClassVar[str] = "own family in points"
+    judge: str | None
+    family: str | None
+    reference: str
+    own_models: Count
+    other_models: Count
+    own_deviation: float | None
+    other_deviation: float | None
+    excess: float | None
+
+    def measures(self) -> tuple[Measure, ...]:
+        return (measure("own family, points", self.excess, self.low, self.high, self.n, 0.0),)
+
+    def describe(self) -> str:
+        name = self.family or "its own family"
+        if self.excess is None:
+            return f"no scores of {name} and of other families too: nothing to compare"
+        words = f"gives {count(self.own_models, f'{name} model')} {signed(self.excess, 2)} points "
+        words += f"compared with {count(self.other_models, 'other')}, measured against "
+        words += self.reference
+        if self.low is None:
+            return words + "; no interval: one model alone on a side, or no spread"
+        return f"{words} [{signed(self.low, 2)}, {signed(self.high, 2)}]: {_describe_favour(self)}"
 
 
 def family_scores(
@@ -144,39 +256,83 @@ def family_scores(
     """
     open_unit(confidence_level, "confidence_level")
     gap = optional_numbers(deviation, "deviation")
-    mine = np.asarray(own, dtype=bool)
+    of_judge = np.asarray(own, dtype=bool)
     names = np.array([None if name is None else str(name) for name in model], dtype=object)
-    same_length(deviation=gap, model=names, own=mine)
+    same_length(deviation=gap, model=names, own=of_judge)
     named = np.array([name is not None for name in names], dtype=bool)
-    known = np.isfinite(gap)
-    kept = known & named
-    ours, others = (_model_means(gap[side], names[side]) for side in (kept & mine, kept & ~mine))
+    scored = np.isfinite(gap)
+    used = scored & named
+    ours, others = (
+        _model_means(gap[side], names[side]) for side in (used & of_judge, used & ~of_judge)
+    )
     excess: float | None = None
-    interval: Interval = (None, None)
+    ends: Ends = (None, None)
     if len(ours) and len(others):
         excess = float(ours.mean() - others.mean())
-        interval = _over_models(ours, others, excess, confidence_level)
+        ends = _over_models(ours, others, excess, confidence_level)
     return FamilyScores(
         judge=judge,
         family=family,
         reference=reference_name,
-        n=int(kept.sum()),
+        n=int(used.sum()),
         own_models=len(ours),
         other_models=len(others),
         own_deviation=mean_or_none(ours),
         other_deviation=mean_or_none(others),
         excess=excess,
-        low=interval[0],
-        high=interval[1],
-        biased=excludes(interval, 0),
+        low=ends[0],
+        high=ends[1],
+        biased=excludes(ends, 0),
         dropped=merge_dropped(
             {
                 "no model named": int((~named).sum()),
-                "no score or no reference": int((named & ~known).sum()),
+                "no score or no reference": int((named & ~scored).sum()),
             }
         ),
         confidence_level=confidence_level,
     )
+
+
+def measure_family_scores(rows: BiasRows) -> FamilyScores | str | None:
+    """Scores of single answers against the other judges' median; None if there are no scores."""
+    judge, families = rows.judge, rows.families
+    if judge is None or not rows.has("score_a", "score_b", "model_a", "model_b"):
+        return None
+    family = family_of(judge, families)
+    if family is None:
+        return None
+    answers = pl.concat(
+        rows.everyone.select(
+            "id",
+            "judge",
+            pl.lit(side).alias("side"),
+            pl.col(f"model_{side}").cast(pl.String).alias("model"),
+            pl.col(f"score_{side}").cast(pl.Float64).alias("score"),
+        )
+        for side in ("a", "b")
+    )
+    others = answers.filter(pl.col("judge") != judge).group_by("id", "side")
+    scores = answers.filter(pl.col("judge") == judge).join(
+        others.agg(pl.col("score").median().alias("others")), on=["id", "side"], how="left"
+    )
+    if scores["others"].null_count() == scores.height:
+        return "no other judge scored the same answers"
+    return family_scores(
+        (scores["score"] - scores["others"]).fill_null(np.nan).to_numpy(),
+        scores["model"].to_list(),
+        of_family(scores["model"], family, families),
+        judge=judge,
+        family=family,
+        confidence_level=rows.confidence_level,
+    )
+
+
+def _describe_favour(bias: FamilyBias | FamilyScores) -> str:
+    if bias.negligible:
+        return bias.describe_negligible()
+    if not bias.biased or bias.excess is None:
+        return "no family bias shown"
+    return "it favours its own family" if bias.excess > 0 else "it is harder on its own family"
 
 
 def _model_means(gap: FloatArray, names: Any) -> FloatArray:
@@ -185,21 +341,24 @@ def _model_means(gap: FloatArray, names: Any) -> FloatArray:
     return np.asarray(np.bincount(code, weights=gap) / np.bincount(code), dtype=np.float64)
 
 
-def _over_models(ours: FloatArray, others: FloatArray, excess: float, level: float) -> Interval:
+def _over_models(
+    ours: FloatArray, others: FloatArray, excess: float, confidence_level: float
+) -> Ends:
     if len(ours) < 2 or len(others) < 2:
         return None, None
-    parts = [float(side.var(ddof=1)) / len(side) for side in (ours, others)]
-    total = sum(parts)
+    variances = [float(side.var(ddof=1)) / len(side) for side in (ours, others)]
+    total = sum(variances)
     if total == 0:
         return None, None
     welch = total**2 / sum(
-        part**2 / (len(side) - 1) for part, side in zip(parts, (ours, others), strict=True)
+        variance**2 / (len(side) - 1)
+        for variance, side in zip(variances, (ours, others), strict=True)
     )
     both = len(ours) + len(others) - 2
     squares = sum(float(side.var()) * len(side) for side in (ours, others))
     pooled = squares / both * (1 / len(ours) + 1 / len(others))
     reach = max(
-        student_quantile(level, freedom) * math.sqrt(variance)
+        student_quantile(confidence_level, freedom) * math.sqrt(variance)
         for freedom, variance in ((welch, total), (both, pooled))
     )
     return excess - reach, excess + reach

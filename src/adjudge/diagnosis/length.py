@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -22,11 +22,22 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from adjudge.data.rows import merge_dropped
+from adjudge.data.tables import as_text
 from adjudge.data.verdicts import label_values
-from adjudge.diagnosis._intervals import FLOOR, Interval, codes_of, count_clusters, recode, shows
-from adjudge.diagnosis.position import optional_probabilities
-from adjudge.results.length import LengthBias, LengthWinner
+from adjudge.diagnosis.measures import (
+    FLOOR,
+    BiasRows,
+    BiasTest,
+    Measure,
+    measure,
+    optional_probabilities,
+    shows,
+    wins_of,
+)
+from adjudge.present.result import Count, NotNegative, Proportion, frozen
+from adjudge.present.text import count, number, percent_interval, signed
 from adjudge.statistics.bradley_terry import DEFAULT_L2
+from adjudge.statistics.clusters import Ends, codes_of, count_clusters, recode
 from adjudge.statistics.numbers import slices, student_quantile
 from adjudge.validation import (
     BoolArray,
@@ -49,7 +60,89 @@ _MAX_STEPS = 200
 _FEWEST_BATTLES = 20
 #: With fewer, judge and people can differ by chance in every pair in which they differ.
 _FEWEST_CLUSTERS = 10
+#: Why there is no measure of a preference for length.
+NO_LENGTH = "no response text or length: give --pairs, or length_a and length_b"
 Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LengthWinner:
+    """A model that wins more than half of its `n` pairs, and would not at equal lengths."""
+
+    model: str
+    n: Count
+    win_share: Proportion
+    by_strength: Proportion
+
+
+@frozen
+class LengthBias(BiasTest):
+    """How much length raises the longer answer's probability to win, at fixed model strengths.
+
+    `effect` is in points of probability, `odds_doubling` for an answer twice as long. `low` and
+    `high` are those of `excess`, the judge's effect minus people's on the pairs that they voted on,
+    if there are votes, else those of `effect`. `models` counts those with a fixed strength;
+    `winners` win by length.
+    """
+
+    kind: ClassVar[str] = "length_bias"
+    title: ClassVar[str] = "length"
+    clusters: Count
+    models: Count
+    effect: float | None
+    effect_low: float | None
+    effect_high: float | None
+    odds_doubling: NotNegative | None
+    odds_low: NotNegative | None
+    odds_high: NotNegative | None
+    human_n: Count
+    human_effect: float | None
+    excess: float | None
+    winners: tuple[LengthWinner, ...] = ()
+
+    def measures(self) -> tuple[Measure, ...]:
+        ends = self.effect_low, self.effect_high
+        effect = measure("length, effect", self.effect, *ends, self.n, 0.0, self.floor)
+        if self.excess is None:
+            return (effect,)
+        # A judge that agrees less with people also prefers length less: this is not a bias.
+        excess = Measure(
+            *("length, minus people", self.excess, self.low, self.high, 0.0, self.human_n),
+            departs=self.biased,
+        )
+        return excess, effect
+
+    def describe(self) -> str:
+        if self.effect is None:
+            return "saw no two answers of unequal length: no preference for length is measurable"
+        fixed = f", {count(self.models, 'model')} held fixed" if self.models else ""
+        words = f"adds {signed(100 * self.effect, 1)} points to the win probability of the longer "
+        words += f"answer over {count(self.n, 'pair')} of unequal length{fixed}"
+        if self.effect_low is None:
+            return f"{words}; no interval: too few pairs or clusters for this number of models"
+        words += f" {percent_interval(self.effect_low, self.effect_high, sign=True)}"
+        words += f", odds times {number(self.odds_doubling, 2)} for twice the length"
+        if self.excess is not None and self.human_effect is not None:
+            words += f" (people {signed(100 * self.human_effect, 1)} points in {self.human_n:,}, "
+            words += f"difference {signed(100 * self.excess, 1)}"
+            if self.low is None:
+                return words + ", without an interval)"
+            words += f" {percent_interval(self.low, self.high, sign=True)})"
+        return f"{words}: {self._describe_finding(self.effect)}"
+
+    def _describe_finding(self, effect: float) -> str:
+        if self.negligible:
+            return self.describe_negligible()
+        if self.biased:
+            more = "" if self.excess is None else ", more than people do"
+            return f"it prefers the {'longer' if effect > 0 else 'shorter'} answer{more}"
+        if self.excess is None:
+            return "no preference for length shown"
+        if self.high is not None and self.high < 0:
+            return (
+                "it prefers length less than people do, as a judge that agrees less with them does"
+            )
+        return "no preference for length stronger than people's shown"
 
 
 def length_bias(
@@ -101,7 +194,7 @@ def length_bias(
     names, first, second = _code_models(models_a, models_b, n)
     answered, named = ~np.isnan(won), (first >= 0) & (second >= 0)
     measured = np.isfinite(a + b) & (a >= 0) & (b >= 0)
-    kept = answered & measured & named
+    used = answered & measured & named
     with np.errstate(invalid="ignore"):
         doublings = 1 + a
         doublings /= 1 + b
@@ -109,33 +202,34 @@ def length_bias(
         doublings.clip(-_MOST_DOUBLINGS, _MOST_DOUBLINGS, out=doublings)
     pairs = _Pairs(doublings, first, second, codes_of(clusters, n), max(1, len(names)))
     people = np.full(n, np.nan) if labels is None else label_values(labels)
-    voted = kept & ~np.isnan(people)
-    own, unequal = pairs.only(kept), kept & (doublings != 0)
-    fit = _Fit.of(own, won[kept])
-    ends = fit.interval(fit.of_effect, confidence_level)
+    voted = used & ~np.isnan(people)
+    unequal = used & (doublings != 0)
+    fit = _Fit.of(pairs.only(used), won[used])
+    effect_ends = fit.interval(fit.of_effect, confidence_level)
     odds = fit.interval(fit.of_gamma, confidence_level)
-    here = fit if (voted == kept).all() else _Fit.of(pairs.only(voted), won[voted])
-    theirs = _Fit.of(here.pairs, people[voted])
-    apart: Interval = None, None
+    on_votes = fit if (voted == used).all() else _Fit.of(pairs.only(voted), won[voted])
+    of_people = _Fit.of(on_votes.pairs, people[voted])
+    excess_ends: Ends = None, None
     if count_clusters(pairs.codes[voted & unequal]) >= _FEWEST_CLUSTERS:
-        apart = here.interval(here.of_effect.minus(theirs.of_effect), confidence_level)
+        gap = on_votes.of_effect.minus(of_people.of_effect)
+        excess_ends = on_votes.interval(gap, confidence_level)
     compared = bool((voted & unequal).any())
-    excess = here.of_effect.value - theirs.of_effect.value if compared else None
-    tested = apart if compared else ends
+    excess = on_votes.of_effect.value - of_people.of_effect.value if compared else None
+    tested = excess_ends if compared else effect_ends
     effect = fit.of_effect.value if unequal.any() else None
-    shown = shows(effect, ends, 0.0, floor)
+    shown = shows(effect, effect_ends, 0.0, floor)
     return LengthBias(
         n=int(unequal.sum()),
         clusters=count_clusters(pairs.codes[unequal]),
         models=len(names),
         effect=effect,
-        effect_low=ends[0],
-        effect_high=ends[1],
+        effect_low=effect_ends[0],
+        effect_high=effect_ends[1],
         odds_doubling=None if effect is None else math.exp(fit.of_gamma.value),
         odds_low=None if odds[0] is None else math.exp(odds[0]),
         odds_high=None if odds[1] is None else math.exp(odds[1]),
         human_n=int((voted & unequal).sum()),
-        human_effect=theirs.of_effect.value if compared else None,
+        human_effect=of_people.of_effect.value if compared else None,
         excess=excess,
         low=tested[0],
         high=tested[1],
@@ -143,16 +237,37 @@ def length_bias(
         biased=shows(excess if compared else effect, tested, 0.0, floor)
         and (excess is None or effect is None or excess * effect > 0),
         floor=floor,
-        winners=_winners(fit, won[kept], names, floor) if shown and names else (),
+        winners=_winners(fit, won[used], names, floor) if shown and names else (),
         dropped=merge_dropped(
             {
                 "no answer": int((~answered).sum()),
                 "no length": int((answered & ~measured).sum()),
                 "no model": int((answered & measured & ~named).sum()),
-                "equal length": int((kept & ~unequal).sum()),
+                "equal length": int((used & ~unequal).sum()),
             }
         ),
         confidence_level=confidence_level,
+    )
+
+
+def measure_length(rows: BiasRows) -> LengthBias | str:
+    """Length bias of one judge's rows, or why there is none."""
+    if not rows.has("length_a", "length_b"):
+        return NO_LENGTH
+    models, labels = rows.has("model_a", "model_b"), rows.has("label")
+    if not models and not labels:
+        return "longer answers can be better ones: name model_a and model_b, or give labels"
+    frame = rows.frame
+    return length_bias(
+        wins_of(frame),
+        rows.numbers("length_a"),
+        rows.numbers("length_b"),
+        models_a=as_text(frame["model_a"]) if models else None,
+        models_b=as_text(frame["model_b"]) if models else None,
+        labels=frame["label"] if labels else None,
+        clusters=rows.clusters,
+        floor=rows.floor,
+        confidence_level=rows.confidence_level,
     )
 
 
@@ -283,9 +398,9 @@ class _Fit:
             share = np.sign(part.doublings) / unequal
             p, alone = expit(part.along(self.beta)), expit(part.by_strength(self.beta))
             value += float(share @ (p - alone))
-            own = part.gather(share * (p * (1 - p) - alone * (1 - alone)))
-            own[-1] = (share * p * (1 - p)) @ part.doublings
-            gradient += own
+            codes = part.gather(share * (p * (1 - p) - alone * (1 - alone)))
+            codes[-1] = (share * p * (1 - p)) @ part.doublings
+            gradient += codes
         return self._estimate(value, gradient, 1.0)
 
     def _estimate(self, value: float, gradient: FloatArray, limit: float) -> _Estimate:
@@ -298,18 +413,18 @@ class _Fit:
             pull[at] = p * (1 - p) * lean**2
         # A cluster attracts the fit by its share of the information. Without the cluster, the fit
         # would be that much further away (the jackknife to first order).
-        own, groups = self.pairs.clusters
-        pulls = np.bincount(own, weights=pull, minlength=groups)
-        influence /= (1 - pulls / max(variance, 1e-300))[own]
+        codes, groups = self.pairs.clusters
+        pulls = np.bincount(codes, weights=pull, minlength=groups)
+        influence /= (1 - pulls / max(variance, 1e-300))[codes]
         return _Estimate(value, influence, variance, limit)
 
-    def interval(self, estimate: _Estimate, confidence_level: float) -> Interval:
+    def interval(self, estimate: _Estimate, confidence_level: float) -> Ends:
         """Value plus or minus t standard errors; none with too few clusters or pairs."""
-        own, groups = self.pairs.clusters
-        n, parameters = len(own), len(self.beta)
+        codes, groups = self.pairs.clusters
+        n, parameters = len(codes), len(self.beta)
         if groups < 2 or n <= parameters or not self.pairs.doublings.any():
             return None, None
-        sums = np.bincount(own, weights=estimate.influence)
+        sums = np.bincount(codes, weights=estimate.influence)
         clustered = groups / (groups - 1) * (n - 1) / (n - parameters) * float(sums @ sums)
         se = math.sqrt(max(clustered, estimate.variance))
         reach = student_quantile(confidence_level, groups - 1) * se

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge.data.rows import merge_dropped
-from adjudge.diagnosis._intervals import (
+from adjudge.data.tables import as_text
+from adjudge.diagnosis.measures import (
+    BOTH_SCORES,
     FLOOR,
-    Interval,
+    NO_INTERVAL,
+    BiasRows,
+    BiasTest,
+    Measure,
+    mean_or_none,
+    measure,
+    optional_probabilities,
+    picks,
+    shows,
+)
+from adjudge.errors import ArgumentError
+from adjudge.present.blocks import Block, table_of
+from adjudge.present.result import Count, Proportion, frozen
+from adjudge.present.text import interval, level, number, percent, percent_interval, signed
+from adjudge.statistics.clusters import (
+    Ends,
     codes_of,
     count_clusters,
     mean_interval,
     share_interval,
-    shows,
 )
-from adjudge.errors import ArgumentError
-from adjudge.results.bias import PositionBias, PositionGroup
 from adjudge.validation import (
     BoolArray,
     FloatArray,
@@ -29,6 +44,99 @@ from adjudge.validation import (
     optional_numbers,
     same_length,
 )
+
+#: A judge that changes this share of verdicts with the order says little about the answers.
+_ORDER_DECIDES = 0.9
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionGroup:
+    """Position bias within one group of rows."""
+
+    group: str
+    n: Count
+    first_share: Proportion
+    low: float | None
+    high: float | None
+    flip_share: Proportion
+
+
+@frozen
+class PositionBias(BiasTest):
+    """How often the answer shown first is preferred, over both orders of every pair.
+
+    `flip_share` is the share of pairs with a verdict in both orders whose verdict changes with the
+    order; `first_probability` the mean probability of the first slot. `first_advantage` is the mean
+    score of the first slot minus that of the second; None without scores in both orders.
+    """
+
+    kind: ClassVar[str] = "position_bias"
+    title: ClassVar[str] = "position"
+    remedy: ClassVar[str] = "ask in both orders"
+    clusters: Count
+    first_share: Proportion
+    flip_share: Proportion
+    flip_low: float | None
+    flip_high: float | None
+    flips_to_first: Count
+    flips_to_second: Count
+    first_probability: Proportion
+    by_group: tuple[PositionGroup, ...]
+    first_advantage: float | None = None
+    advantage_low: float | None = None
+    advantage_high: float | None = None
+
+    def measures(self) -> tuple[Measure, ...]:
+        n, floor = self.n, self.floor
+        first = measure("first slot", self.first_share, self.low, self.high, n, 0.5, floor)
+        flips = measure(
+            "order flips", self.flip_share, self.flip_low, self.flip_high, n, 0.0, floor
+        )
+        if self.first_advantage is None:
+            return first, flips
+        ends = self.advantage_low, self.advantage_high
+        return first, measure("first slot, points", self.first_advantage, *ends, n, 0.0), flips
+
+    def describe(self) -> str:
+        words = f"picks the first answer in {percent(self.first_share)} of "
+        words += f"{2 * self.n:,} presentations"
+        if self.low is None:
+            return words + NO_INTERVAL
+        words += f" {percent_interval(self.low, self.high)}"
+        words += f", changes its verdict with the order on {percent(self.flip_share)} of pairs"
+        slot = "first" if self.first_share > 0.5 else "second"
+        if self.negligible:
+            words += f": {self.describe_negligible()}"
+        elif not self.biased:
+            words += ": no preference for a slot shown"
+        elif self.flip_share >= _ORDER_DECIDES:
+            words += f": it prefers the {slot} slot so much that its verdicts say little about "
+            words += "answers"
+        else:
+            words += f": it prefers the {slot} slot"
+        if self.first_advantage is not None and self.advantage_low is not None:
+            worth = signed(self.first_advantage, 2)
+            ends = interval(self.advantage_low, self.advantage_high, 2)
+            words += f"; being shown first is worth {worth} points of score {ends}"
+        return words
+
+    def details(self) -> list[Block]:
+        return self.group_table()
+
+    def group_table(self, judge: str = "") -> list[Block]:
+        """The bias of each group, if there are groups; `judge` is named in the caption."""
+        table = table_of(
+            self.by_group,
+            {
+                "group": lambda g: g.group,
+                "pairs": lambda g: number(g.n),
+                "first slot": lambda g: number(g.first_share),
+                f"{level(self.confidence_level)} interval": lambda g: interval(g.low, g.high),
+                "order flips": lambda g: number(g.flip_share),
+            },
+            caption="Position by group" + (f": {judge}" if judge else ""),
+        )
+        return [table] if self.by_group else []
 
 
 def position_bias(
@@ -80,76 +188,82 @@ def position_bias(
     if not both.any():
         raise ArgumentError("p_rev", "no pair with both orders", "ask the judge in both orders")
     unasked = np.isnan(forward) & np.isnan(reverse)
-    own = codes[both]
+    pair_codes = codes[both]
     first_fwd, first_rev = picks(forward[both]), 1 - picks(reverse[both])
     lean = (first_fwd + first_rev) / 2 - 0.5
     first_share = 0.5 + float(lean.mean())
-    low, high = _interval(lean, own, confidence_level)
+    ends = _lean_interval(lean, pair_codes, confidence_level)
     decided = (first_fwd != 0.5) & (first_rev != 0.5)
     flips = (decided & (first_fwd == first_rev)).astype(np.float64)
-    flip_low, flip_high = share_interval(flips[decided], own[decided], confidence_level)
-    advantage, advantage_range = _advantage(gap_fwd, gap_rev, codes, confidence_level)
+    flip_ends = share_interval(flips[decided], pair_codes[decided], confidence_level)
+    advantage, advantage_ends = _first_advantage(gap_fwd, gap_rev, codes, confidence_level)
     return PositionBias(
         n=int(both.sum()),
-        clusters=count_clusters(own),
+        clusters=count_clusters(pair_codes),
         first_share=first_share,
-        low=low,
-        high=high,
-        biased=shows(first_share, (low, high), 0.5, floor),
+        low=ends[0],
+        high=ends[1],
+        biased=shows(first_share, ends, 0.5, floor),
         floor=floor,
-        flip_share=_mean(flips[decided]),
-        flip_low=flip_low,
-        flip_high=flip_high,
+        flip_share=mean_or_none(flips[decided]) or 0.0,
+        flip_low=flip_ends[0],
+        flip_high=flip_ends[1],
         flips_to_first=int((flips * (lean > 0)).sum()),
         flips_to_second=int((flips * (lean < 0)).sum()),
         first_probability=float((forward[both] + 1 - reverse[both]).mean() / 2),
         dropped=merge_dropped(
             {"no answer": int(unasked.sum()), "one order only": int((~both & ~unasked).sum())}
         ),
-        by_group=_by_group(groups, both, lean, own, flips, decided, confidence_level),
+        by_group=_by_group(groups, both, lean, pair_codes, flips, decided, confidence_level),
         confidence_level=confidence_level,
         first_advantage=advantage,
-        advantage_low=advantage_range[0],
-        advantage_high=advantage_range[1],
+        advantage_low=advantage_ends[0],
+        advantage_high=advantage_ends[1],
     )
 
 
-def _advantage(
-    gap_fwd: ArrayLike | None, gap_rev: ArrayLike | None, codes: IntArray, level: float
-) -> tuple[float | None, Interval]:
+def measure_position(rows: BiasRows) -> PositionBias | str:
+    """Position bias of one judge's rows, or why there is none."""
+    forward, reverse = rows.numbers("p_fwd"), rows.numbers("p_rev")
+    gap_fwd = gap_rev = None
+    if rows.has(*BOTH_SCORES):
+        # The rubric protocol scores both answers in both orders; the higher score of an order is
+        # its verdict.
+        gap_fwd, gap_rev = (rows.numbers(column) for column in BOTH_SCORES)
+        forward = np.where(np.isnan(forward), (np.sign(gap_fwd) + 1) / 2, forward)
+        reverse = np.where(np.isnan(reverse), (np.sign(gap_rev) + 1) / 2, reverse)
+    if np.isnan(forward + reverse).all():
+        return "no pair was asked in both orders (p_fwd and p_rev)"
+    return position_bias(
+        forward,
+        reverse,
+        gap_fwd=gap_fwd,
+        gap_rev=gap_rev,
+        clusters=rows.clusters,
+        groups=None if rows.by is None else as_text(rows.frame[rows.by]).to_list(),
+        floor=rows.floor,
+        confidence_level=rows.confidence_level,
+    )
+
+
+def _first_advantage(
+    gap_fwd: ArrayLike | None, gap_rev: ArrayLike | None, codes: IntArray, confidence_level: float
+) -> tuple[float | None, Ends]:
     """Mean of (forward - reverse) / 2 over pairs scored in both orders, and its interval."""
     if gap_fwd is None or gap_rev is None:
         return None, (None, None)
     forward, reverse = optional_numbers(gap_fwd, "gap_fwd"), optional_numbers(gap_rev, "gap_rev")
     same_length(rows=codes, gap_fwd=forward, gap_rev=reverse)
-    known = np.isfinite(forward) & np.isfinite(reverse)
-    if not known.any():
+    scored = np.isfinite(forward) & np.isfinite(reverse)
+    if not scored.any():
         return None, (None, None)
-    worth = (forward - reverse)[known] / 2
-    most = float(np.abs([forward[known], reverse[known]]).max())
-    return float(worth.mean()), mean_interval(worth, codes[known], level, bounds=(-most, most))
+    worth = (forward - reverse)[scored] / 2
+    most = float(np.abs([forward[scored], reverse[scored]]).max())
+    ends = mean_interval(worth, codes[scored], confidence_level, bounds=(-most, most))
+    return float(worth.mean()), ends
 
 
-def optional_probabilities(values: ArrayLike, name: str) -> FloatArray:
-    """Probabilities in [0, 1], NaN or None if missing."""
-    numbers = optional_numbers(values, name)
-    wrong = ~np.isnan(numbers) & ~((numbers >= 0) & (numbers <= 1))
-    if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
-        raise ArgumentError(f"{name}[{at}]", float(numbers[at]), "give probabilities in [0, 1]")
-    return numbers
-
-
-def picks(p: FloatArray) -> FloatArray:
-    """1, 0 or, at exactly one half, 1/2."""
-    return ((p > 0.5).astype(np.int8) + ~(p < 0.5)) / 2
-
-
-def _mean(shares: FloatArray) -> float:
-    return float(shares.mean()) if len(shares) else 0.0
-
-
-def _interval(lean: FloatArray, codes: IntArray, confidence_level: float) -> Interval:
+def _lean_interval(lean: FloatArray, codes: IntArray, confidence_level: float) -> Ends:
     low, high = mean_interval(lean + 0.5, codes, confidence_level, bounds=(0.0, 1.0))
     moved = lean != 0
     if low is None or high is None or not moved.any():
@@ -179,13 +293,13 @@ def _by_group(
 ) -> tuple[PositionGroup, ...]:
     if groups is None:
         return ()
-    named = np.asarray(groups, dtype=object)
-    same_length(rows=both, groups=named)
-    kept = named[both]
+    names = np.asarray(groups, dtype=object)
+    same_length(rows=both, groups=names)
+    names = names[both]
     parts = []
-    for name in sorted(set(kept.tolist()), key=str):
-        rows = kept == name
-        low, high = _interval(lean[rows], codes[rows], confidence_level)
+    for name in sorted(set(names.tolist()), key=str):
+        rows = names == name
+        low, high = _lean_interval(lean[rows], codes[rows], confidence_level)
         parts.append(
             PositionGroup(
                 group=str(name),
@@ -193,7 +307,7 @@ def _by_group(
                 first_share=0.5 + float(lean[rows].mean()),
                 low=low,
                 high=high,
-                flip_share=_mean(flips[decided & rows]),
+                flip_share=mean_or_none(flips[decided & rows]) or 0.0,
             )
         )
     return tuple(parts)

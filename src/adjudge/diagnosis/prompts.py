@@ -6,28 +6,108 @@ The diagnosis paper leaves it to future work (section 7). Two files, the same ro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge.data.tables import TableLike
-from adjudge.diagnosis._intervals import (
-    FLOOR,
-    Interval,
+from adjudge.data import kinds_of, read_scores, read_tournaments, sniff
+from adjudge.data.rows import cluster_column, judge_names, merge_dropped
+from adjudge.data.source import name_columns
+from adjudge.data.tables import TableLike, as_text, first_row, read_object, source_name
+from adjudge.data.verdicts import prepare_verdicts
+from adjudge.diagnosis.measures import FLOOR, excludes, shows
+from adjudge.errors import ArgumentError, DataError
+from adjudge.present import text
+from adjudge.present.blocks import Block, Figure, Headline, Note, Table, explain, table_of
+from adjudge.present.figure import ForestRow, axis_name, forest_figure
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Result,
+    frozen,
+    not_empty,
+)
+from adjudge.statistics.clusters import (
+    Ends,
     codes_of,
     count_clusters,
-    excludes,
     mean_interval,
     share_interval,
-    shows,
 )
-from adjudge.errors import ArgumentError
-from adjudge.results.prompts import PromptChange, PromptSensitivity
-from adjudge.rows.prompts import PromptRows, prepare_prompts
 from adjudge.validation import FloatArray, non_negative, open_unit, same_length
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+#: The kind of the answers.
+Answers = Literal["verdicts", "scores"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptChange:
+    """One judge and criterion, on the rows that both prompts were asked about.
+
+    `changed` is the probability that an answer to one prompt differs from an answer to the other.
+    `again` is the same for two answers to one prompt, the mean of both, if each was asked more than
+    once; `excess` is what the prompt adds to it. `shift` is the mean of second minus first and
+    `distance` the mean absolute difference: of scores, or of P(A) if the judge gave one. A shift of
+    P(A) has no meaning.
+    """
+
+    judge: str | None
+    criterion: str | None
+    n: Count
+    clusters: Count
+    changed: Proportion
+    low: float | None
+    high: float | None
+    repeated: Count
+    again: Proportion | None
+    excess: float | None
+    excess_low: float | None
+    excess_high: float | None
+    distance: NotNegative | None
+    shift: float | None
+    shift_low: float | None
+    shift_high: float | None
+    #: Whether the prompt has a significant effect: more than a repeat, or on the mean score.
+    more_than_again: bool
+    shifted: bool
+
+    @property
+    def name(self) -> str:
+        """The judge and criterion, for tables and sentences."""
+        return text.group_name(self.judge, self.criterion)
+
+
+@frozen
+class PromptSensitivity(Result):
+    """Two prompts, the same rows: how often verdicts or scores change."""
+
+    kind: ClassVar[str] = "prompt_sensitivity"
+    rows_in: ClassVar[str] = "groups"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("groups"),)
+    first: str
+    second: str
+    answers: Answers
+    groups: tuple[PromptChange, ...]
+    clustered_by: str
+    floor: NotNegative
+    confidence_level: Level
+    dropped: Mapping[str, Count]
+    assumptions: tuple[str, ...]
+
+    def view(self) -> list[Block]:
+        return view_prompts(self)
+
 
 _ASSUMPTIONS = (
     "intervals are clustered: rows of one cluster can be alike, clusters are independent",
@@ -68,15 +148,24 @@ def diagnose_prompts(
     open_unit(confidence_level, "confidence_level")
     non_negative(floor, "floor")
     rows = prepare_prompts(first, second, columns=columns, labels_as=labels_as, cluster=cluster)
+    groups = rows.frame.partition_by(["judge", "criterion"], as_dict=True, maintain_order=True)
     return PromptSensitivity(
         first=rows.names[0],
         second=rows.names[1],
         answers=rows.answers,
         groups=tuple(
-            _group(str(judge) if judge else None, criterion, part, rows, floor, confidence_level)
-            for (judge, criterion), part in rows.frame.partition_by(
-                ["judge", "criterion"], as_dict=True, maintain_order=True
-            ).items()
+            prompt_change(
+                group["first"].to_list(),
+                group["second"].to_list(),
+                values=_values_of(group),
+                ordered=rows.answers == "scores",
+                clusters=group["cluster"].to_list(),
+                judge=str(judge) if judge else None,
+                criterion=None if criterion is None else str(criterion),
+                floor=floor,
+                confidence_level=confidence_level,
+            )
+            for (judge, criterion), group in groups.items()
         ),
         clustered_by=rows.cluster,
         floor=floor,
@@ -86,27 +175,153 @@ def diagnose_prompts(
     )
 
 
-def _group(
-    judge: str | None,
-    criterion: Any,
-    part: pl.DataFrame,
-    rows: PromptRows,
-    floor: float,
-    confidence_level: float,
-) -> PromptChange:
-    return prompt_change(
-        part["first"].to_list(),
-        part["second"].to_list(),
-        values=None
-        if part["value_first"].list.len().min() == 0 or part["value_second"].list.len().min() == 0
-        else (part["value_first"].to_list(), part["value_second"].to_list()),
-        ordered=rows.answers == "scores",
-        clusters=part["cluster"].to_list(),
-        judge=judge,
-        criterion=None if criterion is None else str(criterion),
-        floor=floor,
-        confidence_level=confidence_level,
+# --- rows ------------------------------------------------------------------------------------
+
+_KEY = ("judge", "criterion", "key")
+_ASK_BOTH = "ask one judge about the same rows with both prompts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptRows:
+    """A row per question of both files: judge, criterion, cluster, and the answers to each prompt.
+
+    `first` and `second` list the answers, one per repeat: verdicts as text, no verdict as "", or
+    scores. `value_first` and `value_second` list numbers: scores, or P(A) if known.
+    """
+
+    frame: pl.DataFrame
+    answers: Answers
+    cluster: str
+    names: tuple[str, str]
+    dropped: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class _PromptSide:
+    """One file: rows with judge, criterion, key, cluster, answer and value."""
+
+    frame: pl.DataFrame
+    answers: Answers
+    cluster: str
+    silent: int
+
+
+def prepare_prompts(
+    first: TableLike,
+    second: TableLike,
+    *,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+    cluster: str | None = None,
+) -> PromptRows:
+    """Two files of scores, judgments or tournaments, matched by judge, criterion and row.
+
+    Rows of scores match by document and model, else by id; verdicts match by id, or by document
+    and models. Without `cluster`, rows of one doc_id, else prompt_id, are alike.
+
+    >>> rows = {"id": ["x", "y"], "judge": ["j", "j"], "verdict": ["A", "B"]}
+    >>> both = prepare_prompts(rows, {**rows, "verdict": ["A", "A"]})
+    >>> both.frame.select("first", "second").rows()
+    [(['A'], ['A']), (['B'], ['A'])]
+    """
+    sides = [_read_side(source, columns, labels_as, cluster) for source in (first, second)]
+    names = (source_name(first), source_name(second))
+    if sides[0].answers != sides[1].answers:
+        problem = f"has {sides[1].answers}, but {names[0]} has {sides[0].answers}"
+        raise DataError(names[1], problem, remedy=_ASK_BOTH)
+    grouped = [
+        side.frame.group_by(*_KEY, maintain_order=True).agg(
+            pl.col("cluster").first(),
+            pl.col("answer").alias(name),
+            pl.col("value").drop_nulls().alias(f"value_{name}"),
+        )
+        for side, name in zip(sides, ("first", "second"), strict=True)
+    ]
+    both = (
+        grouped[0]
+        .join(grouped[1].drop("cluster"), on=_KEY, nulls_equal=True, maintain_order="left")
+        .sort(_KEY)
     )
+    if both.is_empty():
+        problem = f"no row matches one of {names[0]}, by judge, criterion and id"
+        raise DataError(names[1], problem, remedy=_ASK_BOTH)
+    return PromptRows(
+        frame=both,
+        answers=sides[0].answers,
+        cluster=sides[0].cluster,
+        names=names,
+        dropped=merge_dropped(
+            {"no answer": sides[0].silent + sides[1].silent},
+            {"row only in the first file": grouped[0].height - both.height},
+            {"row only in the second file": grouped[1].height - both.height},
+        ),
+    )
+
+
+def _read_side(
+    source: TableLike,
+    columns: Mapping[str, str] | None,
+    labels_as: Mapping[str, str] | None,
+    cluster: str | None,
+) -> _PromptSide:
+    with name_columns(columns, labels_as) as named:
+        table = read_object(named(source))
+    kinds = kinds_of(sniff(table))
+    if "scores" in kinds:
+        frame = judge_names(read_scores(table))
+        key = pl.concat_str("doc_id", pl.coalesce("model", "id"), separator="\x1f")
+        score = pl.col("judge_score")
+        return _select_side(frame, "scores", key, score, score, cluster)
+    if "tournaments" in kinds and "id" not in (first_row(table) or ()):
+        frame = judge_names(read_tournaments(table))
+        names = ["doc_id", "model_a", "model_b", *(c for c in ("order",) if c in frame.columns)]
+        key = pl.concat_str(names, separator="\x1f", ignore_nulls=True)
+    else:
+        frame = prepare_verdicts(table).repeats
+        key = pl.col("id")
+    graded = "p_a" in frame.columns and not frame["p_a"].drop_nulls().is_in([0.0, 0.5, 1.0]).all()
+    value = pl.col("p_a") if graded else pl.lit(None, pl.Float64)
+    # A judge that was asked and has no verdict (p_a = 1/2) still gave an answer.
+    answered = pl.col("verdict").is_not_null()
+    if "p_a" in frame.columns:
+        answered = answered | pl.col("p_a").is_not_null()
+    answer = pl.when(answered).then(pl.col("verdict").fill_null(""))
+    return _select_side(frame, "verdicts", key, answer, value, cluster)
+
+
+def _select_side(
+    frame: pl.DataFrame,
+    answers: Answers,
+    key: pl.Expr,
+    answer: pl.Expr,
+    value: pl.Expr,
+    cluster: str | None,
+) -> _PromptSide:
+    default = next((c for c in ("doc_id", "prompt_id") if c in frame.columns), None)
+    column = default if cluster is None else cluster_column(frame, cluster) or default
+    if "criterion" not in frame.columns:
+        frame = frame.with_columns(criterion=pl.lit(None, pl.String))
+    clusters = key if column is None else pl.coalesce(as_text(frame[column]), key)
+    rows = frame.select(
+        pl.col("judge", "criterion").cast(pl.String),
+        key.alias("key"),
+        cluster=clusters,
+        answer=answer,
+        value=value,
+    )
+    heard = rows.filter(pl.col("answer").is_not_null())
+    return _PromptSide(heard, answers, column or "id", rows.height - heard.height)
+
+
+def _values_of(group: pl.DataFrame) -> tuple[list[list[float]], list[list[float]]] | None:
+    """The numbers behind the answers to each prompt; None if a row has none."""
+    first, second = group["value_first"], group["value_second"]
+    if first.list.len().min() == 0 or second.list.len().min() == 0:
+        return None
+    return first.to_list(), second.to_list()
+
+
+# --- numbers ---------------------------------------------------------------------------------
 
 
 def prompt_change(
@@ -148,32 +363,27 @@ def prompt_change(
     if n == 0 or not all(map(len, (*first, *second))):
         raise ArgumentError("first", f"{n} rows", "give an answer to both prompts for every row")
     codes = codes_of(clusters, n)
-    tallies = [(Counter(one), Counter(other)) for one, other in zip(first, second, strict=True)]
-    changed = np.array([1 - _meeting(one, other) for one, other in tallies])
+    tallies = [(Counter(a), Counter(b)) for a, b in zip(first, second, strict=True)]
+    changed = np.array([1 - _same_share(a, b) for a, b in tallies])
     low, high = share_interval(changed, codes, confidence_level)
-    asked = np.array([min(one.total(), other.total()) > 1 for one, other in tallies])
+    repeated = np.array([min(a.total(), b.total()) > 1 for a, b in tallies])
     again = np.array(
-        [
-            (_flips(one) + _flips(other)) / 2
-            for (one, other), twice in zip(tallies, asked, strict=True)
-            if twice
-        ]
+        [(_flips(a) + _flips(b)) / 2 for a, b in tallies if min(a.total(), b.total()) > 1]
     )
-    excess: float | None = None
-    ends: Interval = (None, None)
+    excess = shift = distance = None
+    excess_ends: Ends = (None, None)
+    shift_ends: Ends = (None, None)
     if len(again):
-        gap = changed[asked] - again
+        gap = changed[repeated] - again
         excess = float(gap.mean())
-        ends = mean_interval(gap, codes[asked], confidence_level, bounds=(-1.0, 1.0))
-    distance = shift = None
-    reach: Interval = (None, None)
+        excess_ends = mean_interval(gap, codes[repeated], confidence_level, bounds=(-1.0, 1.0))
     if values is not None:
-        apart = _means(values[1]) - _means(values[0])
-        distance = float(np.abs(apart).mean())
+        moves = _row_means(values[1]) - _row_means(values[0])
+        distance = float(np.abs(moves).mean())
         if ordered:
-            shift = float(apart.mean())
-            widest = float(np.ptp(np.concatenate([_flat(values[0]), _flat(values[1])])))
-            reach = mean_interval(apart, codes, confidence_level, bounds=(-widest, widest))
+            shift = float(moves.mean())
+            most = float(np.ptp([value for side in values for row in side for value in row]))
+            shift_ends = mean_interval(moves, codes, confidence_level, bounds=(-most, most))
     return PromptChange(
         judge=judge,
         criterion=criterion,
@@ -182,24 +392,24 @@ def prompt_change(
         changed=float(changed.mean()),
         low=low,
         high=high,
-        repeated=int(asked.sum()),
+        repeated=int(repeated.sum()),
         again=float(again.mean()) if len(again) else None,
         excess=excess,
-        excess_low=ends[0],
-        excess_high=ends[1],
+        excess_low=excess_ends[0],
+        excess_high=excess_ends[1],
         distance=distance,
         shift=shift,
-        shift_low=reach[0],
-        shift_high=reach[1],
-        more_than_again=excess is not None and excess > 0 and shows(excess, ends, 0.0, floor),
-        shifted=excludes(reach, 0.0) and bool(shift),
+        shift_low=shift_ends[0],
+        shift_high=shift_ends[1],
+        more_than_again=excess is not None and excess > 0 and shows(excess, excess_ends, 0, floor),
+        shifted=excludes(shift_ends, 0.0) and bool(shift),
     )
 
 
-def _meeting(one: Counter[Any], other: Counter[Any]) -> float:
+def _same_share(first: Counter[Any], second: Counter[Any]) -> float:
     """The probability that an answer of each is the same."""
-    same = sum(times * other[answer] for answer, times in one.items())
-    return same / (one.total() * other.total())
+    same = sum(times * second[answer] for answer, times in first.items())
+    return same / (first.total() * second.total())
 
 
 def _flips(answers: Counter[Any]) -> float:
@@ -208,9 +418,117 @@ def _flips(answers: Counter[Any]) -> float:
     return 1 - sum(times * (times - 1) for times in answers.values()) / (k * (k - 1))
 
 
-def _means(values: Sequence[Sequence[float]]) -> FloatArray:
+def _row_means(values: Sequence[Sequence[float]]) -> FloatArray:
     return np.array([np.mean(row) for row in values])
 
 
-def _flat(values: Sequence[Sequence[float]]) -> FloatArray:
-    return np.array([value for row in values for value in row], dtype=np.float64)
+# --- view and figure -------------------------------------------------------------------------
+
+
+def view_prompts(result: PromptSensitivity) -> list[Block]:
+    """How often answers change, what asking again explains, and in which direction."""
+    groups = result.groups
+    ends = f"{text.level(result.confidence_level)} interval"
+    again = any(g.again is not None for g in groups)
+
+    def table(columns: dict[str, Callable[[PromptChange], str]], caption: str) -> Table:
+        return table_of(groups, {"judge, criterion": lambda g: g.name, **columns}, caption=caption)
+
+    changes: dict[str, Callable[[PromptChange], str]] = {
+        "rows": lambda g: text.number(g.n),
+        result.clustered_by: lambda g: text.number(g.clusters),
+        "changed": lambda g: text.percent(g.changed),
+        ends: lambda g: text.percent_interval(g.low, g.high),
+    }
+    if any(g.distance is not None for g in groups):
+        values = "scores" if result.answers == "scores" else "P(A)"
+        changes[f"|difference| of {values}"] = lambda g: text.number(g.distance, 2)
+    caption = f"{result.answers.capitalize()} that differ between the two prompts"
+    blocks: list[Block] = [_headline(result), table(changes, caption)]
+    if again:
+        columns: dict[str, Callable[[PromptChange], str]] = {
+            "asked twice": lambda g: text.number(g.repeated),
+            "same prompt, asked again": lambda g: text.percent(g.again),
+            "prompt adds": lambda g: text.percent(g.excess),
+            ends: lambda g: text.percent_interval(g.excess_low, g.excess_high),
+        }
+        caption = "What asking again with the same prompt changes, and what the new prompt adds"
+        blocks.append(table(columns, caption))
+    if any(g.shift is not None for g in groups):
+        columns = {
+            "second minus first": lambda g: text.signed(g.shift, 2),
+            ends: lambda g: text.interval(g.shift_low, g.shift_high, 2),
+        }
+        blocks.append(table(columns, "Mean score"))
+    lines = [f"first: {result.first}; second: {result.second}"]
+    lines += [f"{group.name}: {_describe_change(group)}" for group in groups]
+    if not any(g.repeated for g in groups):
+        lines.append(
+            "each prompt was asked once: part of the change can be the judge's randomness; ask "
+            "with --repeats 3 to measure it"
+        )
+    caption = "Answers that change with the prompt"
+    caption += ", and (rings) when the same prompt is asked again." if again else "."
+    return [
+        *blocks,
+        Note([*lines, *text.left_out(result.dropped)]),
+        *explain(result.assumptions),
+        Figure("changes", partial(prompts_figure, result), caption),
+    ]
+
+
+def _changed_range(result: PromptSensitivity) -> str:
+    shares = [group.changed for group in result.groups]
+    shown = text.span(text.percent(min(shares)), text.percent(max(shares)))
+    return f"{shown} of {result.answers} change with the prompt"
+
+
+def _headline(result: PromptSensitivity) -> Headline:
+    tested = [g for g in result.groups if g.excess is not None or g.shift is not None]
+    matter = sum(group.more_than_again or group.shifted for group in tested)
+    if not tested:
+        finding = "; asked once, so part of it can be the judge's randomness"
+    elif len(tested) == 1:
+        finding = ": the prompt matters" if matter else ": the prompt is not shown to matter"
+    else:
+        finding = f": it is shown to matter for {matter} of {len(tested)} judges and criteria"
+    return Headline(_changed_range(result) + finding, tone="bad" if matter else "plain")
+
+
+def _describe_change(group: PromptChange) -> str:
+    """What the test shows about one judge and criterion."""
+    findings = [f"{text.percent(group.changed)} change"]
+    if group.excess is not None:
+        matters = ": the prompt matters"
+        chance = ", a difference that can be chance"
+        more = f"{text.percent(group.excess)} more than asking again changes"
+        findings.append(more + (matters if group.more_than_again else chance))
+    if group.shift is not None and group.shifted:
+        direction = "higher" if group.shift > 0 else "lower"
+        points = text.number(abs(group.shift), 2)
+        findings.append(f"scores are {points} points {direction} with the second")
+    elif group.shift is not None:
+        findings.append("the mean score is not shown to move")
+    return "; ".join(findings)
+
+
+def prompts_figure(result: PromptSensitivity) -> Drawing:
+    """A dot with its interval for each judge and criterion, a ring if it was asked again."""
+    rows = [
+        ForestRow(
+            "\n".join(filter(None, (axis_name(g.judge), axis_name(g.criterion)))) or "all rows",
+            g.changed,
+            g.low,
+            g.high,
+            g.again,
+        )
+        for g in result.groups
+    ]
+    ends = f"{text.level(result.confidence_level)} interval"
+    return forest_figure(
+        rows,
+        title=_changed_range(result),
+        axis=f"{result.answers} that change, %, with {ends}",
+        dot="other prompt",
+        ring="same prompt, asked again",
+    )

@@ -1,28 +1,42 @@
-"""Does the judge's confidence match its accuracy, and does the judge follow its own scores?
-
-Both in the Soft-Elo paper, appendix G.
-"""
+"""Does the judge's confidence match its accuracy? (Soft-Elo paper, appendix G.)"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge.data.rows import merge_dropped
-from adjudge.diagnosis._intervals import (
+from adjudge.data.rows import Rows, confidences
+from adjudge.data.verdicts import CLUSTER
+from adjudge.diagnosis.measures import (
+    BOTH_SCORES,
     FLOOR,
-    codes_of,
-    count_clusters,
-    mean_interval,
-    mean_or_none,
-    share_interval,
+    NO_INTERVAL,
+    BiasRows,
+    BiasTest,
+    Measure,
+    measure,
     shows,
 )
-from adjudge.results.bias import Contradictions, Reliability, ReliabilityBin
+from adjudge.present.blocks import Block, Figure, table_of
+from adjudge.present.figure import draw_interval
+from adjudge.present.result import Count, Proportion, frozen
+from adjudge.present.text import (
+    count,
+    interval,
+    level,
+    number,
+    percent,
+    percent_interval,
+    signed,
+)
+from adjudge.present.theme import ACCENT, MUTED, new_figure, themed
+from adjudge.statistics.clusters import Ends, codes_of, mean_interval, share_interval
 from adjudge.statistics.numbers import (
     Bins,
     bootstrap_weights,
@@ -33,18 +47,140 @@ from adjudge.validation import (
     FloatArray,
     IntArray,
     Seed,
-    count,
     generator,
     non_negative,
     open_unit,
-    optional_numbers,
     probabilities,
     same_length,
     zero_one,
 )
+from adjudge.validation import count as check_count
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+#: Over-confidence is known if its interval is this close to zero.
+_CLOSE = 0.05
 #: With more clusters, sums over them are drawn as normal.
 _MANY = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReliabilityBin:
+    """Rows of similar confidence: the judge's confidence, and how often it was right."""
+
+    low: float
+    high: float
+    n: Count
+    confidence: Proportion
+    accuracy: Proportion
+    accuracy_low: float | None
+    accuracy_high: float | None
+
+
+@frozen
+class Reliability(BiasTest):
+    """Whether the judge's confidence matches its accuracy.
+
+    `ece_if_calibrated` is the ECE of a calibrated judge on as many rows; `p_value` is how often its
+    ECE is at least this large. `over_confidence` is mean confidence minus accuracy.
+    """
+
+    kind: ClassVar[str] = "reliability"
+    title: ClassVar[str] = "confidence"
+    remedy: ClassVar[str] = "calibrate before you trust"
+    clusters: Count
+    accuracy: Proportion
+    accuracy_low: float | None
+    accuracy_high: float | None
+    mean_confidence: Proportion
+    ece_uniform: Proportion
+    ece_equal_mass: Proportion
+    ece_low: float | None
+    ece_high: float | None
+    ece_if_calibrated: Proportion | None
+    p_value: Proportion | None
+    over_confidence: float
+    curve: tuple[ReliabilityBin, ...] = field(repr=False)
+
+    @property
+    def miscalibrated(self) -> bool:
+        """Chance does not explain the ECE: it is too large for a calibrated judge."""
+        return self.p_value is not None and self.p_value <= 1 - self.confidence_level
+
+    def measures(self) -> tuple[Measure, ...]:
+        ends, n = (self.low, self.high), self.n
+        return (
+            measure("over-confidence", self.over_confidence, *ends, n, 0.0, self.floor),
+            # A calibrated judge also has an ECE above zero: the p-value is its test.
+            Measure(
+                *("ECE, equal mass", self.ece_equal_mass, self.ece_low, self.ece_high),
+                *(self.ece_if_calibrated, n, self.miscalibrated),
+            ),
+        )
+
+    def describe(self) -> str:
+        words = f"ECE {self.ece_equal_mass:.3f}, equal mass"
+        if self.ece_if_calibrated is not None:
+            words += f" (a calibrated judge would show {self.ece_if_calibrated:.3f})"
+        if self.low is None or self.high is None:
+            return words + NO_INTERVAL
+        return f"{words}: {self._describe_finding(self.low, self.high)}"
+
+    def _describe_finding(self, low: float, high: float) -> str:
+        rows = count(self.n, "row")
+        over = self.over_confidence
+        if self.negligible and not self.miscalibrated:
+            small = self.describe_negligible()
+            return f"over-confidence {signed(100 * over, 1)} points, {small}"
+        if low > 0:
+            return f"over-confident by {100 * abs(over):.1f} points {percent_interval(low, high)}"
+        if high < 0:
+            return (
+                f"under-confident by {100 * abs(over):.1f} points {percent_interval(-high, -low)}"
+            )
+        if self.miscalibrated:
+            return (
+                "not over- or under-confident on average, but miscalibrated at some confidence "
+                f"levels (p = {number(self.p_value)})"
+            )
+        if self.accuracy_low is None or self.accuracy_low <= 0.5:
+            right = percent_interval(self.accuracy_low, self.accuracy_high)
+            return (
+                "whether its confidence can be trusted is not known, because its verdicts are not "
+                f"shown to beat chance ({percent(self.accuracy)} of {rows} right {right})"
+            )
+        ends = f"{percent_interval(low, high, sign=True)} points"
+        if max(-low, high) <= _CLOSE:
+            return f"calibrated as far as {rows} show, over-confidence in {ends}"
+        return (
+            f"no miscalibration shown, but with {rows} its over-confidence can be anywhere in "
+            f"{ends}"
+        )
+
+    def details(self) -> list[Block]:
+        return [
+            table_of(
+                self.curve,
+                {
+                    "confidence": lambda b: f"{b.low:.3f} to {b.high:.3f}",
+                    "rows": lambda b: number(b.n),
+                    "mean confidence": lambda b: number(b.confidence),
+                    "right": lambda b: number(b.accuracy),
+                    f"{level(self.confidence_level)} interval": lambda b: interval(
+                        b.accuracy_low, b.accuracy_high
+                    ),
+                },
+                caption="Right at each confidence",
+                detail=True,
+            ),
+            Figure(
+                "reliability",
+                partial(reliability_figure, self),
+                "How often the judge is right at each confidence; the dashed line is calibrated.",
+            ),
+        ]
 
 
 def reliability(
@@ -86,14 +222,14 @@ def reliability(
     """
     sure, right = probabilities(confidence, "confidence"), zero_one(correct, "correct")
     n = same_length(confidence=sure, correct=right)
-    count(bins, "bins", least=2)
-    count(replicates, "replicates", least=1)
+    check_count(bins, "bins", least=2)
+    check_count(replicates, "replicates", least=1)
     non_negative(floor, "floor")
     open_unit(confidence_level, "confidence_level")
     codes = codes_of(clusters, n)
     groups = int(codes.max()) + 1
     gap = sure - right
-    low, high = mean_interval(gap, codes, confidence_level, bounds=(-1.0, 1.0))
+    ends = mean_interval(gap, codes, confidence_level, bounds=(-1.0, 1.0))
     random = generator(seed)
     table = reliability_bins(sure, right, bins=bins, equal_mass=True)
     ece = table.calibration_error
@@ -107,30 +243,59 @@ def reliability(
         few = reliability_bins(sure, right, bins=coarse, equal_mass=True)
         tested = _BinSums.of(gap, few, codes, groups)
     p_value = None if groups <= coarse else _p_value(tested, replicates, random)
-    ece_range = _ece_interval(sums, n, ece, replicates, confidence_level, random)
-    hits = share_interval(right.astype(np.float64), codes, confidence_level)
+    ece_ends = _ece_interval(sums, n, ece, replicates, confidence_level, random)
+    accuracy_ends = share_interval(right.astype(np.float64), codes, confidence_level)
     return Reliability(
         n=n,
         clusters=groups,
         accuracy=float(right.mean()),
-        accuracy_low=hits[0],
-        accuracy_high=hits[1],
+        accuracy_low=accuracy_ends[0],
+        accuracy_high=accuracy_ends[1],
         mean_confidence=float(sure.mean()),
         ece_uniform=expected_calibration_error(sure, right, bins=bins),
         ece_equal_mass=ece,
-        ece_low=ece_range[0],
-        ece_high=ece_range[1],
+        ece_low=ece_ends[0],
+        ece_high=ece_ends[1],
         ece_if_calibrated=null,
         p_value=p_value,
         over_confidence=float(gap.mean()),
-        low=low,
-        high=high,
-        biased=shows(float(gap.mean()), (low, high), 0.0, floor),
+        low=ends[0],
+        high=ends[1],
+        biased=shows(float(gap.mean()), ends, 0.0, floor),
         floor=floor,
         curve=_curve(table, sure, right, codes, confidence_level),
         dropped={},
         confidence_level=confidence_level,
     )
+
+
+def measure_reliability(rows: BiasRows) -> Reliability | str:
+    """Reliability of one judge's labelled verdicts, or why there is none."""
+    if not rows.graded:
+        return "verdicts without probabilities have no confidence"
+    if rows.has(*BOTH_SCORES):
+        return "a rubric's p_a is a score difference, not a probability: see rank"
+    if not rows.has("label"):
+        return "no label: add label, or give --labels"
+    decided = (
+        Rows(rows.frame)
+        .without(pl.col("verdict").is_null(), "no judge answer")
+        .without(pl.col("verdict") == "tie", "judge tie")
+        .without(pl.col("label").is_null(), "no human label")
+        .without(pl.col("label") == "tie", "human tie")
+    )
+    frame = decided.frame
+    if frame.is_empty():
+        return "no row has a verdict and a label that is not a tie"
+    result = reliability(
+        confidences(frame),
+        (frame["verdict"] == frame["label"]).to_numpy().astype(np.int64),
+        clusters=frame[CLUSTER].to_numpy(),
+        floor=rows.floor,
+        confidence_level=rows.confidence_level,
+        seed=rows.seed,
+    )
+    return replace(result, dropped=decided.dropped)
 
 
 @dataclass(frozen=True)
@@ -200,7 +365,7 @@ def _ece_interval(
     replicates: int,
     confidence_level: float,
     random: np.random.Generator,
-) -> tuple[float | None, float | None]:
+) -> Ends:
     """ECE -+ a quantile of sum |noise of a bin|: by the triangle inequality never too narrow."""
     groups, size = sums.groups, len(sums.total)
     if groups <= size:
@@ -232,56 +397,32 @@ def _curve(
     return tuple(curve)
 
 
-def contradictions(
-    verdicts: Sequence[Any],
-    score_a: ArrayLike,
-    score_b: ArrayLike,
-    *,
-    clusters: ArrayLike | Sequence[Any] | None = None,
-    confidence_level: float = 0.95,
-    unit: Literal["pair", "reply"] = "pair",
-) -> Contradictions:
-    """Share of decisive pairs (or replies) whose verdict and scores point in opposite directions.
+def reliability_figure(result: Reliability) -> Drawing:
+    """How often the judge is right at each confidence."""
+    with themed():
+        figure = new_figure(6.1, 3.9)
+        draw_reliability(figure.subplots(), result)
+    return figure
 
-    Decisive: a verdict "A" or "B" and two different scores; the others are counted by reason. The
-    share is 0 for a judge that follows its own scores.
 
-    Args:
-        verdicts: The judge's verdicts: "A", "B", "tie" or None.
-        score_a: The judge's score of response_a; NaN without one.
-        score_b: The judge's score of response_b; NaN without one.
-        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
-            Default: every row is a cluster.
-        confidence_level: Level of all intervals.
-        unit: What a row is: pair or reply.
-
-    >>> contradictions(["A", "B", "A", None], [5, 5, 3, 4], [3, 3, 3, 1]).share
-    0.5
-    """
-    open_unit(confidence_level, "confidence_level")
-    a, b = optional_numbers(score_a, "score_a"), optional_numbers(score_b, "score_b")
-    named = np.array(list(verdicts), dtype=object)
-    n = same_length(verdicts=named, score_a=a, score_b=b)
-    codes = codes_of(clusters, n)
-    decided = np.array([verdict in ("A", "B") for verdict in named], dtype=bool)
-    scored = np.isfinite(a) & np.isfinite(b)
-    unequal = scored & (a != b)
-    kept = decided & unequal
-    opposite = (np.equal(named, "A") != (a > b)).astype(np.float64)[kept]
-    low, high = share_interval(opposite, codes[kept], confidence_level)
-    return Contradictions(
-        unit=unit,
-        n=len(opposite),
-        clusters=count_clusters(codes[kept]),
-        share=mean_or_none(opposite),
-        low=low,
-        high=high,
-        dropped=merge_dropped(
-            {
-                "no verdict": int((~decided).sum()),
-                "no scores": int((decided & ~scored).sum()),
-                "equal scores": int((decided & scored & ~unequal).sum()),
-            }
-        ),
-        confidence_level=confidence_level,
+def draw_reliability(axes: Axes, result: Reliability) -> None:
+    """One judge's reliability curve, with intervals."""
+    axes.plot([50, 100], [50, 100], color=MUTED, linestyle="--", linewidth=1.2)
+    for entry in result.curve:
+        at, low, high = 100 * entry.confidence, entry.accuracy_low, entry.accuracy_high
+        draw_interval(axes, at, low, high, vertical=True, color=ACCENT, lw=1.4, alpha=0.6)
+    axes.plot(
+        [100 * entry.confidence for entry in result.curve],
+        [100 * entry.accuracy for entry in result.curve],
+        color=ACCENT,
+        marker="o",
+        ms=4.5,
+        linewidth=1.3,
     )
+    axes.set_xlabel("confidence, % (dashed: right as often as confident)")
+    axes.set_ylabel(f"verdicts right, %, {level(result.confidence_level)} interval")
+    axes.set_ylim(top=102)
+    finding = "No over- or under-confidence shown"
+    if result.biased:
+        finding = "Over-confident" if result.over_confidence > 0 else "Under-confident"
+    axes.set_title(f"{finding} (ECE {result.ece_equal_mass:.2f})")

@@ -1,19 +1,190 @@
-"""Test and retest: does the judge give the same answer when it is asked again?"""
+"""Does the judge agree with itself: with its own scores, and with its answer when asked again?
+
+Contradictions are those of the Soft-Elo paper, appendix G.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge.data.rows import merge_dropped
-from adjudge.diagnosis._intervals import codes_of, count_clusters, share_interval
+from adjudge.data.verdicts import CLUSTER
+from adjudge.diagnosis.measures import (
+    BOTH_SCORES,
+    NO_INTERVAL,
+    BiasMeasures,
+    BiasRows,
+    Measure,
+    mean_or_none,
+    measure,
+)
 from adjudge.errors import ArgumentError
-from adjudge.results.bias import Retest
-from adjudge.validation import open_unit, same_length
+from adjudge.present.result import Count, Proportion, frozen
+from adjudge.present.text import count, percent, percent_interval
+from adjudge.statistics.clusters import codes_of, count_clusters, share_interval
+from adjudge.validation import open_unit, optional_numbers, same_length
+
+#: The preference that the judge stated in addition to its scores, in the same two orders.
+_BOTH_PREFERENCES = ("preference_ab", "preference_ba")
+
+# --- its own scores --------------------------------------------------------------------------
+
+
+@frozen
+class Contradictions(BiasMeasures):
+    """How often the judge prefers the side to which it gave the lower score.
+
+    `unit` is what `n` counts: a pair, whose verdict is compared with its scores, or a reply that
+    states a preference in addition to its scores.
+    """
+
+    kind: ClassVar[str] = "contradictions"
+    unit: Literal["pair", "reply"] = "pair"
+    clusters: Count
+    share: Proportion | None
+    low: float | None
+    high: float | None
+
+    def measures(self) -> tuple[Measure, ...]:
+        return (measure("against own scores", self.share, self.low, self.high, self.n, 0.0),)
+
+    def describe(self) -> str:
+        if self.share is None:
+            return (
+                "no pair has both a verdict and two different scores: no contradiction is "
+                "measurable"
+            )
+        many = "decisive replies" if self.unit == "reply" else None
+        words = f"names the answer it scored lower in {percent(self.share)} of "
+        words += count(self.n, f"decisive {self.unit}", many)
+        return words + (
+            NO_INTERVAL if self.low is None else f" {percent_interval(self.low, self.high)}"
+        )
+
+
+def contradictions(
+    verdicts: Sequence[Any],
+    score_a: ArrayLike,
+    score_b: ArrayLike,
+    *,
+    clusters: ArrayLike | Sequence[Any] | None = None,
+    confidence_level: float = 0.95,
+    unit: Literal["pair", "reply"] = "pair",
+) -> Contradictions:
+    """Share of decisive pairs (or replies) whose verdict and scores point in opposite directions.
+
+    Decisive: a verdict "A" or "B" and two different scores; the others are counted by reason. The
+    share is 0 for a judge that follows its own scores.
+
+    Args:
+        verdicts: The judge's verdicts: "A", "B", "tie" or None.
+        score_a: The judge's score of response_a; NaN without one.
+        score_b: The judge's score of response_b; NaN without one.
+        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
+            Default: every row is a cluster.
+        confidence_level: Level of all intervals.
+        unit: What a row is: pair or reply.
+
+    >>> contradictions(["A", "B", "A", None], [5, 5, 3, 4], [3, 3, 3, 1]).share
+    0.5
+    """
+    open_unit(confidence_level, "confidence_level")
+    a, b = optional_numbers(score_a, "score_a"), optional_numbers(score_b, "score_b")
+    answers = np.array(list(verdicts), dtype=object)
+    n = same_length(verdicts=answers, score_a=a, score_b=b)
+    decided = np.array([verdict in ("A", "B") for verdict in answers], dtype=bool)
+    scored = np.isfinite(a) & np.isfinite(b)
+    unequal = scored & (a != b)
+    used = decided & unequal
+    codes = codes_of(clusters, n)[used]
+    opposite = (np.equal(answers, "A") != (a > b)).astype(np.float64)[used]
+    low, high = share_interval(opposite, codes, confidence_level)
+    return Contradictions(
+        unit=unit,
+        n=len(opposite),
+        clusters=count_clusters(codes),
+        share=mean_or_none(opposite),
+        low=low,
+        high=high,
+        dropped=merge_dropped(
+            {
+                "no verdict": int((~decided).sum()),
+                "no scores": int((decided & ~scored).sum()),
+                "equal scores": int((decided & scored & ~unequal).sum()),
+            }
+        ),
+        confidence_level=confidence_level,
+    )
+
+
+def measure_contradictions(rows: BiasRows) -> Contradictions | str:
+    """Contradictions in one judge's rows, or why there is no measure of them."""
+    frame, scored = rows.frame, rows.has(*BOTH_SCORES)
+    stated = set(_BOTH_PREFERENCES) <= set(frame.columns)
+    if stated and scored and any(rows.has(name) for name in _BOTH_PREFERENCES):
+        return contradictions(
+            [preference for name in _BOTH_PREFERENCES for preference in frame[name].to_list()],
+            np.concatenate([rows.numbers(name) for name in BOTH_SCORES]),
+            np.zeros(2 * frame.height),
+            clusters=np.tile(rows.clusters, 2),
+            confidence_level=rows.confidence_level,
+            unit="reply",
+        )
+    if rows.by_score or scored:
+        return "the verdicts are computed from the scores, so they cannot contradict them"
+    if not rows.has("score_a", "score_b", "verdict"):
+        return "needs verdicts together with score_a and score_b"
+    return contradictions(
+        frame["verdict"].to_list(),
+        rows.numbers("score_a"),
+        rows.numbers("score_b"),
+        clusters=rows.clusters,
+        confidence_level=rows.confidence_level,
+    )
+
+
+# --- asked again -----------------------------------------------------------------------------
+
+
+@frozen
+class Retest(BiasMeasures):
+    """How often the judge answers the same question differently when it is asked again.
+
+    `n` questions were answered twice or more. `flip_share` is the share of pairs of answers to one
+    question that differ, averaged over questions, so it does not depend on the number of repeats.
+    `changed_share` is the share of questions whose answers are not all the same.
+    """
+
+    kind: ClassVar[str] = "retest"
+    clusters: Count
+    most_repeats: Count
+    flip_share: Proportion
+    low: float | None
+    high: float | None
+    changed_share: Proportion
+    changed_low: float | None
+    changed_high: float | None
+
+    def measures(self) -> tuple[Measure, ...]:
+        changed = self.changed_share, self.changed_low, self.changed_high
+        return (
+            measure("asked again, differs", self.flip_share, self.low, self.high, self.n, 0.0),
+            measure("not always the same", *changed, self.n, 0.0),
+        )
+
+    def describe(self) -> str:
+        words = f"gives another answer when asked again in {percent(self.flip_share)} of repeats"
+        if self.low is None:
+            return words + NO_INTERVAL
+        words += f" {percent_interval(self.low, self.high)}: of {count(self.n, 'question')} asked "
+        words += f"up to {count(self.most_repeats, 'time')}, {percent(self.changed_share)} "
+        ends = percent_interval(self.changed_low, self.changed_high)
+        return words + f"{ends} got answers that differ"
 
 
 def retest(
@@ -49,8 +220,8 @@ def retest(
     n = same_length(ids=ids, answers=answers)
     rows = pl.DataFrame(
         {
-            "id": [str(one) for one in ids],
-            "answer": ["" if one is None else str(one) for one in answers],
+            "id": [str(name) for name in ids],
+            "answer": ["" if answer is None else str(answer) for answer in answers],
             "cluster": codes_of(clusters, n) if clusters is not None else np.zeros(n, np.int64),
         }
     )
@@ -83,4 +254,18 @@ def retest(
         changed_high=changed_high,
         dropped=merge_dropped({"answered once": asked.height - again.height}),
         confidence_level=confidence_level,
+    )
+
+
+def measure_retest(rows: BiasRows) -> Retest | None:
+    """None if nothing was asked again: most files have no repeats."""
+    asked = rows.repeats
+    key = pl.concat_str("judge", "id", separator="\x1f")
+    if "repeat" not in asked.columns or asked.select(key.is_duplicated().any()).item() is not True:
+        return None
+    return retest(
+        asked.select(key).to_series().to_list(),
+        asked["verdict"].to_list(),
+        clusters=asked[CLUSTER].to_numpy(),
+        confidence_level=rows.confidence_level,
     )

@@ -3,31 +3,166 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from math import comb
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from adjudge.data.tables import TableLike
 from adjudge.data.tournaments import Combine, TournamentRows, Tournaments, prepare_tournaments
-from adjudge.diagnosis._intervals import mean_interval, mean_or_none, share_interval
-from adjudge.diagnosis.cycles import count_cycles, cyclic_triples
-from adjudge.diagnosis.expected import ExpectedCycles, expected_cycles
-from adjudge.results.diagnosis import (
+from adjudge.diagnosis.cycles import (
     CycleCount,
-    Transitivity,
-    TransitivityGroup,
-    Triple,
-    WorstDocument,
+    ExpectedCycles,
+    count_cycles,
+    cyclic_triples,
+    expected_cycles,
 )
-from adjudge.validation import Seed, count, open_unit
+from adjudge.diagnosis.measures import mean_or_none
+from adjudge.errors import ArgumentError
+from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of
+from adjudge.present.figure import (
+    axis_name,
+    axis_names,
+    draw_legend,
+    legend_dot,
+    legend_mark,
+    unique,
+)
+from adjudge.present.result import Count, Level, Proportion, Result, frozen
+from adjudge.present.text import (
+    DASH,
+    group_name,
+    left_out,
+    level,
+    number,
+    percent,
+    percent_interval,
+    span,
+)
+from adjudge.present.theme import INK, MUTED, SERIES, new_figure, themed
+from adjudge.statistics.clusters import mean_interval, share_interval
+from adjudge.validation import FloatArray, Seed, count, open_unit
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+#: A tournament of coin flips: one of the four ways to orient a triple is a cycle, up to rotation.
+RANDOM_RATE = 0.25
+_NO_TRIPLE = "no document has three models with decisive verdicts among them"
+#: A rate is more than noise explains if at most this share of the redraws reaches it.
+_TAIL = 0.025
 _ASSUMPTIONS = (
     "rate = 3-cycles / decisive triples of a document; ties and missing edges are in no triple; "
     "Eq. 1 of the paper divides by all C(n, 3) triples of n models",
     "expected: a Bradley-Terry judge with one strength per model, redrawn on the same decisive "
     "edges; a random judge would have 0.25",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransitivityGroup:
+    """One judge and criterion. Rates are over the documents that have a decisive triple.
+
+    `expected_*` is what a Bradley-Terry judge without circular preferences shows on the same
+    comparisons; `p_value` is the share of such judges with a mean rate at least as high.
+    `same_rate_share` is the share of documents with a cycle if this judge's rate were spread at
+    random over the documents. If the observed share is well below it, cycles are concentrated in
+    few documents. `eq1_*` are the paper's, by its Eq. 1: cycles over all C(n, 3) triples of a
+    document with n models, decisive or not, over all documents with three models. The two differ
+    if there are ties or missing verdicts.
+    """
+
+    judge: str | None
+    criterion: str | None
+    documents: Count
+    documents_with_triples: Count
+    complete: Count
+    cycles: Count
+    triples: Count
+    mean_rate: Proportion | None
+    mean_low: float | None
+    mean_high: float | None
+    median_rate: Proportion | None
+    max_rate: Proportion | None
+    share_with_cycle: Proportion | None
+    share_low: float | None
+    share_high: float | None
+    expected_rate: Proportion | None
+    expected_rate_low: float | None
+    expected_rate_high: float | None
+    expected_share: Proportion | None
+    expected_share_low: float | None
+    expected_share_high: float | None
+    p_value: Proportion | None
+    same_rate_share: Proportion | None
+    same_rate_low: float | None
+    same_rate_high: float | None
+    models: Count
+    decisive_edges: Count
+    tied_edges: Count
+    missing_edges: Count
+    repeated_edges: Count
+    win_rate_confidence: Proportion | None
+    rates: tuple[Proportion, ...] = field(repr=False)
+    eq1_mean: Proportion | None = None
+    eq1_median: Proportion | None = None
+    eq1_max: Proportion | None = None
+    eq1_share: Proportion | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Triple:
+    """A cycle: each model was preferred to the next, the last to the first."""
+
+    models: tuple[str, str, str]
+    weakest: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstDocument:
+    """A document to look at first, and its cycles, the surest verdicts first."""
+
+    doc_id: str
+    rate: Proportion
+    judge: str | None
+    criterion: str | None
+    cycles: Count
+    triples: Count
+    examples: tuple[Triple, ...]
+
+
+@frozen
+class Transitivity(Result):
+    """Cycles per document, judge and criterion."""
+
+    kind: ClassVar[str] = "transitivity"
+    rows_in: ClassVar[str] = "groups"
+    groups: tuple[TransitivityGroup, ...]
+    worst: tuple[WorstDocument, ...]
+    combine: str
+    rows: Count
+    dropped: Mapping[str, Count]
+    replicates: Count
+    confidence_level: Level
+    seed: Count | None
+    assumptions: tuple[str, ...]
+
+    def ranges(self) -> tuple[str, str] | None:
+        """From the smallest to the largest mean rate and share with a cycle; None without any."""
+        rates = [g.mean_rate for g in self.groups if g.mean_rate is not None]
+        shares = [g.share_with_cycle for g in self.groups if g.share_with_cycle is not None]
+        if not rates or not shares:
+            return None
+        return (
+            span(percent(min(rates)), percent(max(rates))),
+            span(percent(min(shares), 0), percent(max(shares), 0)),
+        )
+
+    def view(self) -> list[Block]:
+        return view_transitivity(self)
 
 
 def diagnose_transitivity(
@@ -73,19 +208,18 @@ def diagnose_transitivity(
     open_unit(confidence_level, "confidence_level")
     rows = prepare_tournaments(source, columns=columns, labels_as=labels_as, combine=combine)
     groups: list[TransitivityGroup] = []
-    suspects: list[WorstDocument] = []
+    documents: list[WorstDocument] = []
     for tournaments in rows.tournaments:
         counts = [
-            count_cycles(tournaments.matrix(number)[0])
-            for number in range(len(tournaments.documents))
+            count_cycles(tournaments.matrix(at)[0]) for at in range(len(tournaments.documents))
         ]
         expected = expected_cycles(tournaments, replicates=replicates, seed=seed)
         groups.append(_group(tournaments, counts, expected, confidence_level))
-        suspects.extend(_suspects(tournaments, counts, worst))
-    suspects.sort(key=lambda document: (-document.rate, -document.cycles))
+        documents.extend(_worst_documents(tournaments, counts, worst))
+    documents.sort(key=lambda document: (-document.rate, -document.cycles))
     return Transitivity(
         groups=tuple(groups),
-        worst=tuple(suspects[:worst]),
+        worst=tuple(documents[:worst]),
         combine=combine,
         rows=rows.rows,
         dropped=rows.dropped,
@@ -106,18 +240,18 @@ def _group(
     decisive = np.bincount(
         tournaments.document[tournaments.winner != 0], minlength=len(tournaments.documents)
     )
-    rates = np.array([one.rate for one in counts if one.rate is not None])
+    rates = np.array([document.rate for document in counts if document.rate is not None])
     of_all = np.array(
         [
-            one.cycles / comb(int(n), 3)
-            for one, n in zip(counts, tournaments.entrants, strict=True)
+            document.cycles / comb(int(n), 3)
+            for document, n in zip(counts, tournaments.entrants, strict=True)
             if n >= 3
         ]
     )
-    own, n = np.arange(len(rates)), len(rates)
-    mean = mean_interval(rates, own, confidence_level, bounds=(0.0, 1.0))
+    codes, n = np.arange(len(rates)), len(rates)
+    mean_ends = mean_interval(rates, codes, confidence_level, bounds=(0.0, 1.0))
     cyclic = (rates > 0).astype(np.float64)
-    cyclic_range = share_interval(cyclic, own, confidence_level)
+    cyclic_ends = share_interval(cyclic, codes, confidence_level)
     repeated = tournaments.asked > 1
     sure = np.maximum(tournaments.win_share, 1 - tournaments.win_share)[repeated]
     return TransitivityGroup(
@@ -126,16 +260,16 @@ def _group(
         documents=len(tournaments.documents),
         documents_with_triples=n,
         complete=int(((decisive == possible) & (possible >= 3)).sum()),
-        cycles=sum(one.cycles for one in counts),
-        triples=sum(one.triples for one in counts),
+        cycles=sum(document.cycles for document in counts),
+        triples=sum(document.triples for document in counts),
         mean_rate=mean_or_none(rates),
-        mean_low=mean[0],
-        mean_high=mean[1],
+        mean_low=mean_ends[0],
+        mean_high=mean_ends[1],
         median_rate=float(np.median(rates)) if n else None,
         max_rate=float(rates.max()) if n else None,
         share_with_cycle=mean_or_none(cyclic),
-        share_low=cyclic_range[0],
-        share_high=cyclic_range[1],
+        share_low=cyclic_ends[0],
+        share_high=cyclic_ends[1],
         **asdict(expected),
         models=len(tournaments.models),
         decisive_edges=int((tournaments.winner != 0).sum()),
@@ -151,25 +285,25 @@ def _group(
     )
 
 
-def _suspects(
+def _worst_documents(
     tournaments: Tournaments, counts: list[CycleCount], worst: int
 ) -> list[WorstDocument]:
-    cyclic = [number for number, one in enumerate(counts) if one.cycles]
-    cyclic.sort(key=lambda number: (-(counts[number].rate or 0.0), -counts[number].cycles))
-    suspects, models = [], tournaments.models
-    for number in cyclic[:worst]:
-        beats, sure = tournaments.matrix(number)
+    cyclic = [(at, document) for at, document in enumerate(counts) if document.cycles]
+    cyclic.sort(key=lambda entry: (-(entry[1].rate or 0.0), -entry[1].cycles))
+    documents, models = [], tournaments.models
+    for at, document in cyclic[:worst]:
+        beats, sure = tournaments.matrix(at)
         # Sorting by confidence needs every cycle; a very large tournament gets the first few.
-        weigh = sure if counts[number].cycles <= 100_000 else None
+        weigh = sure if document.cycles <= 100_000 else None
         triples = cyclic_triples(beats, weigh, limit=3)
-        suspects.append(
+        documents.append(
             WorstDocument(
-                doc_id=tournaments.documents[number],
-                rate=counts[number].rate or 0.0,
+                doc_id=tournaments.documents[at],
+                rate=document.rate or 0.0,
                 judge=tournaments.judge,
                 criterion=tournaments.criterion,
-                cycles=counts[number].cycles,
-                triples=counts[number].triples,
+                cycles=document.cycles,
+                triples=document.triples,
                 examples=tuple(
                     Triple(
                         models=(models[i], models[j], models[k]),
@@ -179,4 +313,214 @@ def _suspects(
                 ),
             )
         )
-    return suspects
+    return documents
+
+
+# --- view ------------------------------------------------------------------------------------
+
+
+def view_transitivity(result: Transitivity) -> list[Block]:
+    """Cycle rates and documents with a cycle, both with what noise alone would show."""
+    ends = f"{level(result.confidence_level)} interval"
+    lines = [f"{_name(g)}: {_describe_cycles(g)}" for g in result.groups]
+    blocks: list[Block] = [
+        _headline(result),
+        table_of(
+            result.groups,
+            {
+                "judge, criterion": _name,
+                "documents": lambda g: number(g.documents),
+                "mean": lambda g: percent(g.mean_rate),
+                ends: lambda g: percent_interval(g.mean_low, g.mean_high),
+                "median": lambda g: percent(g.median_rate),
+                "max": lambda g: percent(g.max_rate),
+                "over all triples": lambda g: percent(g.eq1_mean),
+                "from noise": lambda g: percent(g.expected_rate),
+            },
+            caption="Cycles among the decisive triples of a document (from noise: expected from a "
+            "transitive judge with noise)",
+            optional=("over all triples", "median"),
+        ),
+        table_of(
+            result.groups,
+            {
+                "judge, criterion": _name,
+                "share": lambda g: percent(g.share_with_cycle),
+                ends: lambda g: percent_interval(g.share_low, g.share_high),
+                "from noise": lambda g: percent(g.expected_share),
+                "if spread at random": lambda g: percent(g.same_rate_share),
+            },
+            caption="Documents with a cycle",
+        ),
+        table_of(
+            result.groups,
+            {
+                "judge, criterion": _name,
+                "cycles": lambda g: number(g.cycles),
+                "triples": lambda g: number(g.triples),
+                "decisive": lambda g: number(g.decisive_edges),
+                "tied": lambda g: number(g.tied_edges),
+                "missing": lambda g: number(g.missing_edges),
+                "repeats agree": lambda g: percent(g.win_rate_confidence),
+            },
+            caption="Comparisons behind these rates",
+        ),
+    ]
+    if result.worst:
+        table = table_of(
+            result.worst,
+            {
+                "document": lambda d: d.doc_id,
+                "judge, criterion": _name,
+                "cycle to read first": _first_cycle,
+                "rate": lambda d: percent(d.rate),
+                "cycles": lambda d: f"{d.cycles:,} of {d.triples:,}",
+            },
+            caption="Documents to read first",
+            text_columns=3,
+        )
+        blocks.append(table)
+    blocks += [Note([*lines, *left_out(result.dropped)]), *explain(result.assumptions)]
+    if any(g.rates for g in result.groups):
+        caption = (
+            "Each dot is a document; the bar is the mean rate that a transitive judge with noise "
+            "shows on the same comparisons."
+        )
+        blocks.append(Figure("cycles", partial(cycles_figure, result), caption))
+    return blocks
+
+
+def _first_cycle(document: WorstDocument) -> str:
+    models = document.examples[0].models if document.examples else ()
+    return " > ".join((*models, *models[:1])) or DASH
+
+
+def _name(group: TransitivityGroup | WorstDocument) -> str:
+    return group_name(group.judge, group.criterion)
+
+
+def _headline(result: Transitivity) -> Headline:
+    ranges = result.ranges()
+    if ranges is None:
+        return Headline(f"No cycle could be counted: {_NO_TRIPLE}", tone="bad")
+    more = sum(g.p_value is not None and g.p_value <= _TAIL for g in result.groups)
+    groups = sum(g.mean_rate is not None for g in result.groups)
+    if groups == 1:
+        finding = "more than noise explains" if more else "not shown to be more than noise"
+    else:
+        finding = f"more than noise explains in {more} of {groups} groups"
+    return Headline(
+        f"{ranges[0]} of a document's triples are cycles, {ranges[1]} of documents have one: "
+        f"{finding}",
+        tone="bad" if more else "plain",
+    )
+
+
+def _describe_cycles(g: TransitivityGroup) -> str:
+    """One group's rates, what noise would show, and which of the two is larger."""
+    if g.mean_rate is None or g.share_with_cycle is None:
+        return f"{_NO_TRIPLE}: nothing to count"
+    findings = [
+        f"{percent(g.mean_rate)} of a document's triples are cycles and "
+        f"{percent(g.share_with_cycle, 0)} of documents have one"
+    ]
+    if g.expected_rate is not None and g.p_value is not None:
+        findings.append(
+            "a transitive judge with one ranking and noise would show "
+            f"{percent(g.expected_rate)} and {percent(g.expected_share, 0)}"
+        )
+        if g.p_value <= _TAIL:
+            findings.append(f"that noise does not explain as many (p = {number(g.p_value)})")
+        elif g.expected_rate_low is not None and g.mean_rate < g.expected_rate_low:
+            findings.append(
+                "here there are fewer: noise around one ranking does not describe this judge"
+            )
+        else:
+            findings.append("noise around one ranking explains as many")
+    if g.mean_rate > 0 and g.same_rate_share is not None and g.same_rate_low is not None:
+        fewer = ": here they are in fewer" if g.share_with_cycle < g.same_rate_low else ""
+        findings.append(
+            f"as many cycles spread at random would be in {percent(g.same_rate_share, 0)} of "
+            f"documents{fewer}"
+        )
+    return "; ".join(findings)
+
+
+# --- figure ----------------------------------------------------------------------------------
+
+
+def cycles_figure(result: Transitivity) -> Drawing:
+    """Violins of the rate per document by judge and criterion, and the noisy judge's mean rate."""
+    groups = [g for g in result.groups if g.rates]
+    ranges = result.ranges()
+    if not groups or ranges is None:
+        raise ArgumentError("plot", "no document has a decisive triple", "there is nothing to draw")
+    criteria = unique(g.criterion for g in groups)
+    judges = unique(g.judge for g in groups)
+    width = max(6.4, min(16.0, 1.6 + 0.75 * len(groups) + 0.5 * len(criteria)))
+    with themed():
+        figure = new_figure(width, 4.6)
+        axes = figure.subplots()
+        place = 0.0
+        ticks: list[tuple[float, str]] = []
+        shares: list[tuple[float, str]] = []
+        for criterion in criteria:
+            start = place
+            for g in (g for g in groups if g.criterion == criterion):
+                colour = SERIES[judges.index(g.judge) % len(SERIES)]
+                _draw_violin(axes, place, np.array(g.rates), colour)
+                if g.expected_rate is not None:
+                    ends = [place - 0.36, place + 0.36]
+                    axes.plot(ends, [100 * g.expected_rate] * 2, color=INK, linewidth=1.6)
+                shares.append((place, percent(g.share_with_cycle, 0)))
+                place += 1
+            ticks.append(((start + place - 1) / 2, axis_name(criterion)))
+            place += 0.6
+        axes.axhline(100 * RANDOM_RATE, color=MUTED, linestyle="--", linewidth=1.2)
+        axes.set_xticks([at for at, _ in shares], [text for _, text in shares], fontsize=8)
+        for at, name in ticks:
+            axes.annotate(
+                name,
+                (at, 0),
+                xycoords=("data", "axes fraction"),
+                xytext=(0, -30),
+                textcoords="offset points",
+                ha="center",
+            )
+        axes.grid(axis="x", visible=False)
+        axes.set_ylim(bottom=0)
+        axes.set_ylim(top=max(30.0, axes.get_ylim()[1] * 1.06))
+        axes.set_ylabel("cycles among decisive triples, % per document")
+        named = any(name for _, name in ticks)
+        label = "share of documents with a cycle"
+        axes.set_xlabel(label, fontsize=8.5, labelpad=22 if named else 4)
+        # One shape alone would be as wide as the picture.
+        space = max(0.0, 3 - place) / 2
+        axes.set_xlim(-0.7 - space, place - 0.9 + space)
+        axes.set_title(f"Cycles: {ranges[0]} of a document's triples, in {ranges[1]} of documents")
+        legend = [
+            legend_dot(name, SERIES[at % len(SERIES)])
+            for at, name in enumerate(axis_names(judges).values())
+        ]
+        legend.append(legend_mark("transitive judge with noise", color=INK, linewidth=1.6))
+        coins = f"coin flips: {percent(RANDOM_RATE)}"
+        legend.append(legend_mark(coins, color=MUTED, linewidth=1.2, linestyle="--"))
+        draw_legend(figure, legend, columns=min(4, len(legend)))
+    return figure
+
+
+def _draw_violin(axes: Axes, place: float, rates: FloatArray, colour: str) -> None:
+    values = 100 * rates
+    if len(values) > 1 and np.ptp(values) > 0:
+        shapes: Any = axes.violinplot([values], [place], widths=0.8, showextrema=False)
+        for body in shapes["bodies"]:
+            # A density estimate reaches below zero; a rate does not.
+            shape = body.get_paths()[0]
+            shape.vertices[:, 1] = np.clip(shape.vertices[:, 1], 0, values.max())
+            body.set_facecolor(colour)
+            body.set_alpha(0.28)
+            body.set_edgecolor("none")
+    # Every document with a cycle is drawn, and at most a hundred of the others.
+    dots = np.concatenate([values[values > 0], values[values == 0][:100]])
+    jitter = np.random.default_rng(0).uniform(-0.16, 0.16, len(dots))
+    axes.scatter(place + jitter, dots, s=9, color=colour, alpha=0.55, linewidth=0, zorder=3)

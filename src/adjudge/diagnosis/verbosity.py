@@ -7,29 +7,38 @@ difference; what is left is a preference for length.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge.data.rows import merge_dropped
-from adjudge.data.verdicts import label_values
-from adjudge.diagnosis._intervals import (
+from adjudge.data.rows import Rows, merge_dropped
+from adjudge.data.verdicts import CLUSTER, label_values
+from adjudge.diagnosis.length import NO_LENGTH
+from adjudge.diagnosis.measures import (
+    BOTH_SCORES,
     FLOOR,
-    Interval,
+    NO_INTERVAL,
+    BiasRows,
+    BiasTest,
+    Measure,
+    mean_or_none,
+    measure,
+    numbers_of,
+    shows,
+)
+from adjudge.present.result import Count, Proportion, frozen
+from adjudge.present.text import count, percent, percent_interval, signed
+from adjudge.statistics.clusters import (
+    Ends,
     codes_of,
     count_clusters,
     mean_interval,
-    mean_or_none,
     share_interval,
-    shows,
 )
-from adjudge.results.length import VerbosityBias
 from adjudge.validation import (
-    BoolArray,
-    FloatArray,
-    IntArray,
     finite,
     non_negative,
     open_unit,
@@ -37,6 +46,57 @@ from adjudge.validation import (
     positive,
     same_length,
 )
+
+
+@frozen
+class VerbosityBias(BiasTest):
+    """How often the longer answer wins if the judge's scores are nearly tied."""
+
+    kind: ClassVar[str] = "verbosity_bias"
+    title: ClassVar[str] = "length where near-tied"
+    clusters: Count
+    near_tie: float
+    longer_share: Proportion | None
+    overall_share: Proportion | None
+    overall_n: Count
+    human_share: Proportion | None
+    human_n: Count
+    excess: float | None
+    excess_low: float | None
+    excess_high: float | None
+
+    def measures(self) -> tuple[Measure, ...]:
+        ends, n, floor = (self.low, self.high), self.n, self.floor
+        longer = measure("longer, near-tied", self.longer_share, *ends, n, 0.5, floor)
+        if self.excess is None:
+            return (longer,)
+        ends, n = (self.excess_low, self.excess_high), self.human_n
+        return longer, measure("near-tied, minus people", self.excess, *ends, n, 0.0, floor)
+
+    def describe(self) -> str:
+        if self.longer_share is None:
+            return "has no near-tied pair of unequal length: no preference for length is measurable"
+        words = f"prefers the longer answer in {percent(self.longer_share)} of "
+        words += count(self.n, "near-tied pair")
+        if self.low is None:
+            return words + NO_INTERVAL
+        words += f" {percent_interval(self.low, self.high)}"
+        low, high = self.excess_low, self.excess_high
+        if self.excess is not None and low is not None:
+            words += f" (people {percent(self.human_share)} of {self.human_n:,}, difference "
+            ends = percent_interval(low, high, sign=True)
+            words += f"{signed(100 * self.excess, 1)} points {ends})"
+        if self.negligible:
+            return f"{words}: {self.describe_negligible()}"
+        if not self.biased:
+            return words + ": no preference for length shown"
+        longer = self.longer_share > 0.5
+        words += f": it prefers the {'longer' if longer else 'shorter'} answer"
+        if low is None or high is None:
+            return words
+        if low <= 0 <= high:
+            return words + ", and no difference from people is shown"
+        return words + (", more than people do" if (low > 0) == longer else ", less than people do")
 
 
 def verbosity_bias(
@@ -86,26 +146,30 @@ def verbosity_bias(
     close = usable & (np.abs(lean) <= near_tie + 1e-12)
     longer = np.where((lean > 0) == (a > b), 1.0, 0.0)
     share = mean_or_none(longer[close])
-    low, high = share_interval(longer[close], codes[close], confidence_level)
-    people, excess, excess_range, human_n = _people(
-        labels, close, a, b, longer, codes, confidence_level
-    )
+    ends = share_interval(longer[close], codes[close], confidence_level)
+    wins = np.full(n, np.nan) if labels is None else label_values(labels)
+    voted = close & ~np.isnan(wins)
+    people = np.where(a > b, wins, 1 - wins)[voted]
+    gap = longer[voted] - people
+    excess_ends: Ends = (None, None)
+    if voted.any():
+        excess_ends = mean_interval(gap, codes[voted], confidence_level, bounds=(-1.0, 1.0))
     return VerbosityBias(
         n=int(close.sum()),
         clusters=count_clusters(codes[close]),
         near_tie=near_tie,
         longer_share=share,
-        low=low,
-        high=high,
-        biased=shows(share, (low, high), 0.5, floor),
+        low=ends[0],
+        high=ends[1],
+        biased=shows(share, ends, 0.5, floor),
         floor=floor,
         overall_share=mean_or_none(longer[usable]),
         overall_n=int(usable.sum()),
-        human_share=people,
-        human_n=human_n,
-        excess=excess,
-        excess_low=excess_range[0],
-        excess_high=excess_range[1],
+        human_share=mean_or_none(people),
+        human_n=int(voted.sum()),
+        excess=mean_or_none(gap),
+        excess_low=excess_ends[0],
+        excess_high=excess_ends[1],
         dropped=merge_dropped(
             {
                 "no answer": int((~answered).sum()),
@@ -118,22 +182,27 @@ def verbosity_bias(
     )
 
 
-def _people(
-    labels: Sequence[Any] | pl.Series | None,
-    close: BoolArray,
-    a: FloatArray,
-    b: FloatArray,
-    longer: FloatArray,
-    codes: IntArray,
-    confidence_level: float,
-) -> tuple[float | None, float | None, Interval, int]:
-    if labels is None:
-        return None, None, (None, None), 0
-    wins = label_values(labels)
-    both = close & ~np.isnan(wins)
-    if not both.any():
-        return None, None, (None, None), 0
-    human = np.where(a > b, wins, 1 - wins)[both]
-    gap = longer[both] - human
-    interval = mean_interval(gap, codes[both], confidence_level, bounds=(-1.0, 1.0))
-    return float(human.mean()), float(gap.mean()), interval, int(both.sum())
+def measure_verbosity(rows: BiasRows) -> VerbosityBias | str:
+    """Verbosity bias of one judge's rows, or why there is none."""
+    if not rows.has("length_a", "length_b"):
+        return NO_LENGTH
+    # A rubric's p_a is its score difference on another scale: near-tied is defined in points.
+    by_score = rows.has("score_a", "score_b") and (not rows.graded or rows.has(*BOTH_SCORES))
+    if not rows.graded and not by_score:
+        return "verdicts alone do not show where the judge is near-tied"
+    missing = pl.col("length_a").is_null() | pl.col("length_b").is_null()
+    measured = Rows(rows.frame).without(missing, "no length")
+    frame = measured.frame
+    bias = verbosity_bias(
+        numbers_of(frame, "score_a") - numbers_of(frame, "score_b")
+        if by_score
+        else numbers_of(frame, "p_a") - 0.5,
+        numbers_of(frame, "length_a"),
+        numbers_of(frame, "length_b"),
+        near_tie=rows.near_tie or (0.3 if by_score else 0.1),
+        labels=frame["label"] if "label" in frame.columns else None,
+        clusters=frame[CLUSTER].to_numpy(),
+        floor=rows.floor,
+        confidence_level=rows.confidence_level,
+    )
+    return replace(bias, dropped=merge_dropped(measured.dropped, bias.dropped))

@@ -20,6 +20,7 @@ import numpy as np
 from adjudge.data import read_result
 from adjudge.data.battles import Battles, prepare_battles
 from adjudge.data.drift import drift_from_quantiles
+from adjudge.data.families import family_of
 from adjudge.data.rows import Identity, merge_dropped
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
@@ -50,7 +51,6 @@ from adjudge.ranking.targets import (
     soft_targets,
     verdicts_of,
 )
-from adjudge.rows.families import family_of
 from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
     connected_groups,

@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from adjudge.data.battles import Battles
+from adjudge.data.families import family_of
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, Level, NotNegative, Proportion
 from adjudge.ranking.bradley_terry import cluster_weights, float_at
 from adjudge.ranking.targets import Rule, fixed_rule
-from adjudge.rows.families import family_of
 from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
     ELO_PER_UNIT,

@@ -51,7 +51,7 @@ from adjudge.ranking.orders import (
 )
 from adjudge.ranking.prediction_powered import prediction_powered
 from adjudge.ranking.targets import JurorRow, Target, calibrate_jury, choose_method, make_target
-from adjudge.rows.agreement import cohen_kappa
+from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import DEFAULT_L2, to_elo
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import (

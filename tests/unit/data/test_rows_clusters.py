@@ -15,7 +15,7 @@ from adjudge.data.rows import (
     one_row_per_cluster,
 )
 from adjudge.errors import ArgumentError
-from adjudge.rows.agreement import cohen_kappa, kappa_of_tables
+from adjudge.statistics.agreement import cohen_kappa, kappa_of_tables
 from adjudge.statistics.numbers import cluster_codes
 
 

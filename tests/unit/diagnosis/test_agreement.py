@@ -8,7 +8,7 @@ import pytest
 
 from adjudge.diagnosis import agreement
 from adjudge.errors import ArgumentError
-from adjudge.rows.agreement import kappa_of_tables
+from adjudge.statistics.agreement import kappa_of_tables
 
 
 def test_kappa_by_hand() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
+from scipy.stats import t as student_t
 
 from adjudge.diagnosis import length_bias
 from adjudge.errors import ArgumentError
@@ -148,3 +149,28 @@ def test_what_says_nothing_is_counted() -> None:
         length_bias([1], [4], [4], floor=-1)
     with pytest.raises(ArgumentError, match="one length"):
         length_bias([1], [4, 5], [4, 4])
+
+
+def test_the_interval_is_clustered_with_its_small_sample_factor() -> None:
+    """By hand, without models: sandwich over prompts, times G/(G - 1) (n - 1)/(n - k), Student's t.
+
+    Few clusters, so that the factor is large: 8/7 of the variance.
+    """
+    drawn = _pairs(prompts=8, gamma=0.5, seed=5)
+    # Rows of a prompt are the same pair: the clustered error is twice that of independent rows.
+    drawn = {name: np.repeat(drawn[name][::4], 4) for name in ("wins", "length_a", "length_b")}
+    clusters = np.repeat(np.arange(8), 4)
+    bias = length_bias(**drawn, clusters=clusters)
+    x = np.log2((1 + drawn["length_a"]) / (1 + drawn["length_b"])).clip(-3, 3)
+    gamma = np.log(bias.odds_doubling)
+    p = expit(gamma * x)
+    pulls = p * (1 - p) * x**2
+    information = pulls.sum() + 1.0  # the prior on gamma; the one strength cancels
+    influence = (drawn["wins"] - p) * x / information
+    shares = np.bincount(clusters, weights=pulls) / information
+    sums = np.bincount(clusters, weights=influence) / (1 - shares)
+    n, groups, parameters = len(x), 8, 2
+    variance = groups / (groups - 1) * (n - 1) / (n - parameters) * float(sums @ sums)
+    assert variance > 1 / information  # else the interval would be that of independent pairs
+    reach = student_t.ppf(0.975, groups - 1) * np.sqrt(variance)
+    assert np.log([bias.odds_low, bias.odds_high]) == pytest.approx([gamma - reach, gamma + reach])

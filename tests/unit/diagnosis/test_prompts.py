@@ -61,6 +61,12 @@ def test_rows_are_matched_by_judge_and_what_is_left_is_counted() -> None:
     [group] = done.groups
     assert (group.judge, group.n, group.changed) == ("j", 2, 0.5)
     assert done.dropped == {"row only in the first file": 1, "row only in the second file": 1}
+    # Each file's own rows are counted for it, not for the other.
+    more = {name: [*values, *values[-1:] * 2] for name, values in second.items()}
+    more["id"][-2:] = ["e", "f"]
+    for pair, counts in (((first, more), (1, 3)), ((more, first), (3, 1))):
+        places = [f"row only in the {place} file" for place in ("first", "second")]
+        assert diagnose_prompts(*pair).dropped == dict(zip(places, counts, strict=True))
 
 
 def test_a_verdict_that_becomes_none_has_changed() -> None:

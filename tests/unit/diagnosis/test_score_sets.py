@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from adjudge.diagnosis import ScoreSets, advise, ordinal_nonconformity
-from adjudge.diagnosis.quantiles import document_quantiles
-from adjudge.diagnosis.targets import human_target, round_half_up
+from adjudge.diagnosis.scores.nonconformity import document_quantiles, human_target, round_half_up
 from adjudge.errors import ArgumentError
 
 

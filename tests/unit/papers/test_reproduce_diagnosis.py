@@ -13,8 +13,8 @@ from summeval_file import write_summeval
 from adjudge.cli import run
 from adjudge.data.scores import prepare_scores
 from adjudge.data.tournaments import build_tournaments, prepare_tournaments
-from adjudge.diagnosis.correlation import spearman, spearman_interval, spearman_p
 from adjudge.errors import ArgumentError, DataError
+from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 from adjudge_papers.diagnosis import reproduce_diagnosis
 from adjudge_papers.diagnosis_measures import (
     compare_by_scores,

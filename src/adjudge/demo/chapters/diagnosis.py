@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adjudge.diagnosis import diagnose_bias
-from adjudge.present.views._bias_sentences import describe
 
 if TYPE_CHECKING:
     from adjudge.demo.context import DemoContext
@@ -22,6 +21,6 @@ def run(context: DemoContext) -> None:
         parts = (report.position, report.reliability if protocol == context.main else None)
         for part in parts:
             if part is not None:
-                context.say(f"By {protocol}: {describe(part)}.")
+                context.say(f"By {protocol}: {part.describe()}.")
         if protocol == context.main:
             context.picture(report.plot(), "bias")

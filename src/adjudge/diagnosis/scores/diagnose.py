@@ -10,26 +10,35 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.columns import make_room
+from adjudge.data.families import family_of, of_family
 from adjudge.data.scores import Scores, prepare_scores, ratings_table, scored_by_both
 from adjudge.data.tables import TableLike
 from adjudge.diagnosis.agreement import agreement
-from adjudge.diagnosis.correlation import spearman
-from adjudge.diagnosis.family import family_scores
-from adjudge.diagnosis.quantiles import fewest_documents
-from adjudge.diagnosis.score_evaluation import (
+from adjudge.diagnosis.family import FamilyScores, family_scores
+from adjudge.diagnosis.scores.evaluation import (
     Evaluation,
     ScoreRows,
     evaluate_method,
     split_by_judge,
     width_agreement,
 )
-from adjudge.diagnosis.score_sets import SETS, WEIGHS, ScoreSets, checked_scale
-from adjudge.diagnosis.set_rules import default_rule, random_half
-from adjudge.diagnosis.targets import TARGETS
+from adjudge.diagnosis.scores.nonconformity import TARGETS, fewest_documents
+from adjudge.diagnosis.scores.result import (
+    HumanAgreement,
+    PooledWidth,
+    ScoreDiagnosis,
+    WidthAgreement,
+)
+from adjudge.diagnosis.scores.sets import (
+    SETS,
+    WEIGHS,
+    ScoreSets,
+    checked_scale,
+    default_rule,
+    random_half,
+)
 from adjudge.errors import ArgumentError, DataError
-from adjudge.results.bias import FamilyScores
-from adjudge.results.diagnosis import HumanAgreement, PooledWidth, ScoreDiagnosis, WidthAgreement
-from adjudge.rows.families import family_of, of_family
+from adjudge.statistics.agreement import spearman
 from adjudge.statistics.numbers import mean_known
 from adjudge.validation import Seed, count, exact_level, generator, one_of, open_unit
 
@@ -126,7 +135,7 @@ def diagnose_scores(
     one_of(weigh, WEIGHS, "weigh")
     count(splits, "splits", least=1)
     open_unit(confidence_level, "confidence_level")
-    given = prepare_scores(
+    scores = prepare_scores(
         source,
         raters=raters,
         columns=columns,
@@ -134,19 +143,19 @@ def diagnose_scores(
         labels_as=labels_as,
         model_labels=model_labels,
     )
-    if by is not None and by not in given.frame.columns:
-        raise DataError(given.name, "is missing", column=by, remedy="name a column to group by")
-    labelled = scored_by_both(given)
+    if by is not None and by not in scores.frame.columns:
+        raise DataError(scores.name, "is missing", column=by, remedy="name a column to group by")
+    labelled = scored_by_both(scores)
     frame = labelled.frame
     documents = frame["doc_id"].n_unique()
     if documents < 2:
-        raise DataError(given.name, "has one labelled document", remedy="label at least two")
+        raise DataError(scores.name, "has one labelled document", remedy="label at least two")
     main = _MAIN if _MAIN in levels else levels[0]
     fewest = _fewest_documents(frame)
     used = default_rule(fewest, main, weigh=weigh) if sets == "auto" else sets
     judges = split_by_judge(frame, scale=limits, target=target, by=by, sets=used)
     if used == "adaptive" and not any("adaptive" in rows.plans for rows in judges):
-        raise DataError(given.name, "is missing", column="score_probs", remedy=_OTHER_SETS)
+        raise DataError(scores.name, "is missing", column="score_probs", remedy=_OTHER_SETS)
     random = generator(seed)
     halves = [random_half(np.arange(documents), random) for _ in range(splits)]
     evaluations = [
@@ -164,7 +173,7 @@ def diagnose_scores(
         for method in rows.plans
     ]
     return ScoreDiagnosis(
-        groups=tuple(group for one in evaluations for group in one.groups),
+        groups=tuple(group for evaluation in evaluations for group in evaluation.groups),
         agreement=_between_judges(evaluations, main, confidence_level),
         pooled=_pooled(evaluations, levels),
         human_agreement=_human_agreement(judges, confidence_level),
@@ -182,166 +191,9 @@ def diagnose_scores(
             *_assumptions(used, weigh, target),
             *_reason(sets, used, fewest, weigh, main),
             *_without_adaptive(frame),
-            *given.makers,
+            *scores.makers,
         ),
     )
-
-
-def _fewest_documents(frame: pl.DataFrame) -> int:
-    """The fewest labelled documents that a judge has for a criterion."""
-    counts = frame.group_by("judge", "criterion").agg(pl.col("doc_id").n_unique())["doc_id"]
-    return min(counts.to_list(), default=0)
-
-
-def _reason(asked: str, used: str, fewest: int, weigh: str, level: Fraction) -> list[str]:
-    """Why sets that learn the judge's scale are not the default here."""
-    if asked != "auto" or used == "learned" or weigh == "rows":
-        return []
-    needed = 4 * fewest_documents(level)
-    return [
-        f"sets that learn the judge's scale need {needed} labelled documents for each judge and "
-        f"criterion at alpha {float(level):g}; the fewest here is {fewest}"
-    ]
-
-
-def _assumptions(sets: str, weigh: str, target: str) -> tuple[str, ...]:
-    """The promise and its conditions, one sentence each."""
-    whom = (
-        "the rounded mean of the raters (halves up)"
-        if target == "mean"
-        else "a random rater's score"
-    )
-    if weigh == "documents":
-        chance = "1 - alpha" if sets != "cross-fitted" else _WEAKER
-        promise = (
-            f"a set contains {whom} with probability at least {chance} for a random "
-            "row of a new document like these, on average over documents; not for each document, "
-            "and not for one criterion if several share a quantile"
-        )
-    else:
-        promise = (
-            "row-wise calibration as in the paper: its promise needs exchangeable rows, and rows "
-            "of one document are not exchangeable"
-        )
-    return promise, _ABOUT[sets]
-
-
-def _without_adaptive(frame: pl.DataFrame) -> list[str]:
-    """Adaptive sets need the probabilities of all rows of a judge: name judges without them."""
-    if "score_probs" not in frame.columns:
-        return []
-    known = pl.col("score_probs").is_not_null()
-    some = frame.filter(known.any().over("judge") & ~known.all().over("judge"))
-    return [
-        f"no adaptive sets for {judge or 'unnamed'}: some of its rows have no score_probs"
-        for judge in some["judge"].unique(maintain_order=True)
-    ]
-
-
-def _family(
-    judges: Sequence[ScoreRows], families: Mapping[str, str] | None, confidence_level: float
-) -> tuple[FamilyScores, ...]:
-    """Each judge's scores of its own family compared with people's, if it scored any."""
-    parts = []
-    for rows in judges:
-        maker = family_of(rows.judge, families)
-        own = [] if maker is None else of_family(rows.model, maker, families)
-        if not any(own):
-            continue
-        parts.append(
-            family_scores(
-                rows.score - np.nanmean(rows.ratings, axis=1),
-                rows.model.tolist(),
-                own,
-                judge=rows.judge,
-                family=maker,
-                reference_name="people",
-                confidence_level=confidence_level,
-            )
-        )
-    return tuple(parts)
-
-
-def _human_agreement(
-    judges: Sequence[ScoreRows], confidence_level: float
-) -> tuple[HumanAgreement, ...]:
-    return tuple(
-        HumanAgreement(
-            judge=rows.judge,
-            criterion=criterion,
-            agreement=agreement(
-                rows.score[own].tolist(),
-                rows.ratings[own].tolist(),
-                level="interval",
-                clusters=rows.document[own],
-                confidence_level=confidence_level,
-            ),
-        )
-        for rows in judges
-        for criterion, own in rows.by_criterion.items()
-    )
-
-
-def _between_judges(
-    evaluations: Sequence[Evaluation], level: Fraction, confidence_level: float
-) -> tuple[WidthAgreement, ...]:
-    """Rows that two judges both scored, matched by document, model and criterion."""
-    parts = []
-    for one, other in combinations(evaluations, 2):
-        first, second = one.rows, other.rows
-        if one.method != other.method:
-            continue
-        for criterion in (c for c in first.by_criterion if c in second.by_criterion):
-            mine, theirs = (np.flatnonzero(j.by_criterion[criterion]) for j in (first, second))
-            place = {key: at for at, key in zip(theirs, second.key[theirs], strict=True)}
-            both = [(at, place[first.key[at]]) for at in mine if first.key[at] in place]
-            if not both:
-                continue
-            a, b = (np.array(side) for side in zip(*both, strict=True))
-            value, interval = width_agreement(
-                one.widths[level][a], other.widths[level][b], first.document[a], confidence_level
-            )
-            parts.append(
-                WidthAgreement(
-                    judge_a=first.judge,
-                    judge_b=second.judge,
-                    criterion=criterion,
-                    method=one.method,
-                    alpha=float(level),
-                    n=len(both),
-                    spearman=value,
-                    low=interval[0],
-                    high=interval[1],
-                )
-            )
-    return tuple(parts)
-
-
-def _pooled(
-    evaluations: Sequence[Evaluation], levels: Sequence[Fraction]
-) -> tuple[PooledWidth, ...]:
-    """Width against error over all rows, and the mean of the same within one criterion."""
-    parts = []
-    for method in dict.fromkeys(one.method for one in evaluations):
-        own = [one for one in evaluations if one.method == method]
-        error = np.concatenate([one.rows.error for one in own])
-        for level in levels:
-            width = np.concatenate([one.widths[level] for one in own])
-            within = [
-                spearman(one.widths[level][among], one.rows.error[among])
-                for one in own
-                for among in one.rows.by_criterion.values()
-            ]
-            parts.append(
-                PooledWidth(
-                    method=method,
-                    alpha=float(level),
-                    n=len(width),
-                    pooled=spearman(width, error),
-                    within=mean_known(within),
-                )
-            )
-    return tuple(parts)
 
 
 def score_set_rows(
@@ -388,47 +240,213 @@ def score_set_rows(
     """
     one_of(sets, SETS, "sets")
     one_of(weigh, WEIGHS, "weigh")
-    given = prepare_scores(
+    scores = prepare_scores(
         source, raters=raters, columns=columns, labels=labels, labels_as=labels_as
     )
-    name, frame = given.name, make_room(given.frame, _SET_COLUMNS).with_row_index("__row")
+    name, frame = scores.name, make_room(scores.frame, _SET_COLUMNS).with_row_index("__row")
     if sets == "adaptive" and "score_probs" not in frame.columns:
         raise DataError(name, "is missing", column="score_probs", remedy=_OTHER_SETS)
     column = "score_probs" if sets == "adaptive" else "judge_score"
-    spoken = frame.filter(pl.col("judge_score").is_not_null(), pl.col(column).is_not_null())
+    answered = frame.filter(pl.col("judge_score").is_not_null(), pl.col(column).is_not_null())
     if sets == "auto":
-        labelled = spoken.filter(pl.col("human_scores").is_not_null())
+        labelled = answered.filter(pl.col("human_scores").is_not_null())
         sets = default_rule(_fewest_documents(labelled), exact_level(alpha), weigh=weigh)
-    parts = []
-    for part in spoken.partition_by("judge", maintain_order=True):
-        known = part["human_scores"].is_not_null().to_numpy()
-        if not known.any():
+    set_rows = []
+    for judge_rows in answered.partition_by("judge", maintain_order=True):
+        labelled_rows = judge_rows["human_scores"].is_not_null().to_numpy()
+        if not labelled_rows.any():
             continue
-        judge = np.array(part[column].to_list(), dtype=np.float64)
-        groups = np.array(part["criterion"].fill_null("unnamed").to_list(), dtype=object)
-        people = part.filter(pl.Series(known))
+        judge = np.array(judge_rows[column].to_list(), dtype=np.float64)
+        groups = np.array(judge_rows["criterion"].fill_null("unnamed").to_list(), dtype=object)
+        people = judge_rows.filter(pl.Series(labelled_rows))
         learned = ScoreSets(
             alpha=alpha, scale=scale, method=sets, weigh=weigh, target=target, seed=seed
         ).calibrate(
-            judge[known],
+            judge[labelled_rows],
             ratings_table(people),
             documents=people["doc_id"].to_list(),
-            groups=groups[known],
+            groups=groups[labelled_rows],
         )
         predicted = learned.predict(judge, groups=groups)
-        parts.append(
-            part.select("__row").with_columns(
+        set_rows.append(
+            judge_rows.select("__row").with_columns(
                 pl.Series("set_low", predicted.low),
                 pl.Series("set_high", predicted.high),
                 pl.Series("set_size", predicted.sizes),
                 pl.Series("advice", predicted.advice.tolist()),
-                pl.Series("calibrated", known),
+                pl.Series("calibrated", labelled_rows),
                 pl.lit(sets).alias("sets"),
             )
         )
-    if not parts:
+    if not set_rows:
         raise DataError(name, "no row has both a judge score and a human score")
     # An empty set has no ends.
     ends = pl.when(pl.col("set_size") > 0).then(pl.col("set_low", "set_high"))
-    sets_of = pl.concat(parts).with_columns(ends)
+    sets_of = pl.concat(set_rows).with_columns(ends)
     return frame.join(sets_of, on="__row", how="left", maintain_order="left").drop("__row")
+
+
+# --- judges ----------------------------------------------------------------------------------
+
+
+def _family(
+    judges: Sequence[ScoreRows], families: Mapping[str, str] | None, confidence_level: float
+) -> tuple[FamilyScores, ...]:
+    """Each judge's scores of its own family compared with people's, if it scored any."""
+    results = []
+    for rows in judges:
+        maker = family_of(rows.judge, families)
+        of_judge = [] if maker is None else of_family(rows.model, maker, families)
+        if not any(of_judge):
+            continue
+        results.append(
+            family_scores(
+                rows.score - np.nanmean(rows.ratings, axis=1),
+                rows.model.tolist(),
+                of_judge,
+                judge=rows.judge,
+                family=maker,
+                reference_name="people",
+                confidence_level=confidence_level,
+            )
+        )
+    return tuple(results)
+
+
+def _human_agreement(
+    judges: Sequence[ScoreRows], confidence_level: float
+) -> tuple[HumanAgreement, ...]:
+    return tuple(
+        HumanAgreement(
+            judge=rows.judge,
+            criterion=criterion,
+            agreement=agreement(
+                rows.score[among].tolist(),
+                rows.ratings[among].tolist(),
+                level="interval",
+                clusters=rows.document[among],
+                confidence_level=confidence_level,
+            ),
+        )
+        for rows in judges
+        for criterion, among in rows.by_criterion.items()
+    )
+
+
+def _between_judges(
+    evaluations: Sequence[Evaluation], level: Fraction, confidence_level: float
+) -> tuple[WidthAgreement, ...]:
+    """Rows that two judges both scored, matched by document, model and criterion."""
+    results = []
+    for evaluation, other in combinations(evaluations, 2):
+        first, second = evaluation.rows, other.rows
+        if evaluation.method != other.method:
+            continue
+        for criterion in (c for c in first.by_criterion if c in second.by_criterion):
+            rows_a, rows_b = (np.flatnonzero(j.by_criterion[criterion]) for j in (first, second))
+            place = {key: at for at, key in zip(rows_b, second.key[rows_b], strict=True)}
+            both = [(at, place[first.key[at]]) for at in rows_a if first.key[at] in place]
+            if not both:
+                continue
+            a, b = (np.array(side) for side in zip(*both, strict=True))
+            value, interval = width_agreement(
+                evaluation.widths[level][a],
+                other.widths[level][b],
+                first.document[a],
+                confidence_level,
+            )
+            results.append(
+                WidthAgreement(
+                    judge_a=first.judge,
+                    judge_b=second.judge,
+                    criterion=criterion,
+                    method=evaluation.method,
+                    alpha=float(level),
+                    n=len(both),
+                    spearman=value,
+                    low=interval[0],
+                    high=interval[1],
+                )
+            )
+    return tuple(results)
+
+
+def _pooled(
+    evaluations: Sequence[Evaluation], levels: Sequence[Fraction]
+) -> tuple[PooledWidth, ...]:
+    """Width against error over all rows, and the mean of the same within one criterion."""
+    results = []
+    for method in dict.fromkeys(evaluation.method for evaluation in evaluations):
+        of_method = [evaluation for evaluation in evaluations if evaluation.method == method]
+        error = np.concatenate([evaluation.rows.error for evaluation in of_method])
+        for level in levels:
+            width = np.concatenate([evaluation.widths[level] for evaluation in of_method])
+            within = [
+                spearman(evaluation.widths[level][among], evaluation.rows.error[among])
+                for evaluation in of_method
+                for among in evaluation.rows.by_criterion.values()
+            ]
+            results.append(
+                PooledWidth(
+                    method=method,
+                    alpha=float(level),
+                    n=len(width),
+                    pooled=spearman(width, error),
+                    within=mean_known(within),
+                )
+            )
+    return tuple(results)
+
+
+# --- words -----------------------------------------------------------------------------------
+
+
+def _fewest_documents(frame: pl.DataFrame) -> int:
+    """The fewest labelled documents that a judge has for a criterion."""
+    counts = frame.group_by("judge", "criterion").agg(pl.col("doc_id").n_unique())["doc_id"]
+    return min(counts.to_list(), default=0)
+
+
+def _reason(asked: str, used: str, fewest: int, weigh: str, level: Fraction) -> list[str]:
+    """Why sets that learn the judge's scale are not the default here."""
+    if asked != "auto" or used == "learned" or weigh == "rows":
+        return []
+    needed = 4 * fewest_documents(level)
+    return [
+        f"sets that learn the judge's scale need {needed} labelled documents for each judge and "
+        f"criterion at alpha {float(level):g}; the fewest here is {fewest}"
+    ]
+
+
+def _assumptions(sets: str, weigh: str, target: str) -> tuple[str, ...]:
+    """The promise and its conditions, one sentence each."""
+    whom = (
+        "the rounded mean of the raters (halves up)"
+        if target == "mean"
+        else "a random rater's score"
+    )
+    if weigh == "documents":
+        chance = "1 - alpha" if sets != "cross-fitted" else _WEAKER
+        promise = (
+            f"a set contains {whom} with probability at least {chance} for a random "
+            "row of a new document like these, on average over documents; not for each document, "
+            "and not for one criterion if several share a quantile"
+        )
+    else:
+        promise = (
+            "row-wise calibration as in the paper: its promise needs exchangeable rows, and rows "
+            "of one document are not exchangeable"
+        )
+    return promise, _ABOUT[sets]
+
+
+def _without_adaptive(frame: pl.DataFrame) -> list[str]:
+    """Adaptive sets need the probabilities of all rows of a judge: name judges without them."""
+    if "score_probs" not in frame.columns:
+        return []
+    has_probs = pl.col("score_probs").is_not_null()
+    partly = frame.filter(has_probs.any().over("judge") & ~has_probs.all().over("judge"))
+    return [
+        f"no adaptive sets for {judge or 'unnamed'}: some of its rows have no score_probs"
+        for judge in partly["judge"].unique(maintain_order=True)
+    ]

@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from adjudge.data.scores import ratings_table
 from adjudge.data.tables import as_text
-from adjudge.diagnosis._intervals import Interval, jackknife_interval, mean_interval, recode
-from adjudge.diagnosis.correlation import spearman
-from adjudge.diagnosis.score_sets import advise
-from adjudge.diagnosis.set_rules import RULES, SetRule, given_by_judge
-from adjudge.diagnosis.targets import Target, human_target, round_half_up
+from adjudge.diagnosis.scores.nonconformity import Target, human_target, round_half_up
+from adjudge.diagnosis.scores.result import ScoreSetGroup, WidthBin
+from adjudge.diagnosis.scores.sets import RULES, SetRule, advise, answers_for
 from adjudge.errors import ArgumentError
-from adjudge.results.diagnosis import ScoreSetGroup, WidthBin
+from adjudge.statistics.agreement import spearman
+from adjudge.statistics.clusters import Ends, jackknife_interval, mean_interval, recode
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
@@ -31,7 +30,7 @@ class Plan:
     """A method: its rule, its calibration data, and which rows are calibrated together."""
 
     rule: str
-    given: FloatArray
+    answers: FloatArray
     group: IntArray
 
 
@@ -69,33 +68,33 @@ def split_by_judge(
         pl.col("judge").fill_null("unnamed"),
         pl.col("criterion").fill_null("unnamed"),
     ).with_row_index("__row")
-    parts = []
-    for (judge,), part in sorted(keyed.partition_by("judge", as_dict=True).items()):
-        rows = part["__row"].to_numpy()
-        score = part["judge_score"].to_numpy().astype(np.float64)
+    judges = []
+    for (judge,), judge_rows in sorted(keyed.partition_by("judge", as_dict=True).items()):
+        rows = judge_rows["__row"].to_numpy()
+        score = judge_rows["judge_score"].to_numpy().astype(np.float64)
         table = ratings[rows]
-        held = table
+        targets = table
         if target == "mean":
-            held = round_half_up(np.nanmean(table, axis=1, keepdims=True))
-        parts.append(
+            targets = round_half_up(np.nanmean(table, axis=1, keepdims=True))
+        judges.append(
             ScoreRows(
                 judge=str(judge),
-                key=np.array(part["__key"].to_list(), dtype=object),
-                model=np.array(part["model"].to_list(), dtype=object),
+                key=np.array(judge_rows["__key"].to_list(), dtype=object),
+                model=np.array(judge_rows["model"].to_list(), dtype=object),
                 document=documents[rows],
-                criterion=np.array(part["criterion"].to_list(), dtype=object),
+                criterion=np.array(judge_rows["criterion"].to_list(), dtype=object),
                 score=score,
                 ratings=table,
                 target=human_target(table, target=target, scale=scale),
-                error=np.nanmean(np.abs(held - score[:, None]), axis=1),
-                plans=_plans(part, score, scale, by, several=several, sets=sets),
+                error=np.nanmean(np.abs(targets - score[:, None]), axis=1),
+                plans=_plans(judge_rows, score, scale, by, several=several, sets=sets),
             )
         )
-    return parts
+    return judges
 
 
 def _plans(
-    part: pl.DataFrame,
+    judge_rows: pl.DataFrame,
     score: FloatArray,
     scale: tuple[int, int],
     by: str | None,
@@ -103,21 +102,23 @@ def _plans(
     several: bool,
     sets: str,
 ) -> dict[str, Plan]:
-    criterion, _ = cluster_codes(part["criterion"].to_list())
-    values = given_by_judge(score, "residual", scale)
+    criterion, _ = cluster_codes(judge_rows["criterion"].to_list())
+    values = answers_for(score, "residual", scale)
     plans = {"constant": Plan("residual", values, np.zeros(len(values), dtype=np.int64))}
     if several:
         plans["per-criterion"] = Plan("residual", values, criterion)
     if by is not None:
-        pairs: list[object] = list(zip(part["criterion"], as_text(part[by]), strict=True))
+        pairs: list[object] = list(
+            zip(judge_rows["criterion"], as_text(judge_rows[by]), strict=True)
+        )
         plans["per-group"] = Plan("residual", values, cluster_codes(pairs)[0])
-    if "score_probs" in part.columns and part["score_probs"].null_count() == 0:
-        size = int(part["score_probs"].list.len()[0])
+    if "score_probs" in judge_rows.columns and judge_rows["score_probs"].null_count() == 0:
+        size = int(judge_rows["score_probs"].list.len()[0])
         if size != scale[1] - scale[0] + 1:
             raise ArgumentError(
                 "scale", scale, f"score_probs lists {size} scores: give their scale"
             )
-        probs = given_by_judge(part["score_probs"].to_list(), "adaptive", scale)
+        probs = answers_for(judge_rows["score_probs"].to_list(), "adaptive", scale)
         plans["adaptive"] = Plan("adaptive", probs, criterion)
     if sets not in ("residual", "adaptive"):
         plans[sets] = Plan(sets, score, criterion)
@@ -161,7 +162,7 @@ def evaluate_method(
         used = half[rows.document][entries.row]
         return {
             int(group): RULES[plan.rule](
-                plan.given,
+                plan.answers,
                 entries.only(used & (plan.group[entries.row] == group)),
                 units,
                 levels,
@@ -178,22 +179,22 @@ def evaluate_method(
             hit = inside[entries.row, entries.score - scale[0]] / entries.raters
             covered = np.bincount(entries.row, weights=hit, minlength=len(test))
             width = inside.sum(axis=1)
-            for c, own in enumerate(among.values()):
-                kept = test & own
-                if kept.any():
-                    coverage[c, a, s] = document_mean(covered[kept], rows.document[kept])
-                    size[c, a, s] = document_mean(width[kept], rows.document[kept])
-                    value = spearman(width[kept], rows.error[kept])
+            for c, in_criterion in enumerate(among.values()):
+                tested = test & in_criterion
+                if tested.any():
+                    coverage[c, a, s] = document_mean(covered[tested], rows.document[tested])
+                    size[c, a, s] = document_mean(width[tested], rows.document[tested])
+                    value = spearman(width[tested], rows.error[tested])
                     rank[c, a, s] = np.nan if value is None else value
     rules = calibrate(np.ones(len(halves[0]), dtype=bool))
     final = _members(plan, rules, len(levels), scale).sum(axis=2, dtype=np.int64)
     groups = []
-    for c, (criterion, own) in enumerate(among.items()):
-        used = [rules[int(group)] for group in np.unique(plan.group[own])]
+    for c, (criterion, in_criterion) in enumerate(among.items()):
+        used = [rules[int(group)] for group in np.unique(plan.group[in_criterion])]
         for a, level in enumerate(levels):
             if np.isnan(coverage[c, a]).all():
                 continue
-            widths = final[a][own]
+            widths = final[a][in_criterion]
             advice = advise(widths, scale=scale)
             reached = {rule.quantiles[a] for rule in used}
             ranks = rank[c, a][~np.isnan(rank[c, a])]
@@ -203,8 +204,8 @@ def evaluate_method(
                     criterion=criterion,
                     method=method,
                     alpha=float(level),
-                    n=int(own.sum()),
-                    documents=len(np.unique(rows.document[own])),
+                    n=int(in_criterion.sum()),
+                    documents=len(np.unique(rows.document[in_criterion])),
                     coverage=float(np.nanmean(coverage[c, a])),
                     coverage_sd=float(np.nanstd(coverage[c, a])),
                     mean_size=float(np.nanmean(size[c, a])),
@@ -216,7 +217,11 @@ def evaluate_method(
                     look=float((advice == "look").mean()),
                     human=float((advice == "human").mean()),
                     by_width=error_by_width(
-                        widths, rows.error[own], rows.document[own], scale, confidence_level
+                        widths,
+                        rows.error[in_criterion],
+                        rows.document[in_criterion],
+                        scale,
+                        confidence_level,
                     ),
                 )
             )
@@ -229,8 +234,8 @@ def _members(
     """Which scores are in each row's set, (levels, rows, scores)."""
     members = np.empty((levels, len(plan.group), scale[1] - scale[0] + 1), dtype=bool)
     for group, rule in rules.items():
-        own = plan.group == group
-        members[:, own] = rule.members(plan.given[own])
+        among = plan.group == group
+        members[:, among] = rule.members(plan.answers[among])
     return members
 
 
@@ -252,13 +257,13 @@ def error_by_width(
     bins = []
     reach = (0.0, float(scale[1] - scale[0]))
     for width in np.unique(widths):
-        kept = widths == width
-        low, high = mean_interval(error[kept], documents[kept], confidence_level, bounds=reach)
+        among = widths == width
+        low, high = mean_interval(error[among], documents[among], confidence_level, bounds=reach)
         bins.append(
             WidthBin(
                 width=int(width),
-                n=int(kept.sum()),
-                mean_error=float(error[kept].mean()),
+                n=int(among.sum()),
+                mean_error=float(error[among].mean()),
                 low=low,
                 high=high,
             )
@@ -268,7 +273,7 @@ def error_by_width(
 
 def width_agreement(
     first: IntArray, second: IntArray, documents: IntArray, confidence_level: float
-) -> tuple[float | None, Interval]:
+) -> tuple[float | None, Ends]:
     """Spearman of two judges' widths on the same rows, with an interval over documents.
 
     Widths have few distinct values, so the correlation is a function of a small table that adds up

@@ -14,10 +14,8 @@ from adjudge.errors import ArgumentError
 from adjudge.statistics.numbers import cluster_codes, cluster_means_se, slices, student_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, same_length
 
-Interval = tuple[float | None, float | None]
-#: A smaller difference than this is not called a bias, however significant: three points are
-#: about 20 Elo between equal models.
-FLOOR = 0.03
+#: The ends of an interval; None without one.
+Ends = tuple[float | None, float | None]
 
 
 def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> IntArray:
@@ -30,22 +28,6 @@ def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> IntArray:
         raise ArgumentError("clusters", f"shape {keys.shape}", "give one name per row")
     same_length(rows=range(n), clusters=keys)
     return cluster_codes(keys)[0]
-
-
-def excludes(interval: Interval, value: float) -> bool:
-    """Whether there is an interval and it excludes the value."""
-    low, high = interval
-    return low is not None and high is not None and not low <= value <= high
-
-
-def shows(value: float | None, interval: Interval, unbiased: float, floor: float) -> bool:
-    """Whether there is a bias: significant, and not too small to matter."""
-    return value is not None and abs(value - unbiased) >= floor and excludes(interval, unbiased)
-
-
-def mean_or_none(values: FloatArray) -> float | None:
-    """The mean; None without a value."""
-    return float(values.mean()) if len(values) else None
 
 
 def count_clusters(codes: IntArray) -> int:
@@ -63,25 +45,25 @@ def recode(codes: IntArray) -> tuple[IntArray, int]:
     """Codes 0..G-1 of the clusters that remain after rows were removed."""
     if len(codes) and (codes[1:] > codes[:-1]).all():
         # Every row is its own cluster: nothing to look up.
-        known = codes[-1] + 1 == len(codes)
-        return codes if known else np.arange(len(codes)), len(codes)
+        numbered = codes[-1] + 1 == len(codes)
+        return codes if numbered else np.arange(len(codes)), len(codes)
     here = _mark_present(codes)
     return (np.cumsum(here) - 1)[codes], int(np.count_nonzero(here))
 
 
 def mean_interval(
     values: FloatArray, codes: IntArray, confidence_level: float, *, bounds: tuple[float, float]
-) -> Interval:
+) -> Ends:
     """t interval on groups - 1 degrees of freedom with the cluster-robust standard error.
 
     Clipped to the `bounds` of the mean. If all rows are equal, there is no variance to measure.
     Then the share of clusters that could differ unobserved is at most 1 - tail^(1/groups), and the
     interval assumes the far bound for them. There is no interval from fewer than two clusters.
     """
-    own, groups = recode(codes)
+    numbered, groups = recode(codes)
     if groups < 2:
         return None, None
-    mean, se = cluster_means_se(values, own, groups)
+    mean, se = cluster_means_se(values, numbered, groups)
     low, high = bounds
     if se == 0 or np.ptp(values) == 0:
         unseen = 1 - ((1 - confidence_level) / 2) ** (1 / groups)
@@ -90,18 +72,18 @@ def mean_interval(
     return max(low, mean - reach), min(high, mean + reach)
 
 
-def share_interval(values: FloatArray, codes: IntArray, confidence_level: float) -> Interval:
+def share_interval(values: FloatArray, codes: IntArray, confidence_level: float) -> Ends:
     """Exact binomial interval at the effective sample size (Korn and Graubard 1998).
 
     n_eff = p (1 - p) / SE^2, SE cluster-robust, corrected for the degrees of freedom and never
     above the number of rows; Clopper-Pearson at (p n_eff, n_eff). One row per cluster gives exactly
     Clopper-Pearson, or a little wider. Values are in [0, 1].
     """
-    own, groups = recode(codes)
+    numbered, groups = recode(codes)
     if groups < 2:
         return None, None
     n = len(values)
-    mean, se = cluster_means_se(values, own, groups)
+    mean, se = cluster_means_se(values, numbered, groups)
     tail = (1 - confidence_level) / 2
     if se == 0 or np.ptp(values) == 0:
         return mean_interval(values, codes, confidence_level, bounds=(0.0, 1.0))
@@ -121,7 +103,7 @@ def jackknife_interval(
     *,
     bounds: tuple[float, float],
     clusters: IntArray | None = None,
-) -> Interval:
+) -> Ends:
     """t interval from leaving out one cluster at a time.
 
     `tables` has one additive table per cluster, shape (groups, ...), or one per kind of clusters
@@ -135,8 +117,8 @@ def jackknife_interval(
         return None, None
     total = sum_tables(tables, clusters)
     whole = float(statistic(total[None])[0])
-    parts = slices(len(tables), 16_384)
-    left_out = np.concatenate([statistic(total[None] - tables[part]) for part in parts])
+    batches = slices(len(tables), 16_384)
+    left_out = np.concatenate([statistic(total[None] - tables[batch]) for batch in batches])
     if not (math.isfinite(whole) and np.isfinite(left_out).all()):
         return None, None
     spread = left_out - float(alike @ left_out) / groups

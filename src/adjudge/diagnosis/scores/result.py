@@ -1,4 +1,4 @@
-"""Results of the diagnosis of cycles and of scores."""
+"""What the diagnosis of scores returns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from adjudge.diagnosis.agreement import Agreement
+from adjudge.diagnosis.family import FamilyScores
 from adjudge.present.blocks import Block
 from adjudge.present.result import (
     Check,
@@ -18,128 +20,6 @@ from adjudge.present.result import (
     frozen,
     not_empty,
 )
-from adjudge.results.bias import Agreement, FamilyScores
-
-# --- transitivity ----------------------------------------------------------------------------
-
-
-@frozen
-class CycleCount(Result):
-    """Directed 3-cycles among the decisive triples of one tournament."""
-
-    kind: ClassVar[str] = "cycle_count"
-    models: Count
-    cycles: Count
-    triples: Count
-    complete: bool
-
-    @property
-    def rate(self) -> float | None:
-        """cycles / triples; None if no triple is decisive."""
-        return self.cycles / self.triples if self.triples else None
-
-    def view(self) -> list[Block]:
-        from adjudge.present.views.diagnosis import view_cycle_count
-
-        return view_cycle_count(self)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransitivityGroup:
-    """One judge and criterion. Rates are over the documents that have a decisive triple.
-
-    `expected_*` is what a Bradley-Terry judge without circular preferences shows on the same
-    comparisons; `p_value` is the share of such judges with a mean rate at least as high.
-    `same_rate_share` is the share of documents with a cycle if this judge's rate were spread at
-    random over the documents. If the observed share is well below it, cycles are concentrated in
-    few documents. `eq1_*` are the paper's, by its Eq. 1: cycles over all C(n, 3) triples of a
-    document with n models, decisive or not, over all documents with three models. The two differ
-    if there are ties or missing verdicts.
-    """
-
-    judge: str | None
-    criterion: str | None
-    documents: Count
-    documents_with_triples: Count
-    complete: Count
-    cycles: Count
-    triples: Count
-    mean_rate: Proportion | None
-    mean_low: float | None
-    mean_high: float | None
-    median_rate: Proportion | None
-    max_rate: Proportion | None
-    share_with_cycle: Proportion | None
-    share_low: float | None
-    share_high: float | None
-    expected_rate: Proportion | None
-    expected_rate_low: float | None
-    expected_rate_high: float | None
-    expected_share: Proportion | None
-    expected_share_low: float | None
-    expected_share_high: float | None
-    p_value: Proportion | None
-    same_rate_share: Proportion | None
-    same_rate_low: float | None
-    same_rate_high: float | None
-    models: Count
-    decisive_edges: Count
-    tied_edges: Count
-    missing_edges: Count
-    repeated_edges: Count
-    win_rate_confidence: Proportion | None
-    rates: tuple[Proportion, ...] = field(repr=False)
-    eq1_mean: Proportion | None = None
-    eq1_median: Proportion | None = None
-    eq1_max: Proportion | None = None
-    eq1_share: Proportion | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Triple:
-    """A cycle: each model was preferred to the next, the last to the first."""
-
-    models: tuple[str, str, str]
-    weakest: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorstDocument:
-    """A document to look at first, and its cycles, the surest verdicts first."""
-
-    doc_id: str
-    rate: Proportion
-    judge: str | None
-    criterion: str | None
-    cycles: Count
-    triples: Count
-    examples: tuple[Triple, ...]
-
-
-@frozen
-class Transitivity(Result):
-    """Cycles per document, judge and criterion."""
-
-    kind: ClassVar[str] = "transitivity"
-    rows_in: ClassVar[str] = "groups"
-    groups: tuple[TransitivityGroup, ...]
-    worst: tuple[WorstDocument, ...]
-    combine: str
-    rows: Count
-    dropped: Mapping[str, Count]
-    replicates: Count
-    confidence_level: Level
-    seed: Count | None
-    assumptions: tuple[str, ...]
-
-    def view(self) -> list[Block]:
-        from adjudge.present.views.diagnosis import view_transitivity
-
-        return view_transitivity(self)
-
-
-# --- score sets ------------------------------------------------------------------------------
-
 
 #: Methods whose sets all have the same width, except at the ends of the scale.
 _ONE_QUANTILE = ("constant", "per-criterion", "per-group")
@@ -271,6 +151,6 @@ class ScoreDiagnosis(Result):
         return 0.1 if 0.1 in levels else levels[0]
 
     def view(self) -> list[Block]:
-        from adjudge.present.views._scores import view_scores
+        from adjudge.diagnosis.scores.view import view_scores
 
         return view_scores(self)

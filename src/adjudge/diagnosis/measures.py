@@ -1,0 +1,228 @@
+"""What the diagnoses of a judge share: measures with their intervals, tests for a bias, rows.
+
+A diagnosis is one file: a result whose `measures` are numbers with intervals and whose `describe`
+is one sentence, a function of arrays, and a function of `BiasRows` for the report.
+
+`biased` is true if two conditions hold. The interval excludes the value of an unbiased judge; with
+a 95 % interval, this happens to an unbiased judge at most once in twenty. And the estimate is
+`floor` or more away from that value, because a significant difference of one point is too small to
+matter. Intervals are clustered; None if there is only one cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from adjudge.data.rows import has_values
+from adjudge.data.verdicts import CLUSTER
+from adjudge.errors import ArgumentError
+from adjudge.present.blocks import Block, Headline, notes_of, table_of
+from adjudge.present.result import Count, Level, NotNegative, Result, frozen
+from adjudge.present.text import DASH, interval, left_out, level, number
+from adjudge.statistics.clusters import Ends
+from adjudge.validation import FloatArray, Seed, optional_numbers
+
+#: A smaller difference than this is not called a bias, however significant: three points are
+#: about 20 Elo between equal models.
+FLOOR = 0.03
+#: The end of a sentence about a number without an interval.
+NO_INTERVAL = "; no interval: all rows are in one cluster"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a diagnosis with its interval, and the value of an unbiased judge.
+
+    `departs`: the interval excludes the unbiased value, and the distance from it is at least the
+    floor; False without an interval or such a value.
+    """
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    unbiased: float | None
+    n: Count
+    departs: bool
+
+
+def measure(
+    name: str,
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    n: int,
+    unbiased: float | None = None,
+    floor: float = 0.0,
+) -> Measure:
+    """A measure that departs if `shows` says so."""
+    departs = unbiased is not None and shows(value, (low, high), unbiased, floor)
+    return Measure(name, value, low, high, unbiased, n, departs)
+
+
+def excludes(ends: Ends, value: float) -> bool:
+    """Whether there is an interval and it excludes the value."""
+    low, high = ends
+    return low is not None and high is not None and not low <= value <= high
+
+
+def shows(value: float | None, ends: Ends, unbiased: float, floor: float) -> bool:
+    """Whether there is a bias: significant, and not too small to matter."""
+    return value is not None and abs(value - unbiased) >= floor and excludes(ends, unbiased)
+
+
+@frozen
+class BiasMeasures(Result):
+    """Base of the diagnoses of one judge: each is a few measures on `n` rows."""
+
+    n: Count
+    dropped: Mapping[str, Count]
+    confidence_level: Level
+
+    def measures(self) -> tuple[Measure, ...]:
+        """Every number with its interval, the most important first."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """One sentence about the judge, without its subject; a bias is claimed if it is shown."""
+        raise NotImplementedError
+
+    def sentence(self) -> str:
+        """The same with a capital."""
+        words = self.describe()
+        return words[0].upper() + words[1:]
+
+    def details(self) -> list[Block]:
+        """What its page shows below the measures."""
+        return []
+
+    def _parts(self) -> Sequence[Any]:
+        return self.measures()
+
+    def view(self) -> list[Block]:
+        """The sentence, its numbers, and what they leave out."""
+        bad = isinstance(self, BiasTest) and self.biased
+        return [
+            Headline(self.sentence(), tone="bad" if bad else "plain"),
+            table_of(self.measures(), measure_columns(self.confidence_level)),
+            *self.details(),
+            *notes_of(left_out(self.dropped)),
+        ]
+
+
+@frozen
+class BiasTest(BiasMeasures):
+    """Base of the diagnoses that can show a bias: `biased` if the interval shows it.
+
+    `floor` is the smallest distance of the estimate from an unbiased judge.
+    """
+
+    #: What a headline calls the test, and what helps against the bias.
+    title: ClassVar[str]
+    remedy: ClassVar[str] = "correct before you report"
+    low: float | None
+    high: float | None
+    biased: bool
+    floor: NotNegative = 0.0
+
+    @property
+    def negligible(self) -> bool:
+        """A significant difference that is too small to be called a bias."""
+        main = self.measures()[0]
+        if main.value is None or main.unbiased is None:
+            return False
+        near = abs(main.value - main.unbiased) < self.floor
+        return near and excludes((main.low, main.high), main.unbiased)
+
+    def describe_negligible(self) -> str:
+        """The words for a difference that is not chance, but too small to be called a bias."""
+        return f"more than chance, but below the {100 * self.floor:g} points that are called a bias"
+
+
+def measure_columns(confidence_level: float) -> dict[str, Callable[[Measure], str]]:
+    """The columns of a table of measures."""
+    return {
+        "measure": lambda m: m.name,
+        "value": lambda m: number(m.value),
+        f"{level(confidence_level)} interval": lambda m: interval(m.low, m.high),
+        "unbiased": lambda m: DASH if m.unbiased is None else f"{round(m.unbiased, 3):g}",
+        "rows": lambda m: number(m.n),
+    }
+
+
+# --- rows ------------------------------------------------------------------------------------
+
+#: Score differences, response_a minus response_b, with response_a shown first and second.
+BOTH_SCORES = ("score_diff_ab", "score_diff_ba")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiasRows:
+    """Rows of one judge, or of all if `judge` is None, and how to diagnose them.
+
+    `everyone` has all judges' rows, `repeats` every answer to the same rows. A diagnosis of the
+    rows is a result, or the reason why there is none.
+    """
+
+    frame: pl.DataFrame
+    judge: str | None
+    everyone: pl.DataFrame
+    repeats: pl.DataFrame
+    graded: bool
+    by_score: bool
+    near_tie: float | None
+    families: Mapping[str, str] | None
+    by: str | None
+    floor: float
+    confidence_level: float
+    seed: Seed
+
+    def has(self, *columns: str) -> bool:
+        """Whether each column has a value in some row."""
+        return has_values(self.frame, *columns)
+
+    def numbers(self, column: str) -> FloatArray:
+        """A column as numbers, NaN if one is missing."""
+        return numbers_of(self.frame, column)
+
+    @property
+    def clusters(self) -> NDArray[Any]:
+        """The cluster of each row."""
+        return self.frame[CLUSTER].to_numpy()
+
+
+def numbers_of(frame: pl.DataFrame, column: str) -> FloatArray:
+    """A column as numbers, NaN if one is missing."""
+    return frame[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def wins_of(frame: pl.DataFrame) -> FloatArray:
+    """The judge's verdict for response_a as 1, 0 and one half; NaN without an answer."""
+    p_a = numbers_of(frame, "p_a")
+    return np.where(np.isnan(p_a), np.nan, picks(p_a))
+
+
+def picks(p: FloatArray) -> FloatArray:
+    """1, 0 or, at exactly one half, 1/2."""
+    return ((p > 0.5).astype(np.int8) + ~(p < 0.5)) / 2
+
+
+def optional_probabilities(values: ArrayLike, name: str) -> FloatArray:
+    """Probabilities in [0, 1], NaN or None if missing."""
+    numbers = optional_numbers(values, name)
+    wrong = ~np.isnan(numbers) & ~((numbers >= 0) & (numbers <= 1))
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        raise ArgumentError(f"{name}[{at}]", float(numbers[at]), "give probabilities in [0, 1]")
+    return numbers
+
+
+def mean_or_none(values: FloatArray) -> float | None:
+    """The mean; None without a value."""
+    return float(values.mean()) if len(values) else None

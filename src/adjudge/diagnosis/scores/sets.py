@@ -1,0 +1,442 @@
+"""Conformal sets of scores on a Likert scale (diagnosis paper, Eq. 2-3, and extensions).
+
+A rule turns a judge's answer on a row into a set of scores. It is calibrated on the labelled rows
+of one group at several levels together. Residuals and the judge's own probabilities give the
+nonconformity of a score without labels; `learned` and `cross-fitted` learn it from labels, and no
+document calibrates what was learned from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from adjudge.diagnosis.scores.nonconformity import (
+    JudgeScale,
+    Target,
+    fewest_documents,
+    human_target,
+    learn_scale,
+    ordinal_nonconformity,
+    quantiles,
+    residuals,
+)
+from adjudge.errors import ArgumentError
+from adjudge.statistics.numbers import cluster_codes, conformal_rank
+from adjudge.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Seed,
+    exact_level,
+    finite,
+    generator,
+    one_of,
+    same_length,
+)
+
+WEIGHS = ("documents", "rows")
+#: The number of folds of documents; one per document if there are fewer.
+_FOLDS = 10
+
+
+@dataclass(frozen=True)
+class PredictedSets:
+    """Sets of scores: `members[i, k]` is true if score `scale[0] + k` is in the set of row i.
+
+    A set can be empty (residual: the judge's score is between two integers and close to neither).
+    Its size is 0, and its `low` and `high` are the ends of the scale.
+    """
+
+    members: BoolArray
+    scale: tuple[int, int]
+
+    @property
+    def sizes(self) -> IntArray:
+        return np.asarray(self.members.sum(axis=1), dtype=np.int64)
+
+    @property
+    def low(self) -> IntArray:
+        return np.asarray(self.scale[0] + self.members.argmax(axis=1), dtype=np.int64)
+
+    @property
+    def high(self) -> IntArray:
+        return np.asarray(self.scale[1] - self.members[:, ::-1].argmax(axis=1), dtype=np.int64)
+
+    @property
+    def advice(self) -> NDArray[np.str_]:
+        return advise(self.sizes, scale=self.scale)
+
+
+class ScoreSets:
+    """Sets that contain the human score with probability at least 1 - alpha.
+
+    `method`, all of them intervals:
+
+    - "learned": P(human score | judge score) is learned on a random half of the documents, and the
+      cumulative probability of a set is calibrated on the other half. The judge's scores can be
+      decimals, and on a different scale.
+    - "cross-fitted": the same in ten folds. Smaller sets, a weaker promise: at least about
+      1 - 2 alpha - sqrt(2/D) from D documents, usually near 1 - alpha.
+    - "residual": C(x) = {y : |judge - y| <= q}, q the quantile of |judge - human| (Eq. 3).
+    - "adaptive": from `score_probs`, the judge's own probability of each score.
+    - "auto": learned if every group has 4 * (1 - alpha)/alpha documents, else residual.
+
+    Documents are exchangeable, rows are not: each document has weight 1/(D + 1) and the rest is at
+    infinity, so that similar rows of a document do not count as more evidence. The promise is about
+    a random row of a new document like these. It is an average over documents, not a promise for
+    each. With too few documents the set is the entire scale.
+
+    Args:
+        alpha: Error level. The sets contain the human score at the rate 1 - alpha.
+        scale: Lowest and highest score.
+        method: One of the methods above.
+        weigh: documents, or rows as in the paper's Eq. 2 (valid only for one row per document).
+        target: mean: the rounded mean of the raters; rater: one at random.
+        seed: Seed of everything random.
+
+    >>> sets = ScoreSets(alpha=0.2).calibrate([3, 4, 2, 5], [3, 4, 3, 4], documents=list("abcd"))
+    >>> sets.rule, sets.quantile(), sets.predict([4, 1]).members.sum(axis=1)
+    ('residual', 1.0, array([3, 2]))
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float | str | Fraction,
+        scale: tuple[int, int] = (1, 5),
+        method: str = "auto",
+        weigh: str = "documents",
+        target: str = "mean",
+        seed: Seed = 0,
+    ) -> None:
+        self.alpha = exact_level(alpha)
+        self.scale = checked_scale(scale)
+        self.method = one_of(method, SETS, "method")
+        self.weigh = one_of(weigh, WEIGHS, "weigh")
+        self.target = target
+        self.seed = seed
+        self.rule = None if method == "auto" else method
+        self._rules: dict[object, SetRule] = {}
+
+    def calibrate(
+        self,
+        judge: ArrayLike,
+        human: ArrayLike,
+        *,
+        documents: ArrayLike | Sequence[Any] | None = None,
+        groups: ArrayLike | Sequence[Any] | None = None,
+    ) -> ScoreSets:
+        """Learn the sets; afterwards `rule` is the method that was used.
+
+        Args:
+            judge: The judge's scores; for "adaptive" its probability of each score (rows, scores).
+            human: The human score of each row, or a table (rows, raters); NaN without one.
+            documents: The document of each row.
+            groups: Each of these groups is calibrated separately, such as a criterion.
+        """
+        n = same_length(judge=judge, human=human, documents=documents)
+        entries = human_target(human, target=self.target, scale=self.scale)
+        if documents is None and self.weigh == "documents":
+            raise ArgumentError("documents", None, "name each row's document, or weigh='rows'")
+        rowwise = documents is None or self.weigh == "rows"
+        codes = np.arange(n) if rowwise else cluster_codes(np.asarray(documents))[0]
+        names = self._groups(groups, n)
+        by_group = {
+            group: entries.only(names[entries.row] == group)
+            for group in dict.fromkeys(names[entries.row])
+        }
+        if self.method == "auto":
+            fewest = min(
+                (len(np.unique(codes[entries_of.row])) for entries_of in by_group.values()),
+                default=0,
+            )
+            self.rule = default_rule(fewest, self.alpha, weigh=self.weigh)
+        answers, random = answers_for(judge, self._used(), self.scale), generator(self.seed)
+        self._rules = {
+            group: RULES[self._used()](
+                answers, entries_of, codes, [self.alpha], scale=self.scale, random=random
+            )
+            for group, entries_of in by_group.items()
+        }
+        return self
+
+    def quantile(self, group: object = None) -> float | None:
+        """The calibrated quantile of a group; None: the entire scale, or cross-fitted sets."""
+        rule = self._rules.get(group)
+        return None if rule is None else rule.quantiles[0]
+
+    def predict(
+        self, judge: ArrayLike, *, groups: ArrayLike | Sequence[Any] | None = None
+    ) -> PredictedSets:
+        """The set of each row. A group that was not calibrated gets the entire scale.
+
+        Args:
+            judge: The judge's scores, or probabilities, as in `calibrate`.
+            groups: The group of each row, as in `calibrate`.
+        """
+        if not self._rules:
+            raise ArgumentError("sets", "not calibrated", "call calibrate with labelled rows first")
+        answers = answers_for(judge, self._used(), self.scale)
+        names = self._groups(groups, len(answers))
+        members = np.ones((len(answers), self.scale[1] - self.scale[0] + 1), dtype=bool)
+        for group, rule in self._rules.items():
+            among = names == group
+            members[among] = rule.members(answers[among])[0]
+        return PredictedSets(members, self.scale)
+
+    def _used(self) -> str:
+        if self.rule is None:
+            raise ArgumentError("sets", "not calibrated", "call calibrate with labelled rows first")
+        return self.rule
+
+    @staticmethod
+    @staticmethod
+    def _groups(groups: ArrayLike | Sequence[Any] | None, n: int) -> NDArray[np.object_]:
+        if groups is None:
+            return np.full(n, None, dtype=object)
+        named = np.asarray(groups, dtype=object)
+        if named.shape != (n,):
+            raise ArgumentError("groups", f"shape {named.shape}", f"give one name for {n} rows")
+        return named
+
+
+def advise(sizes: ArrayLike, *, scale: tuple[int, int] = (1, 5)) -> NDArray[np.str_]:
+    """What to do with a row, by the size of its set (diagnosis paper, section 6).
+
+    One or two scores: "trust". The entire scale or an empty set, which have no information:
+    "human", give it to a person. Between: "look".
+
+    >>> advise([0, 1, 2, 3, 5]).tolist()
+    ['human', 'trust', 'trust', 'look', 'human']
+    """
+    numbers = np.asarray(sizes)
+    whole = scale[1] - scale[0] + 1
+    silent = (numbers >= whole) | (numbers == 0)
+    return np.select([silent, numbers <= 2], ["human", "trust"], default="look")
+
+
+def checked_scale(scale: tuple[int, int]) -> tuple[int, int]:
+    """A scale of integer scores, lowest and highest."""
+    low, high = scale
+    if int(low) != low or int(high) != high or not low < high or high - low > 100:
+        raise ArgumentError("scale", scale, "give the lowest and highest whole score, like (1, 5)")
+    return int(low), int(high)
+
+
+# --- rules -----------------------------------------------------------------------------------
+
+
+class SetRule(Protocol):
+    """Sets of one group of rows at several levels.
+
+    `quantiles` has None if a rule has none; `whole` is true if every set is the entire scale,
+    because too few documents are labelled.
+    """
+
+    @property
+    def quantiles(self) -> Sequence[float | None]: ...
+
+    @property
+    def whole(self) -> Sequence[bool]: ...
+
+    def members(self, answers: FloatArray) -> BoolArray:
+        """Which scores are in the set of each row: (levels, rows, scores)."""
+        ...
+
+
+class Calibration(Protocol):
+    """Calibrate a rule on entries of rows; `documents` is each row's document."""
+
+    def __call__(
+        self,
+        answers: FloatArray,
+        entries: Target,
+        documents: IntArray,
+        alphas: Sequence[Fraction],
+        *,
+        scale: tuple[int, int],
+        random: np.random.Generator,
+    ) -> SetRule: ...
+
+
+@dataclass(frozen=True)
+class QuantileRule:
+    """C(x) = {y : nonconformity(x, y) <= q}; a quantile of None is the entire scale."""
+
+    quantiles: tuple[float | None, ...]
+    nonconformity: Callable[[FloatArray], FloatArray]
+
+    @property
+    def whole(self) -> tuple[bool, ...]:
+        return tuple(quantile is None for quantile in self.quantiles)
+
+    def members(self, answers: FloatArray) -> BoolArray:
+        limits = np.array([np.inf if q is None else q for q in self.quantiles])
+        return np.asarray(self.nonconformity(answers)[None] <= limits[:, None, None])
+
+
+@dataclass(frozen=True)
+class CrossFittedRule:
+    """C(x) = {y : #{documents i : E_i < V_i(x, y)} < (1 - alpha)(D + 1)}, with gaps filled.
+
+    V_i is learned without the fold of document i, E_i is its value at the document's own row and
+    human score. The union of such a set with the scores between its ends is an interval.
+    """
+
+    ranks: tuple[int, ...]
+    documents: int
+    folds: tuple[tuple[JudgeScale, FloatArray, FloatArray], ...]
+
+    @property
+    def quantiles(self) -> tuple[None, ...]:
+        return (None,) * len(self.ranks)
+
+    @property
+    def whole(self) -> tuple[bool, ...]:
+        return tuple(rank > self.documents for rank in self.ranks)
+
+    def members(self, answers: FloatArray) -> BoolArray:
+        below = sum(
+            np.searchsorted(calibrated, values[learned.cells(answers)], side="left")
+            for learned, values, calibrated in self.folds
+        )
+        inside = np.asarray(below)[None] < np.array(self.ranks)[:, None, None]
+        from_low = np.logical_or.accumulate(inside, axis=2)
+        from_high = np.logical_or.accumulate(inside[:, :, ::-1], axis=2)[:, :, ::-1]
+        return np.asarray(from_low & from_high)
+
+
+def calibrate_known(
+    answers: FloatArray,
+    entries: Target,
+    documents: IntArray,
+    alphas: Sequence[Fraction],
+    *,
+    scale: tuple[int, int],
+    random: np.random.Generator,
+) -> SetRule:
+    """`given` is itself the nonconformity of each score, (rows, scores)."""
+    return QuantileRule(
+        quantiles(answers, entries, documents, alphas, scale=scale), nonconformity=np.asarray
+    )
+
+
+def calibrate_learned(
+    answers: FloatArray,
+    entries: Target,
+    documents: IntArray,
+    alphas: Sequence[Fraction],
+    *,
+    scale: tuple[int, int],
+    random: np.random.Generator,
+) -> SetRule:
+    """Learn the judge's scale on a random half of the documents, calibrate it on the other half.
+
+    Given the first half, the nonconformity is a fixed function of a row. So the second half and a
+    new document are exchangeable, and each document has weight 1/(D + 1) as everywhere.
+    """
+    teaches = random_half(documents[entries.row], random)
+    learned = learn_scale(answers, entries.only(teaches), documents, scale=scale)
+    values = ordinal_nonconformity(learned.table)
+
+    def nonconformity(judge: FloatArray) -> FloatArray:
+        return values[learned.cells(judge)]
+
+    rest = entries.only(~teaches)
+    return QuantileRule(
+        quantiles(nonconformity(answers), rest, documents, alphas, scale=scale), nonconformity
+    )
+
+
+def calibrate_cross_fitted(
+    answers: FloatArray,
+    entries: Target,
+    documents: IntArray,
+    alphas: Sequence[Fraction],
+    *,
+    scale: tuple[int, int],
+    random: np.random.Generator,
+) -> SetRule:
+    """CV+ (Barber et al. 2021; Romano, Sesia and Candes 2020) with one random entry per document.
+
+    Coverage is at least about 1 - 2 alpha - sqrt(2/D), usually near 1 - alpha.
+    """
+    if len(entries.row) == 0:
+        return calibrate_learned(answers, entries, documents, alphas, scale=scale, random=random)
+    drawn = _one_entry_per_document(entries, documents, random)
+    ordered = random.permutation(drawn)
+    names = documents[entries.row]
+    folds = []
+    for fold in np.array_split(ordered, min(_FOLDS, len(ordered))):
+        others = entries.only(~np.isin(names, names[fold]))
+        learned = learn_scale(answers, others, documents, scale=scale)
+        values = ordinal_nonconformity(learned.table)
+        at = learned.cells(answers[entries.row[fold]])
+        calibrated = np.sort(values[at, entries.score[fold] - scale[0]])
+        folds.append((learned, values, calibrated))
+    ranks = tuple(conformal_rank(len(drawn), alpha) for alpha in alphas)
+    return CrossFittedRule(ranks, len(drawn), tuple(folds))
+
+
+def _one_entry_per_document(
+    entries: Target, documents: IntArray, random: np.random.Generator
+) -> IntArray:
+    """A random row of each document, with a random rater."""
+    names = documents[entries.row]
+    lot = random.random(int(entries.row.max()) + 1)[entries.row]
+    order = np.lexsort((random.random(len(names)), lot, names))
+    first = np.flatnonzero(np.diff(names[order], prepend=-1))
+    return np.asarray(order[first], dtype=np.int64)
+
+
+def random_half(documents: IntArray, random: np.random.Generator) -> BoolArray:
+    """Whether each row is in a random half of the documents, the smaller one of an odd number."""
+    names, index = np.unique(documents, return_inverse=True)
+    chosen = np.zeros(len(names), dtype=bool)
+    chosen[random.permutation(len(names))[: len(names) // 2]] = True
+    return np.asarray(chosen[index])
+
+
+RULES: dict[str, Calibration] = {
+    "learned": calibrate_learned,
+    "cross-fitted": calibrate_cross_fitted,
+    "residual": calibrate_known,
+    "adaptive": calibrate_known,
+}
+#: The choices; "auto" decides by the number of documents.
+SETS = ("auto", *RULES)
+
+
+def answers_for(judge: ArrayLike, rule: str, scale: tuple[int, int]) -> FloatArray:
+    """The input of a rule's calibration: scores, or the nonconformity of each score."""
+    if rule == "residual":
+        return residuals(judge, scale)
+    if rule != "adaptive":
+        return finite(judge, "judge")
+    values = ordinal_nonconformity(judge)
+    if values.shape[1] != scale[1] - scale[0] + 1:
+        raise ArgumentError(
+            "judge", f"{values.shape[1]} probabilities", f"give one per score of {scale}"
+        )
+    return values
+
+
+def default_rule(documents: int, alpha: Fraction, *, weigh: str = "documents") -> str:
+    """ "learned" if a quarter of the documents has a finite quantile, else "residual".
+
+    Half of the documents calibrate in a test on the other half, and half of that half is used for
+    learning. With fewer documents, learned sets could not be tested before use. The choice depends
+    only on the number of documents and on no score, so it does not weaken the promise. Row by row,
+    it is the paper's.
+
+    >>> default_rule(36, Fraction(1, 10)), default_rule(35, Fraction(1, 10))
+    ('learned', 'residual')
+    """
+    enough = weigh == "documents" and documents // 4 >= fewest_documents(alpha)
+    return "learned" if enough else "residual"

@@ -1,0 +1,220 @@
+"""What pictures share: rows with their intervals, curves with a band, coloured cells, legends.
+
+Functions named `draw_` add to axes that a picture already has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from adjudge.present.text import clip, clip_names, group_name
+from adjudge.present.theme import ACCENT, INK, ON_TINT, new_figure, themed
+from adjudge.validation import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+    from matplotlib.image import AxesImage
+    from matplotlib.lines import Line2D
+
+SMALL_TO_LARGE = ("#9ab7d9", "#f7f3ea", "#eda383")
+CENTRED: dict[str, Any] = {"ha": "center", "va": "center"}
+
+# --- names and legends -----------------------------------------------------------------------
+
+
+def unique(names: Iterable[str | None]) -> list[str | None]:
+    """The names in order of first appearance."""
+    return list(dict.fromkeys(names))
+
+
+def axis_names(names: Iterable[str | None]) -> dict[str | None, str]:
+    """The names of judges on an axis."""
+    different = unique(names)
+    shown = clip_names(group_name(name, none="") for name in different)
+    return dict(zip(different, shown, strict=True))
+
+
+def axis_name(name: str | None) -> str:
+    """The name of a judge or criterion on an axis; empty if it has no name."""
+    return clip(group_name(name, none=""))
+
+
+def legend_mark(label: str, **style: Any) -> Line2D:
+    """An entry of a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **style)
+
+
+def legend_dot(label: str, colour: str, *, marker: str = "o", hollow: bool = False) -> Line2D:
+    """An entry of a legend: a dot without a line."""
+    face = {"mfc": "white"} if hollow else {}
+    return legend_mark(label, marker=marker, linestyle="", color=colour, **face)
+
+
+def draw_legend(figure: Drawing, marks: Sequence[Line2D], *, columns: int | None = None) -> None:
+    """The legend below all panels; none without marks."""
+    if marks:
+        figure.legend(
+            handles=list(marks),
+            loc="outside lower center",
+            ncols=columns or len(marks),
+            fontsize=8.5,
+        )
+
+
+# --- rows with intervals ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """A line of a forest: a dot, its interval if there is one, and a ring to compare it with."""
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    ring: float | None = None
+
+
+def forest_figure(
+    rows: Sequence[ForestRow],
+    *,
+    title: str,
+    axis: str,
+    dot: str = "",
+    ring: str = "",
+    scale: float = 100,
+) -> Drawing:
+    """A dot with its interval for each row, from the top down; a legend if there are rings."""
+    with themed():
+        figure = new_figure(7.2, 1.6 + 0.42 * len(rows))
+        axes = figure.subplots()
+        for place, row in enumerate(rows):
+            draw_interval(axes, place, row.low, row.high, scale=scale, color=ACCENT, linewidth=1.6)
+            axes.scatter(scale * row.value, place, s=44, color=ACCENT, zorder=3)
+            if row.ring is not None:
+                draw_ring(axes, scale * row.ring, place, INK, size=40, width=1.5, zorder=4)
+        name_rows(axes, [row.name for row in rows], fontsize=8.5)
+        axes.set_xlim(left=0)
+        axes.set_xlabel(axis)
+        axes.set_title(title)
+        if any(row.ring is not None for row in rows):
+            line = legend_mark(dot, marker="o", color=ACCENT)
+            draw_legend(figure, [line, legend_dot(ring, INK, hollow=True)])
+    return figure
+
+
+def draw_interval(
+    axes: Axes,
+    place: float,
+    low: float | None,
+    high: float | None,
+    *,
+    scale: float = 100,
+    vertical: bool = False,
+    **style: Any,
+) -> None:
+    """The line of an interval at a place on the other axis; nothing without both ends."""
+    if low is not None and high is not None:
+        ends = [scale * low, scale * high]
+        axes.plot(*([place, place], ends) if vertical else (ends, [place, place]), **style)
+
+
+def draw_ring(
+    axes: Axes,
+    x: float,
+    y: float,
+    colour: str,
+    *,
+    face: str = "white",
+    marker: str = "o",
+    size: float = 42,
+    width: float = 1.6,
+    zorder: float = 3,
+) -> None:
+    """A dot with an edge: hollow, unless it has a `face`."""
+    style: dict[str, Any] = {"facecolor": face, "edgecolor": colour, "linewidth": width}
+    axes.scatter(x, y, s=size, marker=marker, zorder=zorder, **style)
+
+
+def name_rows(axes: Axes, names: Sequence[str], **style: Any) -> None:
+    """The names of rows 0, 1, ... from the top down, without lines between them."""
+    axes.set_yticks(range(len(names)), names, **style)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(axis="y", visible=False)
+
+
+# --- panels and curves -----------------------------------------------------------------------
+
+
+def criterion_panels(criteria: Sequence[str | None]) -> tuple[Drawing, Sequence[Axes]]:
+    """A figure with a panel for each criterion."""
+    figure = new_figure(max(6.0, 2.6 * len(criteria)), 3.7)
+    panels: Sequence[Axes] = figure.subplots(1, len(criteria), sharey=True, squeeze=False)[0]
+    for axes, criterion in zip(panels, criteria, strict=True):
+        axes.set_title(axis_name(criterion), fontsize=10)
+    return figure, panels
+
+
+def draw_promise(axes: Axes, levels: Sequence[float]) -> None:
+    """The dashed line 1 - alpha, over the levels on the axis."""
+    axes.plot(levels, [100 * (1 - level) for level in levels], color=INK, linestyle="--", lw=1.3)
+    axes.set_xticks(levels, [f"{level:g}" for level in levels])
+    axes.set_xlabel("alpha")
+
+
+def plot_band(
+    axes: Axes, x: Sequence[float], each: FloatArray, colour: str, label: str, mark: str = "o"
+) -> None:
+    """The mean over judges (rows of `each`), a standard deviation to either side."""
+    mean = np.nanmean(each, axis=0)
+    spread = np.nanstd(each, axis=0, ddof=1) if len(each) > 1 else np.zeros(len(mean))
+    axes.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.16, lw=0)
+    axes.plot(x, mean, mark, linestyle="-", color=colour, label=label)
+
+
+# --- coloured cells --------------------------------------------------------------------------
+
+
+def draw_cells(
+    axes: Axes,
+    grid: FloatArray,
+    colours: Sequence[str],
+    ends: tuple[float, float],
+    aspect: Literal["equal", "auto"] = "equal",
+) -> AxesImage:
+    """Coloured cells, without the lines around and between them."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colour_map = LinearSegmentedColormap.from_list("cells", list(colours))
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    low, high = ends
+    return axes.imshow(grid, cmap=colour_map, vmin=low, vmax=high, aspect=aspect)
+
+
+def write_cell(axes: Axes, column: int, row: int, value: str, note: str, *, bold: bool) -> None:
+    """A value in the middle of a coloured cell, a note below it; `bold` for a note that warns."""
+    size = 11 if len(value) < 8 else 8.5
+    weight = "bold" if bold else "normal"
+    for text, up, style in (
+        (value, 6, {"size": size}),
+        (note, -9, {"size": 7.5, "weight": weight}),
+    ):
+        axes.annotate(
+            text,
+            (column, row),
+            xytext=(0, up),
+            textcoords="offset points",
+            color=ON_TINT,
+            **style,
+            **CENTRED,
+        )
