@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -24,30 +24,123 @@ from adjudge.data.tables import TableLike
 from adjudge.data.tournaments import TournamentRows, build_tournaments, prepare_tournaments
 from adjudge.diagnosis import diagnose_scores, diagnose_transitivity
 from adjudge.diagnosis.cycles import complete_cycles
+from adjudge.diagnosis.scores.result import ScoreDiagnosis
 from adjudge.diagnosis.transitivity import Transitivity
 from adjudge.errors import ArgumentError
-from adjudge.present.text import percent
+from adjudge.present.blocks import Block, Headline, notes_of
+from adjudge.present.result import Count, Proportion, frozen
+from adjudge.present.text import left_out, percent
 from adjudge.simulate.tournaments import simulate_tournaments
+from adjudge.statistics.agreement import spearman_p
 from adjudge.validation import count
 from adjudge_papers import diagnosis_measures as measures
 from adjudge_papers import diagnosis_published as published
+from adjudge_papers.diagnosis_figures import PICTURES
 from adjudge_papers.diagnosis_items import list_items
-from adjudge_papers.diagnosis_rankings import compare_rankings
-from adjudge_papers.diagnosis_result import (
-    CycleRow,
-    DiagnosisReproduction,
-    PublishedCycles,
+from adjudge_papers.diagnosis_measures import (
+    CyclesAndWidths,
     RankingRow,
+    VarianceShare,
+    compare_rankings,
 )
-from adjudge_papers.diagnosis_sets import tabulate_sets
+from adjudge_papers.diagnosis_sets import PooledErrors, SetCell, WidthPair, tabulate_sets
 from adjudge_papers.diagnosis_summeval import Size, ask_judges, crowd_as_judge
+from adjudge_papers.diagnosis_tables import describe_diagnosis, diagnosis_tables
+from adjudge_papers.reproduction import Reproduction
 from adjudge_papers.simulated_study import simulate_study
 
 #: The name of each set of rows.
 ASKED, YOURS, CROWD, SIMULATOR = "asked judges", "your judges", "SummEval, crowd", "simulator"
 BY_SCORES = "by scores"
+#: The rows of a test half in the paper.
+_HALF = published.DOCUMENTS * published.SYSTEMS // 2
 #: If the first slot wins this often, the judge depends on little else.
 _ALWAYS = 0.9
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedCycles:
+    """One row of Tables 1 and 6 as published.
+
+    `chance_share` is the share of documents with a cycle for a consistent judge with noise, if its
+    noise is tuned to the published rate.
+    """
+
+    judge: str
+    criterion: str
+    rate: Proportion
+    share: Proportion
+    max: Proportion | None
+    median: Proportion | None
+    chance_share: Proportion
+
+
+@dataclass(frozen=True, kw_only=True)
+class CycleRow:
+    """One row of Tables 1 and 6, ours. `rate`, `share`, `median` and `max` are by Eq. 1.
+
+    `decisive_rate` divides by decisive triples; `chance_share` is the share of documents with a
+    cycle if this rate were spread at random over them.
+    """
+
+    judge: str
+    criterion: str
+    documents: Count
+    rate: Proportion | None
+    decisive_rate: Proportion | None
+    share: Proportion | None
+    median: Proportion | None
+    max: Proportion | None
+    chance_share: Proportion | None
+    published_rate: Proportion | None = None
+    published_share: Proportion | None = None
+
+
+@frozen
+class DiagnosisReproduction(Reproduction):
+    """The diagnosis paper's tables on the given data, our numbers next to the paper's.
+
+    `cycles` and `transitivity` are for one set of tournaments, `sets` and what follows for every
+    set of scores, the paper's own (`PAPER`) last; `pictured` names the one in the figures. `scores`
+    are diagnoses that weight documents, not rows.
+    """
+
+    kind: ClassVar[str] = "reproduction_diagnosis"
+    rows_in: ClassVar[str] = "sets"
+    drawings = PICTURES
+
+    published_cycles: tuple[PublishedCycles, ...]
+    cycles: tuple[CycleRow, ...]
+    rankings: tuple[RankingRow, ...]
+    sets: tuple[SetCell, ...]
+    pairs: tuple[WidthPair, ...]
+    pooled: tuple[PooledErrors, ...]
+    variance: tuple[VarianceShare, ...]
+    together: tuple[CyclesAndWidths, ...]
+    transitivity: Transitivity
+    scores: Mapping[str, ScoreDiagnosis]
+    tournaments: str
+    pictured: str
+    pairwise_answers: Count
+    score_answers: Count
+    splits: Count
+    simulated_cycles: bool = False
+    simulated_scores: bool = False
+
+    def headline(self) -> Headline:
+        """Cycles, sizes of sets, and what their width says, ours and the paper's."""
+        return describe_diagnosis(self)
+
+    def tables(self) -> list[Block]:
+        """Tables 1 to 6 in the paper's order, then its claims."""
+        return diagnosis_tables(self)
+
+    def remarks(self) -> list[Block]:
+        """Rows left out, then notes about judges and the paper."""
+        lost = left_out(self.transitivity.dropped)
+        for data, diagnosis in self.scores.items():
+            lost = [*lost, *(f"{data}: {line}" for line in left_out(diagnosis.dropped))]
+        return notes_of([*lost, *self.notes])
 
 
 @dataclass(frozen=True)
@@ -111,9 +204,9 @@ def reproduce_diagnosis(
     result = DiagnosisReproduction(
         published_cycles=published_cycles(seed),
         cycles=cycles,
-        rankings=(*_rankings(given, seed), *published.ranking_rows()),
-        sets=(*(c for one in tables.values() for c in one.cells), *published.set_cells()),
-        pairs=(*(p for one in tables.values() for p in one.pairs), *published.width_pairs()),
+        rankings=(*_rankings(given, seed), *_published_rankings()),
+        sets=(*(c for one in tables.values() for c in one.cells), *_published_sets()),
+        pairs=(*(p for one in tables.values() for p in one.pairs), *_published_pairs()),
         pooled=tuple(part for one in tables.values() for part in one.pooled),
         variance=(
             *measures.published_variance(),
@@ -216,7 +309,7 @@ def _cycle_rows(result: Transitivity) -> tuple[CycleRow, ...]:
     rows = []
     for group in result.groups:
         judge, criterion = group.judge or "unnamed", group.criterion or "unnamed"
-        rate, share = published.published_cell(published.CYCLES, judge, criterion)
+        paper = published.published_row("cycles", judge, criterion=criterion)
         rows.append(
             CycleRow(
                 judge=judge,
@@ -228,8 +321,8 @@ def _cycle_rows(result: Transitivity) -> tuple[CycleRow, ...]:
                 median=group.eq1_median,
                 max=group.eq1_max,
                 chance_share=group.same_rate_share,
-                published_rate=rate,
-                published_share=share,
+                published_rate=paper.get("rate"),
+                published_share=paper.get("share"),
             )
         )
     return tuple(rows)
@@ -266,26 +359,57 @@ def _rankings(given: _Given, seed: int) -> list[RankingRow]:
 
 def published_cycles(seed: int = 0) -> tuple[PublishedCycles, ...]:
     """Tables 1 and 6, and the share of a consistent judge with noise at the same rate."""
-    rows = []
-    for judge, by_criterion in published.CYCLES.items():
-        for at, (criterion, (rate, share)) in enumerate(
-            zip(published.CRITERIA, by_criterion, strict=True)
-        ):
-            largest, median = (
-                published.EXTREMES[judge] if criterion == "coherence" else (None, None)
-            )
-            rows.append(
-                PublishedCycles(
-                    judge=judge,
-                    criterion=criterion,
-                    rate=rate,
-                    share=share,
-                    max=largest,
-                    median=median,
-                    chance_share=_chance_share(rate, seed + at),
-                )
-            )
-    return tuple(rows)
+    return tuple(
+        PublishedCycles(
+            **row,
+            chance_share=_chance_share(
+                row["rate"], seed + published.CRITERIA.index(row["criterion"])
+            ),
+        )
+        for row in published.published_rows("cycles")
+    )
+
+
+def _published_rankings() -> list[RankingRow]:
+    """Table 2 as rows."""
+    return [
+        RankingRow(
+            data=published.PAPER,
+            criterion="coherence",
+            systems=published.SYSTEMS,
+            documents=published.DOCUMENTS,
+            **row,
+        )
+        for row in published.published_rows("rankings")
+    ]
+
+
+def _published_sets() -> list[SetCell]:
+    """Tables 3 and 5 as rows."""
+    return [
+        SetCell(
+            data=published.PAPER,
+            judge=row["judge"],
+            criterion=row["criterion"],
+            alpha=row["alpha"],
+            n=_HALF,
+            coverage=row["coverage"],
+            coverage_sd=None,
+            mean_size=row["size"],
+            spearman=row["spearman"],
+            p_value=None,
+            monotonic=None,
+        )
+        for row in published.published_rows("sets")
+    ]
+
+
+def _published_pairs() -> list[WidthPair]:
+    """Table 4 as rows; the p-values follow from the rows of the test half."""
+    return [
+        WidthPair(data=published.PAPER, n=_HALF, p_value=spearman_p(row["spearman"], _HALF), **row)
+        for row in published.published_rows("agreement")
+    ]
 
 
 @cache

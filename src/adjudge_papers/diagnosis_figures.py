@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,15 +12,14 @@ from adjudge.errors import ArgumentError
 from adjudge.present.figure import axis_name, criterion_panels, draw_promise, plot_band, unique
 from adjudge.present.text import number, signed
 from adjudge.present.theme import ACCENT, INK, set_suptitle, themed
-from adjudge_papers.diagnosis_result import DiagnosisReproduction, PooledErrors, SetCell
+from adjudge_papers.reproduction import Pictures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-
-if TYPE_CHECKING:
-    Picture = Callable[[DiagnosisReproduction], Drawing]
+    from adjudge_papers.diagnosis import DiagnosisReproduction
+    from adjudge_papers.diagnosis_sets import PooledErrors, SetCell
 
 _SCORES = 5
 _MAIN = 0.1
@@ -152,7 +150,7 @@ def _coverage_legend(figure: Drawing) -> None:
     figure.legend(handles=marks, loc="outside lower center", ncols=3, fontsize=8.5)
 
 
-PICTURES: dict[str, tuple[Picture, str]] = {
+PICTURES: Pictures = {
     "figure-02": (
         figure_2,
         "Each dot is a document; the bar is the mean rate that a transitive judge with noise shows "

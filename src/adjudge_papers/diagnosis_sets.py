@@ -16,15 +16,80 @@ import numpy as np
 
 from adjudge.data.scores import Scores, scored_by_both
 from adjudge.diagnosis.scores.evaluation import ScoreRows, error_by_width, split_by_judge
+from adjudge.diagnosis.scores.result import WidthBin
+from adjudge.present.result import Correlation, Count, Level, NotNegative, Proportion
 from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 from adjudge.statistics.numbers import conformal_quantile, mean_known
 from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, generator
-from adjudge_papers import diagnosis_published as published
-from adjudge_papers.diagnosis_result import PooledErrors, SetCell, WidthPair
+from adjudge_papers.diagnosis_published import (
+    ALPHAS,
+    MAIN_ALPHA,
+    published_agreement,
+    published_pooled,
+    published_row,
+)
 
 SCALE = (1, 5)
 #: For every row of a cell: the size of its set, and whether the human score is inside.
 _Sets = tuple[IntArray, BoolArray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetCell:
+    """Tables 3 and 5: one judge, criterion and level by the paper's protocol, means over splits.
+
+    `n` is the size of a test half. `spearman` is of set width and error; `p_value` treats its rows
+    as independent, as the paper does. `monotonic`: the mean error never decreases as the width
+    grows, at the first split; None if all sets have one width, and in the paper's rows.
+    """
+
+    data: str
+    judge: str
+    criterion: str
+    alpha: Level
+    n: Count
+    coverage: Proportion
+    coverage_sd: NotNegative | None
+    mean_size: NotNegative
+    spearman: Correlation | None
+    p_value: Proportion | None
+    monotonic: bool | None
+    published_coverage: Proportion | None = None
+    published_size: NotNegative | None = None
+    published_spearman: Correlation | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WidthPair:
+    """Table 4: Spearman of two judges' set widths on the rows of a test half, mean over splits."""
+
+    data: str
+    judge_a: str
+    judge_b: str
+    criterion: str
+    n: Count
+    spearman: Correlation | None
+    p_value: Proportion | None
+    published: Correlation | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledErrors:
+    """A panel of Figure 4: all judges' sets of a criterion (None: of all) at the first split.
+
+    The interval leaves out one document at a time, also in the bins; `p_value` treats rows as
+    independent, as the paper does.
+    """
+
+    data: str
+    criterion: str | None
+    n: Count
+    spearman: Correlation | None
+    p_value: Proportion | None
+    low: float | None
+    high: float | None
+    bins: tuple[WidthBin, ...]
+    published: Correlation | None = None
 
 
 @dataclass(frozen=True)
@@ -65,14 +130,14 @@ def tabulate_sets(data: str, scores: Scores, *, splits: int = 20, seed: int = 0)
     tests = [[_test_half(cell, order) for cell in cells] for order in orders]
     widths = {
         alpha: [[_widths(cell, test[cell.number], alpha) for cell in cells] for test in tests]
-        for alpha in published.ALPHAS
+        for alpha in ALPHAS
     }
-    main = widths[published.MAIN_ALPHA]
+    main = widths[MAIN_ALPHA]
     return SetTables(
         tuple(
             _table_cell(data, cell, alpha, tests, [one[cell.number] for one in widths[alpha]])
             for cell in cells
-            for alpha in published.ALPHAS
+            for alpha in ALPHAS
         ),
         tuple(_pairs(data, cells, tests, main)),
         tuple(_pooled(data, cells, tests[0], main[0])),
@@ -128,8 +193,7 @@ def _table_cell(
         for test, (width, _) in zip(halves, sets, strict=True)
     ]
     rank, n = mean_known(ranks), int(halves[0].sum())
-    theirs = published.published_sets(cell.judge, cell.criterion, alpha)
-    main = alpha == published.MAIN_ALPHA
+    paper = published_row("sets", cell.judge, criterion=cell.criterion, alpha=alpha)
     return SetCell(
         data=data,
         judge=cell.judge,
@@ -144,11 +208,9 @@ def _table_cell(
         spearman=rank,
         p_value=spearman_p(rank, n),
         monotonic=_monotonic(sets[0][0][halves[0]], cell.error[halves[0]]),
-        published_coverage=theirs[0],
-        published_size=theirs[1],
-        published_spearman=published.published_width_error(cell.judge, cell.criterion)
-        if main
-        else None,
+        published_coverage=paper.get("coverage"),
+        published_size=paper.get("size"),
+        published_spearman=paper.get("spearman"),
     )
 
 
@@ -188,7 +250,7 @@ def _pairs(
                 n=rows,
                 spearman=value,
                 p_value=spearman_p(value, rows),
-                published=published.published_agreement(one.judge, other.judge, one.criterion),
+                published=published_agreement(one.judge, other.judge, one.criterion),
             )
         )
     return parts
@@ -208,7 +270,6 @@ def _pooled(
         document = np.concatenate([cell.document[test[cell.number]] for cell in own])
         value = spearman(width, error)
         low, high = spearman_interval(width, error, document)
-        theirs = published.POOLED_BY_CRITERION.get(criterion) if criterion else None
         parts.append(
             PooledErrors(
                 data=data,
@@ -219,7 +280,7 @@ def _pooled(
                 low=low,
                 high=high,
                 bins=error_by_width(width, error, document, SCALE, 0.95),
-                published=theirs if criterion else published.POOLED_WIDTH,
+                published=published_pooled(criterion),
             )
         )
     return parts

@@ -1,22 +1,64 @@
-"""All papers in one call: every table and figure with the given data, on one page."""
+"""All papers in one call: every table and figure with the given data, on one page.
+
+The page has a count for each paper, then every item with its numbers and its picture.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from adjudge.atomic import replacing
 from adjudge.data import write_result
 from adjudge.data.tables import TableLike
 from adjudge.judges.progress import ProgressCallback
+from adjudge.present.blocks import Block, Document, Figure, Headline, Note, Part, Section
+from adjudge.present.render.html import render_html
 from adjudge.present.text import count
+from adjudge.present.theme import save_figure
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 from adjudge.validation import one_of, positive
-from adjudge_papers.items import ReproductionItems, describe_items
-from adjudge_papers.page import PaperRun, save_pictures, write_papers
-from adjudge_papers.papers import PAPERS, Given
+from adjudge_papers.diagnosis import reproduce_diagnosis
+from adjudge_papers.items import (
+    PaperItem,
+    ReproductionItems,
+    count_items,
+    describe_items,
+    one_item,
+    read_published,
+)
+from adjudge_papers.reporting import SIMULATED_BATTLES, reproduce_reporting
+from adjudge_papers.reproduction import Reproduction
+from adjudge_papers.scope import reproduce_scope
+from adjudge_papers.simulated_release import simulate_release
+from adjudge_papers.soft_elo import reproduce_soft_elo
 
 PAGE = "index.html"
+HOW_TO_READ = (
+    "reproduced: on the paper's data, on yours, or the paper's own simulation run again; the "
+    "difference is ours minus the paper's",
+    "simulated: no data were given, so the numbers come from a simulator whose truth is known: "
+    "compare the pattern, not the numbers",
+    "not possible: the reason is given with the item",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperRun:
+    """The outcome of one paper; `given` describes the data."""
+
+    name: str
+    title: str
+    given: str
+    items: tuple[PaperItem, ...]
+    result: Reproduction | None = None
+
+    @property
+    def pictures(self) -> dict[str, Figure]:
+        """Its pictures by name."""
+        return {} if self.result is None else self.result.figures()
 
 
 def reproduce_all(
@@ -36,28 +78,28 @@ def reproduce_all(
     progress: Callable[[str], None] | None = None,
     watch: ProgressCallback | None = None,
 ) -> ReproductionItems:
-    """Every table, figure and claim of the papers, written into the folder `out`.
+    """All four papers on one page, with the data you have.
 
-    `index.html` lists each item as reproduced (ours, published, difference), simulated, or not
-    possible with the reason, with its picture. It works without network. The results are there too
-    (a .json each), `items.json` with what is returned, and `figures/PAPER/NAME.png`.
+    Each item is reproduced (ours, published, difference), simulated, or listed with the reason why
+    it is not possible. Writes OUT/index.html, which works without network, every result as JSON
+    (`items.json` has what is returned) and every picture (`figures/PAPER/NAME.png`).
 
     Args:
+        out: Folder for the page, results and pictures.
         data: scope: a name (mt-bench, rewardbench, chatbot-arena or your own) to judgments or pairs
             with labels.
         grades: reporting: labelled grades, judgments or battles; with a judge, pairs or items.
         summeval: diagnosis: SummEval as published, with its articles if a judge is asked.
         tournaments: diagnosis: pairwise verdicts of your judges.
         scores: diagnosis: scores of your judges.
-        annotations: soft-elo: the release's folder, or a file of it.
-        judge: the judge to ask if `data` or `grades` hold texts without judgments, and about
-            `summeval`.
-        store: the store of its replies.
-        papers: only these; all of them by default.
-        size: a share of each paper's splits, repeats and simulated rows, for a first look.
-        seed: the seed of everything random.
-        progress: called with a line when a paper is done.
-        watch: called with a `Progress` now and then while the judge is asked.
+        annotations: soft-elo: the release's data folder, or one file of it.
+        judge: The judge to ask if `data` or `grades` hold texts to be judged, and about `summeval`.
+        store: The store of its replies.
+        papers: Only these papers: scope, reporting, diagnosis, soft-elo.
+        size: Share of each paper's splits, repeats and simulated rows; 0.1 for a first look.
+        seed: The seed of everything random.
+        progress: Called with a line when a paper is done.
+        watch: Called with a `Progress` now and then while the judge is asked.
 
     Missing data is simulated.
     """
@@ -79,23 +121,181 @@ def reproduce_all(
     for name in chosen:
         started = time.perf_counter()
         run = PAPERS[name](given)
-        written = _write(run, folder)
+        if run.result is not None:
+            write_result(run.result, folder / f"{run.name}.json")
+        for picture, figure in run.pictures.items():
+            save_figure(figure.draw(), folder / "figures" / run.name / f"{picture}.png")
         runs.append(run)
         if progress is not None:
-            took = f"{time.perf_counter() - started:.0f} s"
-            progress(f"{name}: {_outcome(run)}, {count(written, 'picture')}, {took}")
+            pictures, took = count(len(run.pictures), "picture"), time.perf_counter() - started
+            progress(f"{name}: {describe_items(run.items)}, {pictures}, {took:.0f} s")
     items = ReproductionItems(items=tuple(item for run in runs for item in run.items))
     write_result(items, folder / "items.json")
     write_papers(runs, folder / PAGE, subtitle=f"{count(len(runs), 'paper')}, seed {seed}")
     return items
 
 
-def _outcome(run: PaperRun) -> str:
-    return describe_items(run.items) if run.items else count(len(run.results), "result")
+# --- the papers ------------------------------------------------------------------------------
 
 
-def _write(run: PaperRun, folder: Path) -> int:
-    """Write the results and pictures of one paper; returns the number of pictures."""
-    for name, result in run.results.items():
-        write_result(result, folder / f"{name}.json")
-    return len(save_pictures(run, folder / "figures" / run.name))
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """The data of the papers, by the names of their verbs' options; each can be absent.
+
+    `size` is a share of each paper's splits, repeats and simulated rows.
+    """
+
+    data: Mapping[str, TableLike] = field(default_factory=dict)
+    grades: TableLike | None = None
+    summeval: TableLike | None = None
+    tournaments: TableLike | None = None
+    scores: TableLike | None = None
+    annotations: str | Path | None = None
+    judge: str | None = None
+    store: StorePlace = DEFAULT_STORE
+    watch: ProgressCallback | None = None
+    size: float = 1.0
+    seed: int = 0
+
+    def scaled(self, number: int, least: int) -> int:
+        """That share of a number, but at least what the method needs."""
+        return max(round(self.size * number), least)
+
+    def words(self, here: str, option: str) -> str:
+        """The data that a paper ran on, as text."""
+        size = "" if self.size == 1 else f", at {self.size:g} of the paper's sizes"
+        return f"on {here}{size}" if here else f"on simulated data (give {option}){size}"
+
+
+def _run(name: str, given: str, result: Reproduction) -> PaperRun:
+    title = read_published(name)["title"]
+    return PaperRun(name=name, title=title, given=given, items=result.items, result=result)
+
+
+def run_scope(given: Given) -> PaperRun:
+    """SCOPE on judgments or pairs by data set, and on the simulator."""
+    result = reproduce_scope(
+        given.data,
+        judge=given.judge if given.data else None,
+        n=given.scaled(2000, 60),
+        splits=given.scaled(1000, 5),
+        seed=given.seed,
+        store=given.store,
+        progress=given.watch,
+    )
+    return _run("scope", given.words(", ".join(given.data), "--data NAME=FILE"), result)
+
+
+def run_reporting(given: Given) -> PaperRun:
+    """The paper's simulation, and its protocol on grades, judgments or battles."""
+    result = reproduce_reporting(
+        given.grades,
+        judge=None if given.grades is None else given.judge,
+        repeats=given.scaled(10_000, 50),
+        splits=given.scaled(100, 5),
+        sample=given.scaled(SIMULATED_BATTLES, 300) if given.grades is None else None,
+        seed=given.seed,
+        store=given.store,
+        progress=given.watch,
+    )
+    rows = given.words(result.protocol_source or "", "--grades FILE")
+    return _run("reporting", f"the paper's own simulation; section 8.2 {rows}", result)
+
+
+def run_diagnosis(given: Given) -> PaperRun:
+    """Cycles, rankings and score sets on SummEval, on files of other judges, or simulated."""
+    result = reproduce_diagnosis(
+        given.summeval,
+        tournaments=given.tournaments,
+        scores=given.scores,
+        judge=None if given.summeval is None else given.judge,
+        splits=given.scaled(20, 1),
+        seed=given.seed,
+        store=given.store,
+        progress=given.watch,
+    )
+    files = {"SummEval": given.summeval, "tournaments": given.tournaments, "scores": given.scores}
+    here = ", ".join(name for name, file in files.items() if file is not None)
+    return _run(
+        "diagnosis", given.words(here, "--summeval, --tournaments or --scores FILE"), result
+    )
+
+
+def run_soft_elo(given: Given) -> PaperRun:
+    """Soft-Elo on the released annotations, or on a simulated release."""
+    source = given.annotations
+    battles = given.scaled(6000, 300)
+    result = reproduce_soft_elo(
+        simulate_release(models=given.scaled(32, 12), battles=battles, seed=given.seed)
+        if source is None
+        else source,
+        splits=5,
+        replicates=given.scaled(20, 2),
+        seed=given.seed,
+    )
+    here = "" if source is None else str(source)
+    return _run("soft-elo", given.words(here, "--annotations DIR"), result)
+
+
+#: The papers in the order of the page. To add one, write a function above and a line here.
+PAPERS: Mapping[str, Callable[[Given], PaperRun]] = {
+    "scope": run_scope,
+    "reporting": run_reporting,
+    "diagnosis": run_diagnosis,
+    "soft-elo": run_soft_elo,
+}
+
+
+# --- the page --------------------------------------------------------------------------------
+
+
+def write_papers(runs: Sequence[PaperRun], path: str | Path, *, subtitle: str) -> Path:
+    """Write the page by atomic rename; returns its path."""
+    text = render_html(papers_document(runs, subtitle=subtitle))
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return Path(path)
+
+
+def papers_document(runs: Sequence[PaperRun], *, subtitle: str) -> Document:
+    """The page: the status of the items, then a section for each paper."""
+    items = [item for run in runs for item in run.items]
+    size, _, states = describe_items(items).partition(":")
+    blocks: list[Block] = [
+        Headline(f"{size} of {count(len(runs), 'paper')}" + (f":{states}" if states else "")),
+        count_items(items),
+        Note([f"{run.name}: {run.given}" for run in runs]),
+        Note(HOW_TO_READ),
+    ]
+    summary = Section(
+        key="summary", title="In short", parts=[Part(name="All items", blocks=blocks)]
+    )
+    return Document(
+        title="The papers, reproduced",
+        subtitle=subtitle,
+        sections=[summary, *(_section(run) for run in runs)],
+    )
+
+
+def _section(run: PaperRun) -> Section:
+    """The items in the paper's order, pictures in place; then the tables they come from."""
+    pictures = run.pictures
+    drawn: dict[str, str] = {}
+    blocks: list[Block] = [Headline(describe_items(run.items), run.given)]
+    for item in run.items:
+        blocks += one_item(item)
+        if item.figure is not None and item.figure in pictures:
+            if item.figure in drawn:
+                blocks.append(Note([f"The picture is at {drawn[item.figure]}."]))
+            else:
+                drawn[item.figure] = item.name
+                blocks.append(pictures[item.figure])
+    parts = [Part(name="Tables, figures and claims", blocks=blocks)]
+    if run.result is not None:
+        tables = [  # the list of its items is on the page already
+            block
+            for block in replace(run.result, items=()).view()
+            if not (isinstance(block, Figure) and block.name in drawn)
+        ]
+        parts.append(Part(name=f"{run.name}.json", blocks=tables))
+    return Section(key=run.name, title=run.title, parts=parts)

@@ -1,16 +1,22 @@
-"""The status of each table, figure and claim of a paper: one list for every paper."""
+"""The items of a paper (its tables, figures and claims), each with our numbers and the paper's.
+
+What a paper prints is data: `published/PAPER.toml` has its tables and, for every item, what it is
+about, its picture, the paper's number for each of its values, and how many digits to write.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any, ClassVar, Literal, get_args
 
 from adjudge.present.blocks import Block, Heading, Headline, Table, notes_of, table_of
 from adjudge.present.result import Count, Result, frozen
 from adjudge.present.text import DASH, count, number, signed
-from adjudge.statistics.numbers import mean_known
 
 #: reproduced: on the paper's data or the user's own; simulated: on data whose truth is known.
 Status = Literal["reproduced", "simulated", "not possible"]
@@ -57,24 +63,176 @@ class ReproductionItems(Result):
 
     def _parts(self) -> Sequence[Any]:
         return [
-            {"paper": item.paper, "item": item.name, "status": item.status, "value": value.name,
-             "ours": value.ours, "published": value.published, "reason": item.reason}
+            {
+                "paper": item.paper,
+                "item": item.name,
+                "status": item.status,
+                "value": value.name,
+                "ours": value.ours,
+                "published": value.published,
+                "reason": item.reason,
+            }
             for item in self.items
             for value in item.values or (ItemValue(name="", ours=None),)
-        ]  # fmt: skip
+        ]
 
     def view(self) -> list[Block]:
+        """How many items are reproduced, then each of them, a table for each paper."""
+        blocks: list[Block] = [Headline(describe_items(self.items)), count_items(self.items)]
+        for paper in dict.fromkeys(item.paper for item in self.items):
+            blocks += item_blocks([item for item in self.items if item.paper == paper], paper)
+        return blocks
 
-        return view_items(self)
+
+# --- what the papers print -------------------------------------------------------------------
 
 
-def view_items(result: ReproductionItems) -> list[Block]:
-    """How many items are reproduced, then each of them, a table for each paper."""
-    blocks: list[Block] = [Headline(describe_items(result.items)), count_items(result.items)]
-    for paper in dict.fromkeys(item.paper for item in result.items):
-        items = [item for item in result.items if item.paper == paper]
-        blocks += item_blocks(items, paper)
-    return blocks
+@cache
+def read_published(paper: str) -> Mapping[str, Any]:
+    """What a paper prints, from `published/PAPER.toml`."""
+    path = files("adjudge_papers") / "published" / f"{paper}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def read_rows(text: str) -> list[dict[str, Any]]:
+    """The rows of a table of a data file: names of columns in the first line, then words.
+
+    >>> read_rows('''
+    ... judge         rate  share
+    ... Qwen-2.5-72B  0.022 -''')
+    [{'judge': 'Qwen-2.5-72B', 'rate': 0.022, 'share': None}]
+    """
+    header, *lines = (line.split() for line in text.strip().splitlines())
+    return [dict(zip(header, map(_read_cell, line), strict=True)) for line in lines]
+
+
+def _read_cell(word: str) -> str | float | None:
+    if word == "-":
+        return None
+    if re.fullmatch(r"-?\d+", word):
+        return int(word)
+    return float(word) if re.fullmatch(r"-?\d+\.\d+", word) else word
+
+
+# --- what was measured -----------------------------------------------------------------------
+
+#: Numbers by the name of the value; None if there is none.
+Measured = dict[str, float | None]
+
+
+class ItemBook:
+    """Collects the items of one paper: our numbers next to those of its data file.
+
+    `remark` states how much of the paper's data the items use.
+
+    >>> book = ItemBook("scope", simulated=False)
+    >>> book.add("Theorem 2.1", {"ratio minus alpha, most": 0.02})
+    >>> [(item.name, item.status) for item in book.items()][-1]
+    ('Theorem 2.1', 'reproduced')
+    >>> book.items()[0].reason
+    'a drawing without numbers'
+    """
+
+    def __init__(self, paper: str, *, simulated: bool, remark: str = "") -> None:
+        self._paper = paper
+        self._simulated = simulated
+        self._remark = remark
+        self._known: Mapping[str, Any] = read_published(paper)["items"]
+        self._items: dict[str, PaperItem] = {}
+        for name, known in self._known.items():
+            if "missing" in known:
+                self.add(name, missing=known["missing"])
+
+    def add(
+        self,
+        name: str,
+        measured: Measured | None = None,
+        *,
+        published: Mapping[str, Any] | None = None,
+        about: str | None = None,
+        remark: str | None = None,
+        missing: str = "",
+        unknown: str = "the rows do not have the needed data",
+        simulated: bool | None = None,
+    ) -> None:
+        """Add an item; it is not possible if something is `missing` or no number is known.
+
+        `published` are the paper's numbers that are not in its list of items, `unknown` is why no
+        number is known. `about`, `remark` and `simulated` are for this item alone.
+        """
+        known = self._data_of(name)
+        theirs = {**known.get("values", {}), **(published or {})}
+        if not missing and measured and all(ours is None for ours in measured.values()):
+            missing = unknown
+        done = self._simulated if simulated is None else simulated
+        values = () if missing or not measured else measured.items()
+        self._items[name] = PaperItem(
+            paper=self._paper,
+            name=name,
+            about=about or known["about"],
+            status="not possible" if missing else "simulated" if done else "reproduced",
+            values=tuple(
+                _item_value(value, ours, theirs.get(value), known.get("digits", 1))
+                for value, ours in values
+            ),
+            figure=None if missing else known.get("figure"),
+            reason=missing or (self._remark if remark is None else remark),
+        )
+
+    def _data_of(self, name: str) -> Mapping[str, Any]:
+        """The entry of the data file; an entry can be `like` another but for what it says."""
+        known = self._known[name]
+        return {**self._known[known["like"]], **known} if "like" in known else known
+
+    def items(self) -> tuple[PaperItem, ...]:
+        """Tables, then figures, then claims of the text, each in the paper's order."""
+        return tuple(sorted(self._items.values(), key=lambda item: _place(item.name)))
+
+
+def _item_value(name: str, ours: float | None, theirs: Any, digits: int) -> ItemValue:
+    """A value with the paper's: a number, or a table of `paper` and `digits`."""
+    if isinstance(theirs, Mapping):
+        theirs, digits = theirs.get("paper"), theirs.get("digits", digits)
+    return ItemValue(name=name, ours=ours, published=theirs, digits=digits)
+
+
+def _place(name: str) -> tuple[int, int, str]:
+    numbered = re.match(r"(Table|Figure) (\d+)", name)
+    if numbered is None:
+        return 2, 0, name
+    return int(numbered[1] == "Figure"), int(numbered[2]), name
+
+
+def over(
+    values: Iterable[float | None], reduce: Callable[[Sequence[float]], float]
+) -> float | None:
+    """The known values reduced to one; None if no value is known."""
+    known = [value for value in values if value is not None]
+    return reduce(known) if known else None
+
+
+def ends_of(name: str, values: Iterable[float | None]) -> Measured:
+    """The smallest and the largest, as papers state ranges."""
+    known = list(values)
+    return {f"{name}, least": over(known, min), f"{name}, most": over(known, max)}
+
+
+def cut_of(before: float | None, after: float | None) -> float | None:
+    """The decrease of a number in percent."""
+    return None if not before or after is None else 100 * (1 - after / before)
+
+
+def less(one: float | None, other: float | None) -> float | None:
+    """The difference, if both are known."""
+    return None if one is None or other is None else one - other
+
+
+def in_percent(share: float | None) -> float | None:
+    """A share in percent."""
+    return None if share is None else 100 * share
+
+
+# --- what people see -------------------------------------------------------------------------
 
 
 def describe_items(items: Sequence[PaperItem]) -> str:
@@ -110,7 +268,7 @@ def one_item(item: PaperItem) -> list[Block]:
     return blocks + notes_of([item.reason] if item.reason else [])
 
 
-def item_blocks(items: Sequence[PaperItem], what: str) -> list[Block]:
+def item_blocks(items: Sequence[PaperItem], title: str) -> list[Block]:
     """A row for each number, or for the reason why there is none; then the data that items lack."""
     if not items:
         return []
@@ -128,7 +286,7 @@ def item_blocks(items: Sequence[PaperItem], what: str) -> list[Block]:
         for value in item.values or (ItemValue(name=item.reason, ours=None),)
     ]
     columns = ("item", "about", "status", "value", "ours", "paper", "difference")
-    caption = f"{what}, {describe_items(items)}"
+    caption = f"{title}, {describe_items(items)}"
     table = Table(columns, rows, caption, text_columns=4, optional=("about",))
     partly: dict[str, list[str]] = {}
     for item in items:
@@ -147,119 +305,3 @@ def _difference(item: PaperItem, value: ItemValue) -> str:
     if item.status != "reproduced" or value.ours is None or value.published is None:
         return DASH
     return signed(value.ours - value.published, value.digits)
-
-
-#: From several numbers to one.
-Reduce = Callable[[Sequence[float]], float]
-
-
-class ItemBook:
-    """Collects the items of one paper.
-
-    >>> book = ItemBook("scope", simulated=False)
-    >>> book.add("Table 1", "Errors", ItemValue(name="mean", ours=0.12, published=0.1))
-    >>> book.add("Figure 2", "Curves", missing="no files")
-    >>> [(item.name, item.status) for item in book.items()]
-    [('Table 1', 'reproduced'), ('Figure 2', 'not possible')]
-    """
-
-    def __init__(self, paper: str, *, simulated: bool) -> None:
-        self._paper = paper
-        self._done = _done(simulated)
-        self._items: list[PaperItem] = []
-
-    def add(
-        self,
-        name: str,
-        about: str,
-        *values: ItemValue,
-        figure: str | None = None,
-        remark: str = "",
-        missing: str = "",
-        unknown: str = "the rows do not have the needed data",
-        simulated: bool | None = None,
-    ) -> None:
-        """Add an item; it is not possible if something is `missing` or no number is known.
-
-        `figure` names its picture, `remark` states how much of the paper's data it uses, `unknown`
-        why no number is known. `simulated` is for this item alone, if a paper's items use several
-        sets of data.
-        """
-        status = self._done if simulated is None else _done(simulated)
-        if not missing and values and all(value.ours is None for value in values):
-            missing = unknown
-        self._items.append(
-            PaperItem(
-                paper=self._paper,
-                name=name,
-                about=about,
-                status="not possible" if missing else status,
-                values=() if missing else values,
-                figure=None if missing else figure,
-                reason=missing or remark,
-            )
-        )
-
-    def items(self) -> tuple[PaperItem, ...]:
-        """Tables, then figures, then claims of the text, each in the paper's order."""
-        return tuple(sorted(self._items, key=lambda item: _place(item.name)))
-
-
-def _done(simulated: bool) -> Status:
-    return "simulated" if simulated else "reproduced"
-
-
-def _place(name: str) -> tuple[int, int, str]:
-    numbered = re.match(r"(Table|Figure) (\d+)", name)
-    if numbered is None:
-        return 2, 0, name
-    return int(numbered[1] == "Figure"), int(numbered[2]), name
-
-
-def over(values: Iterable[float | None], reduce: Reduce) -> float | None:
-    """The known values reduced to one; None if no value is known."""
-    known = [value for value in values if value is not None]
-    return reduce(known) if known else None
-
-
-def value_of(
-    name: str, ours: float | None, published: float | None = None, digits: int = 1
-) -> ItemValue:
-    """One number."""
-    return ItemValue(name=name, ours=ours, published=published, digits=digits)
-
-
-def mean_of(
-    name: str, values: Iterable[float | None], published: float | None = None, digits: int = 1
-) -> ItemValue:
-    """The mean of the known values."""
-    return value_of(name, mean_known(values), published, digits)
-
-
-def ends_of(
-    name: str,
-    values: Iterable[float | None],
-    published: tuple[float | None, float | None] = (None, None),
-    digits: int = 1,
-) -> tuple[ItemValue, ItemValue]:
-    """The smallest and the largest, as papers state ranges."""
-    known = list(values)
-    return (
-        value_of(f"{name}, least", over(known, min), published[0], digits),
-        value_of(f"{name}, most", over(known, max), published[1], digits),
-    )
-
-
-def cut_of(before: float | None, after: float | None) -> float | None:
-    """The decrease of a number in percent."""
-    return None if not before or after is None else 100 * (1 - after / before)
-
-
-def less(one: float | None, other: float | None) -> float | None:
-    """The difference, if both are known."""
-    return None if one is None or other is None else one - other
-
-
-def in_percent(share: float | None) -> float | None:
-    """A share in percent."""
-    return None if share is None else 100 * share

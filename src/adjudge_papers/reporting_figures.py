@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adjudge.errors import ArgumentError
 from adjudge.present.text import clip, level, number
 from adjudge.present.theme import (
     ACCENT,
@@ -21,28 +24,30 @@ from adjudge.present.theme import (
     set_suptitle,
     themed,
 )
-from adjudge_papers.reporting_result import (
-    LengthCurve,
-    ProtocolRow,
-    ReportingReproduction,
-    ShiftBias,
-    Simulation,
-    SingleRun,
-)
+from adjudge_papers.reproduction import Pictures
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
+    from adjudge_papers.reporting import ReportingReproduction, Simulation, SingleRun
+    from adjudge_papers.reporting_arena import ProtocolRow
 
-#: Drawing 7 shows as many models, those with most rows.
+
+#: Figure 7 shows as many models, those with most rows.
 _MOST_BARS = 24
 
 
-def bias_figure(setting: Simulation, run: SingleRun) -> Drawing:
-    """Figure 2: the judge's bias, one sample corrected with its interval, the bias that is left."""
+def _main(result: ReportingReproduction) -> tuple[Simulation, SingleRun]:
+    """The setting of Figures 2 and 6, and a single run of it."""
+    if result.main is None or result.single_run is None:
+        raise ArgumentError("figure", "figure2", "the simulation was not run")
+    return result.main, result.single_run
+
+
+def figure_2(result: ReportingReproduction) -> Drawing:
+    """The judge's bias, one sample corrected with its interval, the bias that is left."""
+    setting, run = _main(result)
     rates, q0, q1 = np.array(setting.rates), setting.specificity, setting.sensitivity
     turn = (1 - q0) / (2 - q0 - q1)
     expected = (q0 + q1 - 1) * rates + 1 - q0
@@ -91,8 +96,9 @@ def bias_figure(setting: Simulation, run: SingleRun) -> Drawing:
     return figure
 
 
-def length_figure(curves: Sequence[LengthCurve], confidence_level: float) -> Drawing:
-    """Figure 3: interval length against labels (q0 = 0.7, q1 = 0.9)."""
+def figure_3(result: ReportingReproduction) -> Drawing:
+    """Interval length against labels (q0 = 0.7, q1 = 0.9)."""
+    curves = result.lengths
     with themed():
         figure = new_figure()
         axes = figure.subplots()
@@ -102,7 +108,7 @@ def length_figure(curves: Sequence[LengthCurve], confidence_level: float) -> Dra
                       label=f"p = {curve.judge_rate}")  # fmt: skip
         axes.set_ylim(bottom=0)
         axes.set_xlabel("labels in all")
-        axes.set_ylabel(f"length of the {level(confidence_level)} interval")
+        axes.set_ylabel(f"length of the {level(result.confidence_level)} interval")
         axes.legend(title="Algorithm 1 (dashed: equal split)", fontsize=8.5, title_fontsize=8.5)
         shorter = [
             a < e for curve in curves for a, e in zip(curve.adaptive, curve.equal, strict=True)
@@ -114,8 +120,8 @@ def length_figure(curves: Sequence[LengthCurve], confidence_level: float) -> Dra
     return figure
 
 
-def region_figure() -> Drawing:
-    """Figure 4: where a corrected judge has less variance than as many human labels alone."""
+def figure_4(result: ReportingReproduction) -> Drawing:
+    """Where a corrected judge has less variance than as many human labels alone."""
     from adjudge.estimation import proposition_61
 
     least = 0.5 + 1 / (2 * np.sqrt(2))
@@ -141,8 +147,11 @@ def region_figure() -> Drawing:
     return figure
 
 
-def shift_figure(shift: ShiftBias) -> Drawing:
-    """Figure 5: bias under label shift."""
+def figure_5(result: ReportingReproduction) -> Drawing:
+    """Bias under label shift."""
+    shift = result.shift
+    if shift is None:
+        raise ArgumentError("figure", "figure5", "the simulation was not run")
     ratio = np.array(shift.calibration_rates) / shift.test_rate
     colours = (MUTED, WARM, SERIES[2], SERIES[4], ACCENT, GOOD)
     with themed():
@@ -166,11 +175,12 @@ def shift_figure(shift: ShiftBias) -> Drawing:
     return figure
 
 
-def main_figure(setting: Simulation, run: SingleRun, confidence_level: float) -> Drawing:
-    """Figure 6: a single run, coverage, and length by allocation."""
+def figure_6(result: ReportingReproduction) -> Drawing:
+    """A single run, coverage, and length by allocation."""
+    setting, run = _main(result)
     rates = np.array(setting.rates)
     with themed():
-        figure, left = _three_panels(setting, confidence_level)
+        figure, left = _three_panels(setting, result.confidence_level)
         hits = []
         for value, low, high, colour, marker, name in (
             (run.naive, run.naive_low, run.naive_high, WARM, "o", "judge alone"),
@@ -189,10 +199,11 @@ def main_figure(setting: Simulation, run: SingleRun, confidence_level: float) ->
     return figure
 
 
-def setting_figure(setting: Simulation, confidence_level: float) -> Drawing:
+def setting_figure(result: ReportingReproduction, *, figure_number: str) -> Drawing:
     """Figures 9 to 16: one setting each."""
+    [setting] = [one for one in result.settings if one.figure == figure_number]
     with themed():
-        figure, left = _three_panels(setting, confidence_level)
+        figure, left = _three_panels(setting, result.confidence_level)
         for values, style, colour, name in (
             (setting.naive, "o-", WARM, "judge alone"),
             (setting.corrected, "s-", ACCENT, "corrected"),
@@ -239,8 +250,8 @@ def _draw_lengths(axes: Axes, setting: Simulation) -> None:
     axes.legend(fontsize=8)
 
 
-def protocol_figure(result: ReportingReproduction) -> Drawing:
-    """Figure 7: bias per model, judge alone and corrected."""
+def figure_7(result: ReportingReproduction) -> Drawing:
+    """Bias per model, judge alone and corrected."""
     estimated = [row for row in result.protocol if row.bias_corrected is not None]
     rows, splits = estimated[:_MOST_BARS], result.splits or 0
     at = np.arange(len(rows))[::-1]
@@ -276,3 +287,29 @@ def describe_protocol(rows: Sequence[ProtocolRow]) -> str:
     return f"Correction brings {closer} of {len(pairs)} models closer to the human rate" + (
         f"\n{without} more without an estimate" if without else ""
     )
+
+
+PICTURES: Pictures = {
+    "figure2": (
+        figure_2,
+        "Figure 2: bias of the judge's own rate, one sample corrected, what bias is left.",
+    ),
+    "figure3": (figure_3, "Figure 3: interval length by number of labels, q0 = 0.7, q1 = 0.9."),
+    "figure4": (
+        figure_4,
+        "Figure 4: rates for which the judge beats people alone (Proposition 6.1).",
+    ),
+    "figure5": (
+        figure_5,
+        "Figure 5: bias of every estimator when labelled rows have another rate.",
+    ),
+    "figure6": (figure_6, "Figure 6: one run, coverage, and length by allocation."),
+    "figure7": (figure_7, "Figure 7: bias of each model's rate, judge alone and corrected."),
+    **{
+        f"figure{at}": (
+            partial(setting_figure, figure_number=str(at)),
+            f"Figure {at}: mean estimate, coverage and length.",
+        )
+        for at in range(9, 17)
+    },
+}

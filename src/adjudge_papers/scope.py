@@ -7,9 +7,9 @@ of the same shape are used. `scope_items` lists the outcome of every table and f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -27,14 +27,35 @@ from adjudge.data.tables import Table, TableLike, source_name
 from adjudge.errors import ArgumentError, UnusableRepliesError
 from adjudge.judges import judge_pairs
 from adjudge.judges.options import OneJudge
+from adjudge.present import blocks
+from adjudge.present.blocks import Block, Headline, notes_of, table_of, warnings_of
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    Proportion,
+    Repeats,
+    frozen,
+    not_empty,
+    plain,
+)
+from adjudge.present.text import count as count_of
+from adjudge.present.text import left_out, number, percent
 from adjudge.selection import evaluate
 from adjudge.selection.doubts.signals import coin_vote, has_both_orders
-from adjudge.selection.evaluating import measure_quality
+from adjudge.selection.evaluating import (
+    Evaluation,
+    JudgeKey,
+    MethodRisk,
+    SignalQuality,
+    measure_quality,
+)
 from adjudge.selection.labelled import read_labelled
 from adjudge.validation import count
-from adjudge_papers import scope_published as published
+from adjudge_papers.items import read_published, read_rows
+from adjudge_papers.reproduction import Reproduction, contains, size_of
+from adjudge_papers.scope_figures import PICTURES, SIGNALS
 from adjudge_papers.scope_items import list_items
-from adjudge_papers.scope_result import ReproducedSet, ScopeReproduction
 from adjudge_papers.simulated_benchmarks import simulate_benchmarks
 
 #: The paper's protocols; swap and vote uses the two orders of the first.
@@ -43,17 +64,143 @@ PROTOCOLS = ("preference", "verbalized", "annotators")
 METHODS = ("vanilla", "heuristic", "naive", "scope")
 #: Demonstrations that personas are made from: at most as many as in the paper, at most a fifth.
 _POOL, _POOL_SHARE, _PER_PERSONA = 50, 5, 5
+#: The alpha of the paper's Table 3, and the method that its Figure 2 shows at every alpha.
+_TABLE_3, _FIGURE_2 = 0.10, "scope"
+_SIMULATED = (
+    "Simulated judgments of the paper's shape: judges and numbers are invented. Compare the "
+    "pattern with the paper's, not the numbers."
+)
 
 
-@dataclass(frozen=True)
-class _Source:
-    """Labelled judgments of one data set, its number of items, and warnings."""
+@dataclass(frozen=True, kw_only=True)
+class PublishedRisk:
+    """Coverage and error share in the paper; None if its text does not give the number."""
 
-    name: str
-    frame: pl.DataFrame
-    available: int
-    file: str
+    dataset: str
+    judge: str
+    method: str
+    alpha: Level
+    coverage: Proportion | None
+    risk: Proportion | None
+
+    def is_of(self, dataset: str, judge: str) -> bool:
+        """Whether these names contain its data set, and its judge's model and size."""
+        return contains(dataset, self.dataset) and contains(judge, self.judge)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedQuality:
+    """The quality of a signal in the paper; without a data set if the text does not name it."""
+
+    dataset: str | None
+    judge: str
+    signal: str
+    ece: Proportion | None
+    auroc: Proportion | None
+    auprc: Proportion | None
+
+    def is_of(self, dataset: str, judge: str) -> bool:
+        """As for a risk; without a data set, any data set matches."""
+        named = self.dataset is None or contains(dataset, self.dataset)
+        return named and contains(judge, self.judge)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproducedSet:
+    """The paper's protocol on one data set: its rows, the sample, the results.
+
+    `coin_votes` are swap and vote with a random verdict if the two votes disagree, for use if every
+    pair needs a verdict.
+    """
+
+    dataset: str
+    n_available: Count
+    n_sampled: Count
+    evaluation: Evaluation
+    coin_votes: tuple[SignalQuality, ...] = ()
+
+    @property
+    def keys(self) -> list[JudgeKey]:
+        """Every judge once, by size, asked for preference, or by its first protocol."""
+        best: dict[str, JudgeKey] = {}
+        for key in self.evaluation.judges:
+            entropy = self.evaluation.main_signal(key).signal == "preference_entropy"
+            if entropy or key[0] not in best:
+                best[key[0]] = key
+        return sorted(best.values(), key=lambda key: (size_of(key[0]) or 0, key[0]))
+
+    @property
+    def qualities(self) -> list[SignalQuality]:
+        """Every signal of every judge and protocol, with swap and vote by random verdicts."""
+        return [*self.evaluation.signals, *self.coin_votes]
+
+    def rows_of(self, method: str, key: JudgeKey) -> list[MethodRisk]:
+        """One method at every alpha, on the signal that the paper uses for it."""
+        return [row for row in self.evaluation.paper_rows(key) if row.method == method]
+
+
+@frozen
+class ScopeReproduction(Reproduction):
+    """The SCOPE paper's protocol on the given data, with its published figures.
+
+    `simulated`: no data was given, and the truth of these rows is known.
+    """
+
+    kind: ClassVar[str] = "reproduction_scope"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("datasets"),)
+    drawings = PICTURES
+    listed = "Items of the paper"
+
+    n_wanted: Count
+    splits: Repeats
+    datasets: tuple[ReproducedSet, ...]
+    published: tuple[PublishedRisk, ...]
+    published_qualities: tuple[PublishedQuality, ...] = ()
+    simulated: bool = False
     warnings: tuple[str, ...] = ()
+
+    def _parts(self) -> Sequence[Mapping[str, Any]]:
+        return [
+            {"dataset": reproduced.dataset, **plain(row)}
+            for reproduced in self.datasets
+            for row in reproduced.evaluation.methods
+        ]
+
+    def headline(self) -> Headline:
+        """Whether scope kept its mean error share, over all data sets, judges and alphas."""
+        rows = [
+            row
+            for reproduced in self.datasets
+            for key in reproduced.keys
+            for row in reproduced.rows_of(_FIGURE_2, key)
+        ]
+        within = sum(row.within_alpha for row in rows)
+        worst = max(rows, key=lambda row: row.risk - row.alpha)
+        text = (
+            f"{_FIGURE_2}'s mean error share over {self.splits:,} splits is at most alpha in "
+            f"{within} of {count_of(len(rows), 'row')} "
+            f"({count_of(len(self.datasets), 'data set')})"
+        )
+        if within < len(rows):
+            text += f"; the furthest above is {worst.risk:.3f} at alpha {worst.alpha:g}"
+        return Headline(text, _SIMULATED if self.simulated else "")
+
+    def tables(self) -> list[Block]:
+        """Per data set the quality of the signals, and Table 3 of every judge."""
+        shown: list[Block] = []
+        for reproduced in self.datasets:
+            shown.append(_quality_table(self, reproduced))
+            shown += [_risk_table(self, reproduced, key) for key in reproduced.keys]
+            shown += notes_of(left_out(reproduced.evaluation.dropped))
+        return shown
+
+    def remarks(self) -> list[Block]:
+        """Protocols that a judge could not answer, then notes about the paper."""
+        return [*warnings_of(self.warnings), *super().remarks()]
+
+    def can_draw(self, name: str) -> bool:
+        """Every picture: a data set has all of its numbers."""
+        return True
 
 
 def reproduce_scope(
@@ -88,18 +235,32 @@ def reproduce_scope(
             _Source(one.name, read_judgments(one.frame), n, "simulator")
             for one in simulate_benchmarks(n, seed=seed)
         ]
+    paper = read_published("scope")
     done = ScopeReproduction(
         n_wanted=n,
         splits=splits,
         seed=seed,
         datasets=tuple(_reproduce(source, n, splits, seed) for source in sources),
-        published=published.RISKS,
-        published_qualities=published.QUALITIES,
+        published=tuple(PublishedRisk(**row) for row in read_rows(paper["risks"])),
+        published_qualities=tuple(
+            PublishedQuality(dataset=None, **row) for row in read_rows(paper["qualities"])
+        ),
         simulated=not data,
-        notes=published.NOTES,
+        notes=tuple(paper["notes"]),
         warnings=tuple(line for source in sources for line in source.warnings),
     )
     return replace(done, items=list_items(done))
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Labelled judgments of one data set, its number of items, and warnings."""
+
+    name: str
+    frame: pl.DataFrame
+    available: int
+    file: str
+    warnings: tuple[str, ...] = ()
 
 
 def _open(
@@ -185,3 +346,80 @@ def _sample(rows: pl.DataFrame, n: int, seed: int) -> pl.DataFrame:
         return ordered
     pick = np.random.default_rng(seed).permutation(ordered.height)[:n]
     return ordered[sorted(pick.tolist())]
+
+
+# --- tables ----------------------------------------------------------------------------------
+
+
+def _quality_table(done: ScopeReproduction, one: ReproducedSet) -> blocks.Table:
+    """Tables 1 and 2: each metric with the paper's, if it has the judge and the signal."""
+    rows = sorted(one.qualities, key=_place)
+    theirs = {
+        (s.judge, s.signal): p
+        for s in rows
+        for p in done.published_qualities
+        if p.signal == s.signal and p.is_of(one.dataset, s.judge)
+    }
+
+    def metric(name: str) -> dict[str, Callable[[SignalQuality], str]]:
+        columns = {name.upper(): lambda s: number(getattr(s, name))}
+        if theirs:
+            columns[f"{name.upper()} paper"] = lambda s: number(
+                getattr(theirs.get((s.judge, s.signal)), name, None)
+            )
+        return columns
+
+    items = f"{one.n_sampled:,} of {count_of(one.n_available, 'item')} without ties"
+    return table_of(
+        rows,
+        {
+            "judge": lambda s: s.judge,
+            "signal": lambda s: s.signal,
+            "rows": lambda s: number(s.n),
+            "no verdict": lambda s: number(s.n_no_verdict),
+            "accuracy": lambda s: number(s.accuracy),
+            **metric("ece"),
+            **metric("auroc"),
+            **metric("auprc"),
+        },
+        caption=f"{one.dataset}: {items} (Tables 1 and 2)",
+        text_columns=2,
+        optional=("accuracy", "rows"),
+    )
+
+
+def _place(quality: SignalQuality) -> tuple[float, str, int]:
+    """Judges by size, signals in the order of the paper's tables."""
+    names = list(SIGNALS)
+    at = names.index(quality.signal) if quality.signal in names else len(names)
+    return size_of(quality.judge) or 0.0, quality.judge, at
+
+
+def _risk_table(done: ScopeReproduction, one: ReproducedSet, key: JudgeKey) -> blocks.Table:
+    paper = {(p.method, p.alpha): p for p in done.published if p.is_of(one.dataset, key[0])}
+
+    def theirs(m: MethodRisk, field: str) -> str:
+        known = paper.get((m.method, m.alpha))
+        return number(None if known is None else getattr(known, field))
+
+    rows = [
+        m for m in one.evaluation.paper_rows(key) if m.alpha == _TABLE_3 or m.method == _FIGURE_2
+    ]
+    cells = [
+        (
+            m.method,
+            f"{m.alpha:g}",
+            number(m.coverage),
+            theirs(m, "coverage"),
+            number(m.risk),
+            theirs(m, "risk"),
+            number(m.ratio),
+            percent(m.share_above, 0),
+        )
+        for m in rows
+    ]
+    return blocks.Table(
+        ("method", "alpha", "coverage", "paper", "error share", "paper", "ratio", "above alpha"),
+        cells,
+        caption=f"{one.dataset}, {one.evaluation.judge_name(key)} (Table 3; Figure 2 for scope)",
+    )

@@ -13,19 +13,14 @@ import numpy as np
 from adjudge.present.text import clip, count, percent, span
 from adjudge.present.theme import INK, MARKS, MUTED, SERIES, new_figure, themed
 from adjudge.selection.evaluating import JudgeKey, MethodRisk
-from adjudge_papers.scope_result import (
-    PublishedRisk,
-    ReproducedSet,
-    ScopeReproduction,
-    contains,
-    size_of,
-)
+from adjudge_papers.reproduction import Pictures, contains, size_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
+    from adjudge_papers.scope import PublishedRisk, ReproducedSet, ScopeReproduction
 
 #: The paper's four sizes; every judge of that size has the colour in every picture.
 _SIZES = {7.0: SERIES[0], 14.0: SERIES[1], 32.0: SERIES[2], 70.0: SERIES[3]}
@@ -278,7 +273,7 @@ def _coverage(one: ReproducedSet) -> str:
     return f"{span(percent(min(shares), 0), percent(max(shares), 0))} accepted at alpha 0.1"
 
 
-PICTURES: dict[str, tuple[Callable[[ScopeReproduction], Drawing], str]] = {
+PICTURES: Pictures = {
     "figure-02": (
         figure_2,
         "Figure 2: coverage grows with alpha, and larger judges keep more; rings are the paper's.",

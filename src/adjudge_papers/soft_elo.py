@@ -11,10 +11,11 @@ every table and figure of the paper.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -23,6 +24,8 @@ from adjudge.data import open_battles
 from adjudge.data.battles import code_battles, gather_jury
 from adjudge.data.rows import Rows
 from adjudge.errors import DataError
+from adjudge.present.blocks import Block, Headline, notes_of
+from adjudge.present.result import Correlation, Count, Level, NotNegative, Proportion, frozen
 from adjudge.ranking import (
     evaluation_rules,
     fit_temperature,
@@ -32,19 +35,171 @@ from adjudge.ranking import (
     sample_efficiency,
     split_conformal,
 )
-from adjudge.ranking.evaluation import loo_row
-from adjudge.ranking.leave_one_out import ConformalRow, Residuals, held_out_intervals, models_needed
+from adjudge.ranking.evaluation import BudgetRow, loo_row
+from adjudge.ranking.leave_one_out import (
+    ConformalRow,
+    HeldOutRow,
+    Residuals,
+    held_out_intervals,
+    models_needed,
+)
 from adjudge.ranking.targets import agreement_share, juror_battles, jury_rule, soft_rule
+from adjudge.ranking.temperature import AgreementBin, ReliabilityBin
 from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import DEFAULT_L2
 from adjudge.validation import count, exact_level, generator, positive
 from adjudge_papers import soft_elo_measures as measures
-from adjudge_papers import soft_elo_published as published
+from adjudge_papers.items import read_published, read_rows
+from adjudge_papers.reproduction import Reproduction
 from adjudge_papers.simulated_release import SimulatedRun, simulate_release
+from adjudge_papers.soft_elo_figures import PICTURES
 from adjudge_papers.soft_elo_items import list_items
-from adjudge_papers.soft_elo_languages import count_languages, language_rows
-from adjudge_papers.soft_elo_measures import Run
-from adjudge_papers.soft_elo_result import JuryRow, SoftEloReproduction, SoftEloRow
+from adjudge_papers.soft_elo_measures import (
+    BetaStability,
+    FamilyExcess,
+    LanguageRow,
+    LengthEffect,
+    PositionEffect,
+    Run,
+    StrengthStructure,
+    count_languages,
+    language_rows,
+)
+from adjudge_papers.soft_elo_tables import describe_errors, soft_elo_tables
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftEloRow:
+    """One judge on one corpus. Fields named `published_*` are the paper's; None if it has none.
+
+    `smoothed` maps each constant of Table 8 to its error. `*_quarters` are mean residuals, judge
+    minus people, from the weakest quarter of models to the strongest. `*_width_range` is over the
+    splits; `*_quantile` and `*_se` are the two factors of the width. `agreement` counts people's
+    votes for the judge's side by |s|, `agreement_correlation` is Pearson's of the two; `raw_*` is
+    about sigma(|s|), before beta. `contradictions` is the share of decided verdicts for the side
+    with the judge's lower score.
+    """
+
+    corpus: str
+    judge: str
+    battles: Count
+    models: Count
+    mean_score: float | None
+    kappa: float | None
+    beta: float | None
+    ece: Proportion | None
+    hard_mae: NotNegative | None
+    soft_mae: NotNegative | None
+    hard_spearman: Correlation | None
+    soft_spearman: Correlation | None
+    hard_width: NotNegative | None
+    soft_width: NotNegative | None
+    hard_coverage: Proportion | None
+    soft_coverage: Proportion | None
+    hard_width_range: tuple[float, float] | None = None
+    soft_width_range: tuple[float, float] | None = None
+    hard_quantile: float | None = None
+    soft_quantile: float | None = None
+    hard_se: NotNegative | None = None
+    soft_se: NotNegative | None = None
+    agreement: tuple[AgreementBin, ...] = ()
+    agreement_rate: Proportion | None = None
+    agreement_correlation: Correlation | None = None
+    reliability: tuple[ReliabilityBin, ...] = ()
+    raw_reliability: tuple[ReliabilityBin, ...] = ()
+    raw_ece: Proportion | None = None
+    contradictions: Proportion | None = None
+    stability: BetaStability | None = None
+    strength: StrengthStructure | None = None
+    length: LengthEffect | None = None
+    position: PositionEffect | None = None
+    held_out: tuple[HeldOutRow, ...] = ()
+    budgets: tuple[BudgetRow, ...] = ()
+    smoothed: Mapping[str, float | None] = field(default_factory=dict)
+    chosen_smoothing_mae: float | None = None
+    hard_quarters: tuple[float, ...] = ()
+    soft_quarters: tuple[float, ...] = ()
+    hard_family: FamilyExcess | None = None
+    soft_family: FamilyExcess | None = None
+    family_points: FamilyExcess | None = None
+    warnings: tuple[str, ...] = ()
+    published_mean_score: float | None = None
+    published_kappa: float | None = None
+    published_beta: float | None = None
+    published_ece: float | None = None
+    published_hard_mae: float | None = None
+    published_soft_mae: float | None = None
+    published_hard_spearman: Correlation | None = None
+    published_soft_spearman: Correlation | None = None
+    published_hard_width: float | None = None
+    published_soft_width: float | None = None
+    published_hard_coverage: Proportion | None = None
+    published_soft_coverage: Proportion | None = None
+    published_hard_width_range: tuple[float, float] | None = None
+    published_soft_width_range: tuple[float, float] | None = None
+    published_smoothed: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JuryRow:
+    """All judges of a corpus as one jury, on the battles that each of them scored.
+
+    `best` is the judge with the smallest error on those same battles, alone.
+    """
+
+    corpus: str
+    judges: Count
+    battles: Count
+    mae: NotNegative | None
+    spearman: Correlation | None
+    best: str
+    best_mae: NotNegative | None
+
+
+@frozen
+class SoftEloReproduction(Reproduction):
+    """The Soft-Elo paper's protocol on the released files, our numbers next to the paper's.
+
+    `published_quarters` are means over the paper's judges on LMArena 100K, if that is available.
+    `juries` are all judges of a corpus as one, which the paper does not have. `language_counts` are
+    prompts by corpus and language.
+    """
+
+    kind: ClassVar[str] = "reproduction_soft_elo"
+    rows_in: ClassVar[str] = "rows"
+    drawings = PICTURES
+
+    rows: tuple[SoftEloRow, ...]
+    languages: tuple[LanguageRow, ...]
+    l2: NotNegative
+    alpha: Level
+    splits: Count
+    replicates: Count
+    simulated: bool = False
+    juries: tuple[JuryRow, ...] = ()
+    language_counts: Mapping[str, Mapping[str, Count]] = field(default_factory=dict)
+    published_quarters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def headline(self) -> Headline:
+        """By how much soft targets change the held-out error, ours and the paper's."""
+        return describe_errors(self)
+
+    def tables(self) -> list[Block]:
+        """The paper's tables in its order, then the appendices."""
+        return soft_elo_tables(self)
+
+    def remarks(self) -> list[Block]:
+        """Warnings of each judge, then notes about the paper."""
+        warnings = [
+            f"warning, {row.judge}, {row.corpus}: {text}"
+            for row in self.rows
+            for text in row.warnings
+        ]
+        return [*notes_of(warnings, tone="bad"), *super().remarks()]
+
+    def can_draw(self, name: str) -> bool:
+        """The pictures that the rows allow; the list of items explains the others."""
+        return bool(self.rows) and (name == "errors" or super().can_draw(name))
 
 
 def reproduce_soft_elo(
@@ -67,7 +222,8 @@ def reproduce_soft_elo(
     count(replicates, "replicates", least=2)
     real = isinstance(source, (str, Path))
     runs = _read(Path(source)) if isinstance(source, (str, Path)) else _simulated(source, seed)
-    order = {name: k for k, name in enumerate(published.CORPORA)}
+    paper = read_published("soft-elo")
+    order = {name: k for k, name in enumerate(paper["corpora"])}
     rows = [_row(run, l2, alpha, splits, replicates, seed) for run in runs]
     corpora: dict[str, list[Run]] = {}
     for run in sorted(runs, key=lambda run: order.get(run.corpus, 9)):
@@ -86,11 +242,15 @@ def reproduce_soft_elo(
         splits=splits,
         replicates=replicates,
         seed=seed,
-        notes=published.NOTES,
+        notes=tuple(paper["notes"]),
         simulated=not real,
         juries=tuple(row for row in juries if row is not None),
         language_counts={name: count_languages(same) for name, same in corpora.items()},
-        published_quarters=published.QUARTERS if real and published.CORPORA[0] in corpora else {},
+        published_quarters={
+            method: tuple(means)
+            for method, means in paper["quarters"].items()
+            if real and paper["corpora"][0] in corpora
+        },
     )
     return replace(result, items=list_items(result))
 
@@ -123,7 +283,7 @@ def _files(source: Path) -> list[Path]:
 def _names(path: Path) -> tuple[str, str]:
     """Corpus and judge of a released file, by the names of the release."""
     stem = path.name.split(".csv")[0].removeprefix("annotations_")
-    return path.resolve().parent.name, published.JUDGES.get(stem, stem)
+    return path.resolve().parent.name, read_published("soft-elo")["files"].get(stem, stem)
 
 
 def _run(corpus: str, judge: str, frame: pl.DataFrame) -> Run:
@@ -196,7 +356,7 @@ def _row(run: Run, l2: float, alpha: float, splits: int, replicates: int, seed: 
         warnings=(*temperature.warnings, *_unbounded(intervals["hard-elo"])),
         **_measured("hard", run.judge, hard, intervals["hard-elo"]),
         **_measured("soft", run.judge, soft, intervals.get("soft-elo")),
-        **_published(run.corpus, run.judge),
+        **_published_rows().get((run.corpus, run.judge), {}),
     )
 
 
@@ -234,20 +394,21 @@ def _unbounded(row: ConformalRow) -> tuple[str, ...]:
     )
 
 
-def _published(corpus: str, judge: str) -> dict[str, Any]:
-    """The paper's numbers for this row, by the names of SoftEloRow's fields."""
-    values: dict[str, Any] = {}
-    if corpus == published.CORPORA[0] and judge in published.MAIN:
-        values = dict(zip(published.MAIN_FIELDS, published.MAIN[judge], strict=True))
-        values["soft_spearman"] = round(values["hard_spearman"] + values.pop("change"), 3)
-        values |= zip(published.CONFORMAL_FIELDS, published.CONFORMAL[judge], strict=True)
-        values["smoothed"] = published.SMOOTHING[judge]
-    elif judge in published.REPLICATION.get(corpus, {}):
-        numbers = published.REPLICATION[corpus][judge]
-        values = dict(zip(published.REPLICATION_FIELDS, numbers, strict=True))
-        if (widths := published.REPLICATION_WIDTHS[corpus].get(judge)) is not None:
-            values |= zip(published.WIDTH_FIELDS, widths, strict=True)
-    return {f"published_{name}": value for name, value in values.items()}
+@cache
+def _published_rows() -> dict[tuple[str, str], dict[str, Any]]:
+    """The paper's numbers by corpus and judge, by the names of SoftEloRow's fields."""
+    paper = read_published("soft-elo")
+    smoothed = {row.pop("judge"): row for row in read_rows(paper["smoothing"])}
+    published = {}
+    for row in read_rows(paper["rows"]):
+        corpus, judge = key = row.pop("corpus"), row.pop("judge")
+        for method in ("hard", "soft"):
+            ends = row.pop(f"{method}_width_low"), row.pop(f"{method}_width_high")
+            row[f"{method}_width_range"] = None if None in ends else ends
+        if corpus == paper["corpora"][0]:
+            row["smoothed"] = smoothed[judge]
+        published[key] = {f"published_{name}": value for name, value in row.items()}
+    return published
 
 
 def _jury(runs: list[Run], l2: float) -> JuryRow | None:

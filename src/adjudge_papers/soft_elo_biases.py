@@ -19,12 +19,18 @@ from adjudge_papers.soft_elo_drawing import (
     range_title,
     whiskers,
 )
-from adjudge_papers.soft_elo_parts import FamilyExcess, LengthEffect, PositionEffect
-from adjudge_papers.soft_elo_result import LanguageRow, SoftEloReproduction, SoftEloRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from adjudge_papers.soft_elo import SoftEloReproduction, SoftEloRow
+    from adjudge_papers.soft_elo_measures import (
+        FamilyExcess,
+        LanguageRow,
+        LengthEffect,
+        PositionEffect,
+    )
 
 
 _MOST_LANGUAGES = 40

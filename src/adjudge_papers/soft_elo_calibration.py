@@ -27,11 +27,12 @@ from adjudge_papers.soft_elo_drawing import (
     shown_judge,
 )
 from adjudge_papers.soft_elo_ratings import budget_axes
-from adjudge_papers.soft_elo_result import SoftEloReproduction, SoftEloRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from adjudge_papers.soft_elo import SoftEloReproduction, SoftEloRow
 
 
 #: The judge that the paper shows across corpora.

@@ -1,4 +1,4 @@
-"""What the pictures of the Soft-Elo paper share: which judge to show, colours, bands, bars."""
+"""What tables and pictures of the Soft-Elo paper share: which judges, names, colours, bars."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from adjudge.errors import ArgumentError
-from adjudge.present.text import clip, span
+from adjudge.present.text import clip, percent, span
 from adjudge.present.theme import MARKS, SERIES
-from adjudge_papers.soft_elo_result import SoftEloReproduction, SoftEloRow
+from adjudge_papers.items import read_published
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from adjudge_papers.soft_elo import SoftEloReproduction, SoftEloRow
 
 
 _Corner = Literal["best", "upper left", "upper right", "lower left", "lower right"]
 MAIN = "lmarena100k"
 #: The paper's colours of its corpora: blue, green, pink.
 CORPUS_COLOUR = {MAIN: SERIES[0], "lmarena140k": SERIES[3], "comparia": SERIES[5]}
-CORPUS_NAME = {MAIN: "LMArena 100K", "lmarena140k": "LMArena 140K", "comparia": "ComparIA"}
 QUARTERS = ("weakest\nquarter", "second", "third", "strongest\nquarter")
 
 
@@ -40,7 +41,7 @@ def shown_judge(rows: Sequence[SoftEloRow], name: str) -> SoftEloRow:
 
 def corpus_name(result: SoftEloReproduction, corpus: str) -> str:
     """The name of a corpus in a legend, marked if it is simulated."""
-    name = CORPUS_NAME.get(corpus, corpus)
+    name = read_published("soft-elo")["titles"].get(corpus, corpus)
     return f"{name} (simulated)" if result.simulated else name
 
 
@@ -96,3 +97,28 @@ def range_title(what: str, values: Sequence[float | None], digits: int) -> str:
     if not known:
         return what
     return f"{what} from {span(f'{min(known):.{digits}f}', f'{max(known):.{digits}f}')}"
+
+
+def compared(result: SoftEloReproduction) -> list[tuple[SoftEloRow, float, float]]:
+    """The rows that have both errors, hard and soft."""
+    return [
+        (row, row.hard_mae, row.soft_mae)
+        for row in result.rows
+        if row.hard_mae is not None and row.soft_mae is not None
+    ]
+
+
+def describe_change(result: SoftEloReproduction) -> str:
+    """By how much soft targets change the held-out error, the mean over judges and corpora."""
+    gains = [1 - soft / hard for _, hard, soft in compared(result) if hard]
+    if not gains:
+        return "Held-out error"
+    gain = sum(gains) / len(gains)
+    verb = "cut" if gain >= 0 else "raise"
+    return f"Soft targets {verb} the held-out error by {percent(abs(gain), 0)}"
+
+
+def row_names(rows: list[SoftEloRow]) -> list[str]:
+    """The judge of each row, with its corpus if there are several."""
+    several = len({row.corpus for row in rows}) > 1
+    return [f"{row.judge}, {row.corpus}" if several else row.judge for row in rows]

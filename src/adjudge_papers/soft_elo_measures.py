@@ -1,11 +1,15 @@
 """The Soft-Elo paper's measurements of one judge on one corpus, one function per appendix.
 
-Each returns a part of `results.soft_elo_parts`, or None if the rows do not have the needed data.
+Each returns a part of the reproduction, or None if the rows do not have the needed data. Languages
+(appendix E) are measured on the prompts that all judges of a corpus scored.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,35 +20,169 @@ from adjudge.data.battles import Battles
 from adjudge.data.families import of_family
 from adjudge.data.rows import has_values
 from adjudge.diagnosis import family_of, family_scores, position_bias
-from adjudge.ranking import hold_out_each, rank_correlations, residuals, soft_targets
+from adjudge.present.result import Correlation, Count, NotNegative, Proportion
+from adjudge.ranking import (
+    fit_temperature,
+    hold_out_each,
+    rank_correlations,
+    residuals,
+    soft_targets,
+)
+from adjudge.ranking.bradley_terry import target_battles, wins_table
 from adjudge.ranking.leave_one_out import HeldOut, Residuals, strongest_quarters
-from adjudge.ranking.targets import Rule, decided_by_both, fixed_rule
+from adjudge.ranking.targets import Rule, agreement_share, decided_by_both, fixed_rule
 from adjudge.ranking.temperature import (
     AgreementBin,
     ReliabilityBin,
     Temperature,
     temperature_with_ties,
 )
+from adjudge.statistics.bradley_terry import fit_strengths, to_elo
 from adjudge.statistics.numbers import (
     binomial_interval,
     expected_calibration_error,
+    mean_known,
     reliability_bins,
 )
-from adjudge.validation import BoolArray, FloatArray
-from adjudge_papers.soft_elo_parts import (
-    BetaStability,
-    FamilyExcess,
-    LengthEffect,
-    OrderError,
-    PositionEffect,
-    StrengthStructure,
-)
+from adjudge.validation import BoolArray, FloatArray, IntArray
+from adjudge_papers.items import read_published, read_rows
 
 #: Figure 3a's bins of |s|; the last is open.
 AGREEMENT_EDGES = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
 #: Near-tied (F.1).
 NEAR_TIE = 0.3
 _BOTH_ORDERS = ("score_diff_ab", "score_diff_ba")
+#: Languages with fewer shared prompts than this are left out of Table 6.
+FEWEST_PROMPTS = 50
+#: The corpus of the paper's main tables.
+MAIN_CORPUS: str = read_published("soft-elo")["corpora"][0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FamilyExcess:
+    """Mean of the judge's own family minus that of the others (F.1), in Elo or in points.
+
+    The interval is over models; None if a side has one model.
+    """
+
+    family: str
+    own_models: Count
+    other_models: Count
+    excess: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BetaStability:
+    """How beta depends on which models are left out, and on the value of a tie (appendix C).
+
+    `pooled` is fitted on all votes, `pooled_mae` the held-out error with it in every fold;
+    `with_ties` is beta with people's ties as one half, then its error and Spearman's rho.
+    """
+
+    pooled: float
+    fold_sd: NotNegative
+    mean_deviation: NotNegative
+    largest_deviation: NotNegative
+    pooled_mae: NotNegative | None
+    with_ties: float | None
+    with_ties_mae: NotNegative | None
+    with_ties_spearman: Correlation | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrengthStructure:
+    """How residuals and score differences depend on strength (sections 4.2 and 4.3).
+
+    `*_correlation` is Pearson's of residual and people's Elo; `top_top` and `top_bottom` are median
+    |s| of battles within the strongest quarter of models, and between it and the weakest.
+    """
+
+    hard_correlation: Correlation | None
+    soft_correlation: Correlation | None
+    top_top: NotNegative | None
+    top_bottom: NotNegative | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LengthEffect:
+    """The effect of length on near-tied verdicts and on residuals (F.1).
+
+    `longer_share` is how often the longer answer wins if |s| <= 0.3. `partial` correlates the
+    Hard-Elo residual with a model's mean length at fixed people's Elo.
+    """
+
+    near_tied: Count
+    longer_share: Proportion | None
+    low: float | None
+    high: float | None
+    partial: Correlation | None
+    p_value: Proportion | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderError:
+    """|Residual| of one model if every verdict is that of one order."""
+
+    model: str
+    first: NotNegative
+    second: NotNegative
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionEffect:
+    """The effect of the order of presentation (F.1): on verdicts, on points, on Elo.
+
+    `first_favoured` is the share of battles in which the first slot gains points; `first_mae` and
+    `second_mae` are errors of Hard-Elo with A always shown first, and second.
+    """
+
+    pairs: Count
+    first_share: Proportion
+    low: float | None
+    high: float | None
+    flip_share: Proportion
+    flip_low: float | None
+    flip_high: float | None
+    advantage: float | None
+    first_favoured: Proportion
+    first_mae: NotNegative | None
+    second_mae: NotNegative | None
+    models: tuple[OrderError, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageRow:
+    """One language, averaged over the judges of the corpus (Table 6, Figure 10).
+
+    `prompts` are those that every judge scored. `own_beta` is fitted on the language's own votes,
+    `own_beta_mae` the error with it; `*_sd` is over judges.
+    """
+
+    corpus: str
+    language: str
+    prompts: Count
+    judges: Count
+    hard_mae: NotNegative
+    soft_mae: NotNegative
+    hard_spearman: Correlation | None
+    soft_spearman: Correlation | None
+    own_beta: float | None = None
+    own_beta_sd: NotNegative | None = None
+    own_beta_mae: NotNegative | None = None
+    mean_score: float | None = None
+    mean_score_sd: NotNegative | None = None
+    agreement: Proportion | None = None
+    agreement_sd: NotNegative | None = None
+    published_prompts: Count | None = None
+    published_hard_mae: float | None = None
+    published_soft_mae: float | None = None
+    published_hard_spearman: Correlation | None = None
+    published_soft_spearman: Correlation | None = None
+
+
+# --- one judge on one corpus -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,3 +466,126 @@ def _family_excess(judge: str, values: FloatArray, names: tuple[str, ...]) -> Fa
         low=seen.low,
         high=seen.high,
     )
+
+
+# --- languages -------------------------------------------------------------------------------
+
+
+def count_languages(runs: list[Run]) -> dict[str, int]:
+    """Distinct prompts of each language over all judges of a corpus, most first (Figure 5)."""
+    spoken: dict[str, str] = {}
+    for run in runs:
+        if run.has("language"):
+            pairs = zip(run.prompts.cast(pl.String), run.frame["language"], strict=True)
+            spoken |= {prompt: language for prompt, language in pairs if language is not None}
+    return dict(Counter(spoken.values()).most_common())
+
+
+def language_rows(runs: list[Run], *, l2: float, compare: bool) -> tuple[LanguageRow, ...]:
+    """Table 6 and Figure 10 for one corpus: means over its judges, the largest language first.
+
+    With `compare`, rows of the paper's corpus have its numbers.
+    """
+    runs = [run for run in runs if run.has("language")]
+    if not runs:
+        return ()
+    everyone = reduce(set.__and__, ({*run.prompts.cast(pl.String)} for run in runs))
+    rows: dict[str, list[dict[str, float | None]]] = {}
+    prompts: Counter[str] = Counter()
+    for run in runs:
+        fit = fit_temperature(run.score, run.human, verdict=run.verdict)
+        if fit.beta is None or fit.beta <= 0:
+            continue
+        mask = run.prompts.cast(pl.String).is_in(list(everyone)).fill_null(False)
+        reference = _elo(run.battles, run.human, l2)
+        spoken = run.frame["language"].cast(pl.String)
+        keys = run.prompts.filter(mask)
+        counts = keys.to_frame("p").with_columns(l=spoken.filter(mask)).unique("p")
+        prompts = Counter(counts["l"].drop_nulls().to_list())
+        for language, n in prompts.items():
+            if n >= FEWEST_PROMPTS:
+                inside = (mask & (spoken == language).fill_null(False)).to_numpy()
+                part = _one_language(run, np.flatnonzero(inside), fit.beta, reference, l2)
+                rows.setdefault(language, []).append(part)
+    paper = _published_languages() if compare and runs[0].corpus == MAIN_CORPUS else {}
+    made = [
+        LanguageRow(
+            corpus=runs[0].corpus,
+            language=name,
+            prompts=prompts[name],
+            judges=len(parts),
+            **_averages(parts),
+            **paper.get(name, {}),
+        )
+        for name, parts in rows.items()
+        if all(part["hard_mae"] is not None for part in parts)
+    ]
+    return tuple(sorted(made, key=lambda row: (-row.prompts, row.language)))
+
+
+def _one_language(
+    run: Run, rows: IntArray, beta: float, reference: FloatArray, l2: float
+) -> dict[str, float | None]:
+    """One judge on one language: error and rank fidelity, its own beta, |s| and agreement."""
+    part = run.battles.take(rows)
+    score, human, verdict = run.score[rows], run.human[rows], run.verdict[rows]
+    hard = _against(part, verdict, reference, l2)
+    soft = _against(part, soft_targets(score, beta), reference, l2)
+    own = fit_temperature(score, human).beta
+    own_mae = None
+    if own is not None and own > 0:
+        own_mae = _against(part, soft_targets(score, own), reference, l2)[0]
+    sizes = np.abs(score[np.isfinite(score)])
+    return {
+        "hard_mae": hard[0],
+        "soft_mae": soft[0],
+        "hard_spearman": hard[1],
+        "soft_spearman": soft[1],
+        "own_beta": own,
+        "own_beta_mae": own_mae,
+        "mean_score": float(sizes.mean()) if len(sizes) else None,
+        "agreement": agreement_share(verdict, human)[0],
+    }
+
+
+def _against(
+    battles: Battles, target: FloatArray, reference: FloatArray, l2: float
+) -> tuple[float | None, float | None]:
+    """Mean error and Spearman's rho of one fit compared with people's global Elo."""
+    elo = _elo(battles, target, l2)
+    both = np.isfinite(elo) & np.isfinite(reference)
+    if not both.any():
+        return None, None
+    error = float(np.abs(elo - reference)[both].mean())
+    return error, rank_correlations(elo[both], reference[both])[1]
+
+
+def _elo(battles: Battles, target: FloatArray, l2: float) -> FloatArray:
+    """Elo of every model by one fit; NaN for models without a battle."""
+    used, y = target_battles(battles, target)
+    wins = wins_table(used.a, used.b, y, used.n_models)
+    seen = (wins.sum(axis=0) + wins.sum(axis=1)) > 0
+    return np.where(seen, to_elo(fit_strengths(wins, l2=l2)), np.nan)
+
+
+def _averages(parts: list[dict[str, float | None]]) -> dict[str, Any]:
+    """Means over judges, with standard deviations if the paper shows them."""
+    means = {name: mean_known(part[name] for part in parts) for name in parts[0]}
+    spreads = {
+        f"{name}_sd": _spread([part[name] for part in parts])
+        for name in ("own_beta", "mean_score", "agreement")
+    }
+    return {**means, **spreads}
+
+
+def _published_languages() -> dict[str, dict[str, Any]]:
+    """The paper's numbers of each language, by the names of LanguageRow's fields."""
+    return {
+        row.pop("language"): {f"published_{name}": value for name, value in row.items()}
+        for row in read_rows(read_published("soft-elo")["languages"])
+    }
+
+
+def _spread(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.std(known, ddof=1)) if len(known) > 1 else None

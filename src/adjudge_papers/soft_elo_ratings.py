@@ -34,11 +34,12 @@ from adjudge_papers.soft_elo_drawing import (
     short,
     shown_judge,
 )
-from adjudge_papers.soft_elo_result import SoftEloReproduction, SoftEloRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from adjudge_papers.soft_elo import SoftEloReproduction, SoftEloRow
 
 
 _METHODS = ("hard-elo", "soft-elo")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from shown_estimation import PAPER
 
+from adjudge_papers.everything import PaperRun, write_papers
 from adjudge_papers.items import PaperItem
-from adjudge_papers.page import PaperRun, write_papers
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
@@ -23,10 +23,10 @@ OTHER = PaperItem(
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [
-        PaperRun(name="scope", title="SCOPE", given="nothing", results={}, items=(OTHER,)),
+        PaperRun(name="scope", title="SCOPE", given="nothing", items=(OTHER,)),
         PaperRun(
             name="reporting", title="How to Correctly Report", given="on simulated data",
-            results={"reporting": PAPER}, items=PAPER.items,
+            result=PAPER, items=PAPER.items,
         ),
     ]  # fmt: skip
     path = tmp_path_factory.mktemp("papers") / "index.html"

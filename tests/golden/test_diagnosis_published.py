@@ -13,32 +13,39 @@ import pytest
 from summeval_file import write_summeval
 
 from adjudge.cli import run
-from adjudge_papers.diagnosis import published_cycles, reproduce_diagnosis
+from adjudge_papers.diagnosis import (
+    DiagnosisReproduction,
+    published_cycles,
+    reproduce_diagnosis,
+)
 from adjudge_papers.diagnosis_figures import PICTURES
-from adjudge_papers.diagnosis_measures import published_variance
+from adjudge_papers.diagnosis_measures import published_tau, published_variance
 from adjudge_papers.diagnosis_published import (
-    AGREEMENT_MEANS,
     ALPHAS,
     CRITERIA,
-    CYCLES,
     DOCUMENTS,
-    EXTREMES,
     JUDGES,
-    PAIRWISE_CALLS,
-    POOLED_ROWS,
-    RANKINGS,
     REPEATS,
-    SCORE_CALLS,
-    SETS,
     SYSTEMS,
-    WIDTH_AGREEMENT,
     published_agreement,
-    published_sets,
-    published_tau,
+    published_row,
+    published_rows,
 )
-from adjudge_papers.diagnosis_result import DiagnosisReproduction
 from adjudge_papers.diagnosis_summeval import Size, crowd_as_judge
+from adjudge_papers.items import read_published
 from shown import title, y_ticks
+
+#: The paper's number of each value of an item.
+PRINTED = {
+    name: {
+        value: known["paper"] if isinstance(known, dict) else known
+        for value, known in item.get("values", {}).items()
+        if known != {}
+    }
+    for name, item in read_published("diagnosis")["items"].items()
+}
+PAIRWISE_CALLS = PRINTED["Figure 1"]["pairwise answers"]
+SCORE_CALLS = PRINTED["Figure 1"]["scores"]
 
 
 @pytest.fixture(scope="module")
@@ -51,18 +58,20 @@ def done() -> DiagnosisReproduction:
 
 def test_published_rates_are_counts_of_triples_of_eight_systems() -> None:
     # Rates per document are k/56, so the largest and median ones must be.
-    for judge in JUDGES:
-        for value in EXTREMES[judge]:
+    rows = published_rows("cycles")
+    assert [row["judge"] for row in rows if row["max"] is not None] == list(JUDGES)
+    for row in rows:
+        for value in {row["max"], row["median"]} - {None}:
             assert min(abs(value - k / 56) for k in range(21)) < 6e-4
-        for _, share in CYCLES[judge]:
-            assert min(abs(share - k / 30) for k in range(31)) < 6e-4
+        assert min(abs(row["share"] - k / 30) for k in range(31)) < 6e-4
 
 
 def test_published_taus_are_those_of_eight_systems_without_ties() -> None:
     # 28 pairs of systems: tau is 1 - 2 k / 28.
-    for values in RANKINGS.values():
-        for value in values:
-            assert min(abs(value - (1 - k / 14)) for k in range(29)) < 6e-4
+    rows = published_rows("rankings")
+    assert len(rows) == 5 * len(JUDGES)
+    for row in rows:
+        assert min(abs(row["tau"] - (1 - k / 14)) for k in range(29)) < 6e-4
 
 
 def test_the_papers_design_gives_its_counts_of_calls() -> None:
@@ -70,32 +79,58 @@ def test_the_papers_design_gives_its_counts_of_calls() -> None:
     assert DOCUMENTS * SYSTEMS * (SYSTEMS - 1) // 2 * REPEATS * cells == PAIRWISE_CALLS
     assert DOCUMENTS * SYSTEMS * cells == SCORE_CALLS
     # Half of the rows of every cell, but for two.
-    assert DOCUMENTS * SYSTEMS // 2 * cells - POOLED_ROWS == 2
+    assert DOCUMENTS * SYSTEMS // 2 * cells - PRINTED["Section 5.2, width and error"]["rows"] == 2
 
 
 def test_every_published_cell_meets_its_level() -> None:
-    cells = [
-        (alpha, coverage, size)
-        for by_criterion in SETS.values()
-        for by_alpha in by_criterion
-        for alpha, (coverage, size) in zip(ALPHAS, by_alpha, strict=True)
-    ]
+    cells = published_rows("sets")
     assert len(cells) == 64
-    assert all(coverage >= 1 - alpha for alpha, coverage, _ in cells)
-    assert set(SETS) == set(JUDGES)
+    assert all(cell["coverage"] >= 1 - cell["alpha"] for cell in cells)
+    assert {cell["judge"] for cell in cells} == set(JUDGES)
+    assert {cell["alpha"] for cell in cells} == set(ALPHAS)
 
 
 def test_means_of_table_4_are_those_printed_below_it() -> None:
-    assert len(WIDTH_AGREEMENT) == 6
-    for at, criterion in enumerate(CRITERIA):
-        mean = np.mean([values[at] for values in WIDTH_AGREEMENT.values()])
-        assert mean == pytest.approx(AGREEMENT_MEANS[criterion], abs=0.0051)
+    rows = published_rows("agreement")
+    assert len({(row["judge_a"], row["judge_b"]) for row in rows}) == 6
+    for criterion in CRITERIA:
+        mean = np.mean([row["spearman"] for row in rows if row["criterion"] == criterion])
+        printed = PRINTED["Table 4"][f"{criterion}, mean over pairs"]
+        assert mean == pytest.approx(printed, abs=0.0051)
+
+
+def test_means_and_ranges_of_the_items_are_those_of_the_tables() -> None:
+    main = [row for row in published_rows("sets") if row["alpha"] == 0.1]
+    for criterion in CRITERIA:
+        cells = [row for row in main if row["criterion"] == criterion]
+        size = PRINTED["Table 3"][f"mean size, {criterion}"]
+        assert np.mean([row["size"] for row in cells]) == pytest.approx(size)
+        ranks = [row["spearman"] for row in cells if row["spearman"] is not None]
+        if ranks:
+            printed = PRINTED["Table 3"][f"width against error, {criterion}, mean over judges"]
+            assert np.mean(ranks) == pytest.approx(printed)
+    for method in ("win-rate", "bt", "schulze", "copeland", "mfas"):
+        taus = [row["tau"] for row in published_rows("rankings") if row["method"] == method]
+        assert np.mean(taus) == pytest.approx(PRINTED["Table 2"][f"{method}, mean over judges"])
+    cycles = published_rows("cycles")
+    for item, rows in (
+        ("Table 1", [row for row in cycles if row["criterion"] == "coherence"]),
+        ("Table 6", cycles),
+    ):
+        for value, column in (("mean rate", "rate"), ("documents with a cycle", "share")):
+            ends = [PRINTED[item][f"{value}, %, {end}"] for end in ("least", "most")]
+            shares = [100 * row[column] for row in rows]
+            assert [min(shares), max(shares)] == pytest.approx(ends)
+    margins = [100 * (row["coverage"] - 1 + row["alpha"]) for row in published_rows("sets")]
+    least = PRINTED["Table 5"]["least coverage minus target, points"]
+    assert min(margins) == pytest.approx(least)
 
 
 def test_the_papers_judges_are_known_by_name() -> None:
     spec = "openrouter:mistralai/mistral-small-3.1-24b-instruct"
-    assert published_sets(spec, "fluency", 0.1) == (1.0, 4.99)
-    assert published_sets("gpt-4o", "fluency", 0.1) == (None, None)
+    cell = published_row("sets", spec, criterion="fluency", alpha=0.1)
+    assert (cell["coverage"], cell["size"]) == (1.0, 4.99)
+    assert published_row("sets", "gpt-4o", criterion="fluency", alpha=0.1) == {}
     assert published_tau("openai:gpt-4o-mini", "coherence", "mfas") == 0.643
     assert published_tau("openai:gpt-4o-mini", "fluency", "mfas") is None
     assert published_agreement(spec, "gpt-4o-mini", "fluency") == 0.81

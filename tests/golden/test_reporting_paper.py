@@ -12,10 +12,11 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import proposition_51
 from adjudge.simulate.items import simulate_items
 from adjudge.simulate.pairs import simulate_pairs
-from adjudge_papers.reporting import length_curve, reproduce_reporting
-from adjudge_papers.reporting_items import LISTING
-from adjudge_papers.reporting_protocol import arena_protocol
+from adjudge_papers.items import read_published
+from adjudge_papers.reporting import arena_protocol, length_curve, reproduce_reporting
 from shown import title
+
+LISTING = tuple(read_published("reporting")["items"]["Figure 8"]["values"].values())
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from adjudge.statistics.entropy import preference_entropy
-from adjudge_papers.scope import reproduce_scope
+from adjudge_papers.items import read_published, read_rows
+from adjudge_papers.scope import PublishedRisk, ScopeReproduction, reproduce_scope
 from adjudge_papers.scope_figures import PICTURES
-from adjudge_papers.scope_published import RISKS
-from adjudge_papers.scope_result import ScopeReproduction
 from shown import title
+
+RISKS = [PublishedRisk(**row) for row in read_rows(read_published("scope")["risks"])]
 
 #: Simulated judge on the simulated benchmark: accuracy, ECE, AUROC of preference_entropy, AUROC of
 #: annotators, verbalized and swap and vote by coin; then coverage and error share of scope at 0.10.

@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
-from adjudge.diagnosis.scores.result import PooledWidth, ScoreDiagnosis, ScoreSetGroup, WidthBin
-from adjudge.diagnosis.transitivity import Transitivity, TransitivityGroup
-from adjudge.errors import ArgumentError
 from adjudge_papers.diagnosis_result import (
     CycleRow,
     CyclesAndWidths,
@@ -20,6 +16,10 @@ from adjudge_papers.diagnosis_result import (
     VarianceShare,
     WidthPair,
 )
+
+from adjudge.diagnosis.scores.result import PooledWidth, ScoreDiagnosis, ScoreSetGroup, WidthBin
+from adjudge.diagnosis.transitivity import Transitivity, TransitivityGroup
+from adjudge.errors import ArgumentError
 from adjudge_papers.items import ItemValue, PaperItem
 from shown import assert_shown, drawn, legend, terminal_lines
 

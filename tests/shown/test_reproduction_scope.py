@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from shown_selection import EVALUATION, REPRODUCTION
 
+from adjudge_papers.reproduction import size_of
 from adjudge_papers.scope_figures import PICTURES
-from adjudge_papers.scope_result import size_of
 from shown import (
     assert_shown,
     legend,
@@ -45,9 +45,9 @@ def test_the_scope_paper_reproduced() -> None:
             "Table 3 | Risk | reproduced | coverage, 7B scope | 0.522 | 0.246 | +0.276",
             "Figure 1 | Overview | not possible | a drawing without numbers | – | – | –",
             "1 of the paper's 12 judges on data sets: Table 3",
+            *(f"figure: {caption}" for _, caption in PICTURES.values()),
             "warning: own, verbalized: no number",
             "note: A NOTE",
-            *(f"figure: {caption}" for _, caption in PICTURES.values()),
         ],
     )
     frame = REPRODUCTION.to_frame()

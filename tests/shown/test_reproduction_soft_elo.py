@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adjudge_papers.items import ItemValue, PaperItem
-from adjudge_papers.soft_elo_parts import (
+from adjudge_papers.soft_elo import JuryRow, SoftEloReproduction, SoftEloRow
+from adjudge_papers.soft_elo_measures import (
     BetaStability,
     FamilyExcess,
+    LanguageRow,
     LengthEffect,
     PositionEffect,
     StrengthStructure,
 )
-from adjudge_papers.soft_elo_result import JuryRow, LanguageRow, SoftEloReproduction, SoftEloRow
 from shown import (
     assert_shown,
     legend,

@@ -22,15 +22,15 @@ from adjudge.results.estimation import (
 )
 from adjudge.results.panel import PanelEstimate, PanelRate
 from adjudge_papers.items import ItemValue, PaperItem
-from adjudge_papers.reporting_result import (
+from adjudge_papers.reporting import (
     Claim,
     LengthCurve,
-    ProtocolRow,
     ReportingReproduction,
     ShiftBias,
     Simulation,
     SingleRun,
 )
+from adjudge_papers.reporting_arena import ProtocolRow
 
 SHIFT = LabelShift(
     judge_rate_calibration=0.371,

@@ -18,7 +18,7 @@ from adjudge.selection.selecting import GroupCount, Selection
 from adjudge.selection.thresholds import BatchSelection, Threshold
 from adjudge.selection.verifying import Contradiction, PolicyCheck
 from adjudge_papers.items import ItemValue, PaperItem
-from adjudge_papers.scope_result import (
+from adjudge_papers.scope import (
     PublishedQuality,
     PublishedRisk,
     ReproducedSet,

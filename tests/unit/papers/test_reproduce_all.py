@@ -16,10 +16,16 @@ from adjudge.data import read_result
 from adjudge.errors import ArgumentError
 from adjudge.judges.progress import Progress
 from adjudge.present.render.markdown import render_markdown
-from adjudge_papers.everything import reproduce_all
+from adjudge_papers.everything import (
+    HOW_TO_READ,
+    PAPERS,
+    Given,
+    PaperRun,
+    papers_document,
+    reproduce_all,
+    write_papers,
+)
 from adjudge_papers.items import ItemValue, PaperItem, ReproductionItems
-from adjudge_papers.page import HOW_TO_READ, PaperRun, papers_document, write_papers
-from adjudge_papers.papers import PAPERS, Given
 
 
 def test_a_paper_is_a_function_and_a_line(
@@ -31,7 +37,7 @@ def test_a_paper_is_a_function_and_a_line(
     def run_small(given: Given) -> PaperRun:
         asked.append(given)
         few = replace(PAPER, settings=(), shift=None, single_run=None, protocol=())
-        return replace(RUN, results={"small": few}, given=given.words("", "--data NAME=FILE"))
+        return replace(RUN, name="small", result=few, given=given.words("", "--data NAME=FILE"))
 
     monkeypatch.setitem(PAPERS, "small", run_small)
     out = tmp_path / "all"
@@ -103,7 +109,7 @@ RUN = PaperRun(
     name="reporting",
     title="How to report",
     given="on simulated data",
-    results={"reporting": PAPER},
+    result=PAPER,
     items=(
         *PAPER.items,
         PaperItem(
@@ -144,7 +150,7 @@ def test_the_page_is_one_file_without_addresses(tmp_path: Path) -> None:
         paper="x", name="<script>alert(1)</script>", about="http://127.0.0.1/x",
         status="not possible", reason="<img src=x onerror=alert(1)>",
     )  # fmt: skip
-    given = PaperRun(name="x", title="X", given="", results={}, items=(hostile,))
+    given = PaperRun(name="x", title="X", given="", items=(hostile,))
     page = write_papers([given], tmp_path / "page.html", subtitle="").read_text(encoding="utf-8")
     assert "<script" not in page
     assert "<img" not in page

@@ -18,11 +18,11 @@ from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 from adjudge_papers.diagnosis import reproduce_diagnosis
 from adjudge_papers.diagnosis_measures import (
     compare_by_scores,
+    compare_rankings,
     cycles_and_widths,
     people_means,
     share_variance,
 )
-from adjudge_papers.diagnosis_rankings import compare_rankings
 from adjudge_papers.diagnosis_sets import tabulate_sets
 from adjudge_papers.diagnosis_summeval import Size, ask_judges
 from adjudge_papers.simulated_study import simulate_study

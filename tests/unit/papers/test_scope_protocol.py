@@ -12,8 +12,8 @@ from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.interface import Text
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.simulate.selective import two_order_judge
+from adjudge_papers.items import read_published
 from adjudge_papers.scope import reproduce_scope
-from adjudge_papers.scope_published import NOTES
 
 
 def pairs(n=60) -> pl.DataFrame:
@@ -163,5 +163,5 @@ def test_other_data_than_the_papers_have_no_claim_about_mt_bench():
 
 
 def test_what_a_summary_gives_is_not_said_to_be_the_papers():
-    [message] = [note for note in NOTES if "2.4 %" in note]
+    [message] = [note for note in read_published("scope")["notes"] if "2.4 %" in note]
     assert "the summary 2.4 % without naming the data" in message

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from typing import TYPE_CHECKING
 
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, notes_of, table_of
-from adjudge.present.text import DASH, count, interval, left_out, number, percent, signed, span
+from adjudge.present.blocks import Block, Headline, Note, Table, table_of
+from adjudge.present.text import DASH, count, interval, number, percent, signed, span
 from adjudge.statistics.numbers import mean_known
-from adjudge_papers.diagnosis_figures import PICTURES, p_text
-from adjudge_papers.diagnosis_result import (
-    PAPER,
-    CyclesAndWidths,
-    DiagnosisReproduction,
-    PooledErrors,
-    PublishedCycles,
-    SetCell,
-    VarianceShare,
-    WidthPair,
-)
-from adjudge_papers.items import item_blocks
+from adjudge_papers.diagnosis_figures import p_text
+from adjudge_papers.diagnosis_published import PAPER
+
+if TYPE_CHECKING:
+    from adjudge_papers.diagnosis import DiagnosisReproduction, PublishedCycles
+    from adjudge_papers.diagnosis_measures import CyclesAndWidths, VarianceShare
+    from adjudge_papers.diagnosis_sets import PooledErrors, SetCell, WidthPair
 
 _MAIN = 0.1
 _SIMULATED = (
@@ -28,33 +23,24 @@ _SIMULATED = (
 )
 
 
-def view_diagnosis_reproduction(result: DiagnosisReproduction) -> list[Block]:
-    """Tables 1 to 6 in the paper's order, its claims, the list of items, then its figures."""
-    blocks: list[Block] = [_headline(result), _cycles(result), _published_cycles(result)]
+def diagnosis_tables(result: DiagnosisReproduction) -> list[Block]:
+    """Tables 1 to 6 in the paper's order, then its claims."""
+    blocks: list[Block] = [_cycles(result), _published_cycles(result)]
     if result.rankings:
         blocks.append(_rankings(result))
     for data in dict.fromkeys(cell.data for cell in result.sets):
         blocks += [_signals(data, result), *_pairs(data, result), _sets(data, result)]
-    blocks += [_pooled(result), _by_document(result), *_variance(result), *_together(result)]
-    blocks += item_blocks(result.items, "Tables, figures and claims of the paper")
-    drawable = {item.figure for item in result.items}
-    blocks += [
-        Figure(name, partial(draw, result), caption)
-        for name, (draw, caption) in PICTURES.items()
-        if name in drawable
+    return [
+        *blocks,
+        _pooled(result),
+        _by_document(result),
+        *_variance(result),
+        *_together(result),
     ]
-    lost = [
-        *left_out(result.transitivity.dropped),
-        *(
-            f"{data}: {line}"
-            for data, own in result.scores.items()
-            for line in left_out(own.dropped)
-        ),
-    ]
-    return blocks + notes_of([*lost, *result.notes])
 
 
-def _headline(result: DiagnosisReproduction) -> Headline:
+def describe_diagnosis(result: DiagnosisReproduction) -> Headline:
+    """Cycles, sizes of sets, and what their width says, ours and the paper's."""
     rates = [row.rate for row in result.cycles if row.rate is not None]
     shares = [row.share for row in result.cycles if row.share is not None]
     main = [c for c in result.sets if c.data == result.pictured and c.alpha == _MAIN]

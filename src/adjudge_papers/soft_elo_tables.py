@@ -1,23 +1,32 @@
-"""The Soft-Elo paper's tables, our numbers with the paper's below them."""
+"""The Soft-Elo paper's tables: our numbers with the paper's below them, then the appendices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of
-from adjudge.present.text import DASH, count, interval, level, number, percent
+from adjudge.present.blocks import Block, Headline, Table, table_of
+from adjudge.present.text import (
+    DASH,
+    count,
+    interval,
+    level,
+    number,
+    percent,
+    percent_interval,
+    signed,
+)
 from adjudge.ranking.evaluation_view import quarters
 from adjudge.statistics.numbers import mean_known
-from adjudge_papers.items import item_blocks
-from adjudge_papers.soft_elo_appendices import appendix_blocks, own_beta_table
-from adjudge_papers.soft_elo_figures import compared, describe_change, row_names
-from adjudge_papers.soft_elo_pictures import PICTURES
-from adjudge_papers.soft_elo_result import SoftEloReproduction, SoftEloRow
+from adjudge_papers.soft_elo_drawing import compared, describe_change, row_names
 
+if TYPE_CHECKING:
+    from adjudge_papers.soft_elo import SoftEloReproduction, SoftEloRow
+    from adjudge_papers.soft_elo_measures import FamilyExcess, LanguageRow
+
+_Named = tuple[str, "SoftEloRow"]
 _SIMULATED = (
     "Simulated battles of the release's shape: models, judges and numbers are invented. Compare "
     "the pattern with the paper's, not the numbers."
@@ -44,31 +53,30 @@ class _Column:
         return f"{self.write(value)} {interval(ends[0], ends[1], 0)}"
 
 
-def view_soft_elo(result: SoftEloReproduction) -> list[Block]:
-    """The paper's tables in its order, the appendices, the list of items, then its figures."""
+def soft_elo_tables(result: SoftEloReproduction) -> list[Block]:
+    """The paper's tables in its order, then the appendices that the rows have numbers for."""
     names = row_names(list(result.rows))
-    blocks: list[Block] = [
-        _headline(result),
+    rows = list(zip(names, result.rows, strict=True))
+    appendices = [
+        _stability(rows),
+        _signal(rows),
+        _biases(rows),
+        _position(rows),
+        _families(rows),
+        _juries(result),
+    ]
+    return [
         _errors(result, names),
         _intervals(result, names),
         _smoothing(result, names),
         _quarters(result, names),
-        *appendix_blocks(result, names),
+        *(table for table in appendices if table.rows),
+        *(_languages(result) if result.languages else ()),
     ]
-    if result.languages:
-        blocks += _languages(result)
-    blocks += item_blocks(result.items, "Tables, figures and claims of the paper")
-    blocks += _figures(result)
-    warnings = [
-        f"warning, {row.judge}, {row.corpus}: {text}"
-        for row in result.rows
-        for text in row.warnings
-    ]
-    blocks += notes_of(warnings, tone="bad")
-    return blocks + notes_of([f"note: {text}" for text in result.notes])
 
 
-def _headline(result: SoftEloReproduction) -> Headline:
+def describe_errors(result: SoftEloReproduction) -> Headline:
+    """By how much soft targets change the held-out error, ours and the paper's."""
     rows = compared(result)
     if not rows:
         return Headline("No judge could be compared with people", tone="bad")
@@ -221,14 +229,144 @@ def _languages(result: SoftEloReproduction) -> list[Block]:
     ]
     caption = "By language, on prompts that every judge scored, means over judges, Table 6"
     rows: list[tuple[str, Any]] = list(zip(names, result.languages, strict=True))
-    return [_both(caption, "language", rows, columns), own_beta_table(result.languages, names)]
+    return [_both(caption, "language", rows, columns), _own_betas(result.languages, names)]
 
 
-def _figures(result: SoftEloReproduction) -> list[Block]:
-    """The paper's pictures that these rows allow; the list of items explains the others."""
-    drawable = {"errors", *(item.figure for item in result.items)} if result.rows else set()
-    return [
-        Figure(name, partial(draw, result), caption)
-        for name, (draw, caption) in PICTURES.items()
-        if name in drawable
-    ]
+# --- appendices ------------------------------------------------------------------------------
+
+
+def _stability(rows: Sequence[_Named]) -> Table:
+    known = [(name, row, row.stability) for name, row in rows if row.stability is not None]
+    return table_of(
+        known,
+        {
+            "judge": lambda one: one[0],
+            "beta": lambda one: number(one[2].pooled, 3),
+            "sd of folds": lambda one: number(one[2].fold_sd, 4),
+            "mean away": lambda one: number(one[2].mean_deviation, 4),
+            "farthest": lambda one: number(one[2].largest_deviation, 4),
+            "error": lambda one: number(one[1].soft_mae, 2),
+            "error, pooled": lambda one: number(one[2].pooled_mae, 2),
+            "beta, ties half": lambda one: number(one[2].with_ties, 3),
+            "error, ties half": lambda one: number(one[2].with_ties_mae, 2),
+            "rho, ties half": lambda one: number(one[2].with_ties_spearman),
+        },
+        caption="beta over folds, pooled over all votes, and with ties at one half, appendix C",
+        optional=("mean away", "rho, ties half"),
+    )
+
+
+def _signal(rows: Sequence[_Named]) -> Table:
+    known = [(name, row, row.strength) for name, row in rows if row.strength is not None]
+    return table_of(
+        known,
+        {
+            "judge": lambda one: one[0],
+            "agreement": lambda one: percent(one[1].agreement_rate),
+            "r with |s|": lambda one: number(one[1].agreement_correlation),
+            "ECE, beta 1": lambda one: number(one[1].raw_ece),
+            "against own scores": lambda one: percent(one[1].contradictions),
+            "r of residual, hard": lambda one: signed(one[2].hard_correlation, 2),
+            "soft": lambda one: signed(one[2].soft_correlation, 2),
+            "|s| top-top": lambda one: number(one[2].top_top, 2),
+            "top-bottom": lambda one: number(one[2].top_bottom, 2),
+        },
+        caption="What |s| says, residuals against strength, |s| by quarter: sections 4.2 and 4.3, "
+        "appendix G",
+        optional=("ECE, beta 1", "against own scores"),
+    )
+
+
+def _biases(rows: Sequence[_Named]) -> Table:
+    known = [(name, row.length) for name, row in rows if row.length is not None]
+    return table_of(
+        known,
+        {
+            "judge": lambda one: one[0],
+            "near-tied": lambda one: number(one[1].near_tied),
+            "longer wins": lambda one: percent(one[1].longer_share),
+            "95 % interval": lambda one: percent_interval(one[1].low, one[1].high),
+            "residual and length": lambda one: signed(one[1].partial, 2),
+            "p": lambda one: number(one[1].p_value),
+        },
+        caption="Length: near-tied verdicts, and the partial correlation with the Elo residual, "
+        "Figure 12",
+    )
+
+
+def _position(rows: Sequence[_Named]) -> Table:
+    known = [(name, row.position) for name, row in rows if row.position is not None]
+    return table_of(
+        known,
+        {
+            "judge": lambda one: one[0],
+            "first slot wins": lambda one: percent(one[1].first_share),
+            "verdict flips": lambda one: percent(one[1].flip_share),
+            "points": lambda one: signed(one[1].advantage, 2),
+            "first favoured": lambda one: percent(one[1].first_favoured),
+            "error, A first": lambda one: number(one[1].first_mae, 1),
+            "A second": lambda one: number(one[1].second_mae, 1),
+        },
+        caption="Order of presentation, Figure 11",
+    )
+
+
+def _families(rows: Sequence[_Named]) -> Table:
+    known = [(name, row) for name, row in rows if row.hard_family or row.family_points]
+    cells: dict[str, Callable[[_Named], str]] = {
+        "judge": lambda one: one[0],
+        "own models": lambda one: _own(one[1].hard_family or one[1].family_points),
+        "points": lambda one: _excess(one[1].family_points, 2),
+        "Elo, hard": lambda one: _excess(one[1].hard_family, 0),
+        "Elo, soft": lambda one: _excess(one[1].soft_family, 0),
+    }
+    caption = "Own family's models minus the others, in points and in Elo, Figure 13"
+    return table_of(known, cells, caption=caption, text_columns=2)
+
+
+def _own(part: FamilyExcess | None) -> str:
+    return DASH if part is None else f"{part.own_models} {part.family}"
+
+
+def _excess(part: FamilyExcess | None, digits: int) -> str:
+    if part is None:
+        return DASH
+    if part.low is None or part.high is None:
+        return signed(part.excess, digits)
+    low, high = signed(part.low, digits), signed(part.high, digits)
+    return f"{signed(part.excess, digits)} [{low}, {high}]"
+
+
+def _juries(result: SoftEloReproduction) -> Table:
+    return table_of(
+        result.juries,
+        {
+            "corpus": lambda row: row.corpus,
+            "best alone": lambda row: row.best,
+            "its error": lambda row: number(row.best_mae, 1),
+            "judges": lambda row: number(row.judges),
+            "battles of all": lambda row: number(row.battles),
+            "jury's error": lambda row: number(row.mae, 1),
+            "rho": lambda row: number(row.spearman),
+        },
+        caption="All judges as one, the mean of calibrated scores (not in the paper), and the best "
+        "of them on the same battles",
+        text_columns=2,
+    )
+
+
+def _own_betas(rows: Sequence[LanguageRow], names: Sequence[str]) -> Table:
+    """A temperature for each language, and whether it helps (appendix E)."""
+    return table_of(
+        list(zip(names, rows, strict=True)),
+        {
+            "language": lambda one: one[0],
+            "|s|": lambda one: number(one[1].mean_score, 2),
+            "agreement": lambda one: percent(one[1].agreement),
+            "own beta": lambda one: number(one[1].own_beta, 2),
+            "sd": lambda one: number(one[1].own_beta_sd, 2),
+            "error, pooled": lambda one: number(one[1].soft_mae, 1),
+            "error, own": lambda one: number(one[1].own_beta_mae, 1),
+        },
+        caption="A beta for each language, means over judges, appendix E",
+    )

@@ -1,12 +1,14 @@
-"""Rows for section 8.2 of the reporting paper: one per answer and model, judge and people.
+"""Section 8.2 of the reporting paper: its rows, and bias, coverage and length of each model.
 
-From grades, from judgments or battles of pairs (each counts once for each model), from pairs or
-items that a judge is asked about first, or simulated.
+Rows are one per answer and model, with judge and people: from grades, from judgments or battles of
+pairs (each counts once for each model), from pairs or items that a judge is asked about first, or
+simulated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +28,13 @@ from adjudge.data.rows import Rows, tidy
 from adjudge.data.tables import TableLike, read_table, source_name
 from adjudge.data.words import GRADE
 from adjudge.errors import DataError
+from adjudge.estimation.misclassification import Bounds, corrected_interval, corrected_rate
 from adjudge.judges import judge_pairs
+from adjudge.present.result import Count, NotNegative, Proportion
 from adjudge.simulate.battles import simulate_battles
-from adjudge.validation import count
+from adjudge.statistics.numbers import normal_quantile
+from adjudge.validation import BoolArray, FloatArray, count
+from adjudge_papers.items import read_published, read_rows
 
 _NO_MODEL = "no model named"
 _A_WINS = ("a", "model_a", "0", "0.0")
@@ -37,6 +43,25 @@ _B_WINS = ("b", "model_b", "1", "1.0")
 _JUDGE = ("p_a", "p_pass", "judge")
 _HUMAN = ("human", "label", "winner", "human_pref")
 _SURENESS = 4.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtocolRow:
+    """One model under the protocol of section 8.2."""
+
+    model: str
+    rows: Count
+    rate: Proportion
+    bias_naive: float
+    bias_corrected: float | None
+    coverage: Proportion | None
+    length: NotNegative | None
+    refused: Count
+    #: With probabilities: from their own variance; Eq. 6 would treat them as shares.
+    spread_coverage: Proportion | None = None
+    spread_length: NotNegative | None = None
+    paper_coverage: Proportion | None = None
+    paper_length: float | None = None
 
 
 class ArenaRows(NamedTuple):
@@ -165,3 +190,72 @@ def _column(frame: pl.DataFrame, name: str, wanted: str | None, usual: tuple[str
         column=wanted or " or ".join(usual),
         remedy=f"columns here: {frame.columns[:20]}",
     )
+
+
+def measure_model(
+    model: str,
+    rows: pl.DataFrame,
+    splits: int,
+    share: float,
+    level: float,
+    probabilities: bool,
+    rng: np.random.Generator,
+) -> ProtocolRow:
+    """Bias, coverage and length over random splits; `share` of the rows are labelled."""
+    judge, human, size = rows["judge"].to_numpy(), rows["human"].to_numpy(), rows.height
+    m = max(round(share * size), 2)
+    order = np.argsort(rng.random((splits, size)), axis=1)
+    known, rest = order[:, :m], order[:, m:]
+    z, x = human[known], judge[known]
+    m1 = z.sum(axis=1)
+    m0 = m - m1
+    p, truth = judge[rest].mean(axis=1), human[rest].mean(axis=1)
+    n0, n1 = np.maximum(m0, 1), np.maximum(m1, 1)
+    shares = (p, ((1 - z) * (1 - x)).sum(axis=1) / n0, (z * x).sum(axis=1) / n1)
+    bounds = corrected_interval(*shares, size - m, n0, n1, confidence_level=level)
+    usable = (m1 > 0) & (m0 > 0) & bounds.informative
+    rate = corrected_rate(*shares, clipped=False).estimate
+    by_spread = _by_spread(z, x, judge[rest], rate, level) if probabilities else None
+    table_2 = {row["model"]: row for row in read_rows(read_published("reporting")["models"])}
+    paper = table_2.get(model.lower(), {})
+
+    def mean(values: FloatArray | BoolArray) -> float | None:
+        return float(values[usable].mean()) if usable.any() else None
+
+    return ProtocolRow(
+        model=model,
+        rows=size,
+        rate=float(human.mean()),
+        bias_naive=float((p - truth).mean()),
+        bias_corrected=mean(np.clip(rate, 0, 1) - truth),
+        coverage=mean(bounds.covers(truth)),
+        length=mean(bounds.length),
+        spread_coverage=None if by_spread is None else mean(by_spread.covers(truth)),
+        spread_length=None if by_spread is None else mean(by_spread.length),
+        refused=int((~usable).sum()),
+        paper_coverage=paper.get("coverage"),
+        paper_length=paper.get("length"),
+    )
+
+
+def _by_spread(
+    z: FloatArray, x: FloatArray, test: FloatArray, rate: FloatArray, level: float
+) -> Bounds:
+    """Intervals around the corrected rates from the spread of the probabilities themselves.
+
+    Eq. 9 with sample variances instead of q (1 - q), as in `estimate` for probabilities.
+    """
+    means, noises = [], []
+    for weights in (1 - z, z):
+        size = np.maximum(weights.sum(axis=1), 1)
+        mean = (weights * x).sum(axis=1) / size
+        squares = (weights * (x - mean[:, None]) ** 2).sum(axis=1)
+        means.append(mean)
+        noises.append(squares / np.maximum(size - 1, 1) / size)
+    edge = means[1] - means[0]
+    edge = np.where(edge > 0, edge, 1.0)
+    variance = test.var(axis=1, ddof=1) / test.shape[1]
+    variance = variance + (1 - rate) ** 2 * noises[0] + rate**2 * noises[1]
+    half = normal_quantile(level) * np.sqrt(variance) / edge
+    low, high = np.clip(rate - half, 0, 1), np.clip(rate + half, 0, 1)
+    return Bounds(low, high, np.ones(len(rate), dtype=np.bool_))
