@@ -68,7 +68,6 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.judging": (
         "Judging JudgingCascade JudgingPanel JudgingPlan JudgingPlans ModelList"
     ),
-    "adjudge.results.labelling": "LabellingSummary",
     "adjudge.results.panel": "PanelEstimate",
     "adjudge.results.replies": "Replies",
     "adjudge.selection": (
@@ -83,6 +82,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.selection.selecting": "Selection",
     "adjudge.selection.thresholds": "BatchSelection Threshold",
     "adjudge.selection.verifying": "PolicyCheck",
+    "adjudge.server.label_summary": "LabellingSummary",
     "adjudge.statistics.entropy": "confidence mean_preference preference_entropy verdicts",
     "adjudge.store": "check_store copy_store open_store",
     "adjudge.store.checking": "StoreCheck",

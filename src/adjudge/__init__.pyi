@@ -126,7 +126,6 @@ from adjudge.results.judging import JudgingPanel as JudgingPanel
 from adjudge.results.judging import JudgingPlan as JudgingPlan
 from adjudge.results.judging import JudgingPlans as JudgingPlans
 from adjudge.results.judging import ModelList as ModelList
-from adjudge.results.labelling import LabellingSummary as LabellingSummary
 from adjudge.results.panel import PanelEstimate as PanelEstimate
 from adjudge.results.replies import Replies as Replies
 from adjudge.selection import SelectionRun as SelectionRun
@@ -152,6 +151,7 @@ from adjudge.selection.selecting import Selection as Selection
 from adjudge.selection.thresholds import BatchSelection as BatchSelection
 from adjudge.selection.thresholds import Threshold as Threshold
 from adjudge.selection.verifying import PolicyCheck as PolicyCheck
+from adjudge.server.label_summary import LabellingSummary as LabellingSummary
 from adjudge.statistics.entropy import confidence as confidence
 from adjudge.statistics.entropy import mean_preference as mean_preference
 from adjudge.statistics.entropy import preference_entropy as preference_entropy

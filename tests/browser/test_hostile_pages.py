@@ -21,8 +21,8 @@ from adjudge.data import write_result, write_rows
 from adjudge.judges.judging import judge_pairs
 from adjudge.present.report import write_report
 from adjudge.ranking import rank
-from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterSummary
 from adjudge.selection import calibrate
+from adjudge.server.label_summary import LabellingSummary, RaterAgreement, RaterSummary
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page

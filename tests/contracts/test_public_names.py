@@ -60,7 +60,7 @@ def test_importing_adjudge_loads_no_heavy_library() -> None:
 
 def test_no_room_loads_what_takes_half_a_second_before_it_is_used() -> None:
     slow = {"scipy.stats", "matplotlib"}
-    rooms = "selection, estimation, diagnosis, ranking, monitoring, server.label_app"
+    rooms = "selection, estimation, diagnosis, ranking, monitoring, server.label_page"
     code = (
         f"import sys, {', '.join(f'adjudge.{room}' for room in rooms.split(', '))}; "
         f"print(sorted({slow!r} & set(sys.modules)))"

@@ -12,7 +12,12 @@ from adjudge.results.judging import (
     KnownModel,
     ModelList,
 )
-from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterComment, RaterSummary
+from adjudge.server.label_summary import (
+    LabellingSummary,
+    RaterAgreement,
+    RaterComment,
+    RaterSummary,
+)
 from shown import assert_shown, html_lines, terminal_lines
 
 RUN = Judging(

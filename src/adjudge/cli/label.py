@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from adjudge.data.pairs import Stream
     from adjudge.data.tables import Table
     from adjudge.records import Item, Pair, Subject
-    from adjudge.server.label_kinds import LabelKind
-    from adjudge.server.labelling import LabellingRound
-    from adjudge.server.queue import Queue
+    from adjudge.server.labelling import LabelKind, LabellingRound, Queue
     from adjudge.store.labels import LabelBook
 
 
@@ -156,8 +154,8 @@ def label(
         if label_studio is not None:
             _write_tasks(round_, label_studio, limit, plan)
         if page:
-            from adjudge.server.label_app import label_app
-            from adjudge.server.run import serve
+            from adjudge.server.guard import serve
+            from adjudge.server.label_page import label_app
 
             token = os.environ.get("ADJUDGE_TOKEN") or None
 
@@ -193,7 +191,7 @@ def _read(
     from adjudge.data import kinds_of, open_items, open_pairs, sniff
     from adjudge.data.tables import read_object
     from adjudge.judges.criteria import parse_scale
-    from adjudge.server.label_kinds import GRADES, PAIRS, scores
+    from adjudge.server.labelling import GRADES, PAIRS, scores
 
     source = read_object(rows)
     kinds = kinds_of(format or sniff(source, names["columns"]))
@@ -240,7 +238,7 @@ def _read_audits(place: Path) -> tuple[list[Subject], LabelKind]:
     """The audits that a service drew, for all policies, in the order of serving."""
     from adjudge.monitoring.drawing import all_audits
     from adjudge.records import Item, Pair
-    from adjudge.server.label_kinds import GRADES, PAIRS
+    from adjudge.server.labelling import GRADES, PAIRS
     from adjudge.store import store_name, use_store
 
     with use_store(place, readonly=True) as store:
@@ -293,7 +291,7 @@ def _queue(
     seed: int,
     kind: LabelKind,
 ) -> Queue:
-    from adjudge.server import queue
+    from adjudge.server import labelling as queue
 
     ids = [subject.id for subject in subjects]
     if plan is not None:

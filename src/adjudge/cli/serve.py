@@ -76,11 +76,10 @@ def serve(
     require_extra("server", "fastapi", "uvicorn", "prometheus_client")
     from adjudge.monitoring import AuditCoin
     from adjudge.server.audits import AuditTrail, MonitorMetrics
+    from adjudge.server.guard import Limits
+    from adjudge.server.guard import serve as run
     from adjudge.server.judge_app import judge_app
-    from adjudge.server.run import serve as run
-    from adjudge.server.safety import Limits
-    from adjudge.server.service import PolicyFile
-    from adjudge.server.setup import make_service
+    from adjudge.server.service import PolicyFile, make_service
     from adjudge.store import open_store, store_name
 
     source = PolicyFile(policy)

@@ -17,8 +17,8 @@ from adjudge.integrations import missing_host
 from adjudge.integrations.policy_judge import PolicyJudge
 from adjudge.judges.columns import write_value
 from adjudge.records import MEASURED
-from adjudge.server.cases import PASSES, read_case
-from adjudge.server.setup import JudgeOptions
+from adjudge.server.service import JudgeOptions
+from adjudge.server.webhook import PASSES, read_case
 
 try:
     import anyio

@@ -21,9 +21,7 @@ import polars as pl
 from adjudge.atomic import replacing
 from adjudge.errors import ArgumentError
 from adjudge.records import Order, Pair, SampledBy, Subject
-from adjudge.server.label_kinds import Name
-from adjudge.server.labelling import NARROWER, LabellingRound
-from adjudge.server.queue import Draw
+from adjudge.server.labelling import NARROWER, Draw, LabellingRound, Name
 from adjudge.validation import count
 
 #: Sides are drawn once for the project: Label Studio cannot draw them again for each rater.

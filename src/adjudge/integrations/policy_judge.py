@@ -12,9 +12,8 @@ from typing import Unpack
 
 from adjudge.policy.result import Policy
 from adjudge.selection import read_policy
-from adjudge.server.cases import Case, Outcome, outcome_of
-from adjudge.server.service import JudgeService
-from adjudge.server.setup import JudgeOptions, make_service
+from adjudge.server.service import JudgeOptions, JudgeService, make_service
+from adjudge.server.webhook import Case, Outcome, outcome_of
 
 
 class PolicyJudge:

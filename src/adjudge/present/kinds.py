@@ -102,7 +102,7 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "labelling": (
         "Human labels",
         {
-            "labelling": "adjudge.results.labelling:LabellingSummary",
+            "labelling": "adjudge.server.label_summary:LabellingSummary",
         },
     ),
     "store": (

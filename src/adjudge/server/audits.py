@@ -17,8 +17,8 @@ from adjudge.monitoring import AuditCoin
 from adjudge.policy.audits import Monitor, MonitorGroup, read_monitor, state_name
 from adjudge.policy.result import Policy
 from adjudge.records import Judgment, Pair, Subject
-from adjudge.server.cases import Case
 from adjudge.server.service import JudgeService, Ruling
+from adjudge.server.webhook import Case
 from adjudge.store import Served, StorePlace, content_hash, is_store, store_name
 from adjudge.store.thread import StoreThread
 

@@ -1,6 +1,8 @@
 """The judge as an HTTP service: POST /v1/judge, with its policy, health, metrics and OpenAPI.
 
-The policy decides what it takes: pairs, or single answers that pass or fail.
+The policy decides what it takes: pairs, or single answers that pass or fail. The usual request does
+not need FastAPI's routing (`Shortcut`), which takes longer than deciding on a pair. All other
+requests, and therefore all messages about invalid ones, are answered by the route of the same path.
 """
 
 from __future__ import annotations
@@ -8,26 +10,71 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, HTTPException, Response
+from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import HTMLResponse
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adjudge.errors import ArgumentError, DataError, JudgeError, StoreError
 from adjudge.records import About, Grade, Item, Judgment, Pair, Verdict
-from adjudge.server.answers import explain_in_one_line
 from adjudge.server.api_page import STYLE, render_api_page
 from adjudge.server.audits import AuditTrail, MonitorMetrics
-from adjudge.server.cases import TEXT_LIMIT, Case, describe_ruling
-from adjudge.server.safety import Guard, Limits
+from adjudge.server.guard import Guard, Limits, explain_in_one_line, replay
 from adjudge.server.service import FileState, JudgeService, PolicyFile, Ruling
-from adjudge.server.shortcut import Shortcut
-from adjudge.server.webhook import ABSTAINED, add_webhook
+from adjudge.server.webhook import ABSTAINED, TEXT_LIMIT, Case, add_webhook, describe_ruling
+
+#: The header of the usual request; any other spelling goes to the route.
+_JSON = (b"content-type", b"application/json")
+
+
+class Shortcut:
+    """ASGI middleware behind the guard, which passes the body on as one message.
+
+    `answer` is the handler of the POST route at `path`, whose body is a `model`.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        path: str,
+        model: type[BaseModel],
+        answer: Callable[[Any], Awaitable[Response]],
+    ) -> None:
+        self._app = app
+        self._path = path
+        self._model = model
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if (
+            scope["type"] != "http"
+            or scope["path"] != self._path
+            or scope["method"] != "POST"
+            or [one for one in scope["headers"] if one[0] == _JSON[0]] != [_JSON]
+        ):
+            await self._app(scope, receive, send)
+            return
+        content = (await receive())["body"]
+        try:
+            body = self._model.model_validate_json(content)
+        except ValidationError:
+            await self._app(scope, replay(content), send)
+            return
+        try:
+            response = await self._answer(body)
+        except HTTPException as error:
+            response = await http_exception_handler(Request(scope), error)
+        await response(scope, receive, send)
+
 
 _log = logging.getLogger("adjudge.server")
 

@@ -1,16 +1,282 @@
-"""A labelling round: its rows, the queue, the labels, and their rules."""
+"""A labelling round: its question, its rows, the queue, the labels, and their rules.
+
+Labels drawn at random can calibrate. Labels chosen because the judge was in doubt cannot: among
+these the judge is wrong more often. So when people label the judge's abstentions, a random share of
+all pairs is mixed in. If the random stream reaches a pair that was labelled for doubt, the pair is
+not shown again, and its label then counts as random.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
+from typing import Literal, cast, get_args
 
-from adjudge.errors import ArgumentError
-from adjudge.records import Order, SampledBy, Subject
-from adjudge.server.label_kinds import PAIRS, LabelKind
-from adjudge.server.queue import Draw, Queue
-from adjudge.store.labels import Answer, LabelBook, clean_comment
+import numpy as np
+import polars as pl
+
+from adjudge.data import read_table
+from adjudge.data.columns import Column, check_columns
+from adjudge.data.rows import truth_column
+from adjudge.data.tables import TableLike, as_text, source_name
+from adjudge.errors import ArgumentError, DataError
+from adjudge.records import Item, Order, Pair, SampledBy, Subject
+from adjudge.store.labels import (
+    GRADE_LABELS,
+    PAIR_LABELS,
+    Answer,
+    LabelBook,
+    clean_comment,
+    score_labels,
+)
+from adjudge.validation import count, generator
+
+Name = Literal["pairs", "grades", "scores"]
+#: More scores than this are typed, not clicked.
+_MOST_BUTTONS = 11
+_ALWAYS = "<kbd>S</kbd> skip, <kbd>U</kbd> undo, <kbd>C</kbd> comment."
+
+
+@dataclass(frozen=True, slots=True)
+class LabelKind:
+    """A kind of round: its name, its labels, and how the page asks for them."""
+
+    name: Name
+    labels: tuple[str, ...]
+
+    @property
+    def noun(self) -> str:
+        """What is labelled."""
+        return "pair" if self.name == "pairs" else "answer"
+
+    @property
+    def a_noun(self) -> str:
+        """The same with its article."""
+        return "a pair" if self.name == "pairs" else "an answer"
+
+    @property
+    def typed(self) -> bool:
+        """Whether the label is typed, because there are too many for buttons."""
+        return self.name == "scores" and len(self.labels) > _MOST_BUTTONS
+
+    def label_of(self, side: str, shown_order: Order | None) -> str | None:
+        """The label of a click; None for a skip.
+
+        >>> PAIRS.label_of("left", "ba"), PAIRS.label_of("tie", "ab"), GRADES.label_of("skip", None)
+        ('B', 'tie', None)
+        """
+        if side == "skip":
+            return None
+        if self.name != "pairs" or side == "tie":
+            return side
+        return "A" if (side == "left") == (shown_order == "ab") else "B"
+
+    def side_of(self, label: str | None, shown_order: Order | None) -> str:
+        """The click that gives a label: the inverse of `label_of`.
+
+        >>> PAIRS.side_of("B", "ba"), GRADES.side_of(None, None)
+        ('left', 'skip')
+        """
+        if label is None:
+            return "skip"
+        if self.name != "pairs" or label == "tie":
+            return label
+        return "left" if (label == "A") == (shown_order == "ab") else "right"
+
+    def texts(self, subject: Subject, shown_order: Order | None) -> dict[str, str | None]:
+        """The texts for the rater, by their place on the page; never the model or the judge."""
+        if isinstance(subject, Pair):
+            both = (subject.response_a, subject.response_b)
+            left, right = both if shown_order == "ab" else both[::-1]
+            return {"prompt": subject.prompt, "left": left, "right": right}
+        return {
+            "prompt": subject.prompt,
+            "context": _column(subject, "context"),
+            "reference": _column(subject, "reference"),
+            "response": subject.response,
+        }
+
+    @property
+    def hint(self) -> str:
+        """The instructions and keys, as HTML."""
+        if self.name == "pairs":
+            return (
+                "For each pair choose the better answer. The sides are shuffled; models are not "
+                "named.\n  Keys: <kbd>1</kbd> left, <kbd>2</kbd> right, <kbd>0</kbd> tie, "
+                + _ALWAYS
+            )
+        if self.name == "grades":
+            keys = "<kbd>1</kbd> or <kbd>P</kbd> pass, <kbd>0</kbd> or <kbd>F</kbd> fail, "
+            return "For each answer say whether it passes or fails.\n  Keys: " + keys + _ALWAYS
+        low, high = self.labels[0], self.labels[-1]
+        said = f"Score each answer from {low} (the worst) to {high} (the best).\n  "
+        if self.typed:
+            return said + "Type the score and press <kbd>Enter</kbd>. Keys: " + _ALWAYS
+        return said + f"Keys: {self._keys(low)} to {self._keys(high)}, " + _ALWAYS
+
+    @property
+    def choices(self) -> str:
+        """The buttons, or the field, that give a label, as HTML."""
+        if self.name == "pairs":
+            sides = {"left": ("1", "Left", True), "tie": ("0", "Tie", False)}
+            sides["right"] = ("2", "Right", True)
+            return "\n  ".join(
+                _button(side, (key,), word, main=main, long=" is better" if main else "")
+                for side, (key, word, main) in sides.items()
+            )
+        if self.name == "grades":
+            passes = _button("pass", ("1", "p"), "Pass", main=True)
+            return passes + "\n  " + _button("fail", ("0", "f"), "Fail", main=True)
+        if self.typed:
+            low, high = self.labels[0], self.labels[-1]
+            return (
+                '<form id="score-form"><label for="score">Score</label> '
+                f'<input id="score" type="number" min="{low}" max="{high}" step="1" required '
+                'autocomplete="off"> <button type="submit" class="main">Keep</button></form>'
+            )
+        buttons = [_button(label, (self._key(label),), label) for label in self.labels]
+        return "\n  ".join(buttons)
+
+    def _key(self, label: str) -> str:
+        """Each digit is a key; ten is 0 if the scale has no zero."""
+        return label if len(label) == 1 else "0" if "0" not in self.labels else ""
+
+    def _keys(self, label: str) -> str:
+        return f"<kbd>{self._key(label)}</kbd>"
+
+
+def _button(
+    side: str, keys: tuple[str, ...], word: str, *, main: bool = False, long: str = ""
+) -> str:
+    style = ' class="main"' if main else ""
+    more = f'<span class="long">{long}</span>' if long else ""
+    shown = f"<kbd>{keys[0]}</kbd> " if keys[0] and keys[0] != word else ""
+    return (
+        f'<button type="button" data-side="{escape(side)}" data-keys="{"".join(keys)}"{style}>'
+        f"{shown}{escape(word)}{more}</button>"
+    )
+
+
+def _column(item: Item, name: str) -> str | None:
+    value = item.extra.get(name)
+    return None if value is None or not str(value).strip() else str(value)
+
+
+PAIRS = LabelKind("pairs", PAIR_LABELS)
+GRADES = LabelKind("grades", GRADE_LABELS)
+
+
+def scores(scale: tuple[int, int]) -> LabelKind:
+    """Scores on a scale of whole numbers."""
+    return LabelKind("scores", score_labels(*scale))
+
+
+_SELECTED = "give the rows that adjudge select wrote with -o"
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One step of the queue: a pair, and the stream that drew it."""
+
+    id: str
+    sampled_by: SampledBy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """The complete order of draws, fixed by the seed, the same for every rater."""
+
+    draws: tuple[Draw, ...]
+
+
+def planned_rows(source: TableLike) -> list[tuple[str, SampledBy]]:
+    """The ids of a plan file and how each was drawn ("plan" if the file does not have it)."""
+    frame = read_table(source)
+    if "id" not in frame.columns:
+        raise DataError(source_name(source), "is missing", column="id", remedy="give a plan file")
+    if "sampled_by" not in frame.columns:
+        frame = frame.with_columns(sampled_by=pl.lit("plan"))
+    rows = frame.select(as_text(frame["id"]), as_text(frame["sampled_by"]).fill_null("plan"))
+    return [(name, _sampled(how)) for name, how in rows.iter_rows()]
+
+
+def abstained_ids(source: TableLike) -> list[str]:
+    """The ids that `adjudge select` did not accept, highest doubt first."""
+    frame, name = read_table(source), source_name(source)
+    for column in ("id", "accepted", "uncertainty"):
+        if column not in frame.columns:
+            raise DataError(name, "is missing", column=column, remedy=_SELECTED)
+    accepted = truth_column(frame, "accepted", name, remedy=_SELECTED)
+    frame = check_columns(frame, [Column(name="uncertainty", type="number")], name)
+    order = frame.filter(~accepted).sort(
+        "uncertainty", descending=True, nulls_last=False, maintain_order=True
+    )
+    return list(dict.fromkeys(as_text(order["id"]).to_list()))
+
+
+def _sampled(how: str) -> SampledBy:
+    if how not in get_args(SampledBy):
+        raise ArgumentError("sampled_by", how, "use " + ", ".join(get_args(SampledBy)))
+    return cast(SampledBy, how)
+
+
+def random_queue(ids: Sequence[str], *, seed: int) -> Queue:
+    """Every pair once, in a random order."""
+    order = generator(seed).permutation(len(ids))
+    return _queue([Draw(ids[i], "random") for i in order])
+
+
+def planned_queue(planned: Sequence[tuple[str, SampledBy]], *, known: Sequence[str]) -> Queue:
+    """The rows of `adjudge plan --write-ids`, in their order, drawn by the plan."""
+    there = set(known)
+    missing = [name for name, _ in planned if name not in there]
+    if missing:
+        raise ArgumentError(
+            "plan", missing[0], f"{len(missing)} planned ids are not among the rows"
+        )
+    return _queue([Draw(name, sampled) for name, sampled in planned])
+
+
+def doubt_queue(
+    ids: Sequence[str], doubtful: Sequence[str], *, seed: int, random_share: float = 0.3
+) -> Queue:
+    """The judge's abstentions, highest doubt first, mixed with a random share of all pairs.
+
+    >>> queue = doubt_queue(list("abcdef"), ["c", "a"], seed=0, random_share=0.5)
+    >>> sorted({draw.id for draw in queue.draws if draw.sampled_by == "random"})
+    ['a', 'b', 'c', 'd', 'e', 'f']
+    """
+    if not 0 < random_share < 1:
+        raise ArgumentError("random_share", random_share, "give a number strictly between 0 and 1")
+    unknown = set(doubtful) - set(ids)
+    if unknown:
+        raise ArgumentError(
+            "abstentions", min(unknown), f"{len(unknown)} of these ids are not among the rows"
+        )
+    rng = generator(seed)
+    doubt = iter([Draw(name, "doubt") for name in doubtful])
+    chance = iter([Draw(ids[i], "random") for i in rng.permutation(len(ids))])
+    return _queue(list(_interleave(doubt, chance, rng, random_share)))
+
+
+def _interleave(
+    doubt: Iterator[Draw], chance: Iterator[Draw], rng: np.random.Generator, share: float
+) -> Iterator[Draw]:
+    # The coin does not depend on the pairs, so the random stream stays a random sample.
+    while True:
+        first, second = (chance, doubt) if rng.random() < share else (doubt, chance)
+        draw = next(first, None) or next(second, None)
+        if draw is None:
+            return
+        yield draw
+
+
+def _queue(draws: list[Draw]) -> Queue:
+    count(len(draws), "pairs", least=1)
+    return Queue(draws=tuple(draws))
+
 
 #: A random draw, from all rows or the surest, can choose a row that was labelled for its score.
 NARROWER: Mapping[SampledBy, tuple[SampledBy, ...]] = {

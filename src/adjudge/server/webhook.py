@@ -1,4 +1,9 @@
-"""promptfoo's webhook assertion, answered by a judge with a policy.
+"""Test cases of other tools, and promptfoo's webhook assertion, answered by a judge with a policy.
+
+promptfoo, Inspect and DeepEval each have a prompt, the answer under test and columns by name. With
+a policy about grades the answer passes or fails, and the columns `reference` and `context` are
+shown to the judge. With a policy about pairs the answer under test is response_a and the column
+`response_b` is the other answer. The case passes if the answer under test is better.
 
 promptfoo posts `{output, context: {prompt, vars}}` and reads `{pass, score, reason}`. It has no
 result for an abstention, so the assertion's address states what an abstention counts as:
@@ -9,15 +14,153 @@ by it, but shows only the status.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Generic, Literal, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from fastapi import FastAPI, HTTPException
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from adjudge.data.conversations import NotTextError, from_text
 from adjudge.errors import ArgumentError
-from adjudge.server.cases import TEXT_LIMIT, Case, outcome_of, read_case
+from adjudge.judges.columns import write_value
+from adjudge.policy.result import Policy
+from adjudge.present.text import number
+from adjudge.records import Grade, Item, Pair, Subject
 from adjudge.server.service import JudgeService, Ruling
+from adjudge.store.interface import content_hash
+
+#: The maximum number of characters of a text; more than any judge's context.
+TEXT_LIMIT = 200_000
+#: Whether the answer under test passes by a verdict.
+PASSES = {"pass": True, "fail": False, "A": True, "B": False}
+#: Columns of a case that are not judged, or have their own field.
+_NOT_JUDGED = ("id", "prompt", "response", "response_a", "response_b", "human", "label")
+_SAYS = {
+    "pass": "pass",
+    "fail": "fail",
+    "A": "better than the other answer",
+    "B": "worse than the other answer",
+    "tie": "as good as the other answer",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What is judged, with its values of the columns that the policy uses.
+
+    `named`: the sender gave it an id.
+    """
+
+    subject: Subject
+    group: str | None = None
+    category: str | None = None
+    named: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The outcome of a case. `passed` is None for an abstention; `explanation` has the reason."""
+
+    passed: bool | None
+    explanation: str
+    details: Mapping[str, Any]
+
+
+def read_case(
+    policy: Policy, *, prompt: object, response: object, columns: Mapping[str, object]
+) -> Case:
+    """A case of another tool as the policy needs it; without a column `id`, a hash is its id.
+
+    Lists of chat messages become conversations; other values that are not text become JSON.
+    """
+    asked, answer = _text(prompt, "prompt"), _text(response, "response")
+    if asked is None or answer is None:
+        raise ArgumentError("response" if asked else "prompt", None, "give its text")
+    extra = {column: value for column, value in columns.items() if column not in _NOT_JUDGED}
+    subject: Subject
+    if policy.about == "pairs":
+        other = _text(columns.get("response_b"), "response_b")
+        if other is None:
+            remedy = "this policy is about pairs: give the other answer in this column"
+            raise ArgumentError("response_b", None, remedy)
+        name = _id(columns, asked, answer, other)
+        subject = Pair(id=name, prompt=asked, response_a=answer, response_b=other, extra=extra)
+    else:
+        shown = {column: _text(columns.get(column), column) for column in ("reference", "context")}
+        name = _id(columns, asked, answer, *(text or "" for text in shown.values()))
+        subject = Item(id=name, prompt=asked, response=answer, extra=extra | shown)
+    return Case(
+        subject=subject, group=_value(columns, policy.by), category=_value(columns, policy.category)
+    )
+
+
+def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
+    """The accepted verdict, or an abstention with its reason and the judge's verdict."""
+    judgment, policy = ruling.judgment, service.policy
+    ended_at = [one for one in service.judges if one.backend.name == ruling.stage]
+    judge = ended_at[0] if ended_at else service.judge
+    verdict = ruling.learned_verdict if policy.learned else ruling.verdict
+    name, p = ("p_pass", judgment.p_pass) if isinstance(judgment, Grade) else ("p_a", judgment.p_a)
+    numbers = f"{name} {number(p)}, doubt {number(judgment.uncertainty)}"
+    if ruling.accepted and verdict is not None:
+        held = f"accepted by {policy.guarantee} at error level {policy.alpha:g}"
+        explanation = f"{_SAYS[verdict]}: {held} ({numbers})"
+    elif ruling.verdict is None:
+        explanation = f"abstained: {ruling.reason}"
+    else:
+        said = f"the judge alone says {_SAYS[ruling.verdict]}"
+        explanation = f"abstained: {ruling.reason}; {said} ({numbers})"
+    return Outcome(
+        passed=PASSES[verdict] if ruling.accepted and verdict is not None else None,
+        explanation=explanation,
+        details={
+            **describe_ruling(ruling, service),
+            name: p,
+            "judge": judge.backend.name,
+            "protocol": judgment.protocol,
+            "judge_fingerprint": judge.fingerprint,
+        },
+    )
+
+
+def describe_ruling(ruling: Ruling, service: JudgeService) -> dict[str, Any]:
+    """A ruling and its rule, with the field names of the judge API."""
+    judgment = ruling.judgment
+    return {
+        "id": judgment.id,
+        "accepted": ruling.accepted,
+        "verdict": ruling.verdict,
+        "learned_verdict": ruling.learned_verdict,
+        "learned_doubt": ruling.learned_doubt,
+        "uncertainty": judgment.uncertainty,
+        "status": judgment.status,
+        "reason": ruling.reason,
+        "group": ruling.group,
+        "stage": ruling.stage,
+        "judges_asked": ruling.asked,
+        "guarantee": service.policy.guarantee,
+        "policy_id": service.policy_id,
+    }
+
+
+def _text(value: object, name: str) -> str | None:
+    if value is None:
+        return None
+    try:
+        return from_text(value) if isinstance(value, str) else write_value(value)
+    except NotTextError as error:
+        raise ArgumentError(name, type(value).__name__, f"{error}: give text") from None
+
+
+def _value(columns: Mapping[str, object], name: str | None) -> str | None:
+    value = None if name is None else columns.get(name)
+    return None if value is None else write_value(value)
+
+
+def _id(columns: Mapping[str, object], *words: str) -> str:
+    return _value(columns, "id") or content_hash(words)[:16]
+
 
 #: The status of an abstention that counts as an error; no other error has it.
 ABSTAINED = 409

@@ -21,10 +21,8 @@ from adjudge.judges.judging import judge_pairs
 from adjudge.judges.spec import parse_judge, parse_protocol
 from adjudge.records import Item, Reply, Subject
 from adjudge.selection import calibrate, read_policy, select
-from adjudge.server.label_kinds import GRADES, scores
 from adjudge.server.label_summary import labels_frame, summarise
-from adjudge.server.labelling import LabellingRound
-from adjudge.server.queue import random_queue
+from adjudge.server.labelling import GRADES, LabellingRound, random_queue, scores
 from adjudge.server.service import JudgeService
 from adjudge.store import use_store
 from adjudge.store.labels import LabelBook

@@ -25,8 +25,8 @@ from adjudge.monitoring.drawing import AuditCoin, read_served_audits
 from adjudge.policy.audits import Monitor
 from adjudge.selection import read_policy, select
 from adjudge.server.audits import AuditTrail, MonitorMetrics
-from adjudge.server.cases import Case
 from adjudge.server.service import JudgeService
+from adjudge.server.webhook import Case
 from adjudge.simulate.items import simulate_items
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import open_store, use_store

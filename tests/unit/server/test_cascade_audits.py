@@ -21,8 +21,8 @@ from adjudge.monitoring.drawing import AuditCoin, draw_audits, read_served_audit
 from adjudge.policy.result import Policy
 from adjudge.selection import calibrate, judge_cascade, select
 from adjudge.server.audits import AuditTrail
-from adjudge.server.cases import Case
 from adjudge.server.service import JudgeService
+from adjudge.server.webhook import Case
 from adjudge.simulate.items import simulate_items
 from adjudge.simulate.pairs import simulate_pairs
 

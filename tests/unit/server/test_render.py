@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.server.render import highlight_styles, render_markdown
+from adjudge.server.label_page import highlight_styles, render_markdown
 
 XSS = [
     "<script>alert(1)</script>",

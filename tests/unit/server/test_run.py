@@ -13,8 +13,8 @@ from web_attacks import read_answer, request, talk
 
 STOPPED_AT_ONCE = """
 import os, signal, sys
-from adjudge.server.run import serve
-from adjudge.server.safety import Guard
+from adjudge.server.guard import serve
+from adjudge.server.guard import Guard
 
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":
@@ -53,8 +53,8 @@ def test_a_signal_as_soon_as_the_address_is_told_stops_the_server(number: str) -
 
 
 TIGHT = """
-from adjudge.server.run import serve
-from adjudge.server.safety import Guard, Limits
+from adjudge.server.guard import serve
+from adjudge.server.guard import Guard, Limits
 
 async def app(scope, receive, send):
     if scope["type"] == "http":

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adjudge.errors import ArgumentError, InputError
-from adjudge.server.safety import Guard, is_loopback, require_token_beyond_loopback
+from adjudge.server.guard import Guard, is_loopback, require_token_beyond_loopback
 
 TOKEN = "a-token-of-some-length"
 

@@ -16,10 +16,8 @@ from serving import ask, served, write_policy
 from adjudge.errors import ArgumentError
 from adjudge.records import Item, Pair
 from adjudge.selection import read_policy
-from adjudge.server.cases import outcome_of, read_case
-from adjudge.server.service import JudgeService, Ruling
-from adjudge.server.setup import make_service
-from adjudge.server.webhook import AnswerVars, WebhookIn
+from adjudge.server.service import JudgeService, Ruling, make_service
+from adjudge.server.webhook import AnswerVars, WebhookIn, outcome_of, read_case
 
 #: Sure or not by the case's name, so that some cases are accepted and some are not.
 JUDGE = "simulated:accuracy=0.85,noise=0.5,seed=3"

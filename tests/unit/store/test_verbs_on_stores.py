@@ -19,8 +19,8 @@ from adjudge.monitoring.drawing import AuditCoin
 from adjudge.policy.audits import Monitor
 from adjudge.selection import read_policy
 from adjudge.server.audits import AuditTrail
-from adjudge.server.cases import Case
 from adjudge.server.service import JudgeService
+from adjudge.server.webhook import Case
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import read_judge_parts, store_name
 

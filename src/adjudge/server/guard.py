@@ -1,24 +1,131 @@
-"""Protection of a local server against requests from other sites and machines.
+"""Protection of a local server, and running an application behind it.
 
 A page on loopback can be reached by any site that the user visits: DNS rebinding sends its own
 Host, a forged request its own Origin. Both are refused here, before any handler runs. So are
 callers without the token, bodies that are too large or too slow, and more requests than the memory
 limit allows.
+
+uvicorn waits without limit for the head of a request, and accepts connections until no more files
+can be opened: a few clients that send one letter a minute would block it. So the time for a request
+and the number of connections are limited too. One timer of the event loop per request would cost as
+much as all other checks together; instead one clock ticks while there are requests, and a limit can
+act up to one tick late.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import hmac
 import ipaddress
 import json
-from collections.abc import AsyncIterator, Mapping
+import logging
+import math
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
+from types import FrameType, TracebackType
+from typing import Any, cast
 
+import h11
+import uvicorn
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from adjudge.errors import ArgumentError, InputError
-from adjudge.server.deadlines import Deadlines
+from adjudge.present.text import clip
+
+#: Seconds between two checks of the requests in flight.
+TICK = 0.05
+
+
+class Deadlines:
+    """The limits that are running, and the moment at which the server stops."""
+
+    def __init__(self) -> None:
+        self._running: set[Deadline] = set()
+        self._stops_at: float | None = None
+        self._ticks = False
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the server was asked to stop."""
+        return self._stops_at is not None
+
+    def stop(self, seconds: float) -> None:
+        """Let requests run for at most this many seconds from now."""
+        self._stops_at = asyncio.get_running_loop().time() + seconds
+
+    def within(self, seconds: float, on_slow: Callable[[], None] | None = None) -> Deadline:
+        """A time limit for a block; a stop of the server shortens it.
+
+        `on_slow` is called once, if the block takes longer than a tick.
+        """
+        loop = asyncio.get_running_loop()
+        if not self._ticks:
+            self._ticks = True
+            loop.call_later(TICK, self._tick)
+        return Deadline(loop.time(), seconds, on_slow, self._running)
+
+    def _tick(self) -> None:
+        loop = asyncio.get_running_loop()
+        now, stops_at = loop.time(), self._stops_at
+        stopped = stops_at is not None and stops_at <= now
+        for one in list(self._running):
+            if one.end <= now or stopped:
+                one.expire()
+            elif one.on_slow is not None and one.began + TICK <= now:
+                one.on_slow()
+                one.on_slow = None
+        self._ticks = bool(self._running)
+        if self._ticks:
+            loop.call_later(TICK, self._tick)
+
+
+class Deadline:
+    """One limit, running while its block is: `async with`, as `asyncio.timeout`."""
+
+    __slots__ = ("_running", "_timeout", "began", "end", "on_slow")
+
+    def __init__(
+        self,
+        began: float,
+        seconds: float,
+        on_slow: Callable[[], None] | None,
+        running: set[Deadline],
+    ) -> None:
+        self.began = began
+        self.end = began + seconds
+        self.on_slow = on_slow
+        self._running = running
+        self._timeout = asyncio.timeout(None)
+
+    def expire(self) -> None:
+        """End the block now, with a TimeoutError."""
+        if not self._timeout.expired():
+            self._timeout.reschedule(0)
+
+    async def __aenter__(self) -> Deadline:
+        self._running.add(self)
+        await self._timeout.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._running.discard(self)
+        await self._timeout.__aexit__(kind, error, trace)
+
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -339,3 +446,215 @@ async def _answer(
     headers = refusal.headers(closing=closing)
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": refusal.body, "more_body": more})
+
+
+#: The maximum size of the head of a request, in bytes.
+HEAD_BYTES = 32 * 1024
+_CLOSE_SECONDS = 0.5
+
+
+def limited_connection(limits: Limits) -> type[asyncio.Protocol]:
+    """The connection class that uvicorn uses for each client, with these limits."""
+    made: Callable[..., asyncio.Protocol] = partial(_Connection, limits=limits)
+    return cast(type[asyncio.Protocol], made)  # uvicorn only calls it
+
+
+class _OneSend:
+    """A transport that joins all writes of one pass of the event loop.
+
+    uvicorn writes the head of an answer and its body separately: two system calls, two packets.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._written: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self._written:
+            self._loop.call_soon(self._send)
+        self._written.append(data)
+
+    def close(self) -> None:
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        if self._written:
+            written, self._written = b"".join(self._written), []
+            self._transport.write(written)
+
+
+class _Connection(H11Protocol):
+    def __init__(self, *args: Any, limits: Limits, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._limits = limits
+        self._head_wait: asyncio.TimerHandle | None = None
+        self._heard = False
+        self._too_many = False
+        self._hung_up = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(cast(asyncio.Transport, _OneSend(transport, self.loop)))
+        many = len(self.connections)
+        self._too_many = many > self._limits.connections
+        if many > 1.25 * self._limits.connections:
+            transport.abort()  # above this number, not even a reason is sent
+        else:
+            self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        self._heard = True
+        if self._hung_up:
+            return  # read and discarded, so that the client receives our answer
+        if self._too_many:
+            # Only now: an answer sent before the request was read would be lost on closing.
+            self._hang_up(Refusal(503, "too many connections are open; try again"))
+            return
+        super().data_received(data)
+        if self._asked:
+            self._end_wait()
+        elif self._head_wait is None and not self._hung_up:
+            self._await_head()  # a part of the next request of a connection that was kept alive
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_wait()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        self._hang_up(Refusal(400, "this is not an HTTP request"))
+
+    @property
+    def _asked(self) -> bool:
+        """Whether a request's head has arrived and its answer is not complete."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _await_head(self) -> None:
+        self._head_wait = self.loop.call_later(self._limits.head_seconds, self._give_up)
+
+    def _end_wait(self) -> None:
+        if self._head_wait is not None:
+            self._head_wait.cancel()
+            self._head_wait = None
+
+    def _give_up(self) -> None:
+        if self._heard:
+            self._hang_up(Refusal(408, "the request came too slowly"))
+        else:
+            self.transport.close()  # a browser that connected in advance expects no answer
+
+    def _hang_up(self, refusal: Refusal) -> None:
+        """Send the reason if no answer was started, and close once the client has read it."""
+        self._end_wait()
+        if self.transport.is_closing():
+            return
+        self._hung_up = True
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            reason = {400: b"Bad Request", 408: b"Request Timeout", 503: b"Service Unavailable"}
+            head = h11.Response(
+                status_code=refusal.status,
+                headers=refusal.headers(closing=True),
+                reason=reason[refusal.status],
+            )
+            for event in (head, h11.Data(data=refusal.body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+            self._head_wait = self.loop.call_later(_CLOSE_SECONDS, self.transport.close)
+        else:
+            self.transport.close()
+
+
+_log = logging.getLogger("adjudge.server")
+
+
+def explain_in_one_line(app: FastAPI) -> None:
+    """Replace the framework's answers to bad requests and to internal errors."""
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    problems = error.errors() if isinstance(error, RequestValidationError) else []
+    where = ".".join(str(part) for part in problems[0]["loc"]) if problems else "request"
+    said = problems[0]["msg"] if problems else "the request cannot be read"
+    # The location can contain a field name of the client, of any length and content.
+    where = clip(where.encode("utf-8", "replace").decode(), 200)
+    return JSONResponse({"detail": f"{where}: {said}"}, status_code=422)
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    # The traceback is only in the server's log: it would help an attacker, not a client.
+    _log.error("unexpected error", exc_info=error)
+    return JSONResponse({"detail": "unexpected error; see the server's log"}, status_code=500)
+
+
+def serve(
+    make_app: Callable[[int], Guard],
+    *,
+    host: str,
+    port: int,
+    token: str | None,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve until SIGINT or SIGTERM. Port 0 takes a free one; `ready` gets the address.
+
+    Requests in flight then have the guard's `stop_seconds` to finish; the others get 503. A second
+    signal ends that time immediately.
+    """
+    require_token_beyond_loopback(host, token)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        bound = socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise ArgumentError(
+            "port", port, f"cannot listen there ({error.strerror or error}); choose another --port"
+        ) from None
+    with closing(bound):
+        taken = bound.getsockname()[1]
+        guard = make_app(taken)
+        config = uvicorn.Config(
+            guard,
+            http=limited_connection(guard.limits),
+            log_level="warning",
+            access_log=False,  # addresses can contain ids of pairs, which must not be logged
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,  # the client's address is not used
+            timeout_keep_alive=30,
+            # The guard has answered all requests by then; this is for tasks that it cannot end.
+            timeout_graceful_shutdown=math.ceil(guard.limits.stop_seconds) + 1,
+            h11_max_incomplete_event_size=HEAD_BYTES,
+            ws="none",
+        )
+        shown = f"[{host}]" if ":" in host else host
+        # Loaded objects stay: garbage collections during requests can skip them.
+        gc.collect()
+        gc.freeze()
+        server = _Server(config, guard, ready=lambda: ready(f"http://{shown}:{taken}/"))
+        server.run(sockets=[bound])
+
+
+class _Server(uvicorn.Server):
+    """Calls `ready` once it answers requests and signals; stops by its guard's time limit."""
+
+    def __init__(self, config: uvicorn.Config, guard: Guard, *, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._guard = guard
+        self._ready = ready
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # uvicorn's handler would raise the signal again after shutdown, and end the process before
+        # the labels are written.
+        seconds = 0.0 if self.should_exit else self._guard.limits.stop_seconds
+        self.should_exit = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._guard.stop, seconds)

@@ -1,0 +1,335 @@
+r"""The labelling page: its JSON calls, four static files, and untrusted text as safe HTML.
+
+Raw HTML in the text is shown as text, and so are codes that change the direction of writing. Links
+keep only http, https and mailto and open nothing automatically. Images become their description, so
+that no text can make the page load anything. The page's Content-Security-Policy is a second
+protection.
+
+Answers of models contain TeX, which Markdown would change: `a_i + b_i` becomes italic, `\[` loses
+its backslash. A rater must see what the model wrote. So `$...$`, `$$...$$`, `\(...\)` and
+`\[...\]` are shown unchanged, in their own style.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.resources import files
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from fastapi import FastAPI, HTTPException, Query, Response
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from pydantic import BaseModel, ConfigDict, Field
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+from adjudge.errors import ArgumentError
+from adjudge.present.result import plain
+from adjudge.present.text import safe
+from adjudge.records import Order
+from adjudge.server.guard import Guard, Limits, explain_in_one_line
+from adjudge.server.labelling import PAIRS, LabelKind, LabellingRound
+from adjudge.store.labels import LONGEST_COMMENT
+
+_BLOCK = {"$$": "$$", r"\[": r"\]"}
+#: A dollar opens before a letter and closes after one, and not before a digit: "$5 and $10" is
+#: money. The bound limits the search for an opening that is never closed.
+_INLINE = re.compile(
+    r"\$\$[^$]{1,2000}\$\$"
+    r"|\$(?![\s$])[^$]{0,2000}(?<![\s\\])\$(?!\d)"
+    r"|\\\(.{1,2000}?\\\)"
+    r"|\\\[.{1,2000}?\\\]",
+    re.DOTALL,
+)
+
+
+def keep_formulas(made: MarkdownIt) -> None:
+    """Make a Markdown reader keep formulas unchanged."""
+    made.inline.ruler.before("escape", "formula", _inline)
+    made.block.ruler.before(
+        "fence", "formula_block", _block, {"alt": ["paragraph", "blockquote", "list"]}
+    )
+    for name, tag in (("formula", "span"), ("formula_block", "div")):
+        made.add_render_rule(
+            name,
+            lambda self, tokens, index, options, env, tag=tag: (
+                f'<{tag} class="formula">{escapeHtml(tokens[index].content)}</{tag}>'
+            ),
+        )
+
+
+def _inline(state: StateInline, silent: bool) -> bool:
+    if state.src[state.pos] not in "$\\":
+        return False
+    match = _INLINE.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        state.push("formula", "", 0).content = match.group()
+    state.pos = match.end()
+    return True
+
+
+def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Lines from one that begins with an opening mark to one that ends with its closing mark."""
+    first = _line(state, start)
+    closing = _BLOCK.get(first[:2])
+    if closing is None or state.is_code_block(start):
+        return False
+    for last in range(start, end):
+        text = _line(state, last)
+        if not text:
+            return False
+        if text.endswith(closing) and (last > start or len(text) > 3):
+            if not silent:
+                token = state.push("formula_block", "", 0)
+                token.content = state.getLines(start, last + 1, state.blkIndent, False)
+                token.map = [start, last + 1]
+                state.line = last + 1
+            return True
+    return False
+
+
+def _line(state: StateBlock, number: int) -> str:
+    return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]].strip()
+
+
+_SCHEMES = frozenset({"http", "https", "mailto"})
+#: A longer block is shown without colours, because Pygments is slow.
+_HIGHLIGHT_LIMIT = 50_000
+_FORMATTER = HtmlFormatter(nowrap=True, classprefix="hl-")
+
+
+def render_markdown(text: str) -> str:
+    """The text as safe HTML; control and direction codes are shown as text.
+
+    >>> render_markdown("**yes** <script>no</script>")
+    '<p><strong>yes</strong> &lt;script&gt;no&lt;/script&gt;</p>\\n'
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return str(_renderer().render(safe(lines)))
+
+
+def highlight_styles() -> str:
+    """The style sheet of highlighted code, light and dark."""
+    light, dark = (
+        str(HtmlFormatter(style=style, classprefix="hl-").get_style_defs(".code"))  # type: ignore[no-untyped-call]  # pygments has no types here
+        for style in ("xcode", "github-dark")
+    )
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
+
+
+def _renderer() -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False})
+    made.enable(["table", "strikethrough"])
+    keep_formulas(made)
+    made.validateLink = _harmless_link  # type: ignore[method-assign]
+    made.add_render_rule("fence", _fence)
+    made.add_render_rule("image", _image)
+    made.add_render_rule("link_open", _link_open)
+    for cell in ("th_open", "td_open"):
+        made.add_render_rule(cell, _cell_open)
+    return made
+
+
+def _harmless_link(url: str) -> bool:
+    try:
+        return urlsplit(url.strip()).scheme.lower() in _SCHEMES
+    except ValueError:
+        return False
+
+
+def _fence(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    token = tokens[index]
+    language = token.info.split(maxsplit=1)[0] if token.info.strip() else ""
+    body = escapeHtml(token.content)
+    if language and len(token.content) <= _HIGHLIGHT_LIMIT:
+        with suppress(ClassNotFound):  # an unknown language is shown without colours
+            body = highlight(token.content, get_lexer_by_name(language), _FORMATTER)
+    return f'<pre class="code"><code>{body}</code></pre>\n'
+
+
+def _image(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    token = tokens[index]
+    described = self.renderInlineAsText(token.children or [], options, env)
+    address = str(token.attrGet("src") or "")
+    return f'<span class="image">[image: {escapeHtml(described or address)}]</span>'
+
+
+def _link_open(
+    self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
+) -> str:
+    token = tokens[index]
+    token.attrSet("rel", "noopener noreferrer nofollow")
+    token.attrSet("target", "_blank")
+    return self.renderToken(tokens, index, options, env)
+
+
+def _cell_open(
+    self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
+) -> str:
+    # The page's policy forbids inline styles, so alignment is a class.
+    token = tokens[index]
+    style = str(token.attrs.pop("style", ""))
+    if style:
+        token.attrSet("class", "align-" + style.removeprefix("text-align:"))
+    return self.renderToken(tokens, index, options, env)
+
+
+_STATIC = {
+    "/": ("label.html", "text/html; charset=utf-8"),
+    "/label.js": ("label.js", "text/javascript; charset=utf-8"),
+    "/label.css": ("label.css", "text/css; charset=utf-8"),
+}
+#: The page itself can be fetched without the token; it sends the token with every call.
+_OPEN_PATHS = frozenset({*_STATIC, "/code.css", "/favicon.ico", "/healthz"})
+
+# Names must not have control codes, and PostgreSQL cannot store a zero.
+_PLAIN = r"[^\x00-\x1f\x7f-\x9f]*"
+Rater = Annotated[str, Field(max_length=80, pattern=rf"^{_PLAIN}[^\s\x00-\x1f\x7f-\x9f]{_PLAIN}$")]
+Nonce = Annotated[str, Field(min_length=8, max_length=80, pattern=r"^[\x21-\x7e]+$")]
+
+
+class Click(BaseModel):
+    """The fields of every click."""
+
+    model_config = ConfigDict(extra="forbid")
+    rater: Rater
+    id: Annotated[str, Field(max_length=1000)]
+    nonce: Nonce
+    comment: str | None = None
+
+
+class PairClick(Click):
+    """One answer of a rater about a pair."""
+
+    side: Literal["left", "right", "tie", "skip"]
+    shown_order: Order
+
+
+class AnswerClick(Click):
+    """One answer of a rater about a single answer: pass or fail, a score, or skip."""
+
+    side: Annotated[str, Field(pattern=r"^(pass|fail|skip|[0-9]{1,3})$")]
+    shown_order: None = None
+
+
+class Undo(BaseModel):
+    """The request to undo the last answer."""
+
+    model_config = ConfigDict(extra="forbid")
+    rater: Rater
+    nonce: Nonce
+
+
+def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None = None) -> Guard:
+    """The ASGI application of one labelling round, behind its guard."""
+    app = FastAPI(
+        title="adjudge label", docs_url=None, redoc_url=None, openapi_url=None,
+        redirect_slashes=False,
+    )  # fmt: skip
+    static = {path: _read(name) for path, (name, _) in _STATIC.items()}
+    static["/"] = _fill(static["/"], round_.kind)
+    instructions = None if round_.instructions is None else render_markdown(round_.instructions)
+    code_css = highlight_styles()
+
+    @app.get("/code.css")
+    def code_style() -> Response:
+        return Response(code_css, media_type="text/css; charset=utf-8")
+
+    @app.get("/healthz")
+    def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/favicon.ico")
+    def icon() -> Response:
+        return Response(status_code=204)
+
+    for path, (_, media_type) in _STATIC.items():
+        app.add_api_route(path, _page(static[path], media_type), methods=["GET"])
+
+    @app.get("/api/next")
+    def next_task(rater: Annotated[Rater, Query()]) -> dict[str, Any]:
+        shown = round_.next(rater)
+        state: dict[str, Any] = {
+            "progress": plain(round_.progress(rater)), "item": None,
+            "noun": round_.kind.noun, "instructions": instructions,
+        }  # fmt: skip
+        if shown is not None:
+            state["item"] = {
+                "id": shown.id,
+                "shown_order": shown.shown_order,
+                "comment": shown.comment,
+                **{
+                    name: None if text is None else render_markdown(text)
+                    for name, text in shown.texts.items()
+                },
+            }
+        return state
+
+    def keep(click: PairClick | AnswerClick) -> dict[str, str]:
+        try:
+            round_.record(
+                rater=click.rater,
+                subject_id=click.id,
+                side=click.side,
+                shown_order=click.shown_order,
+                nonce=click.nonce,
+                comment=click.comment,
+            )
+        except ArgumentError as error:
+            raise HTTPException(409, str(error)) from None
+        return {"kept": click.id}
+
+    if round_.kind is PAIRS:
+
+        @app.post("/api/label")
+        def keep_pair(click: PairClick) -> dict[str, str]:
+            return keep(click)
+
+    else:
+
+        @app.post("/api/label")
+        def keep_answer(click: AnswerClick) -> dict[str, str]:
+            return keep(click)
+
+    @app.post("/api/undo")
+    def take_back(undo: Undo) -> dict[str, str | None]:
+        name, side = round_.undo(rater=undo.rater, nonce=undo.nonce) or (None, None)
+        return {"undone": name, "side": side}
+
+    explain_in_one_line(app)
+    return Guard(
+        app, host=host, port=port, token=token, limits=Limits(body_bytes=20_000),
+        open_paths=_OPEN_PATHS,
+    )  # fmt: skip
+
+
+def _page(content: bytes, media_type: str) -> Any:
+    def page() -> Response:
+        return Response(content, media_type=media_type)
+
+    return page
+
+
+def _fill(page: bytes, kind: LabelKind) -> bytes:
+    """The page with the buttons and words of this kind of round; both are our own."""
+    stage = "pair" if kind is PAIRS else "answer"
+    parts = {b"@kind@": stage, b"@hint@": kind.hint, b"@choices@": kind.choices}
+    parts[b"@longest@"] = str(LONGEST_COMMENT)
+    for mark, words in parts.items():
+        page = page.replace(mark, words.encode())
+    return page
+
+
+def _read(name: str) -> bytes:
+    return (files("adjudge.server") / "static" / name).read_bytes()
