@@ -11,10 +11,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from adjudge import estimate
-from adjudge.estimation import combine
-from adjudge.estimation.methods import run
+from adjudge.estimation import panel_statistics as combine
+from adjudge.estimation.estimators import find_estimator
+from adjudge.estimation.exact_interval import interval_of
 from adjudge.estimation.sample import Sample
-from adjudge.estimation.these_rows import interval_of
 from adjudge.simulate.panels import panel_rows
 
 LEVEL = 0.95
@@ -60,7 +60,7 @@ def one_judge(repeats: int) -> None:
             for _ in range(repeats):
                 sample, _ = draw_sample(rng, q0, q1, theta, labels)
                 for method, tally in tallies.items():
-                    got, _, _ = run(sample, method, confidence_level=LEVEL)
+                    got = find_estimator(method).estimate(sample, confidence_level=LEVEL)
                     tally.add(got.low, got.high, theta)
             for method, tally in tallies.items():
                 print(tally.line(method))
@@ -156,7 +156,7 @@ def these_rows(repeats: int) -> None:
             low, high = interval_of(sample, confidence_level=LEVEL) or (None, None)
             tallies["these rows, exact"].add(low, high, rate)
             for method in ("conditional", "human-only"):
-                got, _, _ = run(sample, method, confidence_level=LEVEL)
+                got = find_estimator(method).estimate(sample, confidence_level=LEVEL)
                 tallies[method].add(got.low, got.high, rate)
         for name, tally in tallies.items():
             print(tally.line(name))

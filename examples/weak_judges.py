@@ -14,9 +14,8 @@ import polars as pl
 
 from adjudge import estimate
 from adjudge.estimation import corrected_interval
-from adjudge.estimation.likelihood import Tallies
-from adjudge.estimation.misclassification import adjust
-from adjudge.estimation.profile import p_values
+from adjudge.estimation.estimators.misclassification import adjust
+from adjudge.estimation.profile import Tallies, p_values
 from adjudge.simulate.binary import draw_counts
 from adjudge.statistics.numbers import normal_quantile
 

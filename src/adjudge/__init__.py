@@ -42,6 +42,13 @@ _ROOMS: dict[str, str] = {
         "estimate plan_from_table plan_rate profile_interval proposition_51 proposition_61 "
         "rows_interval rows_to_label"
     ),
+    "adjudge.estimation.classes": "ClassEstimate",
+    "adjudge.estimation.difference": "RateDifference",
+    "adjudge.estimation.groups": "GroupedEstimate",
+    "adjudge.estimation.label_shift": "LabelShift",
+    "adjudge.estimation.panel": "PanelEstimate",
+    "adjudge.estimation.plan": "RatePlan",
+    "adjudge.estimation.rate": "Estimate",
     "adjudge.judges": "JudgingOptions JudgingRun judge_pairs judge_pairs_async plan_judging",
     "adjudge.judges.transcript": "read_replies",
     "adjudge.monitoring": "AuditRun draw_audits estimate_change log_evidence running_interval",
@@ -62,13 +69,9 @@ _ROOMS: dict[str, str] = {
     "adjudge.ranking.temperature": "Temperature",
     "adjudge.records": "Grade Item Judgment Label Pair Score",
     "adjudge.results.demo": "Demo JudgeCheck",
-    "adjudge.results.estimation": (
-        "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
-    ),
     "adjudge.results.judging": (
         "Judging JudgingCascade JudgingPanel JudgingPlan JudgingPlans ModelList"
     ),
-    "adjudge.results.panel": "PanelEstimate",
     "adjudge.results.replies": "Replies",
     "adjudge.selection": (
         "SelectionRun calibrate evaluate fdr_select judge_cascade pac_threshold "

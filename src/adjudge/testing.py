@@ -18,10 +18,12 @@ import warnings
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.estimation import AnyEstimate, estimate
-from adjudge.estimation.intervals import RateInterval, intervals_of
+from adjudge.estimation.classes import ClassEstimate
+from adjudge.estimation.difference import RateDifference
+from adjudge.estimation.groups import GroupedEstimate
+from adjudge.estimation.panel import PanelEstimate
+from adjudge.estimation.rate import Estimate, RateInterval
 from adjudge.present.text import interval, left_out, level, number, percent, signed
-from adjudge.results.estimation import ClassEstimate, Estimate, GroupedEstimate, RateDifference
-from adjudge.results.panel import PanelEstimate
 from adjudge.selection import SelectionRun
 from adjudge.selection.selecting import Selection
 from adjudge.validation import unit
@@ -49,7 +51,7 @@ def assert_rate(
     if isinstance(data, RateDifference):
         raise ArgumentError("data", "a difference", "use assert_difference")
     result = data if isinstance(data, _RATES) else estimate(data)
-    rates = intervals_of(result)
+    rates = result.intervals()
     failures = []
     if at_least is not None:
         low = unit(at_least, "at_least")
@@ -72,7 +74,7 @@ def assert_difference(difference: RateDifference, *, at_least: float) -> RateDif
     __tracebackhide__ = True
     if not -1 <= at_least <= 1:
         raise ArgumentError("at_least", at_least, "give a difference of rates, from -1 to 1")
-    [one] = intervals_of(difference)
+    [one] = difference.intervals()
     wrong = [one] if one.low is None or one.low < at_least else []
     claim = f"no difference of at least {signed(at_least)} is shown"
     _conclude(_failure(claim, wrong, difference), difference.warnings)

@@ -16,8 +16,12 @@ from scipy.stats import binom
 
 from adjudge.data.tables import TableLike, source_name
 from adjudge.errors import ArgumentError
-from adjudge.estimation.allocation import proposition_61, split_arrays
-from adjudge.estimation.misclassification import Bounds, corrected_interval, corrected_rate
+from adjudge.estimation.estimators.misclassification import (
+    Bounds,
+    corrected_interval,
+    corrected_rate,
+)
+from adjudge.estimation.label_budget import proposition_61, split_arrays
 from adjudge.present.blocks import Block, Headline, Table, notes_of, table_of
 from adjudge.present.result import (
     Check,

@@ -28,7 +28,11 @@ from adjudge.data.rows import Rows, tidy
 from adjudge.data.tables import TableLike, read_table, source_name
 from adjudge.data.words import GRADE
 from adjudge.errors import DataError
-from adjudge.estimation.misclassification import Bounds, corrected_interval, corrected_rate
+from adjudge.estimation.estimators.misclassification import (
+    Bounds,
+    corrected_interval,
+    corrected_rate,
+)
 from adjudge.judges import judge_pairs
 from adjudge.present.result import Count, NotNegative, Proportion
 from adjudge.simulate.battles import simulate_battles

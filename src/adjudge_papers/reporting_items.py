@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import binom
 
-from adjudge.estimation.allocation import optimal_split, proposition_51, proposition_61, split
-from adjudge.estimation.misclassification import (
+from adjudge.estimation.estimators.misclassification import (
     corrected_interval,
     corrected_rate,
     corrected_variance,
 )
+from adjudge.estimation.label_budget import optimal_split, proposition_51, proposition_61, split
 from adjudge.statistics.numbers import mean_known
 from adjudge_papers.items import ItemBook, Measured, PaperItem, ends_of, in_percent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adjudge.estimation.ppi import difference, ppi
+from adjudge.estimation.estimators.ppi import difference, ppi
 from adjudge.estimation.sample import make_sample
 
 ppi_py = pytest.importorskip("ppi_py")
@@ -47,7 +47,7 @@ def test_same_estimate_and_interval(seed: int, n: int, m: int, soft: bool, level
 
 
 def test_the_cases_reach_both_ends_of_the_weight() -> None:
-    from adjudge.estimation.ppi import tuned_weight
+    from adjudge.estimation.estimators.ppi import tuned_weight
 
     rng = np.random.default_rng(0)
     z = (rng.random(400) < 0.5).astype(float)

@@ -11,10 +11,9 @@ import pytest
 from scipy.stats import binom
 
 from adjudge.estimation import corrected_interval, corrected_rate, estimate, plan_rate
-from adjudge.estimation.counts import Counts
-from adjudge.estimation.likelihood import Tallies
-from adjudge.estimation.misclassification import doubts
-from adjudge.estimation.profile import p_values
+from adjudge.estimation.estimators.misclassification import doubts
+from adjudge.estimation.profile import Tallies, p_values
+from adjudge.estimation.sample import Counts
 from adjudge.simulate.binary import draw_counts
 
 RATES = np.linspace(0, 1, 21)

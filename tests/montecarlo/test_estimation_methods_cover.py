@@ -9,9 +9,10 @@ import pytest
 from scipy.stats import binom
 
 from adjudge.estimation.classes import class_shares
-from adjudge.estimation.groups import judge_differs, paired_difference
+from adjudge.estimation.difference import paired_difference
+from adjudge.estimation.estimators import find_estimator
+from adjudge.estimation.groups import judge_differs
 from adjudge.estimation.label_shift import label_shift
-from adjudge.estimation.methods import run
 from adjudge.estimation.sample import Sample, make_sample
 
 RUNS = [pytest.param(300, id="short"), pytest.param(3000, id="full", marks=pytest.mark.montecarlo)]
@@ -40,7 +41,7 @@ def test_random_labels(method: str, theta: float, runs: int) -> None:
     for _ in range(runs):
         truth = rng.random(1200) < theta
         sample = labelled_first(verdicts(truth, 0.75, 0.85, rng), truth, 200)
-        got, _, _ = run(sample, method, confidence_level=0.95)
+        got = find_estimator(method).estimate(sample, confidence_level=0.95)
         covered += got.low <= theta <= got.high
     assert covered / runs >= floor(runs)
 
@@ -52,7 +53,7 @@ def test_probabilities(runs: int) -> None:
     for _ in range(runs):
         truth = rng.random(1200) < 0.3
         sample = labelled_first(rng.beta(np.where(truth, 4, 2), np.where(truth, 2, 4)), truth, 200)
-        got, _, _ = run(sample, "misclassification", confidence_level=0.95)
+        got = find_estimator("misclassification").estimate(sample, confidence_level=0.95)
         covered += got.low <= 0.3 <= got.high
     assert covered / runs >= floor(runs)
 
@@ -75,9 +76,11 @@ def test_clusters(method: str, runs: int) -> None:
     for _ in range(runs):
         clusters, truth, judge = clustered_rows(rng)
         plain = labelled_first(judge, truth, 60 * 8)
-        got, _, _ = run(replace(plain, clusters=clusters), method, confidence_level=0.95)
+        got = find_estimator(method).estimate(
+            replace(plain, clusters=clusters), confidence_level=0.95
+        )
         covered += got.low <= theta <= got.high
-        flat, _, _ = run(plain, method, confidence_level=0.95)
+        flat = find_estimator(method).estimate(plain, confidence_level=0.95)
         ignoring += flat.low <= theta <= flat.high
     assert covered / runs >= floor(runs)
     assert ignoring < covered
@@ -97,9 +100,9 @@ def test_strata_where_one_matrix_would_fail(runs: int) -> None:
         judge = np.where(right, truth, ~truth).astype(np.float64)
         plain = labelled_first(judge, truth, 300)
         layered = replace(plain, strata=strata, strata_names=("a", "b"))
-        got, _, _ = run(layered, "misclassification", confidence_level=0.95)
+        got = find_estimator("misclassification").estimate(layered, confidence_level=0.95)
         covered += got.low <= theta <= got.high
-        one, _, _ = run(plain, "misclassification", confidence_level=0.95)
+        one = find_estimator("misclassification").estimate(plain, confidence_level=0.95)
         pooled += one.low <= theta <= one.high
     assert covered / runs >= floor(runs)
     assert pooled / runs < 0.9
@@ -159,7 +162,7 @@ def test_labels_picked_by_verdict(method: str, runs: int) -> None:
             rows = rng.permutation(pool)[:size]
             chance[rows], human[rows] = size / len(pool), truth[rows]
         sample = make_sample(judge, human, sampling_probability=chance)
-        got, _, _ = run(sample, method, confidence_level=0.95)
+        got = find_estimator(method).estimate(sample, confidence_level=0.95)
         covered += got.low <= theta <= got.high
     assert covered / runs >= floor(runs)
 
@@ -188,11 +191,9 @@ def test_paired_difference(pool: bool, runs: int) -> None:
         )
         everyone = np.ones_like(first) if pool else None
         a, b = (
-            run(
-                sample.restrict(rows, calibration=everyone),
-                "misclassification",
-                confidence_level=0.95,
-            )[0]
+            find_estimator("misclassification").estimate(
+                sample.restrict(rows, calibration=everyone), confidence_level=0.95
+            )
             for rows in (first, ~first)
         )
         got = paired_difference(a, b, sample)

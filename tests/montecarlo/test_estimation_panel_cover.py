@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from adjudge.estimation.methods import choose, run
-from adjudge.estimation.panel import METHOD, estimate_panel
+from adjudge.estimation.estimate import choose
+from adjudge.estimation.panel import METHOD, Panel, PanelEstimate, estimate_panel, prepare_panel
 from adjudge.estimation.sample import Sample
-from adjudge.results.panel import PanelEstimate
-from adjudge.rows.panel import Panel, prepare_panel
 from adjudge.simulate.panels import panel_rows
 
 SKILLS = {"a": 0.9, "b": 0.8, "c": 0.7}
@@ -100,8 +98,8 @@ def test_conditional_is_what_random_labels_get_and_covers(
     theta: float, labels: int, runs: int
 ) -> None:
 
-    method, _ = choose("auto", labels_drawn="recorded", scale="binary", matrix=None)
-    assert method == "conditional"
+    estimator, _ = choose("auto", labels_drawn="recorded", scale="binary", matrix=None)
+    assert estimator.name == "conditional"
     rng = np.random.default_rng(3)
     known = np.arange(labels + 1000) < labels
     covered = 0
@@ -111,6 +109,6 @@ def test_conditional_is_what_random_labels_get_and_covers(
         judge = np.where(right, truth, ~truth).astype(np.float64)
         human = np.where(known, truth, -1).astype(np.int64)
         sample = Sample(judge, human, ~known, known, random=True)
-        got, _, _ = run(sample, method, confidence_level=0.95)
+        got = estimator.estimate(sample, confidence_level=0.95)
         covered += got.low <= theta <= got.high
     assert covered / runs >= floor(runs)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from tests.support.estimation_rows import METHODS
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import (
@@ -17,9 +18,10 @@ from adjudge.estimation import (
     plan_rate,
     profile_interval,
 )
-from adjudge.estimation.methods import METHODS
-from adjudge.results.estimation import ClassEstimate, Estimate, RateDifference
-from adjudge.results.panel import PanelEstimate
+from adjudge.estimation.classes import ClassEstimate
+from adjudge.estimation.difference import RateDifference
+from adjudge.estimation.panel import PanelEstimate
+from adjudge.estimation.rate import Estimate
 
 verdict = st.sampled_from([0, 1])
 label = st.sampled_from([0, 1, None])

@@ -8,19 +8,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from adjudge.estimation.classes import ClassEstimate, ClassRate
+from adjudge.estimation.difference import RateDifference
+from adjudge.estimation.groups import GroupedEstimate
+from adjudge.estimation.label_shift import LabelShift
+from adjudge.estimation.panel import PanelEstimate, PanelRate
+from adjudge.estimation.plan import NextLabels, RatePlan
+from adjudge.estimation.rate import Alternative, Estimate
 from adjudge.present.result import Result
-from adjudge.results.estimation import (
-    Alternative,
-    ClassEstimate,
-    ClassRate,
-    Estimate,
-    GroupedEstimate,
-    LabelShift,
-    NextLabels,
-    RateDifference,
-    RatePlan,
-)
-from adjudge.results.panel import PanelEstimate, PanelRate
 from adjudge_papers.items import ItemValue, PaperItem
 from adjudge_papers.reporting import (
     Claim,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from adjudge.estimation.counts import Counts
+from adjudge.estimation.sample import Counts
 from adjudge.validation import BoolArray, FloatArray, generator
 
 #: Rates tried first, before the two ends are bisected.

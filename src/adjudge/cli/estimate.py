@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -125,37 +125,37 @@ def estimate(
     Rows with a human label calibrate; rows without one are the test set. Exit 2: no valid estimate
     (in some group), or an interval that reaches below --fail-below.
     """
+    from adjudge.estimation import AnyEstimate
     from adjudge.estimation import estimate as compute
-    from adjudge.estimation.intervals import intervals_of
 
-    result = compute(
-        table,
-        judges=judge or (),
-        share=share,
-        labels=labels,
-        model=model,
-        by=by,
-        pool=pool,
-        compare=compare,
-        cluster=cluster,
-        strata=strata,
-        method=method,
-        interval=interval,
-        labels_are_random=labels_are_random,
-        confidence_level=confidence_level,
-        judge_column=judge_column,
-        human_column=human_column,
-        positive=positive,
-        model_labels=model_labels,
-        columns=column_map(column),
-        labels_as=label_map(labels_as),
-        seed=seed,
-    )
+    options: dict[str, Any] = {
+        "judges": judge or (),
+        "share": share,
+        "labels": labels,
+        "model": model,
+        "by": by,
+        "pool": pool,
+        "compare": compare,
+        "cluster": cluster,
+        "strata": strata,
+        "method": method,
+        "interval": interval,
+        "labels_are_random": labels_are_random,
+        "confidence_level": confidence_level,
+        "judge_column": judge_column,
+        "human_column": human_column,
+        "positive": positive,
+        "model_labels": model_labels,
+        "columns": column_map(column),
+        "labels_as": label_map(labels_as),
+        "seed": seed,
+    }
+    result: AnyEstimate = compute(table, **options)
     if as_json:
         for text in getattr(result, "all_warnings", result.warnings):
             remark(f"warning: {text}")
     deliver(result, as_json=as_json, output=output, plot=plot, explain=explain)
-    lows = [one.low for one in intervals_of(result)]
+    lows = [rate.low for rate in result.intervals()]
     if any(low is None for low in lows):
         bad_finding()
     if fail_below is not None and any(low is not None and low < fail_below for low in lows):

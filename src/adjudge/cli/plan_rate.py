@@ -91,7 +91,7 @@ def rate(
     Exit 2: infeasible.
     """
     from adjudge.data import open_table, write_rows
-    from adjudge.estimation.pilot import plan_from_table, rows_to_label
+    from adjudge.estimation.plan_from_table import plan_from_table, rows_to_label
 
     rows = None
     if table is not None:

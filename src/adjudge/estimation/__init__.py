@@ -1,28 +1,42 @@
 """REPORT: the rate to report, its interval, and which labels to collect next (question 2)."""
 
-from adjudge.estimation.allocation import (
+from adjudge.estimation.classes import ClassEstimate
+from adjudge.estimation.difference import RateDifference
+from adjudge.estimation.estimate import AnyEstimate, estimate
+from adjudge.estimation.estimators import register_estimator
+from adjudge.estimation.estimators.misclassification import (
+    corrected_interval,
+    corrected_rate,
+    corrected_variance,
+)
+from adjudge.estimation.exact_interval import VerdictCounts, rows_interval
+from adjudge.estimation.groups import GroupedEstimate
+from adjudge.estimation.label_budget import (
     Allocation,
     allocate,
     optimal_split,
     proposition_51,
     proposition_61,
 )
-from adjudge.estimation.counts import Counts
-from adjudge.estimation.front import AnyEstimate, estimate
-from adjudge.estimation.misclassification import (
-    corrected_interval,
-    corrected_rate,
-    corrected_variance,
-)
-from adjudge.estimation.pilot import draw_rows, plan_from_table, rows_to_label
-from adjudge.estimation.planning import plan_rate
+from adjudge.estimation.label_shift import LabelShift
+from adjudge.estimation.panel import PanelEstimate
+from adjudge.estimation.plan import RatePlan, plan_rate
+from adjudge.estimation.plan_from_table import draw_rows, plan_from_table, rows_to_label
 from adjudge.estimation.profile import profile_interval
-from adjudge.estimation.these_rows import VerdictCounts, rows_interval
+from adjudge.estimation.rate import Estimate
+from adjudge.estimation.sample import Counts
 
 __all__ = [
     "Allocation",
     "AnyEstimate",
+    "ClassEstimate",
     "Counts",
+    "Estimate",
+    "GroupedEstimate",
+    "LabelShift",
+    "PanelEstimate",
+    "RateDifference",
+    "RatePlan",
     "VerdictCounts",
     "allocate",
     "corrected_interval",
@@ -36,6 +50,7 @@ __all__ = [
     "profile_interval",
     "proposition_51",
     "proposition_61",
+    "register_estimator",
     "rows_interval",
     "rows_to_label",
 ]

@@ -5,23 +5,61 @@ Other methods than misclassification, and two classes, compare each class with t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError
-from adjudge.estimation.clusters import TOO_FEW, few_clusters, holding, spread
-from adjudge.estimation.counts import Share
-from adjudge.estimation.groups import POOLING
-from adjudge.estimation.methods import ASSUMPTIONS, INTERVALS, Request, independence, run
-from adjudge.estimation.outcome import Outcome, clip, refuse_everything
-from adjudge.estimation.sample import Sample
-from adjudge.results.estimation import ClassEstimate, ClassRate, GroupedEstimate
+from adjudge.estimation.estimators import known_estimator
+from adjudge.estimation.estimators.alone import HUMAN_ONLY
+from adjudge.estimation.estimators.base import Outcome, clamp, refuse_everything
+from adjudge.estimation.rate import (
+    IN_A_SENTENCE,
+    INTERVALS,
+    RateInterval,
+    Request,
+    independence,
+    rate_text,
+    sentence,
+)
+from adjudge.estimation.rate_bars import (
+    add_legend,
+    describe_outside,
+    draw_estimate,
+    name_rows,
+    rate_axis,
+)
+from adjudge.estimation.sample import (
+    TOO_FEW,
+    UNLABELLED,
+    Sample,
+    few_clusters,
+    holding,
+    spread,
+)
+from adjudge.present.blocks import (
+    Block,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    explain,
+    table_of,
+    warnings_of,
+)
+from adjudge.present.result import Count, Level, Proportion, Result, frozen, plain
+from adjudge.present.text import clip, count, interval, left_out, level, number
+from adjudge.present.theme import WARM, new_figure, themed
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 _ONE_CLASS = (
     "report the profile interval of one class, which keeps its level: --positive NAME "
@@ -29,12 +67,83 @@ _ONE_CLASS = (
 )
 
 
+#: What the inverse of the matrix assumes.
+_ASSUMPTION = (
+    "within each human class, the judge has the same error rates on labelled and on test rows "
+    "(same column of the confusion matrix); the shares of the classes can differ"
+)
+
+
+# --- the result ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassRate:
+    """The corrected share of one class."""
+
+    label: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    naive: float
+    n_calibration: Count
+    recall: Proportion | None
+    human_only: Proportion | None = None
+    human_only_low: float | None = None
+    human_only_high: float | None = None
+
+
+@frozen
+class ClassEstimate(Result):
+    """Corrected shares of more than two classes, from the inverse of the confusion matrix."""
+
+    kind: ClassVar[str] = "class_estimate"
+
+    method: str
+    interval: str
+    confidence_level: Level
+    classes: tuple[ClassRate, ...]
+    confusion: tuple[tuple[float, ...], ...] | None
+    condition_number: float | None
+    reason: str | None = None
+    n_test: Count
+    n_calibration: Count
+    group: str | None = None
+    assumptions: tuple[str, ...]
+    why: str
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+
+    @property
+    def estimated(self) -> bool:
+        """Whether every class has a number."""
+        return all(rate.estimate is not None for rate in self.classes)
+
+    def _parts(self) -> Sequence[Any]:
+        return [{"group": self.group, **plain(rate)} for rate in self.classes]
+
+    def intervals(self) -> list[RateInterval]:
+        """The share of each class with its interval."""
+        return [
+            RateInterval.of(
+                ", ".join(filter(None, (self.group, rate.label))), rate, self.reason, rate.naive
+            )
+            for rate in self.classes
+        ]
+
+    def view(self) -> list[Block]:
+        return view_classes(self)
+
+
+# --- the numbers ---
+
+
 def check_classes(rows: Grades, method: str, interval: str, compare: object) -> None:
     """Refuse options that exist only for 0/1 verdicts."""
     one_of(interval, INTERVALS, "interval")
     for name, value, bad in (
         ("interval", interval, interval == "profile"),
-        ("method", method, method == "conditional"),
+        ("method", method, known_estimator(method).needs_verdicts),
         ("compare", compare, compare is not None),
         ("strata", f"{len(rows.strata_names)} strata", rows.strata is not None),
     ):
@@ -47,85 +156,65 @@ def check_classes(rows: Grades, method: str, interval: str, compare: object) -> 
             )
 
 
-def estimate_classes(rows: Grades, request: Request) -> ClassEstimate | GroupedEstimate:
-    """Corrected shares of all classes, for all rows or by group."""
-    everyone = np.ones(len(rows.verdicts), dtype=bool)
-    if request.by is None:
-        return _class_estimate(rows, request, everyone, everyone, dropped=rows.dropped)
-    groups = []
-    for code, name in enumerate(rows.group_names):
-        mine = np.asarray(rows.groups == code)
-        calibrating = everyone if request.pool else mine
-        groups.append(_class_estimate(rows, request, mine, calibrating, group=name))
-    return GroupedEstimate(
-        method=request.method,
-        interval=groups[0].interval,
-        confidence_level=request.confidence_level,
-        by=request.by,
-        pooled=request.pool,
-        groups=tuple(groups),
-        warnings=(POOLING,) if request.pool else (),
-        dropped=rows.dropped,
-    )
-
-
-def _class_estimate(
+def estimate_classes(
     rows: Grades,
     request: Request,
-    mine: BoolArray,
+    members: BoolArray,
     calibrating: BoolArray,
     *,
     group: str | None = None,
     dropped: Mapping[str, int] | None = None,
 ) -> ClassEstimate:
+    """Corrected shares of all classes in these rows, with the labels of the calibrating ones."""
     verdicts, names = rows.verdicts, rows.names
+    estimator, confidence = request.estimator, request.confidence_level
     labels = np.where(calibrating, rows.labels, -1)
-    test = np.asarray(mine & (rows.labels < 0))
+    test = np.asarray(members & (rows.labels < 0))
     n = int(test.sum())
     seen = np.bincount(verdicts[test], minlength=len(names)) / max(n, 1)
-    known = labels >= 0
-    per_class = np.bincount(labels[known], minlength=len(names))
+    labelled = labels >= 0
+    per_class = np.bincount(labels[labelled], minlength=len(names))
     matrix = class_shares(
         verdicts,
         labels,
         test,
         names,
         clusters=rows.clusters,
-        confidence_level=request.confidence_level,
+        confidence_level=confidence,
     )
-    warnings, reason, assumption = matrix.warnings, matrix.reason, ASSUMPTIONS["classes"]
+    samples = [_one_against_rest(rows, code, labels, test) for code in range(len(names))]
+    warnings, reason, assumption = matrix.warnings, matrix.reason, _ASSUMPTION
     interval = "wald"
-    numbers: list[Share] = [(None, None, None)] * len(names)
+    outcomes = [Outcome(None, None, None)] * len(names)
     condition = matrix.condition_number
-    if request.method != "misclassification" or (matrix.shares is not None and len(names) == 2):
+    if not estimator.has_matrix or (matrix.shares is not None and len(names) == 2):
         # Two classes are one class against the rest: the interval of Eq. 6 itself.
-        outcomes, interval, assumption = _one_by_one(rows, request, request.method, labels, test)
-        numbers = [(one.rate, one.low, one.high) for one in outcomes]
+        outcomes = [estimator.estimate(sample, confidence_level=confidence) for sample in samples]
+        interval, assumption = estimator.interval(samples[0]), estimator.assumption_for(samples[0])
         reason = _first_reason(names, outcomes)
         remedy = "label more rows" if rows.clusters is not None else _ONE_CLASS
-        texts = [(*one.warnings, *(f"{text}; {remedy}" for text in one.doubts)) for one in outcomes]
+        texts = [(*o.warnings, *(f"{text}; {remedy}" for text in o.doubts)) for o in outcomes]
         warnings = tuple(dict.fromkeys(chain(*texts)))
         condition = None
     elif matrix.shares is not None and matrix.low is not None and matrix.high is not None:
         ends = zip(matrix.shares, matrix.low, matrix.high, strict=True)
         outcomes = [
-            refuse_everything(Outcome(clip(share), float(low), float(high)))
+            refuse_everything(Outcome(clamp(share), float(low), float(high)))
             for share, low, high in ends
         ]
-        numbers = [(one.rate, one.low, one.high) for one in outcomes]
-        reason = _first_reason(rows.names, outcomes)
+        reason = _first_reason(names, outcomes)
     confusion = None if matrix.confusion is None else matrix.confusion.tolist()
-    people, _, _ = _one_by_one(rows, request, "human-only", labels, test)
+    people = [HUMAN_ONLY.estimate(sample, confidence_level=confidence) for sample in samples]
     return ClassEstimate(
-        method=request.method,
+        method=estimator.name,
         interval=interval,
-        confidence_level=request.confidence_level,
+        confidence_level=confidence,
         classes=tuple(
             ClassRate(
                 label=name,
-                estimate=numbers[i][0],
-                low=numbers[i][1],
-                high=numbers[i][2],
+                estimate=outcomes[i].rate,
+                low=outcomes[i].low,
+                high=outcomes[i].high,
                 naive=float(seen[i]),
                 n_calibration=int(per_class[i]),
                 recall=None if confusion is None else confusion[i][i],
@@ -139,9 +228,9 @@ def _class_estimate(
         condition_number=condition,
         reason=reason,
         n_test=n,
-        n_calibration=int(known.sum()),
+        n_calibration=int(labelled.sum()),
         group=group,
-        assumptions=(assumption, independence(rows.clusters is not None), *request.makers),
+        assumptions=(assumption, independence(rows.clusters is not None), *request.notes),
         why=request.why,
         warnings=warnings,
         dropped=dropped or {},
@@ -149,23 +238,16 @@ def _class_estimate(
 
 
 def _first_reason(names: tuple[str, ...], outcomes: list[Outcome]) -> str | None:
-    reasons = zip(names, (one.reason for one in outcomes), strict=True)
+    reasons = zip(names, (outcome.reason for outcome in outcomes), strict=True)
     return next((f"{name}: {text}" for name, text in reasons if text is not None), None)
 
 
-def _one_by_one(
-    rows: Grades, request: Request, method: str, labels: IntArray, test: BoolArray
-) -> tuple[list[Outcome], str, str]:
-    """The outcome of each class against the rest; one interval name and assumption for all."""
-    known = labels >= 0
-    outcomes, interval, assumption = [], "", ""
-    for code in range(len(rows.names)):
-        human = np.where(known, labels == code, -1).astype(np.float64)
-        judge = (rows.verdicts == code).astype(np.float64)
-        one = Sample(judge, human, test, known, clusters=rows.clusters)
-        outcome, interval, assumption = run(one, method, confidence_level=request.confidence_level)
-        outcomes.append(outcome)
-    return outcomes, interval, assumption
+def _one_against_rest(rows: Grades, code: int, labels: IntArray, test: BoolArray) -> Sample:
+    """The rows with one class as 1 and all others as 0."""
+    labelled = labels >= 0
+    human = np.where(labelled, labels == code, UNLABELLED).astype(np.float64)
+    judge = (rows.verdicts == code).astype(np.float64)
+    return Sample(judge, human, test, labelled, clusters=rows.clusters)
 
 
 class ClassShares(NamedTuple):
@@ -324,3 +406,76 @@ def _spread(column: FloatArray) -> float:
 
 def _refuse(reason: str, confusion: FloatArray | None = None) -> ClassShares:
     return ClassShares(confusion=confusion, reason=reason)
+
+
+# --- the view ---
+
+
+def view_classes(result: ClassEstimate) -> list[Block]:
+    """A row for each class."""
+    return [
+        _headline(result),
+        *warnings_of(result.warnings),
+        class_table(result),
+        Note([f"method: {result.why}", *left_out(result.dropped)]),
+        *explain(result.assumptions),
+        Figure(
+            "shares",
+            partial(class_figure, result),
+            f"Corrected and naive share of each class, with {level(result.confidence_level)} "
+            "intervals of the corrected ones.",
+        ),
+    ]
+
+
+def _headline(result: ClassEstimate) -> Headline:
+    if result.reason is not None:
+        text = f"no {result.method} estimate: {result.reason}"
+        return Headline(sentence(result.group, text), tone="bad")
+    text = f"class shares by {result.method}, {level(result.confidence_level)} intervals"
+    if len(result.classes) <= IN_A_SENTENCE:
+        shown = (f"{c.label} {rate_text(c.estimate, c.low, c.high)}" for c in result.classes)
+        text += f": {', '.join(shown)}"
+    return Headline(sentence(result.group, text))
+
+
+def class_table(result: ClassEstimate) -> Table:
+    """A line for each class."""
+    columns: dict[str, Callable[[ClassRate], str]] = {
+        "class": lambda c: c.label,
+        "share": lambda c: number(c.estimate),
+        f"{level(result.confidence_level)} interval": lambda c: interval(c.low, c.high),
+        "naive share": lambda c: number(c.naive),
+        "people alone": lambda c: interval(c.human_only_low, c.human_only_high),
+        "recall": lambda c: number(c.recall),
+        "labels": lambda c: number(c.n_calibration),
+    }
+    caption = f"{count(result.n_calibration, 'human label')}, {count(result.n_test, 'test row')}"
+    if result.condition_number is not None:
+        caption += (
+            f"; condition number of the confusion matrix {number(result.condition_number, 2)}"
+        )
+    return table_of(result.classes, columns, caption=caption)
+
+
+# --- the picture ---
+
+
+def class_figure(result: ClassEstimate) -> Drawing:
+    """The share of each class, the judge's own and the one to report."""
+    classes = result.classes[::-1]
+    with themed():
+        figure = new_figure(7.2, 1.5 + 0.55 * len(classes))
+        axes = figure.subplots()
+        for at, rate in enumerate(classes):
+            axes.plot([rate.naive], [at + 0.13], "o", color=WARM, markersize=6)
+            draw_estimate(axes, at - 0.13, rate)
+        name_rows(axes, [clip(rate.label) for rate in classes])
+        rate_axis(axes, f"share of the class, with {level(result.confidence_level)} intervals")
+        add_legend(figure, result.method, other_bar=False)
+        axes.set_title(
+            describe_outside("share", classes, "classes")
+            if result.estimated
+            else f"No {result.method} estimate from these labels"
+        )
+    return figure

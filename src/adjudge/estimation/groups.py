@@ -1,25 +1,51 @@
-"""Several groups: a rate for each, one confusion matrix for all of them, or the difference of two.
-
-For a difference, influence values of both rates are subtracted row by row and summed per cluster.
-Prompts that are hard for both, and calibration rows used for both, then cancel with the right sign.
-"""
+"""Several groups: a rate for each, with its own confusion matrix or one for all of them."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError
-from adjudge.estimation.clusters import TOO_FEW, active_clusters, variance
-from adjudge.estimation.methods import Request, describe, known_seed, run
-from adjudge.estimation.outcome import Outcome, clip
+from adjudge.estimation.classes import ClassEstimate, class_table, estimate_classes
+from adjudge.estimation.estimators import known_estimator
+from adjudge.estimation.rate import (
+    IN_A_SENTENCE,
+    Estimate,
+    RateInterval,
+    Request,
+    condition_of_people,
+    draw_naive_and_rate,
+    estimate_rate,
+    level_text,
+    offer_declaration,
+    rate_table,
+    rate_text,
+    sentence,
+)
+from adjudge.estimation.rate_bars import add_legend, describe_outside, name_rows, rate_axis
 from adjudge.estimation.sample import Sample
-from adjudge.results.estimation import GroupedEstimate, RateDifference
+from adjudge.present.blocks import (
+    Block,
+    Figure,
+    Heading,
+    Headline,
+    Note,
+    explain,
+    warnings_of,
+)
+from adjudge.present.result import Count, Level, Proportion, Result, frozen
+from adjudge.present.text import clip, count, left_out, level
+from adjudge.present.theme import new_figure, themed
 from adjudge.validation import FloatArray, IntArray, generator
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 POOLING = (
     "one confusion matrix for all groups is correct only if the judge has the same error rates on "
@@ -29,21 +55,88 @@ POOLING = (
 )
 
 
+# --- the result ---
+
+
+@frozen
+class GroupedEstimate(Result):
+    """One estimate per group; `pooled` is true if they share one confusion matrix."""
+
+    kind: ClassVar[str] = "grouped_estimate"
+
+    method: str
+    interval: str
+    confidence_level: Level
+    by: str
+    pooled: bool
+    groups: tuple[Estimate | ClassEstimate, ...]
+    judge_differs_p_value: Proportion | None = None
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+    seed: Count | None = None
+
+    @property
+    def rates(self) -> tuple[Estimate, ...]:
+        """The groups' rates; none if the groups have shares of classes."""
+        return tuple(group for group in self.groups if isinstance(group, Estimate))
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Groups without a number."""
+        return tuple(str(group.group) for group in self.groups if not group.estimated)
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """General warnings, then those of single groups, each once with the groups named."""
+        return (*self.warnings, *warnings_by_group(self.groups))
+
+    def _parts(self) -> Sequence[Any]:
+        return [part for group in self.groups for part in group._parts()]
+
+    def intervals(self) -> list[RateInterval]:
+        """The rate of each group with its interval."""
+        return [rate for group in self.groups for rate in group.intervals()]
+
+    def view(self) -> list[Block]:
+        return view_groups(self)
+
+
+class HasWarnings(Protocol):
+    """A part of a result that is about one group."""
+
+    @property
+    def group(self) -> str | None: ...
+    @property
+    def warnings(self) -> tuple[str, ...]: ...
+
+
+def warnings_by_group(groups: Iterable[HasWarnings]) -> tuple[str, ...]:
+    """Warnings of single groups, each once with the groups named."""
+    named: dict[str, list[str]] = {}
+    for group in groups:
+        for text in group.warnings:
+            named.setdefault(text, []).append(group.group or "all rows")
+    return tuple(f"{', '.join(names)}: {text}" for text, names in named.items())
+
+
+# --- the numbers ---
+
+
 def estimate_groups(rows: Grades, sample: Sample, request: Request) -> GroupedEstimate:
     """One estimate for each group."""
     groups = tuple(
-        describe(
-            _group_sample(sample, rows, code, request.pool).compact(),
+        estimate_rate(
+            group_sample(sample, rows, code, request.pool).compact(),
             request,
             group=name,
             checks=len(rows.group_names),
-            own=_group_sample(sample, rows, code, False).compact() if request.pool else None,
+            unpooled=group_sample(sample, rows, code, False).compact() if request.pool else None,
         )[0]
         for code, name in enumerate(rows.group_names)
     )
-    warnings, p_value = _check_pooling(rows, sample, request)
+    warnings, p_value = check_pooling(rows, sample, request)
     return GroupedEstimate(
-        method=request.method,
+        method=request.estimator.name,
         interval=groups[0].interval,
         confidence_level=request.confidence_level,
         by=str(request.by),
@@ -52,16 +145,37 @@ def estimate_groups(rows: Grades, sample: Sample, request: Request) -> GroupedEs
         judge_differs_p_value=p_value,
         warnings=warnings,
         dropped=rows.dropped,
-        seed=known_seed(request.seed),
+        seed=request.known_seed,
     )
 
 
-def _group_sample(sample: Sample, rows: Grades, code: int, pool: bool) -> Sample:
-    mine = np.asarray(rows.groups == code)
-    return sample.restrict(mine, calibration=np.ones_like(mine) if pool else None)
+def estimate_class_groups(rows: Grades, request: Request) -> GroupedEstimate:
+    """The shares of all classes for each group."""
+    everyone = np.ones(len(rows.verdicts), dtype=bool)
+    groups = []
+    for code, name in enumerate(rows.group_names):
+        members = np.asarray(rows.groups == code)
+        calibrating = everyone if request.pool else members
+        groups.append(estimate_classes(rows, request, members, calibrating, group=name))
+    return GroupedEstimate(
+        method=request.estimator.name,
+        interval=groups[0].interval,
+        confidence_level=request.confidence_level,
+        by=str(request.by),
+        pooled=request.pool,
+        groups=tuple(groups),
+        warnings=(POOLING,) if request.pool else (),
+        dropped=rows.dropped,
+    )
 
 
-def _check_pooling(
+def group_sample(sample: Sample, rows: Grades, code: int, pool: bool) -> Sample:
+    """One group's rows, with the labels of all groups if they are pooled."""
+    members = np.asarray(rows.groups == code)
+    return sample.restrict(members, calibration=np.ones_like(members) if pool else None)
+
+
+def check_pooling(
     rows: Grades, sample: Sample, request: Request
 ) -> tuple[tuple[str, ...], float | None]:
     """The warning about pooling, and the p-value for equal judge errors on all groups."""
@@ -109,139 +223,109 @@ def _pearson(hits: np.ndarray, sizes: IntArray, ones: int, total: int) -> FloatA
     return np.asarray((gap**2 / (sizes * share * (1 - share))).sum(axis=1))
 
 
-def estimate_difference(
-    rows: Grades, sample: Sample, request: Request, compare: tuple[str, str]
-) -> RateDifference:
-    """The corrected rate of the first group minus that of the second."""
-    if request.interval == "profile":
-        raise ArgumentError(
-            "interval", request.interval, "is not available for a difference; use wald"
+# --- the view ---
+
+
+def view_groups(result: GroupedEstimate) -> list[Block]:
+    """A row for each group, or a table of classes for each."""
+    rates = result.rates
+    blocks: list[Block] = [_headline(result), *warnings_of(result.all_warnings)]
+    if rates:
+        blocks.append(rate_table(rates, result.by, pooled=result.pooled))
+    for group in result.groups:
+        if isinstance(group, ClassEstimate):
+            blocks += [Heading(str(group.group)), class_table(group)]
+    first = result.groups[0]
+    notes = [f"{group.group}: {group.reason}" for group in result.groups if group.reason]
+    ruled_out = {
+        str(rate.group): rate.label_shift.rules_out
+        for rate in rates
+        if rate.label_shift and rate.label_shift.rules_out
+    }
+    if ruled_out:
+        *methods, last = next(iter(ruled_out.values()))
+        notes.append(
+            f"label shift in {', '.join(ruled_out)}: {', '.join(methods)} and {last} are ruled out "
+            "there"
         )
-    for name in compare:
-        if name not in rows.group_names:
-            raise ArgumentError(
-                "compare", name, "choose two of " + ", ".join(rows.group_names[:20])
-            )
-    if compare[0] == compare[1]:
-        raise ArgumentError("compare", compare, "name two different groups")
-    codes = [rows.group_names.index(name) for name in compare]
-    (first, raw_a), (second, raw_b) = (
-        describe(
-            _group_sample(sample, rows, code, request.pool), request, group=name, alternatives=False
+    narrower = [rate for rate in rates if rate.people_are_narrower]
+    if narrower:
+        names = ", ".join(str(rate.group) for rate in narrower)
+        condition = condition_of_people(narrower[0])
+        notes.append(f"people alone give a narrower interval for {names}{condition}")
+    offer = offer_declaration(rates, result.confidence_level)
+    blocks.append(Note([*notes, f"method: {first.why}", *offer, *left_out(result.dropped)]))
+    blocks += explain(first.assumptions)
+    if rates:
+        caption = (
+            f"The {known_estimator(result.method).title} and the judge alone by {result.by}, with "
+            f"{level(result.confidence_level)} intervals."
         )
-        for code, name in zip(codes, compare, strict=True)
-    )
-    either = np.asarray((rows.groups == codes[0]) | (rows.groups == codes[1]))
-    used = sample.restrict(either, calibration=np.ones_like(either) if request.pool else None)
-    gap = paired_difference(raw_a, raw_b, used, names=compare)
-    people = _people_alone(rows, sample, request, codes)
-    shared, total = _shared_clusters(rows, sample, codes)
-    warnings = [
-        *_check_pooling(rows, sample, request)[0],
-        *(f"{one.group}: {text}" for one in (first, second) for text in one.warnings),
-    ]
-    if sample.clusters is None:
-        warnings.append(
-            "no cluster column: rows of the two groups are treated as independent; name the "
-            "prompt's column to pair them: --cluster prompt_id (cluster=)"
+        blocks.append(Figure("rates", partial(group_figure, result), caption))
+    return blocks
+
+
+def _headline(result: GroupedEstimate) -> Headline:
+    rates = result.rates
+    quantity = f"{known_estimator(result.method).title}s" if rates else "class shares"
+    estimated = [rate for rate in rates if rate.estimated]
+    groups = len(result.groups) - len(result.refused)
+    if estimated and len(estimated) == groups <= IN_A_SENTENCE:
+        shown = (
+            f"{rate.group} {rate_text(rate.estimate, rate.low, rate.high)}" for rate in estimated
         )
-    elif shared == 0:
-        warnings.append("no cluster has rows of both: nothing is paired")
-    return RateDifference(
-        a=compare[0],
-        b=compare[1],
-        method=request.method,
-        interval="wald",
-        **gap._asdict(),
-        confidence_level=request.confidence_level,
-        naive=None if first.naive is None or second.naive is None else first.naive - second.naive,
-        human_only=people.estimate,
-        human_only_low=people.low,
-        human_only_high=people.high,
-        pooled=request.pool,
-        shared_clusters=shared,
-        clusters=total,
-        estimate_a=first,
-        estimate_b=second,
-        assumptions=first.assumptions,
-        warnings=tuple(warnings),
-        dropped=rows.dropped,
-    )
-
-
-def _people_alone(rows: Grades, sample: Sample, request: Request, codes: list[int]) -> Difference:
-    """The difference from the labels alone, without the judge."""
-    if sample.planned:
-        return Difference(reason="labels were picked by a plan")
-    parts = [_group_sample(sample, rows, code, pool=False) for code in codes]
-    a, b = (run(part, "human-only", confidence_level=request.confidence_level)[0] for part in parts)
-    both = replace(parts[0], labelled=parts[0].labelled | parts[1].labelled)
-    return paired_difference(a, b, replace(both, test=both.labelled))
-
-
-def _shared_clusters(rows: Grades, sample: Sample, codes: list[int]) -> tuple[int, int]:
-    if sample.clusters is None:
-        return 0, 0
-    a, b = (set(sample.clusters[rows.groups == code].tolist()) for code in codes)
-    return len(a & b), len(a | b)
-
-
-class Difference(NamedTuple):
-    """theta_A - theta_B with its interval in [-1, 1], or the reason why there is none.
-
-    The fields are those of `RateDifference`.
-    """
-
-    estimate: float | None = None
-    low: float | None = None
-    high: float | None = None
-    standard_error: float | None = None
-    unpaired_standard_error: float | None = None
-    reason: str | None = None
-
-
-def paired_difference(
-    a: Outcome, b: Outcome, sample: Sample, *, names: tuple[str, str] = ("the first", "the second")
-) -> Difference:
-    """Difference of two outcomes on one set of rows (their `influence` arrays match these rows).
-
-    Var(A - B) = sum over clusters of (S_A - S_B)^2. Its ratio to Var(A) + Var(B) scales the two
-    half-lengths, half^2 = (half_A^2 + half_B^2) Var(A-B) / (Var(A) + Var(B)), so that each
-    interval's adjustment for small samples is kept. Without clusters, rows are independent and only
-    calibration rows used for both models are shared. The interval is normal (with clusters:
-    Student's). With few labels per model it is approximate, as are its two parts.
-    """
-    for name, one in zip(names, (a, b), strict=True):
-        if one.estimate is None:
-            return Difference(reason=f"{name} has no rate: {one.reason}")
-    if (
-        a.estimate is None
-        or b.estimate is None
-        or a.influence is None
-        or b.influence is None
-        or a.centre is None
-        or b.centre is None
-        or a.half is None
-        or b.half is None
-    ):
-        raise AssertionError("an outcome with an estimate has its influence, centre and half")
-    active = active_clusters(sample)
-    if active is not None and active < 2:
-        return Difference(reason=TOO_FEW)
-    variance_a, variance_b, paired = (
-        variance(values, sample.clusters, active)
-        for values in (a.influence, b.influence, a.influence - b.influence)
-    )
-    apart = variance_a + variance_b
-    ratio = paired / apart if apart > 0 else 1.0
-    half = math.sqrt((a.half**2 + b.half**2) * ratio)
-    centre = a.centre - b.centre
-    low, high = clip(centre - half, -1, 1), clip(centre + half, -1, 1)
-    if low == -1 and high == 1:
-        return Difference(
-            reason="the interval is all of [-1, 1]: every difference is compatible with "
-            "these labels; label more rows, or use another judge"
+        text = f"{quantity} by {result.by}, {level_text(result)} intervals: {', '.join(shown)}"
+    else:
+        text = f"{quantity} for {groups} of {count(len(result.groups), 'value')} of {result.by}"
+    text = sentence(None, text)
+    if result.refused:
+        without = ", ".join(result.refused)
+        return Headline(text, f"No estimate for {without}: the reasons are below.", tone="bad")
+    if any(_overlap(a, b) for a, b in combinations(estimated, 2)):
+        return Headline(
+            text,
+            "Overlapping intervals do not show whether two groups differ: --compare A B (compare=) "
+            "gives the interval of the difference, paired by --cluster.",
         )
-    return Difference(
-        clip(a.estimate - b.estimate, -1, 1), low, high, math.sqrt(paired), math.sqrt(apart)
+    return Headline(text)
+
+
+def _overlap(a: Estimate, b: Estimate) -> bool:
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return False
+    return a.low <= b.high and b.low <= a.high
+
+
+# --- the picture ---
+
+
+def group_figure(result: GroupedEstimate) -> Drawing:
+    """A line for each group, the judge alone and the rate to report, by that rate."""
+    if not result.rates:
+        raise ArgumentError("result", "classes by group", "draw one group's result at a time")
+    rates = sorted(
+        result.rates,
+        key=lambda rate: (rate.estimate is None, rate.estimate or rate.naive or 0),
     )
+    with themed():
+        figure = new_figure(7.6, 1.5 + 0.42 * len(rates))
+        axes = figure.subplots()
+        for at, rate in enumerate(rates):
+            draw_naive_and_rate(axes, at, rate)
+        name_rows(axes, [clip(rate.group) for rate in rates])
+        rate_axis(axes, f"rate, with {level(result.confidence_level)} intervals")
+        add_legend(figure, result.method)
+        pooled = "\nlabels of all groups pooled" if result.pooled else ""
+        axes.set_title(_describe_groups(rates) + pooled)
+    return figure
+
+
+def _describe_groups(rates: Sequence[Estimate]) -> str:
+    """How many of the judge's rates are outside the interval that is reported."""
+    estimated = [rate for rate in rates if rate.estimate is not None]
+    if not estimated:
+        return "No estimate for any group from these labels"
+    outside = describe_outside("rate", estimated, "groups")
+    if len(estimated) == len(rates):
+        return outside
+    return f"Estimates for {len(estimated)} of {len(rates)} groups.\n{outside}"

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import stdtr
 
-from adjudge.estimation.clusters import active_clusters, variance
-from adjudge.estimation.sample import Sample
-from adjudge.present.text import percent
-from adjudge.results.estimation import LabelShift
+from adjudge.estimation.estimators import all_estimators
+from adjudge.estimation.sample import Sample, active_clusters, variance
+from adjudge.present.blocks import Block, Fact, Facts, Headline
+from adjudge.present.result import Proportion, Result, frozen
+from adjudge.present.text import DASH, number, percent, signed
 from adjudge.validation import FloatArray
 
-#: The methods that need labelled rows to be a random sample of the test rows.
-NEEDS_RANDOM_LABELS = ("human-only", "difference", "conditional", "ppi++")
 LEVEL = 0.05
+
+
+@frozen
+class LabelShift(Result):
+    """Whether the labelled rows look like the test rows, judged by the judge's verdicts."""
+
+    kind: ClassVar[str] = "label_shift"
+
+    judge_rate_calibration: Proportion
+    judge_rate_test: Proportion
+    difference: float
+    p_value: Proportion | None
+    rules_out: tuple[str, ...]
+    explanation: str
+
+    def view(self) -> list[Block]:
+        return view_shift(self)
 
 
 def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
@@ -36,6 +53,7 @@ def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
     labelled, test = x[sample.labelled], x[sample.test]
     gap = float(labelled.mean() - test.mean())
     p_value = _p_value(sample, labelled, test, gap)
+    needs_random = tuple(e.name for e in reversed(all_estimators()) if e.needs_random_labels)
     shown = (
         f"the judge says 1 on {percent(labelled.mean())} of labelled and "
         f"{percent(test.mean())} of test rows"
@@ -48,7 +66,7 @@ def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
     elif p_value < level:
         text = (
             f"{shown} (p = {p_value:.2g}): the labelled rows are not a random sample of the test "
-            f"rows. That rules out {', '.join(NEEDS_RANDOM_LABELS)}; misclassification remains "
+            f"rows. That rules out {', '.join(needs_random)}; misclassification remains "
             "valid if the labels were not picked by verdict"
         )
     else:
@@ -61,7 +79,7 @@ def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
         judge_rate_test=float(test.mean()),
         difference=gap,
         p_value=p_value,
-        rules_out=NEEDS_RANDOM_LABELS if p_value is not None and p_value < level else (),
+        rules_out=needs_random if p_value is not None and p_value < level else (),
         explanation=text,
     )
 
@@ -90,3 +108,22 @@ def _p_value(sample: Sample, labelled: FloatArray, test: FloatArray, gap: float)
         return 1.0 if gap == 0 else None
     freedom = 1 / ((v / (v + w)) ** 2 / (len(labelled) - 1) + (w / (v + w)) ** 2 / (len(test) - 1))
     return float(2 * stdtr(freedom, -abs(gap) / math.sqrt(v + w)))
+
+
+def view_shift(shift: LabelShift) -> list[Block]:
+    """The judge's mean verdict on labelled and on test rows, and what their difference excludes."""
+    return [
+        Headline(
+            shift.explanation[:1].upper() + shift.explanation[1:],
+            tone="bad" if shift.rules_out else "plain",
+        ),
+        Facts(
+            [
+                Fact("judge's mean, labelled rows", number(shift.judge_rate_calibration)),
+                Fact("judge's mean, test rows", number(shift.judge_rate_test)),
+                Fact("difference", signed(shift.difference)),
+                Fact("p-value", DASH if shift.p_value is None else f"{shift.p_value:.2g}"),
+                Fact("ruled out", ", ".join(shift.rules_out) or "nothing"),
+            ]
+        ),
+    ]

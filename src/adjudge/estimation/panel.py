@@ -1,34 +1,81 @@
 """Several judges in one rate: ppi++ with a prediction from all of them instead of one verdict.
 
 Per group theta = lambda mean_unlabelled(f) + mean_labelled(y - lambda f), with f the cross-fitted
-prediction of `combine.py`. The standard error is computed by question, the quantile is Student's,
-and the interval is that of `ppi_adjusted`.
+prediction of `panel_statistics`. The standard error is computed by question, the quantile is
+Student's, and the interval is that of `ppi_adjusted`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
+import polars as pl
 
-from adjudge.data.grades import Grades
-from adjudge.data.tables import as_text
-from adjudge.errors import ArgumentError
-from adjudge.estimation.clusters import active_clusters
-from adjudge.estimation.combine import FOLDS, cross_fit, make_columns
+from adjudge.data.grades import BINARY_COLUMNS, Grades, against_the_rest, as_numbers, prepare_grades
+from adjudge.data.labels import join_values
+from adjudge.data.refusals import refuse_duplicates, refuse_values
+from adjudge.data.rows import DEFAULT_CLUSTER, Rows, first_repeats, merge_dropped, tidy
+from adjudge.data.source import name_columns, open_table
+from adjudge.data.tables import Table as RowTable
+from adjudge.data.tables import TableLike, as_text
+from adjudge.data.words import AS_SAID, read_grade_words, read_words
+from adjudge.errors import ArgumentError, DataError
+from adjudge.estimation.estimators.alone import HUMAN_ONLY
+from adjudge.estimation.estimators.base import Outcome, clamp, refuse_everything, refuse_outside
+from adjudge.estimation.estimators.ppi import PPI, ppi, ppi_adjusted, tuned_weight
+from adjudge.estimation.groups import warnings_by_group
 from adjudge.estimation.label_shift import LEVEL, label_shift
-from adjudge.estimation.methods import how_drawn, independence, known_seed, refuse_shares, run
-from adjudge.estimation.outcome import Outcome, clip, refuse_everything, refuse_outside
-from adjudge.estimation.ppi import ppi, ppi_adjusted, tuned_weight
-from adjudge.estimation.sample import Sample, sample_of
-from adjudge.estimation.share import FEWEST_OTHERS, Prior, prior_from, shared_interval
-from adjudge.results.estimation import method_if_random
-from adjudge.results.panel import PanelEstimate, PanelRate
-from adjudge.rows.panel import Panel
+from adjudge.estimation.panel_statistics import (
+    FEWEST_OTHERS,
+    FOLDS,
+    Prior,
+    cross_fit,
+    make_columns,
+    prior_from,
+    shared_interval,
+)
+from adjudge.estimation.rate import (
+    RateInterval,
+    are_random,
+    best_for_random_labels,
+    how_drawn,
+    independence,
+    known_seed,
+)
+from adjudge.estimation.rate_bars import add_legend, draw_bar, draw_estimate, name_rows, rate_axis
+from adjudge.estimation.sample import Sample, active_clusters, refuse_shares, sample_of
+from adjudge.present.blocks import (
+    Block,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    explain,
+    table_of,
+    warnings_of,
+)
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Result,
+    frozen,
+    not_empty,
+)
+from adjudge.present.text import DASH, clip, count, interval, left_out, level, number, percent, span
+from adjudge.present.theme import WARM, new_figure, themed
 from adjudge.statistics.numbers import student_quantile
-from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator
+from adjudge.validation import FloatArray, IntArray, Seed, generator
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
 
 METHOD = "several judges"
 #: With fewer labels per group, several judges were not narrower than one, and covered less.
@@ -44,6 +91,257 @@ SHARED = (
 _ASSUMES = (
     "within each group the labelled rows are a random sample of the same rows as the test rows"
 )
+#: Columns that can have the judges' names if each judge has its own row.
+_NAME_COLUMNS = ("judge_name", "judge")
+
+
+# --- the result ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelRate:
+    """One group's rate from several judges, next to simpler methods.
+
+    `shared_low` and `shared_high` are the interval that uses the other groups' rates; `ppi_...`
+    is ppi++ with the first judge alone, `human_only...` people alone. `weight` is lambda.
+    """
+
+    group: str | None
+    method: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    standard_error: NotNegative | None
+    weight: Proportion | None
+    reason: str | None = None
+    shared_low: float | None = None
+    shared_high: float | None = None
+    prior_mean: float | None = None
+    prior_sd: NotNegative | None = None
+    ppi: float | None
+    ppi_low: float | None
+    ppi_high: float | None
+    human_only: Proportion | None
+    human_only_low: float | None
+    human_only_high: float | None
+    naive: tuple[Proportion, ...]
+    n_test: Count
+    n_labels: Count
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def narrowing(self) -> float | None:
+        """Width as a share of that of ppi++ with the first judge."""
+        if self.low is None or self.high is None or self.ppi_low is None or self.ppi_high is None:
+            return None
+        return (self.high - self.low) / max(self.ppi_high - self.ppi_low, 1e-12)
+
+
+@frozen
+class PanelEstimate(Result):
+    """Rates from several judges together, one per group; the intervals are approximate."""
+
+    kind: ClassVar[str] = "panel_estimate"
+    rows_in: ClassVar[str] = "groups"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("judges", "groups"),)
+
+    judges: tuple[str, ...]
+    by: str | None
+    question: str | None
+    confidence_level: Level
+    groups: tuple[PanelRate, ...]
+    labels_drawn: str
+    promise: str
+    share_promise: str | None = None
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+    seed: Count | None = None
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """General warnings, then those of single groups, each once with the groups named."""
+        return (*self.warnings, *warnings_by_group(self.groups))
+
+    def intervals(self) -> list[RateInterval]:
+        """The rate of each group with its interval."""
+        return [RateInterval.of(rate.group, rate, rate.reason) for rate in self.groups]
+
+    def view(self) -> list[Block]:
+        return view_panel(self)
+
+
+# --- the rows ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Rows that every judge has judged: `grades` with the first judge's verdicts, `verdicts` all.
+
+    `verdicts` has one row per row and one column per judge in `judges`. `question` names the column
+    of `grades.clusters`; None if there is none.
+    """
+
+    grades: Grades
+    judges: tuple[str, ...]
+    verdicts: FloatArray
+    question: str | None
+
+
+def prepare_panel(
+    data: TableLike | None,
+    judges: Sequence[str],
+    *,
+    labels: TableLike | None = None,
+    by: str | None = None,
+    cluster: str | None = None,
+    judge_column: str = "judge",
+    human_column: str = "human",
+    positive: str | None = None,
+    model_labels: bool = False,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+) -> Panel:
+    """The rows that all `judges` judged, from one column per judge or one row per judge.
+
+    If every name is a column of the table, that column has the judge's verdicts. Otherwise
+    `judge_name` (or `judge`, if another column is named for the verdicts) has the names and
+    `judge_column` the verdicts, with one row per id and judge. Rows without a judge's verdict are
+    left out and counted. Questions are `cluster`, or prompt_id if it exists and none is named.
+
+    >>> wide = {"a": [1, 0, 1], "b": [1, 1, None], "human": [1, None, None]}
+    >>> panel = prepare_panel(wide, ["a", "b"])
+    >>> panel.verdicts.tolist(), panel.grades.dropped
+    ([[1.0, 1.0], [0.0, 1.0]], {'no verdict of b': 1})
+    """
+    names = tuple(judges)
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise ArgumentError(
+            "judge",
+            ", ".join(names),
+            "name two or more different judges, or the column of one: --judge-column "
+            "(judge_column=)",
+        )
+    for other in (human_column, by, cluster):
+        if other in names:
+            raise ArgumentError("judge", other, "is used for something else: name verdicts")
+    if data is None:
+        raise ArgumentError("judge", names, "give a table with their verdicts")
+    with name_columns(columns, labels_as) as named:
+        data, labels = named(data), named(labels)
+    table = open_table(data)
+    name, words, frame = table.name, table.labels_as, table.frame
+    if table.kind is None:
+        as_is = {"judge": names[0]} if judge_column == "judge" else {"judge": judge_column}
+        as_is |= {"human": human_column} if human_column != "human" else {}
+        frame = BINARY_COLUMNS.load(table, as_is=as_is)
+    asked = first_repeats(Rows(frame, table.dropped))
+    frame, lost = asked.frame, dict(asked.dropped)
+    if not set(names) <= set(frame.columns):
+        frame = _one_row_each(frame, names, name, judge_column, human_column)
+    frame = frame.with_columns(
+        read_words(tidy(frame[c], name, c), AS_SAID, words)
+        for c in (*names, human_column)
+        if c in frame.columns
+    )
+    if labels is not None:
+        joined = join_values(frame, labels, column=human_column, source=name)
+        frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
+    others = {judge: _verdicts(frame, judge, name, human_column, positive) for judge in names[1:]}
+    first = tidy(frame[names[0]], name, names[0])
+    missing = first.is_null()
+    for judge, column in others.items():
+        lost[f"no verdict of {judge}"] = int((column.is_null() & ~missing).sum())
+        missing = missing | column.is_null()
+    if missing.all():
+        raise DataError(
+            name,
+            "no row has a verdict of every judge",
+            column=names[0],
+            remedy="name judges that judged the same rows",
+        )
+    first = pl.select(pl.when(~missing).then(first)).to_series().alias(names[0])
+    frame = frame.with_columns(first, *others.values())
+    cluster = DEFAULT_CLUSTER if cluster is None and DEFAULT_CLUSTER in frame.columns else cluster
+    grades = prepare_grades(
+        RowTable(frame=frame, name=name),
+        by=by,
+        cluster=cluster,
+        judge_column=names[0],
+        human_column=human_column,
+        positive=positive,
+        model_labels=model_labels,
+    )
+    if grades.scale == "classes":
+        raise ArgumentError(
+            "judge", names, "name the class that counts as 1: --positive NAME (positive=)"
+        )
+    dropped = dict(grades.dropped)
+    lost[f"no verdict of {names[0]}"] = dropped.pop("no judge verdict", 0) - sum(
+        lost[f"no verdict of {judge}"] for judge in others
+    )
+    further = [as_numbers(grades.frame[judge]) for judge in others]
+    return Panel(
+        grades=replace(grades, dropped=merge_dropped(lost, dropped)),
+        judges=names,
+        verdicts=np.stack([grades.judge, *further], axis=1),
+        question=cluster,
+    )
+
+
+def _verdicts(
+    frame: pl.DataFrame, judge: str, name: str, human_column: str, positive: str | None
+) -> pl.Series:
+    """One judge's verdicts as numbers in [0, 1], null if missing."""
+    text = tidy(frame[judge], name, judge)
+    if positive is not None and human_column in frame.columns:
+        label = tidy(frame[human_column], name, human_column)
+        text, _ = against_the_rest(text, label, positive, name, judge)
+    else:
+        text = read_grade_words(text)
+    numbers = text.cast(pl.Float64, strict=False)
+    bad = text.is_not_null() & ~numbers.is_between(0, 1).fill_null(False)
+    remedy = "give 0, 1, a probability or nothing, or name the class that counts as 1: --positive"
+    refuse_values(text, bad, "{} is not a verdict", source=name, remedy=remedy, column=judge)
+    return numbers.alias(judge)
+
+
+def _one_row_each(
+    frame: pl.DataFrame, judges: tuple[str, ...], name: str, judge_column: str, human_column: str
+) -> pl.DataFrame:
+    """A table with one row per id and judge, turned into one with one column per judge."""
+    named = next((c for c in _NAME_COLUMNS if c in frame.columns and c != judge_column), None)
+    known = [] if named is None else tidy(frame[named], name, named).unique().to_list()
+    absent = [judge for judge in judges if judge not in known]
+    if named is None or absent or "id" not in frame.columns or judge_column not in frame.columns:
+        raise DataError(
+            name,
+            f"{', '.join(absent or judges)} is neither a column nor a judge's name",
+            column=named or "judge_name",
+            remedy="name columns of verdicts, or keep one row per id and judge, with the name in "
+            f"judge_name and the verdict in {judge_column} (--judge-column)",
+        )
+    rows = frame.with_columns(tidy(frame[named], name, named)).filter(pl.col(named).is_in(judges))
+    refuse_duplicates(rows, ["id", named], source=name, remedy="keep one verdict per row and judge")
+    others = [c for c in rows.columns if c not in ("id", named, judge_column)]
+    if human_column in others:
+        people = rows.group_by("id").agg(pl.col(human_column).drop_nulls().n_unique().alias("n"))
+        if (people["n"] > 1).any():
+            at = people.filter(pl.col("n") > 1)["id"][0]
+            raise DataError(
+                name,
+                f"id {at!r} has different labels for different judges",
+                column=human_column,
+                remedy="keep one label per id",
+            )
+    first = rows.group_by("id", maintain_order=True).agg(
+        pl.col(c).drop_nulls().first() for c in others
+    )
+    wide = rows.pivot(on=named, index="id", values=judge_column, maintain_order=True)
+    return first.join(wide, on="id", how="left", maintain_order="left")
+
+
+# --- the numbers ---
 
 
 class _Data(NamedTuple):
@@ -80,7 +378,7 @@ def estimate_panel(
             ", ".join(panel.judges),
             "labels were picked by a plan: use one judge and method conditional",
         )
-    if labels_drawn == "unknown":
+    if not are_random(labels_drawn):
         raise ArgumentError(
             "judge",
             ", ".join(panel.judges),
@@ -145,22 +443,25 @@ def _rate(
     predicted: FloatArray,
     code: int,
     name: str | None,
-    level: float,
+    confidence_level: float,
     *,
     share: bool,
 ) -> PanelRate:
-    mine = np.asarray(data.groups == code)
-    first = data.sample.restrict(mine)
+    """One group's rate."""
+    first = data.sample.restrict(np.asarray(data.groups == code))
     # Without a column of questions every row is its own: the quantile is Student's either way.
-    questions = np.arange(len(mine)) if first.clusters is None else first.clusters
+    questions = np.arange(len(data.groups)) if first.clusters is None else first.clusters
     combined = replace(first, judge=predicted, clusters=questions)
     warnings: list[str] = []
-    method = METHOD if first.m >= FEWEST_LABELS else method_if_random(first.scale)
-    if method == METHOD:
-        outcome = ppi_adjusted(combined, confidence_level=level)
+    enough = first.m >= FEWEST_LABELS
+    method = METHOD
+    if enough:
+        outcome = ppi_adjusted(combined, confidence_level=confidence_level)
         outcome = refuse_everything(refuse_outside(outcome))
     else:
-        outcome, _, _ = run(first, method, confidence_level=level)
+        estimator = best_for_random_labels(first.scale)
+        method = estimator.name
+        outcome = estimator.estimate(first, confidence_level=confidence_level)
         warnings.append(
             f"fewer than {FEWEST_LABELS} labels: {method} with {panel.judges[0]} alone, since they "
             "are too few to weight several judges"
@@ -169,15 +470,16 @@ def _rate(
     shift = label_shift(first, level=LEVEL / max(len(panel.grades.group_names), 1))
     if shift is not None and shift.rules_out:
         warnings.append(f"label shift: {shift.explanation}")
+    used = enough and outcome.estimate is not None
     prior: Prior | None = None
     ends: tuple[float, float] | tuple[None, None] = (None, None)
-    if share and method == METHOD and outcome.estimate is not None:
-        prior = _prior(data, code, len(panel.grades.group_names), level)
-        ends = (None, None) if prior is None else _share(combined, outcome, prior, level)
-    plain, people = (
-        run(first, other, confidence_level=level)[0] for other in ("ppi++", "human-only")
+    if share and used:
+        prior = _prior(data, code, len(panel.grades.group_names), confidence_level)
+        ends = (None, None) if prior is None else _share(combined, outcome, prior, confidence_level)
+    one_judge, people = (
+        estimator.estimate(first, confidence_level=confidence_level)
+        for estimator in (PPI, HUMAN_ONLY)
     )
-    used = outcome.estimate is not None and method == METHOD
     return PanelRate(
         group=name,
         method=method,
@@ -191,21 +493,17 @@ def _rate(
         shared_high=ends[1],
         prior_mean=None if prior is None else prior.mean,
         prior_sd=None if prior is None else prior.sd,
-        ppi=plain.rate,
-        ppi_low=plain.low,
-        ppi_high=plain.high,
+        ppi=one_judge.rate,
+        ppi_low=one_judge.low,
+        ppi_high=one_judge.high,
         human_only=people.rate,
         human_only_low=people.low,
         human_only_high=people.high,
-        naive=_naive(panel.verdicts, first.test),
+        naive=tuple(panel.verdicts[first.test].mean(axis=0).tolist()) if first.n else (),
         n_test=first.n,
         n_labels=first.m,
         warnings=tuple(warnings),
     )
-
-
-def _naive(verdicts: FloatArray, test: BoolArray) -> tuple[float, ...]:
-    return tuple(verdicts[test].mean(axis=0).tolist()) if test.any() else ()
 
 
 def _prior(data: _Data, code: int, groups: int, level: float) -> Prior | None:
@@ -219,11 +517,14 @@ def _prior(data: _Data, code: int, groups: int, level: float) -> Prior | None:
         for other in range(groups)
         if other != code
     ]
-    given = [(one.estimate, one.standard_error) for one in outcomes]
-    known = [(value, error) for value, error in given if value is not None and error]
-    if len(known) < FEWEST_OTHERS:
+    rates = [
+        (outcome.estimate, outcome.standard_error)
+        for outcome in outcomes
+        if outcome.estimate is not None and outcome.standard_error
+    ]
+    if len(rates) < FEWEST_OTHERS:
         return None
-    return prior_from([value for value, _ in known], [error for _, error in known])
+    return prior_from([rate for rate, _ in rates], [error for _, error in rates])
 
 
 def _share(
@@ -235,4 +536,108 @@ def _share(
     freedom = (active_clusters(sample) or 2) - 1
     error = outcome.half / student_quantile(level, freedom)
     low, high = shared_interval(outcome.centre, error, freedom, prior, confidence_level=level)
-    return clip(low), clip(high)
+    return clamp(low), clamp(high)
+
+
+# --- the view ---
+
+
+def view_panel(result: PanelEstimate) -> list[Block]:
+    """The rates, how much the judges together narrow them, and what is promised."""
+    reasons = [f"{_group_name(r)}: {r.reason}" for r in result.groups if r.reason is not None]
+    promises = [] if result.share_promise is None else [f"shared interval: {result.share_promise}"]
+    return [
+        _headline(result),
+        *warnings_of(result.all_warnings),
+        _table(result),
+        Note([*reasons, f"Promise: {result.promise}", *left_out(result.dropped)]),
+        *explain(result.assumptions, promises=promises),
+        Figure(
+            "rates",
+            partial(panel_figure, result),
+            f"{count(len(result.judges), 'judge')} together and ppi++ with {result.judges[0]} "
+            f"alone, with {level(result.confidence_level)} intervals.",
+        ),
+    ]
+
+
+def _headline(result: PanelEstimate) -> Headline:
+    estimated = [rate for rate in result.groups if rate.estimate is not None]
+    judges = ", ".join(result.judges)
+    text = f"{count(len(estimated), 'rate')} from {count(len(result.judges), 'judge')} ({judges})"
+    if len(result.groups) > 1:
+        text += f" by {result.by}"
+    together = [rate.narrowing for rate in estimated if rate.method == METHOD]
+    shares = sorted(share for share in together if share is not None)
+    if shares:
+        widths = span(percent(shares[0], 0), percent(shares[-1], 0))
+        text += f": {widths} of the width of ppi++ with {result.judges[0]} alone"
+        if len(shares) < len(estimated):
+            text += f" in {len(shares)} of {count(len(estimated), 'group')}"
+    refused = [_group_name(rate) for rate in result.groups if rate.estimate is None]
+    if refused:
+        names = ", ".join(refused)
+        return Headline(text, f"No estimate for {names}: the reasons are below.", tone="bad")
+    return Headline(text, "Report them as approximate, with their intervals.")
+
+
+def _group_name(rate: PanelRate) -> str:
+    return "all rows" if rate.group is None else rate.group
+
+
+def _table(result: PanelEstimate) -> Table:
+    confidence = level(result.confidence_level)
+    shared, alone, people = "shared interval", f"ppi++, {result.judges[0]} alone", "people alone"
+    columns: dict[str, Callable[[PanelRate], str]] = {
+        "group": _group_name,
+        "rate": lambda rate: number(rate.estimate),
+        f"{confidence} interval": lambda rate: (
+            interval(rate.low, rate.high) + " !" * bool(rate.warnings)
+        ),
+        shared: lambda rate: interval(rate.shared_low, rate.shared_high),
+        alone: lambda rate: interval(rate.ppi_low, rate.ppi_high),
+        "width": lambda rate: DASH if rate.narrowing is None else percent(rate.narrowing, 0),
+        people: lambda rate: interval(rate.human_only_low, rate.human_only_high),
+        "method": lambda rate: rate.method,
+        "labels": lambda rate: number(rate.n_labels),
+        "test rows": lambda rate: number(rate.n_test),
+    }
+    if result.share_promise is None:
+        del columns[shared]
+    marks = " (!: read the warning)" if any(rate.warnings for rate in result.groups) else ""
+    table = table_of(
+        result.groups,
+        columns,
+        caption=f"width: as a share of that of ppi++ with {result.judges[0]} alone{marks}",
+        optional=["test rows", "method", people, "labels", alone],
+    )
+    # `by` comes from data: as a key it could be the name of another column.
+    return replace(table, columns=(result.by or "rows", *table.columns[1:]))
+
+
+# --- the picture ---
+
+
+def panel_figure(result: PanelEstimate) -> Drawing:
+    """A line for each group: one judge with ppi++ above it, all judges below."""
+    rates = sorted(result.groups, key=lambda rate: (rate.estimate is None, rate.estimate or 0))
+    with themed():
+        figure = new_figure(7.6, 1.5 + 0.42 * len(rates))
+        axes = figure.subplots()
+        for at, rate in enumerate(rates):
+            draw_bar(axes, at + 0.13, rate.ppi, rate.ppi_low, rate.ppi_high, WARM, "o")
+            draw_estimate(axes, at - 0.13, rate)
+        name_rows(axes, [clip(_group_name(rate)) for rate in rates])
+        rate_axis(axes, f"rate, with {level(result.confidence_level)} intervals")
+        add_legend(figure, f"{len(result.judges)} judges", f"ppi++, {clip(result.judges[0])} alone")
+        narrower = sum(rate.narrowing is not None and rate.narrowing < 1 for rate in rates)
+        axes.set_title(_narrower_title(narrower, len(rates)))
+    return figure
+
+
+def _narrower_title(narrower: int, groups: int) -> str:
+    if groups > 1:
+        return (
+            f"All judges give a narrower interval than one judge for {narrower} of {groups} groups"
+        )
+    return f"All judges give {'a' if narrower else 'no'} narrower interval than one judge"

@@ -1,12 +1,17 @@
-"""The rows of an estimator, checked once: judge numbers, human labels, test and calibration rows.
+"""The rows of an estimator, checked once; how clusters widen an interval; counts of the 0/1 case.
 
 Rows without a label are the test set and give the judge's rate; rows with one calibrate. Rows that
 a plan picked for labelling from the test rows (`sampled_by` = plan) do both: without them, the
 plan would bias the verdicts of the test set.
+
+Errors on several answers to one prompt are correlated: influence values are summed per cluster
+before they are squared. Test and calibration rows of one cluster are summed together too, so that
+their shared part is counted once, with its sign.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,8 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge.data.grades import Grades
-from adjudge.errors import ArgumentError
-from adjudge.validation import BoolArray, FloatArray, IntArray, probabilities, same_length
+from adjudge.errors import ArgumentError, DataError
+from adjudge.statistics.numbers import binomial_interval, normal_quantile, student_quantile
+from adjudge.validation import BoolArray, FloatArray, IntArray, count, probabilities, same_length
 
 Scale = Literal["binary", "probability"]
 
@@ -196,3 +202,179 @@ def _chances(values: ArrayLike, labelled: BoolArray) -> FloatArray:
             f"sampling_probability[{at}]", float(chance[at]), "give a number above 0, at most 1"
         )
     return chance
+
+
+TOO_FEW = (
+    "fewer than two clusters have labels, or test rows: the variance between clusters is unknown; "
+    "label rows from more clusters"
+)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How clusters widen an interval: `inflation` of the standard error, `critical` value."""
+
+    inflation: float
+    critical: float
+
+
+def spread(
+    influence: FloatArray, clusters: IntArray | None, active: int | None, confidence_level: float
+) -> Spread:
+    """Inflation of the standard error by clusters, and the matching critical value.
+
+    With influence values f_i and cluster sums S_c, the clustered variance is G/(G-1) sum S_c^2 and
+    the independent one is sum f_i^2. The square root of their ratio inflates the standard error (or
+    deflates it: rows of one cluster can err in opposite directions). The critical value is
+    Student's with G-1 degrees of freedom. G = `active` counts the clusters with the scarcer kind of
+    rows. With fewer than about 20 clusters this is approximate. Without clusters: inflation 1, the
+    normal quantile.
+
+    >>> spread(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1]), 2, 0.95).inflation
+    2.0
+    """
+    if clusters is None or active is None:
+        return Spread(1.0, normal_quantile(confidence_level))
+    critical = student_quantile(confidence_level, active - 1)
+    alone = variance(influence, None, None)
+    together = variance(influence, clusters, active)
+    return Spread(math.sqrt(together / alone) if alone > 0 else 1.0, critical)
+
+
+def variance(influence: FloatArray, clusters: IntArray | None, active: int | None) -> float:
+    """Variance of an estimate with these influence values, as in `spread`."""
+    if clusters is None or active is None:
+        return float(influence @ influence)
+    sums = np.bincount(clusters, weights=influence)
+    return active / (active - 1) * float(sums @ sums)
+
+
+def holding(clusters: IntArray, rows: BoolArray) -> int:
+    """How many clusters have some of these rows."""
+    return int(np.count_nonzero(np.bincount(clusters[rows])))
+
+
+def active_clusters(sample: Sample) -> int | None:
+    """Clusters with labelled rows, or with test rows if those are fewer; None without clusters."""
+    if sample.clusters is None:
+        return None
+    return min(holding(sample.clusters, rows) for rows in (sample.labelled, sample.test))
+
+
+def few_clusters(active: int | None) -> tuple[str, ...]:
+    """A warning if there are too few clusters for Student's approximation."""
+    if active is None or active >= 20:
+        return ()
+    return (
+        "fewer than 20 clusters have labels, or test rows: the interval is approximate; label rows "
+        "of more clusters",
+    )
+
+
+#: A share and the ends of its interval.
+Share = tuple[float | None, float | None, float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """All counts of the 0/1 case: p = k/n, q1 = c1/m1 (sensitivity), q0 = c0/m0 (specificity).
+
+    >>> c = Counts(k=550, n=1000, c0=70, m0=100, c1=90, m1=100)
+    >>> c.p, c.q0, c.q1, c.informative
+    (0.55, 0.7, 0.9, True)
+    """
+
+    k: int
+    n: int
+    c0: int
+    m0: int
+    c1: int
+    m1: int
+
+    def __post_init__(self) -> None:
+        for part, whole in (("k", "n"), ("c0", "m0"), ("c1", "m1")):
+            size = count(getattr(self, whole), whole)
+            if count(getattr(self, part), part) > size:
+                raise ArgumentError(part, getattr(self, part), f"give at most {whole} = {size}")
+
+    @property
+    def p(self) -> float:
+        """Share of test rows that the judge calls 1 (Eq. 2)."""
+        return self.k / self.n
+
+    @property
+    def q0(self) -> float:
+        """Specificity (Eq. 3)."""
+        return self.c0 / self.m0
+
+    @property
+    def q1(self) -> float:
+        """Sensitivity (Eq. 3)."""
+        return self.c1 / self.m1
+
+    @property
+    def informative(self) -> bool:
+        """q0 + q1 > 1, compared in integers so that rounding cannot decide it."""
+        return self.c0 * self.m1 + self.c1 * self.m0 > self.m0 * self.m1
+
+    @property
+    def informative_adjusted(self) -> bool:
+        """The same for the adjusted shares of Eq. 7, (c + 1)/(m + 2)."""
+        m0, m1 = self.m0 + 2, self.m1 + 2
+        return (self.c0 + 1) * m1 + (self.c1 + 1) * m0 > m0 * m1
+
+
+def counts_of(sample: Sample) -> Counts:
+    """The counts of a 0/1 sample."""
+    said_one = sample.judge == 1
+    return Counts(
+        k=int((sample.test & said_one).sum()),
+        n=sample.n,
+        c0=int((sample.negative & ~said_one).sum()),
+        m0=int(sample.negative.sum()),
+        c1=int((sample.positive & said_one).sum()),
+        m1=int(sample.positive.sum()),
+    )
+
+
+def exact_share(successes: int, n: int, confidence_level: float) -> Share:
+    """A share with its Clopper-Pearson interval; three None if there are no rows."""
+    if n == 0:
+        return None, None, None
+    low, high = binomial_interval(successes, n, confidence_level)
+    return successes / n, low, high
+
+
+def missing(sample: Sample) -> str | None:
+    """What is missing for a correction: test rows, or labels of one class."""
+    if sample.n == 0:
+        return (
+            "every row has a human label, so nothing is left to correct; "
+            "use the human rate (method human-only)"
+        )
+    absent = [str(z) for z, rows in ((1, sample.positive), (0, sample.negative)) if not rows.any()]
+    if len(absent) == 2:
+        return "no row has a human label; label some rows at random first"
+    if absent:
+        name = "sensitivity" if absent[0] == "1" else "specificity"
+        return (
+            f"no row with human label {absent[0]}, so the judge's {name} is unknown; "
+            "label more rows at random until both classes appear"
+        )
+    return None
+
+
+def refuse_shares(sample: Sample | None, method: str, source: str, column: str) -> None:
+    """Refuse labels that are shares of people if right and wrong verdicts are counted."""
+    if sample is None or not sample.graded:
+        return
+    shares = sample.human[sample.labelled]
+    first = float(shares[(shares > 0) & (shares < 1)][0])
+    what = "a tie or a share" if first == 0.5 else "a share"
+    raise DataError(
+        source,
+        f"{first:g} is {what} of people, but {method} needs labels of 0 and 1",
+        column=column,
+        remedy="if the labels are a random sample, their means are enough: --method ppi++ "
+        "(method=)",
+    )

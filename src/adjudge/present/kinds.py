@@ -53,13 +53,13 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "estimation": (
         "The rate to report",
         {
-            "estimate": "adjudge.results.estimation:Estimate",
-            "grouped_estimate": "adjudge.results.estimation:GroupedEstimate",
-            "class_estimate": "adjudge.results.estimation:ClassEstimate",
-            "rate_difference": "adjudge.results.estimation:RateDifference",
-            "plan_rate": "adjudge.results.estimation:RatePlan",
-            "panel_estimate": "adjudge.results.panel:PanelEstimate",
-            "label_shift": "adjudge.results.estimation:LabelShift",
+            "estimate": "adjudge.estimation.rate:Estimate",
+            "grouped_estimate": "adjudge.estimation.groups:GroupedEstimate",
+            "class_estimate": "adjudge.estimation.classes:ClassEstimate",
+            "rate_difference": "adjudge.estimation.difference:RateDifference",
+            "plan_rate": "adjudge.estimation.plan:RatePlan",
+            "panel_estimate": "adjudge.estimation.panel:PanelEstimate",
+            "label_shift": "adjudge.estimation.label_shift:LabelShift",
         },
     ),
     "diagnosis": (

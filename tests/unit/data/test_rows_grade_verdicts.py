@@ -10,7 +10,7 @@ from adjudge.data.grades import prepare_grades
 from adjudge.data.judgments import prepare_judgments
 from adjudge.data.labels import join_values
 from adjudge.errors import ArgumentError, DataError
-from adjudge.rows.panel import prepare_panel
+from adjudge.estimation.panel import prepare_panel
 from adjudge.selection.labelled import read_labelled
 
 ROWS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adjudge.data.battles import prepare_battles
 from adjudge.data.grades import prepare_grades
 from adjudge.data.verdicts import prepare_verdicts
-from adjudge.rows.panel import prepare_panel
+from adjudge.estimation.panel import prepare_panel
 
 SIDES = {"A": "B", "B": "A"}
 GRADES = {"0": "1", "1": "0"}

@@ -7,8 +7,8 @@ import pytest
 from estimation_rows import HUMAN, JUDGE, paper
 
 from adjudge.estimation import estimate
+from adjudge.estimation.groups import GroupedEstimate
 from adjudge.present.text import interval, number
-from adjudge.results.estimation import GroupedEstimate
 
 
 def test_auto_follows_what_is_recorded_and_what_the_judge_says() -> None:

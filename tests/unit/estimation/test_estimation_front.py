@@ -10,11 +10,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from estimation_rows import HUMAN, JUDGE, paper
+from tests.support.estimation_rows import METHODS
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
-from adjudge.estimation.methods import METHODS
-from adjudge.results.estimation import ClassEstimate, GroupedEstimate
+from adjudge.estimation.classes import ClassEstimate
+from adjudge.estimation.groups import GroupedEstimate
 from adjudge.simulate.binary import BinaryModel, binary_rows
 
 

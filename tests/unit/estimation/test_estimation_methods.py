@@ -13,16 +13,18 @@ from slow_profile import slow_profile_interval
 
 from adjudge.estimation import Counts, corrected_variance, profile_interval
 from adjudge.estimation.classes import class_shares
-from adjudge.estimation.clusters import spread
-from adjudge.estimation.conditional import conditional
-from adjudge.estimation.counts import counts_of
+from adjudge.estimation.estimators.conditional import conditional
+from adjudge.estimation.estimators.misclassification import (
+    correct_means,
+    misclassification,
+    soft,
+    stratify,
+    weighted_misclassification,
+)
+from adjudge.estimation.estimators.ppi import difference, ppi
 from adjudge.estimation.label_shift import label_shift
-from adjudge.estimation.likelihood import Tallies, best_fit, likelihood_ratio, loses
-from adjudge.estimation.means import correct_means, soft, weighted_misclassification
-from adjudge.estimation.misclassification import misclassification
-from adjudge.estimation.ppi import difference, ppi
-from adjudge.estimation.sample import Sample, make_sample
-from adjudge.estimation.strata import stratify
+from adjudge.estimation.profile import Tallies, best_fit, likelihood_ratio, loses
+from adjudge.estimation.sample import Sample, counts_of, make_sample, spread
 
 
 def draw(seed: int = 0, n: int = 300, m: int = 120, theta: float = 0.6) -> Sample:

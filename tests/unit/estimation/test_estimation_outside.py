@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from adjudge.estimation import corrected_interval, estimate
-from adjudge.estimation.outcome import Outcome, refuse_outside, with_interval
-from adjudge.results.estimation import Estimate
+from adjudge.estimation.estimators.base import Outcome, refuse_outside, with_interval
+from adjudge.estimation.rate import Estimate
 
 #: Sensitivity 0.8, specificity 0.7 on 200 labels; 1000 test rows that the judge all calls 1.
 LABELLED = [1] * 80 + [0] * 20 + [1] * 30 + [0] * 70

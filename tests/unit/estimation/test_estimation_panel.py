@@ -13,11 +13,19 @@ from scipy.stats import t as student
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
-from adjudge.estimation.combine import FOLDS, PENALTY, cross_fit, make_columns, ridge_logit
-from adjudge.estimation.ppi import ppi, ppi_adjusted, tuned_weight
+from adjudge.estimation.estimators.ppi import ppi, ppi_adjusted, tuned_weight
+from adjudge.estimation.panel import PanelEstimate
+from adjudge.estimation.panel_statistics import (
+    FOLDS,
+    PENALTY,
+    Prior,
+    cross_fit,
+    make_columns,
+    prior_from,
+    ridge_logit,
+    shared_interval,
+)
 from adjudge.estimation.sample import make_sample
-from adjudge.estimation.share import Prior, prior_from, shared_interval
-from adjudge.results.panel import PanelEstimate
 from adjudge.simulate.panels import panel_rows
 
 JUDGES = {"gpt": 1.0, "claude": 0.9, "small": 0.8}

@@ -18,7 +18,7 @@ from adjudge.estimation import (
     proposition_61,
     rows_to_label,
 )
-from adjudge.estimation.allocation import conditional_variance, ppi_variance
+from adjudge.estimation.label_budget import conditional_variance, ppi_variance
 from adjudge.statistics.numbers import binomial_interval
 
 PAPER = {"judge_rate": 0.55, "sensitivity": 0.9, "specificity": 0.7, "n_test": 1000}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.estimation_rows import METHODS
 
 from adjudge import estimate, plan_from_table
 from adjudge.errors import DataError
-from adjudge.estimation.methods import METHODS
-from adjudge.estimation.ppi import ppi
+from adjudge.estimation.estimators.ppi import ppi
 from adjudge.estimation.sample import make_sample
 from adjudge.present.text import percent
 

@@ -10,8 +10,8 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.estimation import VerdictCounts, estimate, rows_interval
+from adjudge.estimation.exact_interval import MOST_LABELS, interval_of
 from adjudge.estimation.sample import make_sample
-from adjudge.estimation.these_rows import MOST_LABELS, interval_of
 
 
 def chance(x: int, rows: int, ones: int, labelled: int) -> float:
@@ -50,7 +50,7 @@ def test_every_truth_is_covered_as_often_as_promised(
 def test_cells_only_widen(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = VerdictCounts(300, 40, 6), VerdictCounts(500, 60, 51)
     exact = rows_interval(*counts)
-    monkeypatch.setattr("adjudge.estimation.these_rows._CELLS", 10)
+    monkeypatch.setattr("adjudge.estimation.exact_interval._CELLS", 10)
     low, high = rows_interval(*counts)
     assert low < exact[0]
     assert exact[1] < high

@@ -16,12 +16,12 @@ import pytest
 from adjudge.data import read_result, write_result
 from adjudge.errors import DataError
 from adjudge.estimation import estimate
+from adjudge.estimation.rate import Estimate
 from adjudge.policy.result import Policy
 from adjudge.present.kinds import KINDS
 from adjudge.present.load import from_dict
 from adjudge.present.result import Result, problem_in_parts
 from adjudge.ranking.anchors import Anchors
-from adjudge.results.estimation import Estimate
 
 
 def made_up(hint: Any, *, full: bool) -> Any:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from adjudge.data import write_rows
 from adjudge.demo.writers import candidate_rows
 from adjudge.estimation import estimate
+from adjudge.estimation.rate import Estimate
 from adjudge.present.blocks import Table
 from adjudge.present.text import interval, level, number
-from adjudge.results.estimation import Estimate
 
 if TYPE_CHECKING:
     from adjudge.demo.context import DemoContext

@@ -1,60 +1,131 @@
-"""The entry point: `estimate` takes a table or arrays and returns the rate to report."""
+"""The public call: `estimate` takes a table or arrays, chooses an estimator, returns the rate."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypedDict, Unpack, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge.data.grades import Grades, prepare_grades
 from adjudge.data.source import Needs, narrow
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.estimation.classes import check_classes, estimate_classes
-from adjudge.estimation.groups import estimate_difference, estimate_groups
-from adjudge.estimation.methods import (
-    OF_ITS_ROWS,
-    RANDOM,
-    Request,
-    check_combination,
-    choose,
-    describe,
-    how_drawn,
-    refuse_shares,
+from adjudge.estimation.classes import ClassEstimate, check_classes, estimate_classes
+from adjudge.estimation.difference import RateDifference, estimate_difference
+from adjudge.estimation.estimators import (
+    Method,
+    all_estimators,
+    find_estimator,
+    known_estimator,
 )
-from adjudge.estimation.panel import estimate_panel
-from adjudge.estimation.sample import sample_of
-from adjudge.results.estimation import (
-    ClassEstimate,
-    Estimate,
+from adjudge.estimation.estimators.base import Estimator
+from adjudge.estimation.estimators.conditional import CONDITIONAL
+from adjudge.estimation.estimators.misclassification import MISCLASSIFICATION
+from adjudge.estimation.estimators.ppi import PPI
+from adjudge.estimation.groups import (
     GroupedEstimate,
-    RateDifference,
+    estimate_class_groups,
+    estimate_groups,
 )
-from adjudge.results.panel import PanelEstimate
-from adjudge.rows.panel import prepare_panel
-from adjudge.validation import Seed, open_unit
+from adjudge.estimation.panel import PanelEstimate, estimate_panel, prepare_panel
+from adjudge.estimation.rate import (
+    INTERVALS,
+    Estimate,
+    IntervalMethod,
+    LabelsDrawn,
+    Request,
+    best_for_random_labels,
+    estimate_rate,
+    how_drawn,
+    no_profile_for,
+)
+from adjudge.estimation.sample import Sample, refuse_shares, sample_of
+from adjudge.validation import Seed, one_of, open_unit
 
 AnyEstimate = Estimate | GroupedEstimate | ClassEstimate | RateDifference | PanelEstimate
+#: A value for each row; None or NaN if there is none.
+Values = ArrayLike | Sequence[Any]
 
 
+class Options(TypedDict, total=False):
+    """What `estimate` takes in every form."""
+
+    labels: TableLike | None
+    labels_are_random: bool
+    confidence_level: float
+    judge_column: str
+    human_column: str
+    positive: str | None
+    model_labels: bool
+    columns: Mapping[str, str] | None
+    labels_as: Mapping[str, str] | None
+    seed: Seed
+
+
+class OneJudgeOptions(Options, total=False):
+    """What `estimate` takes for one judge."""
+
+    judge: Values | None
+    human: Values | None
+    model: str | None
+    cluster: str | Values | None
+    strata: str | Values | None
+    sampling_probability: Values | None
+    method: Method
+    interval: IntervalMethod
+
+
+@overload
+def estimate(
+    data: TableLike | Grades | None = ..., **options: Unpack[OneJudgeOptions]
+) -> Estimate: ...
+@overload
+def estimate(
+    data: TableLike | Grades | None = ...,
+    *,
+    by: str | Values,
+    pool: bool = ...,
+    **options: Unpack[OneJudgeOptions],
+) -> GroupedEstimate: ...
+@overload
+def estimate(
+    data: TableLike | Grades | None = ...,
+    *,
+    by: str | Values,
+    pool: bool = ...,
+    compare: tuple[str, str],
+    **options: Unpack[OneJudgeOptions],
+) -> RateDifference: ...
+@overload
+def estimate(
+    data: TableLike | None = ...,
+    *,
+    judges: Sequence[str],
+    share: bool = ...,
+    by: str | None = ...,
+    cluster: str | None = ...,
+    **options: Unpack[Options],
+) -> PanelEstimate: ...
 def estimate(
     data: TableLike | Grades | None = None,
     *,
-    judge: ArrayLike | None = None,
-    human: ArrayLike | None = None,
+    judge: Values | None = None,
+    human: Values | None = None,
     judges: Sequence[str] = (),
     share: bool = False,
     labels: TableLike | None = None,
     model: str | None = None,
-    by: str | ArrayLike | None = None,
+    by: str | Values | None = None,
     pool: bool = False,
     compare: tuple[str, str] | None = None,
-    cluster: str | ArrayLike | None = None,
-    strata: str | ArrayLike | None = None,
-    sampling_probability: ArrayLike | None = None,
-    method: str = "auto",
-    interval: str = "wald",
+    cluster: str | Values | None = None,
+    strata: str | Values | None = None,
+    sampling_probability: Values | None = None,
+    method: Method = "auto",
+    interval: IntervalMethod = "wald",
     labels_are_random: bool = False,
     confidence_level: float = 0.95,
     judge_column: str = "judge",
@@ -119,9 +190,9 @@ def estimate(
             use it. A number or a numpy Generator.
 
     Returns:
-        Estimate; GroupedEstimate with `by`; RateDifference with `compare`; ClassEstimate for
-        classes; PanelEstimate with `judges`. If no valid number exists, the result gives the
-        reason instead.
+        Estimate; GroupedEstimate with `by`; RateDifference with `compare`; PanelEstimate with
+        `judges`. Rows of more than two classes, without `positive`, give a ClassEstimate instead of
+        an Estimate. If no valid number exists, the result gives the reason instead.
 
     >>> result = estimate(judge=[1] * 60 + [0] * 40 + [1, 1, 1, 0] * 9 + [0, 0, 0, 1] * 9,
     ...                   human=[None] * 100 + [1] * 36 + [0] * 36)
@@ -132,24 +203,18 @@ def estimate(
     if share and not judges:
         raise ArgumentError("share", share, "is for several judges: --judge A --judge B (judges=)")
     if judges:
-        one_judge_only = {
-            "method": method != "auto",
-            "interval": interval != "wald",
-            "pool": pool,
-            "compare": compare is not None,
-            "strata": strata is not None,
-            "sampling_probability": sampling_probability is not None,
-            "judge, human": judge is not None or human is not None,
-            "model": model is not None,
-        }
-        for option, given in one_judge_only.items():
-            if given:
-                raise ArgumentError(
-                    option,
-                    "given",
-                    "is for one judge: leave it out, or name the column of one judge with "
-                    "--judge-column instead of --judge (judge_column= instead of judges=)",
-                )
+        _refuse_for_panel(
+            {
+                "method": method != "auto",
+                "interval": interval != "wald",
+                "pool": pool,
+                "compare": compare is not None,
+                "strata": strata is not None,
+                "sampling_probability": sampling_probability is not None,
+                "judge, human": judge is not None or human is not None,
+                "model": model is not None,
+            }
+        )
         for option, column in (("by", by), ("cluster", cluster)):
             if column is not None and not isinstance(column, str):
                 raise ArgumentError(option, "an array", "name a column of the table")
@@ -175,10 +240,10 @@ def estimate(
             confidence_level=level,
             seed=seed,
         )
-    own = {judge_column, human_column} - {"judge", "human"}
+    renamed = {judge_column, human_column} - {"judge", "human"}
     # The column `opponent` is made from the model names.
     groups = None if model is not None and isinstance(by, str) and by == "opponent" else by
-    named = (groups, cluster, strata, *own, *(columns or {}).values())
+    named = (groups, cluster, strata, *renamed, *(columns or {}).values())
     kinds = ("binary", "grades") if model is None else ("judgments",)
     # Labels of another file can be matched by text.
     needs = Needs(kinds, named, texts=labels is not None)
@@ -212,7 +277,7 @@ def estimate(
         declared=labels_are_random,
         recorded=rows.drawn_at_random,
     )
-    if pool and method in OF_ITS_ROWS:
+    if pool and known_estimator(method).needs_labels_of_group:
         raise ArgumentError(
             "pool",
             pool,
@@ -220,7 +285,7 @@ def estimate(
             "or use --method misclassification (method=)",
         )
     matrix = "--interval profile" if interval == "profile" else "--pool" if pool else None
-    chosen, why = choose(
+    estimator, why = choose(
         method,
         labels_drawn=labels_drawn,
         scale=rows.scale if sample is None else sample.scale,
@@ -228,7 +293,7 @@ def estimate(
         graded=sample is not None and sample.graded,
     )
     request = Request(
-        method=chosen,
+        estimator=estimator,
         why=why,
         labels_drawn=labels_drawn,
         interval=interval,
@@ -236,14 +301,18 @@ def estimate(
         by=rows.by,
         pool=pool,
         seed=seed,
-        makers=(*rows.makers, *_state_wins(rows)),
+        notes=(*rows.makers, *_state_wins(rows)),
     )
+    if sample is None and rows.by is not None:
+        return estimate_class_groups(rows, request)
     if sample is None:
-        return estimate_classes(rows, request)
-    label = human_column if rows.wins_of is None else "label"
-    refuse_shares(sample, chosen, rows.name, label)
-    sample = replace(sample, random=labels_drawn in RANDOM)
-    check_combination(sample, chosen, interval)
+        everyone = np.ones(len(rows.verdicts), dtype=bool)
+        return estimate_classes(rows, request, everyone, everyone, dropped=rows.dropped)
+    if not estimator.takes_shares:
+        column = human_column if rows.wins_of is None else "label"
+        refuse_shares(sample, estimator.name, rows.name, column)
+    sample = replace(sample, random=request.random_labels)
+    _check_combination(sample, estimator, interval)
     if compare is not None:
         return estimate_difference(rows, sample, request, compare)
     if rows.by is not None:
@@ -251,8 +320,98 @@ def estimate(
     warnings, dropped = _mixed_models(rows), rows.dropped
     group = None if rows.wins_of is None else f"win rate of {rows.wins_of}"
     del rows  # a large file is in memory once: its numbers are in `sample`
-    result, _ = describe(sample, request, group=group, dropped=dropped, warnings=warnings)
+    result, _ = estimate_rate(sample, request, group=group, dropped=dropped, warnings=warnings)
     return result
+
+
+def _refuse_for_panel(options: Mapping[str, bool]) -> None:
+    """Refuse options that exist only for one judge."""
+    for option, present in options.items():
+        if present:
+            raise ArgumentError(
+                option,
+                "given",
+                "is for one judge: leave it out, or name the column of one judge with "
+                "--judge-column instead of --judge (judge_column= instead of judges=)",
+            )
+
+
+def choose(
+    method: str,
+    *,
+    labels_drawn: LabelsDrawn,
+    scale: str,
+    matrix: str | None,
+    graded: bool = False,
+) -> tuple[Estimator, str]:
+    """The estimator that will be used and why.
+
+    The choice depends on how the labels were sampled and on the judge's scale, never on a test or
+    on a width. `matrix` names an option that needs a confusion matrix, which only misclassification
+    has. `graded` labels are shares of people, which have means but no confusion matrix.
+    """
+    one_of(method, ("auto", *(estimator.name for estimator in all_estimators())), "method")
+    planned = labels_drawn == "plan"
+    if method != "auto":
+        estimator = find_estimator(method)
+        if planned and not estimator.takes_plan:
+            raise ArgumentError(
+                "method",
+                method,
+                "labels were picked by a plan: only conditional, or misclassification with "
+                "weighted sensitivity and specificity, can use them",
+            )
+        return estimator, f"{method}, as requested"
+    if matrix is not None:
+        return MISCLASSIFICATION, f"misclassification, because {matrix} needs it"
+    if planned:
+        return CONDITIONAL, "conditional, because labels were picked by a plan (by verdict)"
+    if labels_drawn == "unknown":
+        return (
+            MISCLASSIFICATION,
+            "misclassification, because it is not known that the labels are a random sample of the "
+            "test rows (if they are, declare it: --labels-are-random, labels_are_random=True)",
+        )
+    best = PPI if graded else best_for_random_labels(scale)
+    sampling = (
+        "declared a random sample of the test rows"
+        if labels_drawn == "declared"
+        else "recorded as sampled at random (sampled_by)"
+    )
+    verdicts = {"binary": "0 or 1", "probability": "probabilities"}.get(scale, "classes")
+    reason = "are shares of people, which have only means"
+    if not graded:
+        reason = f"the judge says {verdicts}"
+    return best, f"{best.name}, because the labels are {sampling} and {reason}"
+
+
+def _check_combination(sample: Sample, estimator: Estimator, interval: str) -> None:
+    """Refuse options that cannot be combined, before anything is computed."""
+    one_of(interval, INTERVALS, "interval")
+    method = estimator.name
+    if estimator.needs_verdicts and sample.scale == "probability":
+        remedy = "name their column with --judge-column (judge_column=)"
+        problem = "needs verdicts of 0 and 1, not probabilities"
+        raise ArgumentError("method", method, f"{problem}: {remedy}")
+    if sample.strata is not None and not estimator.has_matrix:
+        raise ArgumentError(
+            "method", method, "leave out --strata (strata=): only misclassification has strata"
+        )
+    if sample.strata is not None and sample.planned:
+        raise ArgumentError(
+            "method",
+            method,
+            "leave out --strata (strata=): labels picked by a plan cannot be stratified again",
+        )
+    if interval != "profile":
+        return
+    if not estimator.has_matrix:
+        raise ArgumentError(
+            "interval", interval, f"is for method misclassification; the method here is {method}"
+        )
+    obstacle = no_profile_for(sample)
+    if obstacle is not None:
+        raise ArgumentError("interval", interval, f"cannot be used with {obstacle}; use wald")
 
 
 def _state_wins(rows: Grades) -> tuple[str, ...]:

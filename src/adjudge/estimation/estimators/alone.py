@@ -6,9 +6,14 @@ import math
 
 import numpy as np
 
-from adjudge.estimation.clusters import TOO_FEW, holding, spread
-from adjudge.estimation.outcome import Outcome, refusal, variance_floor, with_interval
-from adjudge.estimation.sample import Sample
+from adjudge.estimation.estimators.base import (
+    Estimator,
+    Outcome,
+    refusal,
+    variance_floor,
+    with_interval,
+)
+from adjudge.estimation.sample import TOO_FEW, Sample, holding, spread
 from adjudge.statistics.numbers import binomial_interval
 from adjudge.validation import BoolArray, FloatArray
 
@@ -69,3 +74,38 @@ def _share(
     floor = variance_floor(mean, floor_size or active or size) if se == 0 else 0.0
     se = max(se * widened.inflation, floor)
     return with_interval(mean, mean, widened.critical * se, se, influence)
+
+
+class _Naive(Estimator):
+    name = "naive"
+    title = "naive judge rate"
+    assumption = "the judge makes no errors, or its errors cancel at exactly this rate"
+    assumes = "no judge errors"
+    uses_labels = False
+    needs_random_labels = False
+    takes_plan = True
+
+    def compute(self, sample: Sample, *, confidence_level: float) -> Outcome:
+        return naive(sample, confidence_level=confidence_level)
+
+    def interval(self, sample: Sample) -> str:
+        return "exact" if sample.clusters is None and sample.scale == "binary" else "wald"
+
+
+class _HumanOnly(Estimator):
+    name = "human-only"
+    title = "human rate"
+    assumption = "the labelled rows are a random sample of the rows that the rate is about"
+    assumes = "random labels"
+    uses_judge = False
+    needs_labels_of_group = True
+
+    def compute(self, sample: Sample, *, confidence_level: float) -> Outcome:
+        return human_only(sample, confidence_level=confidence_level)
+
+    def interval(self, sample: Sample) -> str:
+        return "exact" if sample.clusters is None and not sample.graded else "wald"
+
+
+NAIVE = _Naive()
+HUMAN_ONLY = _HumanOnly()

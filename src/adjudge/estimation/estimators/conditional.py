@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge.estimation.outcome import Outcome, refusal, widen
+from adjudge.estimation.estimators.base import Estimator, Outcome, refusal, widen
 from adjudge.estimation.sample import Sample
 from adjudge.present.text import percent
 from adjudge.statistics.numbers import normal_quantile
@@ -127,3 +127,31 @@ def _verdict_rate(
     total = float(w.sum())
     rate = float(w @ z) / total
     return rate, w * (z - rate) / total, total**2 / float(w @ w)
+
+
+class _Conditional(Estimator):
+    name = "conditional"
+    assumption = (
+        "within each verdict the labelled rows are a random sample of the test rows (labels can be "
+        "picked by verdict)"
+    )
+    assumes = "random labels"
+    assumes_with_plan = "random labels within each verdict"
+    needs_labels_of_group = True
+    needs_verdicts = True
+    takes_shares = False
+    takes_plan = True
+
+    def compute(self, sample: Sample, *, confidence_level: float) -> Outcome:
+        return conditional(sample, confidence_level=confidence_level)
+
+    def assumption_for(self, sample: Sample) -> str:
+        if not sample.random:
+            return self.assumption
+        return (
+            "the labelled rows are a random sample of the same rows as the test rows (the judge's "
+            "rate is computed on both)"
+        )
+
+
+CONDITIONAL = _Conditional()

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
 
 from adjudge.errors import ArgumentError
-from adjudge.estimation.allocation import (
+from adjudge.estimation.label_budget import (
+    BEHIND_EACH,
+    MOST_LABELS,
+    REPEATS,
     Allocation,
+    Guess,
+    Trial,
     by_verdict,
     check_share,
     one_each,
@@ -17,12 +26,27 @@ from adjudge.estimation.allocation import (
     proposition_61,
     variance_ratio,
 )
-from adjudge.estimation.guess import MOST_LABELS, Guess
-from adjudge.estimation.trial import BEHIND_EACH, REPEATS, Trial
-from adjudge.present.text import percent
-from adjudge.results.estimation import NextLabels, RatePlan
+from adjudge.present.blocks import (
+    Block,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    explain,
+    notes_of,
+    table_of,
+    warnings_of,
+)
+from adjudge.present.result import Count, Level, NotNegative, Proportion, Result, frozen
+from adjudge.present.text import count as counted
+from adjudge.present.text import interval, level, number, percent
+from adjudge.present.theme import ACCENT, GOOD, INK, SERIES, WARM, new_figure, themed
 from adjudge.statistics.numbers import binomial_interval
 from adjudge.validation import count, open_unit, positive
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
 
 HOW_TO_DRAW = (
     "the human class of a row is unknown before it is labelled: sample rows at random and stop "
@@ -32,6 +56,84 @@ HOW_TO_DRAW = (
     "rows picked by verdict have a sampling probability and are only for method conditional (or "
     "weighted sensitivity and specificity)",
 )
+#: Name, field of the plan, colour and line of each way to use labels. Two pairs of widths are
+#: almost the same: dashes over a line show both.
+_WAYS = (
+    ("by class, Algorithm 1 (misclassification)", "expected_width", ACCENT, "-"),
+    ("at random (misclassification)", "random_width", SERIES[4], "--"),
+    ("at random (conditional)", "conditional_width", SERIES[2], "-"),
+    ("by verdict (conditional)", "verdict_width", GOOD, "--"),
+    ("people alone", "human_only_width", WARM, ":"),
+)
+T = TypeVar("T")
+
+
+# --- the result ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextLabels:
+    """The effect of more labels: the expected width after adding them in one of several ways."""
+
+    extra: Count
+    how: str
+    m0: Count
+    m1: Count
+    expected_width: NotNegative
+
+
+@frozen
+class RatePlan(Result):
+    """How many labels, in which split, for a given interval width; and does the judge help?"""
+
+    kind: ClassVar[str] = "plan_rate"
+
+    m0: Count | None = None
+    m1: Count | None = None
+    expected_width: NotNegative | None = None
+    human_only_width: NotNegative | None = None
+    recommendation: str
+    target_width: NotNegative | None = None
+    confidence_level: Level
+    rate: Proportion | None = None
+    judge_rate: Proportion
+    sensitivity: Proportion
+    specificity: Proportion
+    n_test: Count
+    labels: Count | None = None
+    optimal_m0: Count | None = None
+    optimal_m1: Count | None = None
+    optimal_width: NotNegative | None = None
+    expected_draws: Count | None = None
+    random_m: Count | None = None
+    random_width: NotNegative | None = None
+    ppi_width: NotNegative | None = None
+    human_only_labels: Count | None = None
+    conditional_labels: Count | None = None
+    conditional_width: NotNegative | None = None
+    simulated_coverage: Proportion | None = None
+    verdict_m0: Count | None = None
+    verdict_m1: Count | None = None
+    verdict_width: NotNegative | None = None
+    judge_helps: bool
+    variance_ratio: float | None = None
+    proposition_51: Count | None = None
+    proposition_61: tuple[float, float] | None = None
+    proposition_61_says: bool
+    reason: str | None = None
+    next_labels: tuple[NextLabels, ...] = ()
+    how_to_draw: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def _parts(self) -> Sequence[Any]:
+        return self.next_labels or [self]
+
+    def view(self) -> list[Block]:
+        return view_plan(self)
+
+
+# --- the call and its numbers ---
 
 
 def plan_rate(
@@ -110,9 +212,6 @@ def plan_rate(
         )
         return _plan(guess, width, None, reason, step)
     return _plan(guess, width, m, None, step)
-
-
-T = TypeVar("T")
 
 
 def _plan(
@@ -210,7 +309,7 @@ def _plan(
             f"the judge says 1 on {percent(guess.p)} of test rows, with sensitivity "
             f"{guess.q1:.3f} and specificity {guess.q0:.3f}; the plan is only as good as these",
         ),
-        warnings=_warnings(guess, quota, draws, random_need or m),
+        warnings=_plan_warnings(guess, quota, draws, random_need or m),
     )
 
 
@@ -322,7 +421,7 @@ def _correction_cost(guess: Guess, labels: int, draws: int | None) -> str:
     )
 
 
-def _warnings(
+def _plan_warnings(
     guess: Guess, quota: Allocation, draws: int | None, random_labels: int
 ) -> tuple[str, ...]:
     warnings = []
@@ -354,3 +453,144 @@ def _warnings(
             "fewer than 20 labels in a class: estimate with interval profile (--interval profile)"
         )
     return tuple(warnings)
+
+
+# --- the view ---
+
+
+def view_plan(plan: RatePlan) -> list[Block]:
+    """What the width costs, every way to draw the labels, the effect of more labels."""
+    blocks: list[Block] = [
+        Headline(plan.recommendation, tone="bad" if plan.m0 is None else "plain"),
+        *warnings_of(plan.warnings),
+    ]
+    if plan.reason is not None and plan.reason not in plan.recommendation:
+        blocks.append(Note([plan.reason], tone="bad"))
+    if plan.m0 is not None:
+        blocks.append(_ways(plan))
+    if plan.next_labels:
+        table = table_of(
+            plan.next_labels,
+            {
+                "next labels": lambda step: step.how,
+                "more": lambda step: number(step.extra),
+                "positive": lambda step: number(step.m1),
+                "negative": lambda step: number(step.m0),
+                "width": lambda step: number(step.expected_width),
+            },
+            caption="What more labels would buy (misclassification)",
+        )
+        blocks.append(table)
+    draw = (f"how to draw: {text}" for text in plan.how_to_draw)
+    blocks += notes_of([*_judge_worth(plan), *draw])
+    blocks += explain(plan.assumptions)
+    if plan.rate is not None:
+        caption = (
+            f"Expected width of the {level(plan.confidence_level)} interval by number of labels, "
+            "for each way to use them."
+        )
+        blocks.append(Figure("widths", partial(plan_figure, plan), caption))
+    return blocks
+
+
+def _ways(plan: RatePlan) -> Table:
+    """Every way to draw that many labels, and the width of the interval of each method."""
+    optimal = _split(plan.optimal_m1, plan.optimal_m0)
+    corrected, any_class = "misclassification", number(plan.random_m)
+    rows = [
+        ("by human class (Algorithm 1)", corrected, _split(plan.m1, plan.m0), plan.expected_width),
+        ("by human class (least variance)", corrected, optimal, plan.optimal_width),
+        ("at random", corrected, any_class, plan.random_width),
+        ("at random", "conditional", *_random_labels(plan)),
+        ("at random", "ppi++", any_class, plan.ppi_width),
+        ("at random", "human-only", any_class, plan.human_only_width),
+        ("by verdict", "conditional", _split(plan.verdict_m1, plan.verdict_m0), plan.verdict_width),
+    ]
+    draws = "no number of" if plan.expected_draws is None else f"about {plan.expected_draws:,}"
+    return Table(
+        ("how the labels are drawn", "method", "labels", "width"),
+        [(how, method, labels, number(width)) for how, method, labels, width in rows],
+        caption=f"Expected width of a {level(plan.confidence_level)} interval with "
+        f"{counted(plan.labels or 0, 'label')} in all and {counted(plan.n_test, 'test row')}; "
+        f"{draws} random draws fill both classes of Algorithm 1",
+        text_columns=3,
+    )
+
+
+def _random_labels(plan: RatePlan) -> tuple[str, float | None]:
+    """Random labels for conditional: as many as the width needs, if one was asked for."""
+    return number(plan.conditional_labels or plan.random_m), plan.conditional_width
+
+
+def _split(ones: int | None, zeros: int | None) -> str:
+    return f"{number(ones)} positive, {number(zeros)} negative"
+
+
+def _judge_worth(plan: RatePlan) -> list[str]:
+    """Whether the judge makes the interval shorter."""
+    if plan.variance_ratio is None or plan.rate is None:
+        return []
+    region = plan.proposition_61
+    quality = number((plan.sensitivity + plan.specificity) / 2)
+    return [
+        f"with random labels misclassification has {number(plan.variance_ratio, 2)} times the "
+        f"variance of people alone at rate {number(plan.rate)}: "
+        + ("it does better" if plan.judge_helps else "people alone do better than it"),
+        f"Proposition 6.1 (misclassification, q0 = q1 = {quality}, infinitely many test rows): the "
+        "judge " + ("never helps" if region is None else f"helps for rates in {interval(*region)}"),
+        *_least_bias(plan.proposition_51, quality),
+    ]
+
+
+def _least_bias(labels: int | None, quality: str) -> list[str]:
+    """The number of labels from which a correction lowers the bias, and its condition."""
+    if labels is None:
+        return []
+    return [
+        f"Proposition 5.1 (q0 = q1 = {quality}, as many labels of either class, a second-order "
+        f"approximation): from {labels:,} labels on the corrected rate is less biased than the "
+        "judge's rate, at every rate; its width is not compared"
+    ]
+
+
+# --- the picture ---
+
+
+def plan_figure(plan: RatePlan) -> Drawing:
+    """Expected width against the number of labels, for each way to use them."""
+    if plan.rate is None or plan.variance_ratio is None:
+        raise ArgumentError("plan", "for people alone", "there is no judge to draw widths for")
+    most = max(plan.labels or 400, 100) * 2
+    sizes = np.unique(np.geomspace(20, most, 40).astype(int))
+    plans = [
+        plan_rate(
+            judge_rate=plan.judge_rate,
+            sensitivity=plan.sensitivity,
+            specificity=plan.specificity,
+            n_test=plan.n_test,
+            labels=int(size),
+            confidence_level=plan.confidence_level,
+        )
+        for size in sizes
+    ]
+    with themed():
+        figure = new_figure(7.2, 4.2)
+        axes = figure.subplots()
+        for name, field, colour, line in _WAYS:
+            axes.plot(sizes, [getattr(p, field) for p in plans], line, color=colour, label=name)
+        if plan.target_width is not None:
+            axes.axhline(plan.target_width, color=INK, linewidth=1)
+            axes.text(sizes[0], plan.target_width, "width wanted", va="bottom", fontsize=8.5)
+        axes.set_xscale("log")
+        ticks = [t for t in (20, 50, 100, 200, 500, 1000, 2000, 5000, 10000) if t <= most]
+        axes.set_xticks(ticks, [f"{t:,}" for t in ticks])
+        axes.minorticks_off()
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("human labels")
+        axes.set_ylabel(f"expected width of the {level(plan.confidence_level)} interval")
+        axes.legend(fontsize=8.5)
+        axes.set_title(
+            f"With random labels misclassification has {number(plan.variance_ratio, 2)} times\n"
+            "the variance of people alone"
+        )
+    return figure

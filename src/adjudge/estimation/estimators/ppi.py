@@ -10,7 +10,14 @@ import math
 
 import numpy as np
 
-from adjudge.estimation.outcome import Outcome, clip, refusal, variance_floor, widen
+from adjudge.estimation.estimators.base import (
+    Estimator,
+    Outcome,
+    clamp,
+    refusal,
+    variance_floor,
+    widen,
+)
 from adjudge.estimation.sample import Sample
 
 
@@ -27,7 +34,7 @@ def tuned_weight(sample: Sample) -> float:
     if variance == 0:
         return 0.0
     covariance = float(((z[known] - z[known].mean()) * (x[known] - x[known].mean())).mean())
-    return clip(covariance / ((1 + sample.m / sample.n) * variance))
+    return clamp(covariance / ((1 + sample.m / sample.n) * variance))
 
 
 def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None = None) -> Outcome:
@@ -135,3 +142,29 @@ def difference(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     0.75
     """
     return ppi(sample, confidence_level=confidence_level, weight=1.0)
+
+
+class _Ppi(Estimator):
+    name = "ppi++"
+    assumption = "the labelled rows are a random sample of the same rows as the test rows"
+    assumes = "random labels"
+    needs_labels_of_group = True
+
+    def compute(self, sample: Sample, *, confidence_level: float) -> Outcome:
+        return ppi(sample, confidence_level=confidence_level)
+
+
+class _Difference(Estimator):
+    name = "difference"
+    assumption = (
+        "the mean difference between people and judge is the same on labelled and on test rows, as "
+        "it is if the labelled rows are a random sample of them"
+    )
+    assumes = "random labels"
+
+    def compute(self, sample: Sample, *, confidence_level: float) -> Outcome:
+        return difference(sample, confidence_level=confidence_level)
+
+
+PPI = _Ppi()
+DIFFERENCE = _Difference()

@@ -1,13 +1,15 @@
-"""The return value of every estimator: a raw number and its interval, or a reason."""
+"""The interface of an estimator, and its outcome: a raw number and its interval, or a reason."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
-from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
-from adjudge.estimation.sample import Sample
-from adjudge.validation import FloatArray
+from adjudge.errors import ArgumentError
+from adjudge.estimation.sample import TOO_FEW, Sample, active_clusters, few_clusters, spread
+from adjudge.validation import FloatArray, Seed
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,59 @@ class Outcome:
     @property
     def rate(self) -> float | None:
         """The estimate clipped to [0, 1]."""
-        return None if self.estimate is None else clip(self.estimate)
+        return None if self.estimate is None else clamp(self.estimate)
+
+
+class Estimator(ABC):
+    """One way to estimate the rate that people would give: what it needs, what it assumes.
+
+    A new estimator is a subclass with `name`, `assumption` and `compute`, and a line in
+    the registry (or `register_estimator`).
+    """
+
+    name: ClassVar[str]
+    #: Its number, as people call it.
+    title: ClassVar[str] = "corrected rate"
+    #: What it assumes, in general; `assumption_for` has what it assumes about one sample.
+    assumption: ClassVar[str]
+    #: The same in a few words, for tables; and if the labels were picked by a plan.
+    assumes: ClassVar[str] = ""
+    assumes_with_plan: ClassVar[str] = ""
+    uses_judge: ClassVar[bool] = True
+    uses_labels: ClassVar[bool] = True
+    #: Its labels must be a random sample of the test rows: a label shift rules it out.
+    needs_random_labels: ClassVar[bool] = True
+    #: They must be labels of the same group: those of other groups cannot be pooled with them.
+    needs_labels_of_group: ClassVar[bool] = False
+    #: The judge must say 0 or 1: no probabilities, and one class against the rest.
+    needs_verdicts: ClassVar[bool] = False
+    #: Labels can be shares of people. Otherwise it counts right and wrong verdicts.
+    takes_shares: ClassVar[bool] = True
+    #: Labels can be picked by a plan, with unequal probabilities.
+    takes_plan: ClassVar[bool] = False
+    #: It corrects by a confusion matrix, which strata, pooled groups and a profile interval need.
+    has_matrix: ClassVar[bool] = False
+
+    @abstractmethod
+    def compute(self, sample: Sample, *, confidence_level: float) -> Outcome:
+        """The raw estimate; its interval can lie outside [0, 1]."""
+
+    def assumption_for(self, sample: Sample) -> str:
+        """What it assumes about this sample."""
+        return self.assumption
+
+    def interval(self, sample: Sample) -> str:
+        """The name of its interval for this sample."""
+        return "wald"
+
+    def estimate(self, sample: Sample, *, confidence_level: float) -> Outcome:
+        """The estimate, refused if its interval lies outside [0, 1] or is all of [0, 1]."""
+        outcome = self.compute(sample, confidence_level=confidence_level)
+        return refuse_everything(refuse_outside(outcome))
+
+    def estimate_profile(self, sample: Sample, *, confidence_level: float, seed: Seed) -> Outcome:
+        """The same with the profile interval, for an estimator that `has_matrix`."""
+        raise ArgumentError("interval", "profile", f"is not available for {self.name}")
 
 
 def refusal(reason: str) -> Outcome:
@@ -53,7 +107,7 @@ def with_interval(
     doubts: tuple[str, ...] = (),
 ) -> Outcome:
     """An estimate with the interval centre -+ half, clipped to [0, 1]."""
-    low, high = clip(centre - half), clip(centre + half)
+    low, high = clamp(centre - half), clamp(centre + half)
     return Outcome(estimate, low, high, se, influence, centre, half, None, warnings, doubts)
 
 
@@ -128,7 +182,7 @@ def explain_outside(estimate: float, centre: float, half: float) -> str:
     )
 
 
-def clip(value: float, low: float = 0.0, high: float = 1.0) -> float:
+def clamp(value: float, low: float = 0.0, high: float = 1.0) -> float:
     """`value` clipped to [low, high]."""
     return min(max(float(value), low), high)
 
@@ -139,5 +193,5 @@ def variance_floor(mean: float, n: int) -> float:
     Used if all values are equal and the plain standard error is zero: no finite sample shows that a
     rate is exactly 0 or 1.
     """
-    share = (n * clip(mean) + 2) / (n + 4)
+    share = (n * clamp(mean) + 2) / (n + 4)
     return math.sqrt(share * (1 - share) / (n + 4))

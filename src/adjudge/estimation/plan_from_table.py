@@ -17,12 +17,9 @@ from adjudge.data.source import name_columns
 from adjudge.data.tables import TableLike, labels_as_of, source_name
 from adjudge.data.words import AS_SAID, read_grade_words, read_words
 from adjudge.errors import ArgumentError
-from adjudge.estimation.counts import Counts, counts_of
-from adjudge.estimation.means import correct_means
-from adjudge.estimation.methods import refuse_shares
-from adjudge.estimation.planning import plan_rate
-from adjudge.estimation.sample import Sample, sample_of
-from adjudge.results.estimation import RatePlan
+from adjudge.estimation.estimators.misclassification import correct_means
+from adjudge.estimation.plan import RatePlan, plan_rate
+from adjudge.estimation.sample import Counts, Sample, counts_of, refuse_shares, sample_of
 from adjudge.validation import BoolArray, FloatArray, Seed, count, generator, one_of
 
 DRAWS = ("random", "verdict")

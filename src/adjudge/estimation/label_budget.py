@@ -1,8 +1,14 @@
-"""Algorithm 1: split a label budget between the human classes; the width each split gives."""
+"""What labels buy: how a budget is split between human classes, and the width that each way gives.
+
+Formulas for a width hold at the expected counts. With few labels, or a rate near 0 or 1, the actual
+counts differ, and a width by formula can be ten times too small. Labels sampled at random are
+therefore simulated before a plan recommends them.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -10,8 +16,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge.errors import ArgumentError
-from adjudge.estimation.misclassification import corrected_variance
-from adjudge.validation import IntArray, count
+from adjudge.estimation.estimators.base import clamp
+from adjudge.estimation.estimators.conditional import adjust
+from adjudge.estimation.estimators.misclassification import corrected_interval, corrected_variance
+from adjudge.statistics.numbers import normal_quantile
+from adjudge.validation import IntArray, count, generator
+
+PILOT = 10
+#: A plan that needs more labels than this is infeasible.
+MOST_LABELS = 10_000_000
+REPEATS = 1000
+#: Labels that each verdict should have: with fewer, `conditional` is marked as approximate.
+BEHIND_EACH = 10
 
 
 class Allocation(NamedTuple):
@@ -208,3 +224,131 @@ def variance_ratio(p: float, q0: float, q1: float, theta: float, n: int, m: int)
     corrected = float(corrected_variance(p, q0, q1, n, m - m1, m1))
     alone = max(theta * (1 - theta), 1 / (m + 2) * (1 - 1 / (m + 2))) / m
     return corrected / alone
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """The inputs of a plan: the judge's rate and quality, test rows, labels of class 0 and 1."""
+
+    p: float
+    q0: float
+    q1: float
+    n: int
+    have: tuple[int, int]
+    level: float
+
+    @property
+    def theta(self) -> float:
+        """The corrected rate, clipped; only for q0 + q1 > 1."""
+        return clamp((self.p + self.q0 - 1) / (self.q0 + self.q1 - 1))
+
+    def corrected_width(self, m0: float, m1: float, rows: int | None = None) -> float:
+        """Width of Eq. 6 with these labels, and all test rows or the given number."""
+        n = self.n if rows is None else rows
+        bounds = corrected_interval(
+            self.p, self.q0, self.q1, n, m0, m1, confidence_level=self.level
+        )
+        return float(bounds.length)
+
+    def by_class(self, m: int) -> Allocation:
+        """Algorithm 1's split; it never assumes a class without errors."""
+        soft0, soft1 = (
+            q if q < 1 else 1 - 1 / (PILOT + 2 + size)
+            for q, size in zip((self.q0, self.q1), self.have, strict=True)
+        )
+        return split(m, p=self.p, q0=soft0, q1=soft1, pilot=min(PILOT, m // 2))
+
+    def try_random(self, m: int) -> Trial:
+        """Simulate the conditional estimator with labels sampled at random from the test rows.
+
+        If no row is left to the judge, no simulated sample has a result.
+        """
+        left = self.n + sum(self.have) - m
+        if left < 1:
+            return Trial(math.inf, 0.0, 1.0)
+        return try_random_labels(
+            theta=self.theta,
+            q0=self.q0,
+            q1=self.q1,
+            test_rows=left,
+            labels=m,
+            confidence_level=self.level,
+        )
+
+    @property
+    def fewest_random(self) -> int:
+        """How many random labels give enough labels for each verdict that occurs."""
+        share = min((s for s in (self.p, 1 - self.p) if s > 0), default=1.0)
+        return math.ceil(min(BEHIND_EACH / share, MOST_LABELS))
+
+    def ppi_width(self, m: int) -> float | None:
+        """Width of ppi++, with labels sampled from the test rows; None if a normal one fails."""
+        if m < 30 or m * min(self.theta, 1 - self.theta) < 20:
+            return None
+        left = max(self.n + sum(self.have) - m, 0)
+        return self._normal_width(ppi_variance(self.p, self.q1, self.theta, left, m))
+
+    def verdict_width(self, verdicts: Allocation) -> float:
+        """Width of the conditional estimator with these numbers of labels of verdict 0 and 1."""
+        return self._normal_width(
+            conditional_variance(self.p, self.q0, self.q1, self.theta, self.n, *verdicts)
+        )
+
+    def _normal_width(self, variance: float) -> float:
+        return clamp(2 * normal_quantile(self.level) * math.sqrt(variance))
+
+    def draws(self, quota: Allocation) -> int | None:
+        """About how many more random rows fill both quotas; None if a class does not occur."""
+        theta, have = self.theta, self.have
+        needs = ((quota.m1 - have[1], theta), (quota.m0 - have[0], 1 - theta))
+        if any(size > 0 and share <= 0 for size, share in needs):
+            return None
+        return math.ceil(max((size / share for size, share in needs if size > 0), default=0))
+
+    def width_after(self, quota: Allocation, draws: int | None) -> float:
+        """Width after the labels are sampled from the test rows, which leaves fewer of them."""
+        if draws is None or draws >= self.n:
+            return self.corrected_width(*quota)
+        m0 = max(self.have[0] + draws * (1 - self.theta), quota.m0)
+        m1 = max(self.have[1] + draws * self.theta, quota.m1)
+        return self.corrected_width(m0, m1, self.n - draws)
+
+
+class Trial(NamedTuple):
+    """Mean width of the intervals, the share that contain the rate, the share without a result."""
+
+    width: float
+    coverage: float
+    refused: float
+
+
+def try_random_labels(
+    *, theta: float, q0: float, q1: float, test_rows: int, labels: int, confidence_level: float
+) -> Trial:
+    """Sample `labels` rows at random 1,000 times and apply `conditional` to each sample.
+
+    A sample without a label for one verdict has no result; its width counts as 1, because every
+    rate is possible.
+
+    >>> trial = try_random_labels(theta=0.5, q0=0.8, q1=0.9, test_rows=2000, labels=200,
+    ...                           confidence_level=0.95)
+    >>> round(trial.width, 2), trial.coverage > 0.93
+    (0.1, True)
+    """
+    rng = generator(0)
+    cells = [theta * q1, theta * (1 - q1), (1 - theta) * (1 - q0), (1 - theta) * q0]
+    hit, miss, alarm, rejection = rng.multinomial(labels, cells, REPEATS).T.astype(np.float64)
+    size1, size0 = hit + alarm, miss + rejection
+    n = test_rows + labels
+    p = (rng.binomial(test_rows, cells[0] + cells[2], REPEATS) + size1) / n
+    r1, r0 = hit / np.maximum(size1, 1), miss / np.maximum(size0, 1)
+    z = normal_quantile(confidence_level)
+    centre, se = adjust(p, r1, r0, n, size1, size0, z)
+    low, high = np.clip(centre - z * se, 0, 1), np.clip(centre + z * se, 0, 1)
+    given = ((size1 > 0) | (p == 0)) & ((size0 > 0) | (p == 1))
+    held = given & (low <= theta) & (theta <= high)
+    return Trial(
+        float(np.where(given, high - low, 1.0).mean()),
+        float(held.sum() / max(given.sum(), 1)),
+        float(1 - given.mean()),
+    )

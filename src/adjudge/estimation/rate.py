@@ -1,0 +1,690 @@
+"""One rate: the corrected number with its interval, next to what every other method gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from adjudge.estimation.estimators import all_estimators, known_estimator
+from adjudge.estimation.estimators.alone import NAIVE
+from adjudge.estimation.estimators.base import Estimator, Outcome, refusal
+from adjudge.estimation.estimators.conditional import CONDITIONAL
+from adjudge.estimation.estimators.misclassification import correct_means
+from adjudge.estimation.estimators.ppi import PPI
+from adjudge.estimation.exact_interval import interval_of
+from adjudge.estimation.label_shift import LEVEL, LabelShift, label_shift
+from adjudge.estimation.rate_bars import (
+    draw_bar,
+    draw_estimate,
+    draw_no_estimate,
+    name_rows,
+    rate_axis,
+)
+from adjudge.estimation.sample import Sample, Share, counts_of, exact_share, missing
+from adjudge.present.blocks import (
+    Block,
+    Fact,
+    Facts,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    Tone,
+    explain,
+    table_of,
+    warnings_of,
+)
+from adjudge.present.result import Count, Level, NotNegative, Proportion, Result, frozen
+from adjudge.present.text import DASH, clip, interval, left_out, level, number, span
+from adjudge.present.theme import ACCENT, MUTED, WARM, new_figure, themed
+from adjudge.validation import Seed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+#: How the labels were sampled, as far as it is known.
+LabelsDrawn = Literal["declared", "recorded", "plan", "unknown"]
+IntervalMethod = Literal["wald", "profile"]
+INTERVALS = ("wald", "profile")
+#: At most this many rates fit into a sentence; more are counted, and are in the table.
+IN_A_SENTENCE = 4
+_SHARES = (
+    "some labels are shares of people or ties: their mean is used; in the counts of labels, half "
+    "or more is positive"
+)
+#: What helps if Eq. 6 covers too little.
+_PROFILE = "report the profile interval, which keeps its level: --interval profile"
+_DECLARE = "if the labels are a random sample of the test rows, declare it (--labels-are-random):"
+
+
+# --- the result ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateInterval:
+    """One rate or difference of any result; `reason` explains a missing estimate or interval.
+
+    `naive` is the judge's own rate, if there is one judge. Without an estimate there are no ends.
+    """
+
+    name: str | None
+    estimate: float | None
+    low: float | None
+    high: float | None
+    naive: float | None
+    reason: str | None
+
+    @classmethod
+    def of(
+        cls, name: str | None, rate: Any, reason: str | None, naive: float | None = None
+    ) -> RateInterval:
+        """The rate of a part of a result."""
+        low, high = (None, None) if rate.estimate is None else (rate.low, rate.high)
+        return cls(
+            name=name, estimate=rate.estimate, low=low, high=high, naive=naive, reason=reason
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternative:
+    """One of the other estimators on the same rows, with its assumption."""
+
+    method: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    assumption: str
+    reason: str | None = None
+    ruled_out: bool = False
+
+    @property
+    def width(self) -> float | None:
+        """The width of the interval; None without an estimate."""
+        return _width(self)
+
+
+@frozen
+class Estimate(Result):
+    """A rate, corrected for the judge's errors, with its interval.
+
+    `estimate`, `low` and `high` are None if the data allow no valid number; `reason` then explains
+    why. A number here is never outside [0, 1]. `rows_low` and `rows_high`, for labels that are a
+    random sample, are only about these rows, and exact.
+    """
+
+    kind: ClassVar[str] = "estimate"
+
+    method: str
+    interval: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    confidence_level: Level
+    standard_error: NotNegative | None = None
+    rows_low: Proportion | None = None
+    rows_high: Proportion | None = None
+    reason: str | None = None
+    naive: float | None
+    naive_low: float | None
+    naive_high: float | None
+    sensitivity: Proportion | None
+    sensitivity_low: float | None
+    sensitivity_high: float | None
+    specificity: Proportion | None
+    specificity_low: float | None
+    specificity_high: float | None
+    n_test: Count
+    n_calibration_positive: Count
+    n_calibration_negative: Count
+    judge_scale: str
+    group: str | None = None
+    why: str
+    labels_drawn: str = "unknown"
+    assumptions: tuple[str, ...]
+    label_shift: LabelShift | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+    seed: Count | None = None
+
+    @property
+    def estimated(self) -> bool:
+        """Whether there is a number."""
+        return self.estimate is not None
+
+    @property
+    def estimator(self) -> Estimator | type[Estimator]:
+        """The estimator that made it."""
+        return known_estimator(self.method)
+
+    @property
+    def ruled_out(self) -> bool:
+        """Whether the check for label shift contradicts the method's assumption."""
+        return self.label_shift is not None and self.method in self.label_shift.rules_out
+
+    @property
+    def people_alone(self) -> Alternative | None:
+        """The rate from the labels without the judge; None if that is this result itself."""
+        return next(
+            (a for a in self.alternatives if not known_estimator(a.method).uses_judge), None
+        )
+
+    @property
+    def if_random(self) -> Alternative | None:
+        """The result if the labels were declared a random sample, if that is not known."""
+        if self.labels_drawn != "unknown" or not self.estimator.has_matrix:
+            return None
+        best = best_for_random_labels(self.judge_scale).name
+        return next((other for other in self.alternatives if other.method == best), None)
+
+    @property
+    def width(self) -> float | None:
+        """The width of the interval; None without an estimate."""
+        return _width(self)
+
+    @property
+    def people_are_narrower(self) -> bool:
+        """Whether people alone would give a narrower interval."""
+        alone = None if self.people_alone is None else self.people_alone.width
+        return alone is not None and self.width is not None and alone < self.width
+
+    @property
+    def n_calibration(self) -> int:
+        """All labelled rows that calibrate."""
+        return self.n_calibration_positive + self.n_calibration_negative
+
+    def intervals(self) -> list[RateInterval]:
+        """The rate with its interval, as every kind of estimate has them."""
+        return [RateInterval.of(self.group, self, self.reason, self.naive)]
+
+    def view(self) -> list[Block]:
+        return view_estimate(self)
+
+
+def _width(rate: Alternative | Estimate) -> float | None:
+    if rate.estimate is None or rate.low is None or rate.high is None:
+        return None
+    return rate.high - rate.low
+
+
+# --- the numbers ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is asked of every sample: the estimator and why, its interval, the groups.
+
+    `by` names the groups' column; `pool` lets all groups share one confusion matrix.
+    """
+
+    estimator: Estimator
+    why: str
+    labels_drawn: LabelsDrawn
+    interval: str
+    confidence_level: float
+    by: str | None = None
+    pool: bool = False
+    seed: Seed = 0
+    #: Notes about labels that a model made, and about win rates.
+    notes: tuple[str, ...] = ()
+
+    @property
+    def random_labels(self) -> bool:
+        """Whether the labels are known to be a random sample of the test rows."""
+        return are_random(self.labels_drawn)
+
+    @property
+    def known_seed(self) -> int | None:
+        """The seed as a result keeps it: None for a Generator, whose state is not known."""
+        return known_seed(self.seed)
+
+
+def known_seed(seed: Seed) -> int | None:
+    """The seed as a result keeps it: None for a Generator, whose state is not known."""
+    return seed if isinstance(seed, int) else None
+
+
+def are_random(labels_drawn: LabelsDrawn) -> bool:
+    """Whether the labels are declared or recorded as a random sample of the test rows."""
+    return labels_drawn in ("declared", "recorded")
+
+
+def how_drawn(*, planned: bool, declared: bool, recorded: bool) -> LabelsDrawn:
+    """How the labels were sampled; a recorded plan takes precedence over a declaration."""
+    if planned:
+        return "plan"
+    return "declared" if declared else "recorded" if recorded else "unknown"
+
+
+def best_for_random_labels(judge_scale: str) -> Estimator:
+    """The estimator for labels that are a random sample of the test rows."""
+    return CONDITIONAL if judge_scale == "binary" else PPI
+
+
+def no_profile_for(sample: Sample) -> str | None:
+    """The property of these rows that the profile interval cannot handle."""
+    if sample.scale == "probability":
+        return "probabilities (it needs verdicts of 0 and 1)"
+    if sample.clusters is not None:
+        return "clusters (it treats rows as independent)"
+    if sample.strata is not None:
+        return "strata"
+    return "labels picked by a plan" if sample.planned else None
+
+
+def independence(clustered: bool) -> str:
+    """What is assumed about the dependence between rows."""
+    if not clustered:
+        return (
+            "rows are independent of each other (otherwise name the cluster: --cluster, cluster=)"
+        )
+    return "clusters are independent of each other; rows within one can be dependent"
+
+
+def estimate_rate(
+    sample: Sample,
+    request: Request,
+    *,
+    group: str | None = None,
+    dropped: Mapping[str, int] | None = None,
+    warnings: tuple[str, ...] = (),
+    alternatives: bool = True,
+    checks: int = 1,
+    unpooled: Sample | None = None,
+) -> tuple[Estimate, Outcome]:
+    """The complete result of one sample, and the raw outcome behind it.
+
+    `checks` is how many samples are checked for label shift together. `unpooled` is the sample with
+    the labels of its rows only, if it has others. `alternatives` also runs the other methods. It is
+    left out for the sides of a difference, which have no profile interval either.
+    """
+    estimator, confidence = request.estimator, request.confidence_level
+    profile = request.interval == "profile"
+    outcome = (
+        estimator.estimate_profile(sample, confidence_level=confidence, seed=request.seed)
+        if profile
+        else estimator.estimate(sample, confidence_level=confidence)
+    )
+    # Only its ends are shown: one number per row less in memory.
+    judge_alone = replace(NAIVE.compute(sample, confidence_level=confidence), influence=None)
+    shift = label_shift(sample, level=LEVEL / checks)
+    ruled_out = shift.rules_out if shift is not None else ()
+    has_profile = alternatives and no_profile_for(sample) is None
+    remedy = _PROFILE if has_profile else "label more rows"
+    if sample.graded:
+        warnings = (*warnings, _SHARES)
+    warnings = (*warnings, *outcome.warnings, *(f"{text}; {remedy}" for text in outcome.doubts))
+    if estimator.name in ruled_out:
+        warnings += (
+            f"the check for label shift rules out {estimator.name}: its assumption does not hold; "
+            "use method misclassification",
+        )
+    rows = None
+    if request.random_labels and alternatives and not (ruled_out or request.pool or sample.graded):
+        rows = interval_of(sample, confidence_level=confidence)
+    others: tuple[Alternative, ...] = ()
+    if alternatives and unpooled is None:
+        others = _alternatives((sample, shift), (sample, shift), estimator, confidence)
+    elif alternatives and unpooled is not None:
+        unpooled_shift = label_shift(unpooled, level=LEVEL / checks)
+        others = _alternatives((sample, shift), (unpooled, unpooled_shift), estimator, confidence)
+    result = Estimate(
+        method=estimator.name,
+        interval="profile" if profile else estimator.interval(sample),
+        estimate=outcome.rate,
+        low=outcome.low,
+        high=outcome.high,
+        confidence_level=confidence,
+        standard_error=outcome.standard_error,
+        rows_low=None if rows is None else rows[0],
+        rows_high=None if rows is None else rows[1],
+        reason=outcome.reason,
+        naive=judge_alone.rate,
+        naive_low=judge_alone.low,
+        naive_high=judge_alone.high,
+        **_judge_quality(sample, confidence),
+        n_test=sample.n,
+        n_calibration_positive=int((sample.labelled & (sample.human >= 0.5)).sum()),
+        n_calibration_negative=int((sample.labelled & (sample.human < 0.5)).sum()),
+        judge_scale=sample.scale,
+        group=group,
+        why=request.why,
+        labels_drawn=request.labels_drawn,
+        assumptions=(
+            estimator.assumption_for(sample),
+            independence(sample.clusters is not None),
+            *request.notes,
+        ),
+        label_shift=shift,
+        alternatives=others,
+        warnings=warnings,
+        dropped=dropped or {},
+        seed=request.known_seed,
+    )
+    return result, outcome
+
+
+def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, float | None]:
+    """Sensitivity and specificity with exact intervals; weighted and without if planned."""
+    q1: Share = (None, None, None)
+    q0 = q1
+    if sample.graded:
+        pass
+    elif sample.scale == "binary" and not sample.planned:
+        counts = counts_of(sample)
+        q1 = exact_share(counts.c1, counts.m1, confidence_level)
+        q0 = exact_share(counts.c0, counts.m0, confidence_level)
+    elif sample.scale == "binary" and sample.weighted and missing(sample) is None:
+        fit = correct_means(sample)
+        q1, q0 = (fit.mu1, None, None), (1 - fit.mu0, None, None)
+    return {
+        f"{name}{end}": value
+        for name, share in (("sensitivity", q1), ("specificity", q0))
+        for end, value in zip(("", "_low", "_high"), share, strict=True)
+    }
+
+
+def _alternatives(
+    checked: tuple[Sample, LabelShift | None],
+    unpooled: tuple[Sample, LabelShift | None],
+    chosen: Estimator,
+    confidence_level: float,
+) -> tuple[Alternative, ...]:
+    """The other estimators on the same rows; for comparison, never for choosing."""
+    alternatives = []
+    for estimator in all_estimators():
+        sample, shift = unpooled if estimator.needs_labels_of_group else checked
+        if estimator is chosen or (estimator.needs_verdicts and sample.scale == "probability"):
+            continue
+        assumption = estimator.assumption
+        if sample.graded and not estimator.takes_shares:
+            outcome = refusal("labels are shares of people")
+        elif sample.planned and not estimator.takes_plan:
+            outcome = refusal("labels were picked by a plan")
+        else:
+            flat = replace(sample, strata=None, random=not sample.planned)
+            outcome = estimator.estimate(flat, confidence_level=confidence_level)
+            assumption = estimator.assumption_for(flat)
+        alternatives.append(
+            Alternative(
+                method=estimator.name,
+                estimate=outcome.rate,
+                low=outcome.low,
+                high=outcome.high,
+                assumption=assumption,
+                reason=outcome.reason,
+                ruled_out=shift is not None and estimator.name in shift.rules_out,
+            )
+        )
+    return tuple(alternatives)
+
+
+# --- the view ---
+
+
+def view_estimate(result: Estimate) -> list[Block]:
+    """The rate first, then the judge alone, how good the judge is, and the other methods."""
+    shift = result.label_shift
+    return [
+        _headline(result),
+        *warnings_of(result.warnings),
+        _facts(result),
+        Note(
+            [
+                f"method: {result.why}",
+                *offer_declaration([result], result.confidence_level),
+                *_rows_alone(result),
+                *([] if shift is None else [f"label shift: {shift.explanation}"]),
+                *left_out(result.dropped),
+            ]
+        ),
+        *_other_methods(result),
+        *explain(
+            result.assumptions,
+            others=[f"{a.method} assumes: {a.assumption}" for a in result.alternatives],
+        ),
+        Figure(
+            "rates",
+            partial(estimate_figure, result),
+            f"All methods on the same rows, with {level(result.confidence_level)} intervals; this "
+            f"result is by {result.method}.",
+        ),
+    ]
+
+
+def _headline(result: Estimate) -> Headline:
+    estimator = result.estimator
+    if result.estimate is None:
+        ends = "" if result.low is None else f"; {interval_text(result)}"
+        text = f"no {result.method} estimate: {result.reason}{ends}"
+        return Headline(sentence(result.group, text), tone="bad")
+    rate = f"{estimator.title} {number(result.estimate)}, {interval_text(result)}"
+    text = sentence(result.group, f"{rate} ({result.method}, {result.interval})")
+    if result.ruled_out:
+        return Headline(text, "Do not report it: read the warning about label shift.", tone="bad")
+    if not estimator.uses_labels:
+        return Headline(text, "Not corrected for judge errors: label some rows to correct it.")
+    action = "Report it with its interval"
+    if estimator.uses_judge and result.naive is not None:
+        naive = number(result.naive)
+        action += f". The naive judge rate, {naive}, is not corrected for judge errors"
+    alone = result.people_alone
+    if alone is not None and result.people_are_narrower:
+        ends = interval(alone.low, alone.high)
+        action += f". People alone give a narrower interval{condition_of_people(result)}: {ends}"
+    return Headline(text, f"{action}.")
+
+
+def sentence(group: str | None, text: str) -> str:
+    """A headline: with the group's name before it, or with a capital letter."""
+    return text[:1].upper() + text[1:] if group is None else f"{group}: {text}"
+
+
+def rate_text(value: float | None, low: float | None, high: float | None) -> str:
+    """A rate with its interval."""
+    return f"{number(value)} {interval(low, high)}"
+
+
+def condition_of_people(result: Estimate) -> str:
+    """The condition of the rate by people alone, if it is not known to hold."""
+    return ", if the labels are a random sample" if result.labels_drawn == "unknown" else ""
+
+
+def offer_declaration(rates: Sequence[Estimate], confidence_level: float) -> list[str]:
+    """The rate under the declaration that labels are a random sample, if that is not known."""
+    pairs = [(rate, rate.if_random) for rate in rates]
+    offers = [(rate, other) for rate, other in pairs if other is not None and not other.ruled_out]
+    if not offers:
+        return []
+    method = offers[0][1].method
+    if len(rates) == 1:
+        [(rate, other)] = offers
+        if other.estimate is None:
+            return [f"{_DECLARE} {method} then gives no number: {other.reason}"]
+        ends = f"{level(confidence_level)} interval {interval(other.low, other.high)}"
+        widths = _widths([other.width], [rate.width])
+        return [f"{_DECLARE} {method} then gives {number(other.estimate)}, {ends}, {widths}"]
+    widths = _widths([other.width for _, other in offers], [rate.width for rate, _ in offers])
+    return [f"{_DECLARE} {method} then gives intervals {widths}"]
+
+
+def _widths(offered: Sequence[float | None], reported: Sequence[float | None]) -> str:
+    """How wide intervals would be, and how wide they are."""
+
+    def spread(widths: Sequence[float | None]) -> str:
+        numbers = [width for width in widths if width is not None]
+        return span(number(min(numbers)), number(max(numbers))) if numbers else ""
+
+    instead = f" instead of {spread(reported)}" if spread(reported) else ""
+    return f"{spread(offered) or DASH} wide{instead}"
+
+
+def _rows_alone(result: Estimate) -> list[str]:
+    """The exact interval that a random sample of labels gives for the rows themselves."""
+    if result.rows_low is None or result.rows_high is None:
+        return []
+    return [
+        f"exact interval for the human rate of these {result.n_test + result.n_calibration:,} rows "
+        f"alone: {interval(result.rows_low, result.rows_high)}; over random samples of labels it "
+        f"holds with at least {level(result.confidence_level)}, for any rows and any judge"
+    ]
+
+
+def interval_text(result: Any) -> str:
+    """The interval of an estimate or a difference, with its level."""
+    return f"{level_text(result)} interval {interval(result.low, result.high)}"
+
+
+def level_text(result: Any) -> str:
+    """The level of its intervals, by name if they are the judge's own."""
+    naive = "" if known_estimator(result.method).uses_labels else "naive "
+    return naive + level(result.confidence_level)
+
+
+def _facts(result: Estimate) -> Facts:
+    tone: Tone = "bad" if result.estimate is None or result.ruled_out else "good"
+    ends = "" if result.low is None else interval_text(result)
+    facts = [Fact(result.estimator.title, number(result.estimate), ends, tone=tone)]
+    if result.estimator.uses_labels:
+        ends = interval(result.naive_low, result.naive_high)
+        said = level(result.confidence_level)
+        note = f"naive {said} interval {ends}, not corrected for judge errors"
+        facts.append(Fact(NAIVE.title, number(result.naive), "" if result.naive is None else note))
+    if result.people_alone is not None:
+        facts.append(_people_fact(result, result.people_alone))
+    for name, value, low, high in (
+        ("sensitivity", result.sensitivity, result.sensitivity_low, result.sensitivity_high),
+        ("specificity", result.specificity, result.specificity_low, result.specificity_high),
+    ):
+        if value is not None:
+            facts.append(Fact(name, number(value), "" if low is None else interval(low, high)))
+    positive, negative = result.n_calibration_positive, result.n_calibration_negative
+    classes = f"{positive:,} positive, {negative:,} negative"
+    facts.append(Fact("human labels", number(result.n_calibration), classes))
+    return Facts([*facts, Fact("test rows", number(result.n_test))])
+
+
+def _people_fact(result: Estimate, alone: Alternative) -> Fact:
+    if alone.estimate is None:
+        return Fact("people alone", DASH, alone.reason or "")
+    note = f"{level(result.confidence_level)} interval {interval(alone.low, alone.high)}"
+    if result.people_are_narrower:
+        note += f", narrower than with the judge{condition_of_people(result)}"
+    return Fact("people alone", number(alone.estimate), note)
+
+
+def _other_methods(result: Estimate) -> list[Block]:
+    """Their rates and intervals, and what each assumes in a few words."""
+    if not result.alternatives:
+        return []
+
+    def assumes(other: Alternative) -> str:
+        estimator = known_estimator(other.method)
+        with_plan = estimator.assumes_with_plan if result.labels_drawn == "plan" else ""
+        return other.reason or with_plan or estimator.assumes or other.assumption
+
+    table = table_of(
+        result.alternatives,
+        {
+            "method": lambda other: other.method + " (ruled out)" * other.ruled_out,
+            "assumes": assumes,
+            "rate": lambda other: number(other.estimate),
+            f"{level(result.confidence_level)} interval": lambda a: interval(a.low, a.high),
+        },
+        caption="The other methods on the same rows, for comparison only",
+        text_columns=2,
+    )
+    return [table]
+
+
+def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
+    """A line for each estimate; a narrow terminal keeps names, rates and their intervals."""
+    confidence = level(rates[0].confidence_level)
+    naive_ends, people = f"naive {confidence} interval", f"people alone, {confidence}"
+    exact = f"these rows, {confidence}, exact"
+    columns: dict[str, Callable[[Estimate], str]] = {
+        "group": lambda r: str(r.group),
+        "rate": lambda r: number(r.estimate),
+        f"{confidence} interval": lambda r: interval(r.low, r.high) + " !" * bool(r.warnings),
+        "naive rate": lambda r: number(r.naive),
+        naive_ends: lambda r: interval(r.naive_low, r.naive_high),
+        people: lambda r: (
+            DASH if r.people_alone is None else interval(r.people_alone.low, r.people_alone.high)
+        ),
+        exact: lambda r: interval(r.rows_low, r.rows_high),
+        "sensitivity": lambda r: number(r.sensitivity),
+        "specificity": lambda r: number(r.specificity),
+        "labels +/-": lambda r: f"{r.n_calibration_positive:,}/{r.n_calibration_negative:,}",
+        "test rows": lambda r: number(r.n_test),
+    }
+    optional = [exact, naive_ends, "test rows", people, "labels +/-", "naive rate"]
+    if all(rate.rows_low is None for rate in rates):
+        del columns[exact]
+        optional.remove(exact)
+    if all(rate.people_alone is None for rate in rates):
+        del columns[people]
+        optional.remove(people)
+    if all(rate.sensitivity is None and rate.specificity is None for rate in rates):
+        del columns["sensitivity"], columns["specificity"]
+    else:
+        place = optional.index("test rows") + 1
+        optional[place:place] = ["specificity", "sensitivity"]
+    marks = " (!: read the warning)" if any(rate.warnings for rate in rates) else ""
+    labels = "labels of all groups pooled" if pooled else "each with its own labels"
+    caption = f"{rates[0].method}, {rates[0].interval}, {labels}{marks}"
+    table = table_of(rates, columns, caption=caption, optional=optional)
+    # `by` comes from data: as a key it could be the name of another column.
+    return replace(table, columns=(by, *table.columns[1:]))
+
+
+# --- the picture ---
+
+
+def estimate_figure(result: Estimate) -> Drawing:
+    """All methods on the same rows: the judge alone first, this result last."""
+    bars = [
+        (other.method, other.estimate, other.low, other.high, MUTED, "o")
+        for other in result.alternatives
+        if known_estimator(other.method).uses_labels
+    ]
+    if result.estimator.uses_labels:
+        naive = (result.naive, result.naive_low, result.naive_high)
+        bars.insert(0, ("judge alone (naive)", *naive, WARM, "o"))
+    reported = f"{result.method} (this result)"
+    bars.append((reported, result.estimate, result.low, result.high, ACCENT, "s"))
+    ruled_out = {other.method for other in result.alternatives if other.ruled_out}
+    if result.ruled_out:
+        ruled_out.add(reported)
+    with themed():
+        figure = new_figure(7.2, 1.4 + 0.42 * len(bars))
+        axes = figure.subplots()
+        for at, (name, value, low, high, colour, marker) in enumerate(bars):
+            if value is None:
+                # An interval can be known without an estimate: the words are above its line.
+                draw_no_estimate(axes, at if low is None else at + 0.22)
+            draw_bar(axes, at, value, low, high, colour, marker)
+            if name in ruled_out:
+                axes.text(
+                    1.01, at, "ruled out", color=WARM, fontsize=8.5, va="center", clip_on=False
+                )
+        name_rows(axes, [name for name, *_ in bars])
+        rate = clip(result.group or "rate", 48)
+        rate_axis(axes, f"{rate}, with {level(result.confidence_level)} intervals")
+        if result.estimate is None:
+            title = f"No {result.method} estimate from these labels"
+        elif not result.estimator.uses_labels:
+            title = f"Judge alone: {number(result.estimate)}, not corrected for judge errors"
+        else:
+            rate = f"{result.estimator.title.capitalize()} {number(result.estimate)}"
+            title = f"{rate}, judge alone {number(result.naive)}"
+        axes.set_title(title)
+    return figure
+
+
+def draw_naive_and_rate(axes: Axes, at: float, rate: Estimate) -> None:
+    """The judge alone above the line, the rate to report below it."""
+    draw_bar(axes, at + 0.13, rate.naive, rate.naive_low, rate.naive_high, WARM, "o")
+    draw_estimate(axes, at - 0.13, rate)
