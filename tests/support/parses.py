@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from adjudge.data import tables
 from adjudge.data import writing as results
-from adjudge.data.files import File
+from adjudge.data.files import File, Handle
 
 
 @contextmanager
@@ -24,9 +24,9 @@ def count_parses() -> Iterator[Counter[str]]:
     counts: Counter[str] = Counter()
     parse_file, read_json = tables.parse_file, results.read_json
 
-    def counting_parse(path: str | Path) -> AbstractContextManager[File]:
-        counts[Path(path).name] += 1
-        return parse_file(path)
+    def counting_parse(handle: Handle) -> AbstractContextManager[File]:
+        counts[Path(handle.path).name] += 1
+        return parse_file(handle)
 
     def counting_read(path: str | Path, **options: str) -> Any:
         counts[Path(path).name] += 1

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Unpack
 
 import numpy as np
 import polars as pl
@@ -31,10 +32,9 @@ from adjudge.data.rows import (
     has_values,
     identities,
     merge_dropped,
-    refuse_options,
     text_column,
 )
-from adjudge.data.source import Needs, name_columns, narrow, open_rows
+from adjudge.data.source import Needs, Reading, Source, open_rows
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
 from adjudge.data.words import PAIR, WINNER, drop_missing
 from adjudge.errors import ArgumentError, DataError
@@ -257,7 +257,7 @@ class Battles:
 
 
 def prepare_battles(
-    battles: TableLike | Battles,
+    battles: TableLike | Source | Battles,
     *,
     format: str | None = None,
     baseline: str | None = None,
@@ -269,8 +269,7 @@ def prepare_battles(
     against: str | None = None,
     model_labels: bool = False,
     jury: bool = False,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
+    **reading: Unpack[Reading],
 ) -> Battles:
     """Read and code battles once; several analyses can then use the same object.
 
@@ -281,16 +280,16 @@ def prepare_battles(
     >>> battles.names, battles.human.tolist(), battles.source
     (('x', 'y'), [0.5], None)
     """
-    if isinstance(battles, Battles):
-        refuse_options(prepare_battles, locals())
-        return battles
-    options = (human, verdict, score, cluster, by, against, *(columns or {}).values())
-    battles = narrow(battles, Needs(("battles",), options, texts=True))
-    with name_columns(columns, labels_as) as named:
-        battles = named(battles)
-    table = open_battles(battles, format, baseline=baseline, votes_required=False)
+    source = Source.of(battles, **reading)
+    done = source.prepared(Battles, prepare_battles, locals())
+    if done is not None:
+        return done
+    with source:
+        options = (human, verdict, score, cluster, by, against, *source.columns.values())
+        source.narrow(Needs(("battles",), options, texts=True))
+        table = open_battles(source.rows, format, baseline=baseline, votes_required=False)
     rows = first_repeats(Rows(table.frame, table.dropped))
-    words, said = labels_as_of(battles), None
+    words, said = labels_as_of(source.rows), None
     if jury:
         rows, said = gather_jury(rows, verdict=verdict, score=score, labels_as=words)
     votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)

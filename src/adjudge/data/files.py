@@ -10,7 +10,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, cast
@@ -64,10 +64,15 @@ class File:
 
     def pieces(self) -> Iterator[bytes]:
         """The content without a byte order mark, from its start, about a megabyte at a time."""
-        self._stream.seek(len(self._head))
+        at = len(self._head)
         if self.beginning:
             yield self.beginning
-        while piece := _read(self.path, self._stream, PIECE):
+        while True:
+            self._stream.seek(at)  # another reader of the file can have moved it
+            piece = _read(self.path, self._stream, PIECE)
+            if not piece:
+                return
+            at += len(piece)
             yield piece
 
     def everything(self) -> bytes:
@@ -177,6 +182,43 @@ def open_file(path: str | Path) -> Iterator[File]:
         if not head.removeprefix(_BOM).strip():
             raise DataError(path, "is empty", remedy=GIVE_ROWS)
         yield File(path, stream, head, _container(path, head), packed=packed)
+
+
+class Handle:
+    """The file at a path. While it is in use (`with`), it is opened once, for all its readers.
+
+    Readers look at the first row to detect a format, then read all rows. Each starts at the
+    beginning of the file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        #: The first row, once a reader has looked at it.
+        self.first: dict[str, Any] | None = None
+        self._file: File | None = None
+        self._users = 0
+        self._open_files = ExitStack()
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def __enter__(self) -> Handle:
+        self._users += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._users -= 1
+        if self._users == 0:
+            self._file = None
+            self._open_files.close()
+
+    @contextmanager
+    def open(self) -> Iterator[File]:
+        """The open file; it stays open while the handle is in use."""
+        with self:
+            if self._file is None:
+                self._file = self._open_files.enter_context(open_file(self.path))
+            yield self._file
 
 
 def _from_utf16(path: Path, data: bytes) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Unpack
 
 import numpy as np
 import polars as pl
@@ -30,10 +30,9 @@ from adjudge.data.rows import (
     code_column,
     first_repeats,
     merge_dropped,
-    refuse_options,
     tidy,
 )
-from adjudge.data.source import name_columns, open_table
+from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
 from adjudge.data.words import AS_SAID, GRADE, PAIR, plain_word, read_grade_words, read_words
 from adjudge.errors import ArgumentError, DataError
@@ -258,7 +257,7 @@ class Grades:
 
 
 def prepare_grades(
-    data: TableLike | Grades | None = None,
+    data: TableLike | Source | Grades | None = None,
     *,
     judge: ArrayLike | None = None,
     human: ArrayLike | None = None,
@@ -271,11 +270,10 @@ def prepare_grades(
     judge_column: str = "judge",
     human_column: str = "human",
     positive: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     needs_labels: bool = True,
     model_labels: bool = False,
     paired: bool = False,
+    **reading: Unpack[Reading],
 ) -> Grades:
     """Grades from a table (path, polars, pandas, dict) or from the arrays `judge` and `human`.
 
@@ -292,41 +290,42 @@ def prepare_grades(
     >>> rows.scale, rows.judge.tolist(), rows.dropped
     ('binary', [1.0, 0.0], {'no judge verdict': 1})
     """
-    if isinstance(data, Grades):
-        refuse_options(prepare_grades, locals())
-        return data
-    with name_columns(columns, labels_as) as named:
-        data, labels = named(data), named(labels)
-    if model is not None:
-        from adjudge.data.judgments import read_wins
+    source = Source.of(data, labels=labels, **reading)
+    done = source.prepared(Grades, prepare_grades, locals())
+    if done is not None:
+        return done
+    with source:
+        if model is not None:
+            from adjudge.data.judgments import read_wins
 
-        if data is None or positive is not None:
-            raise ArgumentError("model", model, "give a table of judgments, without positive")
-        data = read_wins(data, model, labels=labels, judge_column=judge_column)
-        judge_column, human_column, labels = "judge", "human", None
-    words = dict(labels_as or {}) if data is None else labels_as_of(data)
-    table = _table(data, judge, human, judge_column, human_column)
-    frame, name = table.frame, table.name
-    if table.kind == "judgments":
-        # Pairs from a log: the shares of A, B and tie are estimated.
-        judge_column = "verdict" if judge_column == "judge" else judge_column
-        human_column = "label" if human_column == "human" else human_column
-    if judge_column == "judge" and "judge" not in frame.columns and "p_pass" in frame.columns:
-        judge_column = "p_pass"
-    first = first_repeats(Rows(frame, table.dropped))
-    frame = first.frame
-    _refuse_several_metrics(frame, name, by)
-    if not (isinstance(by, str) and by in ("judge_name", "metric")):
-        _refuse_several_judges(frame, name)
-    if not needs_labels and human_column not in frame.columns:
-        frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
-    lost = first.dropped
-    if words and human_column in frame.columns:
-        own_labels = tidy(frame[human_column], name, human_column)
-        frame = frame.with_columns(read_words(own_labels, AS_SAID, words))
-    if labels is not None:
-        joined = join_values(frame, labels, column=human_column, source=name)
-        frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
+            if source.rows is None or positive is not None:
+                raise ArgumentError("model", model, "give a table of judgments, without positive")
+            table = read_wins(source, model, judge_column=judge_column)
+            judge_column, human_column = "judge", "human"
+        else:
+            table = _table(source, judge, human, judge_column, human_column)
+        words = table.labels_as
+        frame, name = table.frame, table.name
+        if table.kind == "judgments":
+            # Pairs from a log: the shares of A, B and tie are estimated.
+            judge_column = "verdict" if judge_column == "judge" else judge_column
+            human_column = "label" if human_column == "human" else human_column
+        if judge_column == "judge" and "judge" not in frame.columns and "p_pass" in frame.columns:
+            judge_column = "p_pass"
+        first = first_repeats(Rows(frame, table.dropped))
+        frame = first.frame
+        _refuse_several_metrics(frame, name, by)
+        if not (isinstance(by, str) and by in ("judge_name", "metric")):
+            _refuse_several_judges(frame, name)
+        if not needs_labels and human_column not in frame.columns:
+            frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
+        lost = first.dropped
+        if words and human_column in frame.columns:
+            own_labels = tidy(frame[human_column], name, human_column)
+            frame = frame.with_columns(read_words(own_labels, AS_SAID, words))
+        if source.labels is not None and model is None:
+            joined = join_values(frame, source.labels, column=human_column, source=name)
+            frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
     own = frame.columns
     if cluster is None or (isinstance(cluster, str) and cluster == "none"):
         within = [by] if isinstance(by, str) and by in own and not paired else []
@@ -428,22 +427,22 @@ def _drawn_at_random(frame: pl.DataFrame, labels: pl.Series, name: str) -> bool:
 
 
 def _table(
-    data: TableLike | None,
+    source: Source,
     judge: ArrayLike | None,
     human: ArrayLike | None,
     judge_column: str,
     human_column: str,
 ) -> Table:
-    if data is not None:
+    if source.rows is not None:
         if judge is not None or human is not None:
             raise ArgumentError("judge", "an array", "give a table or arrays, not both")
-        return load_grades(data, judge_column, human_column)
+        return load_grades(source.rows, judge_column, human_column)
     if judge is None or human is None:
         raise ArgumentError("judge, human", None, "give both arrays, or a table")
     frame = _add_array(
         pl.DataFrame([_series(judge_column, judge)]), human_column, human, human_column
     )
-    return Table(frame=frame, name="the arrays judge and human")
+    return Table(frame=frame, name="the arrays judge and human", labels_as=source.labels_as)
 
 
 def load_grades(data: TableLike, judge_column: str, human_column: str) -> Table:

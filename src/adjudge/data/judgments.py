@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 import polars as pl
 
@@ -23,8 +24,8 @@ from adjudge.data.names import recognise
 from adjudge.data.outcomes import OUTCOMES
 from adjudge.data.pairs import load_pairs
 from adjudge.data.refusals import quote, refuse_duplicates, refuse_where, shorten
-from adjudge.data.rows import Rows, first_repeats, merge_dropped, refuse_options, tidy
-from adjudge.data.source import name_columns, open_rows, open_table
+from adjudge.data.rows import Rows, first_repeats, merge_dropped, tidy
+from adjudge.data.source import Reading, Source, open_rows, open_table
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
 from adjudge.data.words import PAIR, read_words
 from adjudge.errors import ArgumentError, DataError
@@ -211,14 +212,13 @@ class Judgments:
 
 
 def prepare_judgments(
-    judgments: TableLike | Judgments,
+    judgments: TableLike | Source | Judgments,
     *,
     labels: TableLike | None = None,
     pairs: TableLike | None = None,
     judge: str | None = None,
     protocol: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
+    **reading: Unpack[Reading],
 ) -> Judgments:
     """Read judgments or grades once, native or published, of one judge or protocol if requested.
 
@@ -231,12 +231,17 @@ def prepare_judgments(
     >>> rows.frame.select("id", "judge", "verdict", "label").row(0)
     ('1', 'unnamed', 'A', 'A')
     """
-    if isinstance(judgments, Judgments):
-        refuse_options(prepare_judgments, locals())
-        return judgments
-    with name_columns(columns, labels_as) as named:
-        judgments, labels, pairs = named(judgments), named(labels), named(pairs)
-    table = open_table(judgments)
+    source = Source.of(judgments, labels=labels, pairs=pairs, **reading)
+    done = source.prepared(Judgments, prepare_judgments, locals())
+    if done is not None:
+        return done
+    with source:
+        return _read_verdicts(source, judge, protocol)
+
+
+def _read_verdicts(source: Source, judge: str | None, protocol: str | None) -> Judgments:
+    labels, pairs = source.labels, source.pairs
+    table = open_table(source.rows)
     opened, about = open_verdicts(table)
     rows = first_repeats(Rows(opened.frame, opened.dropped))
     frame, dropped = rows.frame, rows.dropped
@@ -260,7 +265,7 @@ def prepare_judgments(
         texts = load_pairs(pairs).select("id", "response_a", "response_b")
         new = [name for name in texts.columns if name == "id" or name not in frame.columns]
         frame = frame.join(texts.select(new), on="id", how="left", maintain_order="left")
-    return Judgments(frame=frame, name=source_name(judgments), dropped=dropped, about=about)
+    return Judgments(frame=frame, name=table.name, dropped=dropped, about=about)
 
 
 def measured(rows: Rows) -> Rows:
@@ -301,7 +306,11 @@ _ABOUT_A = ("p_fwd", "p_rev", "p_a", "p_tie", "verdict", "label", "model_a", "mo
 
 
 def read_wins(
-    data: TableLike, model: str, *, labels: TableLike | None = None, judge_column: str = "judge"
+    data: TableLike | Source,
+    model: str,
+    *,
+    labels: TableLike | None = None,
+    judge_column: str = "judge",
 ) -> Table:
     """A row for each pair in which the model takes part, and whether it won.
 
@@ -314,7 +323,10 @@ def read_wins(
     >>> read_wins(rows, "new").frame.select("judge", "human", "opponent").rows()
     [(0.9, 1.0, 'old'), (0.19999999999999996, None, 'old')]
     """
-    given = prepare_judgments(_with_certainty(open_table(data)), labels=labels)
+    source = Source.of(data, labels=labels)
+    with source:
+        table = _with_certainty(open_table(source.rows))
+        given = prepare_judgments(table, labels=source.labels)
     frame = given.frame
     if given.about == "grades":
         raise ArgumentError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any, Generic, Literal, TypeVar
 
 import polars as pl
@@ -13,12 +14,20 @@ from adjudge.data.columns import Column, Layout, absent_column, write_nested
 from adjudge.data.conversations import from_text
 from adjudge.data.conversion import Conversion, choose_format, read_public, sniff
 from adjudge.data.derived import LABELS
+from adjudge.data.files import Handle
 from adjudge.data.formats import NATIVE, Context, kinds_of, refuse_public
 from adjudge.data.json_files import Record
 from adjudge.data.names import IdMaker, hashed_columns, remark_names
 from adjudge.data.refusals import quote
 from adjudge.data.source import in_memory, remark_format
-from adjudge.data.tables import NamedRows, TableLike, iter_rows, labels_as_of, source_name
+from adjudge.data.tables import (
+    NamedRows,
+    TableLike,
+    by_handle,
+    iter_rows,
+    labels_as_of,
+    source_name,
+)
 from adjudge.data.words import PAIR, is_missing, read_word, word_refusal
 from adjudge.errors import DataError
 from adjudge.records import Item, Pair
@@ -287,10 +296,12 @@ class Stream(Generic[T]):
         self.name = source_name(source)
         self._columns = columns
         self.kind = kind
+        source = by_handle(source)
         #: Rows that the last complete iteration dropped, by reason.
         self.dropped: dict[str, int] = {}
-        self._source = in_memory(source)
-        self._format = choose_format(self._source, format, kind, named=columns)
+        with source if isinstance(source, Handle) else nullcontext():
+            self._source = in_memory(source)
+            self._format = choose_format(self._source, format, kind, named=columns)
         self._context = Context(source=self.name, seed=seed)
         self._read: Callable[[TableLike, Mapping[str, str] | None], Iterator[T]] = read
         if self._format is not None:
@@ -310,11 +321,14 @@ class Stream(Generic[T]):
         return () if self._format is None else self._format.notes
 
     def __iter__(self) -> Iterator[T]:
+        source = self._source
+        if isinstance(source, Handle):
+            source = source.path  # each pass has its own place in the file
         if self._format is None:
-            yield from self._read(self._source, self._columns)
+            yield from self._read(source, self._columns)
             return
         run = Conversion(self._format, self.kind, self._context)
-        rows = _name_rows(iter_rows(self._source), self._columns or {}, self.name)
+        rows = _name_rows(iter_rows(source), self._columns or {}, self.name)
         named = NamedRows(self.name, rows)
         yield from self._read(NamedRows(self.name, run.stream(named)), None)
         self.dropped = dict(run.dropped)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -73,20 +72,6 @@ def merge_dropped(*parts: Mapping[str, int]) -> dict[str, int]:
 #: Types of columns whose single value can be written as a literal.
 _SIMPLE = (pl.String, pl.Float64, pl.Int64, pl.Boolean, pl.Null)
 _TRUTH = {"true": "1", "false": "0"}
-
-
-def refuse_options(prepare: Callable[..., object], given: Mapping[str, object]) -> None:
-    """Refuse options that only the call of `prepare` that made these rows could use.
-
-    `given` has the arguments by name, as `locals()` at the start of the call. None and switches
-    do not refer to columns.
-    """
-    for option, parameter in signature(prepare).parameters.items():
-        value = given[option]
-        if parameter.kind is not Parameter.KEYWORD_ONLY or value is None or isinstance(value, bool):
-            continue
-        if not (isinstance(value, str) and value == parameter.default):
-            raise ArgumentError(option, value, f"give it to {prepare.__name__}")
 
 
 def text_column(frame: pl.DataFrame, column: str, option: str) -> pl.Series:

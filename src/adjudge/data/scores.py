@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Unpack
 
 import numpy as np
 import polars as pl
@@ -19,8 +20,8 @@ from adjudge.data.labels import (
 )
 from adjudge.data.names import add_documents
 from adjudge.data.refusals import refuse_duplicates, refuse_where
-from adjudge.data.rows import Rows, judge_names, merge_dropped, refuse_options
-from adjudge.data.source import name_columns, open_rows
+from adjudge.data.rows import Rows, judge_names, merge_dropped
+from adjudge.data.source import Reading, Source, open_rows
 from adjudge.data.tables import Table, TableLike, labels_as_of, read_table, source_name
 from adjudge.errors import DataError
 from adjudge.records import STATUSES
@@ -168,13 +169,12 @@ class Scores:
 
 
 def prepare_scores(
-    source: TableLike | Scores,
+    source: TableLike | Source | Scores,
     *,
     raters: Sequence[str] | None = None,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     labels: TableLike | None = None,
     model_labels: bool = False,
+    **reading: Unpack[Reading],
 ) -> Scores:
     """Read scores once, for the diagnosis and for the score sets of every row.
 
@@ -186,18 +186,16 @@ def prepare_scores(
     >>> prepare_scores(rows).frame["human_scores"].to_list()
     [[5.0]]
     """
-    if isinstance(source, Scores):
-        refuse_options(prepare_scores, locals())
-        return source
-    name = source_name(source)
-    with name_columns(columns, labels_as) as named:
-        source, labels = named(source), named(labels)
-    frame = judge_names(read_scores(source, raters=raters))
-    dropped: dict[str, int] = {}
-    by_model = 0
-    if labels is not None:
-        given = read_labels(labels, about="scores")
-        place = source_name(labels)
+    source = Source.of(source, labels=labels, **reading)
+    done = source.prepared(Scores, prepare_scores, locals())
+    if done is not None:
+        return done
+    with source:
+        frame = judge_names(read_scores(source.rows, raters=raters))
+        given = None if source.labels is None else read_labels(source.labels, about="scores")
+    name, dropped, by_model = source.name, dict[str, int](), 0
+    if given is not None:
+        place = source_name(source.labels)
         usable, dependent = without_dependent(given, given["label"], place)
         by_model = count_model_labels(given, usable, place, allowed=model_labels)
         frame, lost = _with_labels(frame, given.with_columns(usable), name, place)
@@ -206,7 +204,7 @@ def prepare_scores(
         raise DataError(
             name, "has no human scores", remedy="add human_score, or name the raters' columns"
         )
-    if labels is None:
+    if given is None:
         usable, dropped = without_dependent(frame, frame["human_scores"], name)
         by_model = count_model_labels(frame, usable, name, allowed=model_labels)
         frame = frame.with_columns(usable)

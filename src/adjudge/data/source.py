@@ -7,16 +7,17 @@ again. `format` is the value of --format; without it the format is detected from
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Literal, TypeVar, cast
+from functools import cached_property
+from inspect import Parameter, signature
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
 import polars as pl
 
 from adjudge.data.columns import absent_column, rename_columns
 from adjudge.data.conversion import choose_format, read_public
-from adjudge.data.files import is_saved, open_file
+from adjudge.data.files import Handle, is_saved
 from adjudge.data.formats import NATIVE, Format, Kind, looks_like
 from adjudge.data.json_files import Record
 from adjudge.data.names import LOG, TEXTS, USUAL, plain_name
@@ -24,6 +25,7 @@ from adjudge.data.tables import (
     ObjectRows,
     Table,
     TableLike,
+    by_handle,
     first_row,
     is_json,
     is_table,
@@ -34,11 +36,193 @@ from adjudge.data.tables import (
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.text import count
 
-S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Reading(TypedDict, total=False):
+    """What every verb takes that reads a table.
+
+    Args:
+        columns: Column names of your files, by ours. A mapping such as {"label": "vote"}; the usual
+            names need none. Each must be in one of the files.
+        labels_as: Meaning of words in label columns that are not known, such as {"yes": "A"}.
+    """
+
+    columns: Mapping[str, str] | None
+    labels_as: Mapping[str, str] | None
+
+
+#: Our columns without another usual name.
+_OTHERS = (
+    "status protocol judge_fingerprint repeat metric labelled_by started_from sampled_by "
+    "sampling_probability cut cut_share cut_judge cut_protocol cut_fingerprint "
+    "answer_hash_a answer_hash_b scores_a scores_b"
+)
+#: Values of options that are not columns.
+_NO_COLUMN = {"auto", "none", "votes"}
+#: By whether they include texts.
+_KNOWN = {
+    texts: frozenset(
+        word
+        for ours, names in USUAL.items()
+        if texts or ours not in TEXTS
+        for word in (ours.partition(":")[2] or ours, *names.split(), *_OTHERS.split())
+    )
+    for texts in (False, True)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What an analysis of rows of these `kinds` needs: our columns, and those that are `named`.
+
+    `named` are the values of its options that can name a column. `texts` is true if it also uses
+    prompts and responses.
+    """
+
+    kinds: tuple[str, ...]
+    named: Iterable[object] = ()
+    texts: bool = False
+
+    def unneeded(self, schema: Mapping[str, pl.DataType]) -> list[str]:
+        """The columns to leave out; none if the file could be refused: the error lists all.
+
+        >>> columns = dict.fromkeys(["id", "response_a", "why", "language"], pl.String())
+        >>> Needs(("judgments",)).unneeded({**columns, "p_a": pl.Float64()})
+        ['response_a', 'why']
+        """
+        here = list(schema)
+        named = {name for name in self.named if isinstance(name, str)} - _NO_COLUMN
+        native = any(NATIVE[kind].signature.fits(here) for kind in self.kinds)
+        one_order = "p_a" not in here and len({"p_fwd", "p_rev"}.intersection(here)) == 1
+        if not native or one_order or named - {*here} or isinstance(looks_like(here), Format):
+            return []
+        # The ids of rows without an id are made from their texts.
+        kept = _KNOWN[self.texts or "id" not in here]
+        return [
+            name
+            for name, dtype in schema.items()
+            if dtype == pl.String and name not in named and plain_name(name) not in kept
+        ]
+
+
+class Source:
+    """The files of one call: a table, its labels and its pairs, with what they are read with.
+
+    Each is a path, a frame or an object with a table. While the source is in use (`with`), a file
+    is opened once. The caller's names of columns are for all files together: each must be in one of
+    them. `data` can also be rows that were prepared before; these take no options.
+
+    >>> with Source({"vote": [0]}, columns={"label": "vote"}, labels_as={"0": "A"}) as source:
+    ...     table = source.rows
+    >>> table.frame.columns, table.labels_as
+    (['label'], {'0': 'A'})
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        labels: TableLike | None = None,
+        pairs: TableLike | None = None,
+        **reading: Unpack[Reading],
+    ) -> None:
+        self.options: dict[str, object] = {"labels": labels, "pairs": pairs, **reading}
+        self.columns = dict(reading.get("columns") or {})
+        self.labels_as = {
+            str(word): ours for word, ours in (reading.get("labels_as") or {}).items()
+        }
+        files: dict[str, Any] = {"rows": data, "labels": labels, "pairs": pairs}
+        self._files = {place: by_handle(file) for place, file in files.items()}
+        self._in_use = ExitStack()
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        *,
+        labels: TableLike | None = None,
+        pairs: TableLike | None = None,
+        **reading: Unpack[Reading],
+    ) -> Source:
+        """The source itself, which has its options already; else a source of the table."""
+        if not isinstance(data, Source):
+            return cls(data, labels=labels, pairs=pairs, **reading)
+        for option, value in {"labels": labels, "pairs": pairs, **reading}.items():
+            if value is not None:
+                raise ArgumentError(option, value, "give it to the Source")
+        return data
+
+    def __enter__(self) -> Source:
+        for file in self._files.values():
+            if isinstance(file, Handle):
+                self._in_use.enter_context(file)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._in_use.close()
+
+    @property
+    def data(self) -> Any:
+        """The table as it was given, a path as the handle of its file."""
+        return self._files["rows"]
+
+    @property
+    def name(self) -> str:
+        """The path as given, or the name of an object, for errors."""
+        return source_name(self.data)
+
+    @property
+    def rows(self) -> Any:
+        """The table with its columns under our names; unchanged if the caller names none."""
+        return self._named["rows"]
+
+    @property
+    def labels(self) -> Any:
+        """The labels, as `rows`; None if there are none."""
+        return self._named["labels"]
+
+    @property
+    def pairs(self) -> Any:
+        """The pairs, as `rows`; None if there are none."""
+        return self._named["pairs"]
+
+    def prepared(
+        self, kind: type[T], prepare: Callable[..., T], given: Mapping[str, object]
+    ) -> T | None:
+        """The data, if these are rows of that kind already; None if they have to be read.
+
+        Options are refused that only the call of `prepare` that made the rows could use. `given`
+        has its arguments by name, as `locals()`. None and switches do not refer to columns.
+        """
+        if not isinstance(self.data, kind):
+            return None
+        for option, parameter in signature(prepare).parameters.items():
+            value = given[option]
+            switch = parameter.kind is not Parameter.KEYWORD_ONLY or isinstance(value, bool)
+            if not switch and not (isinstance(value, str) and value == parameter.default):
+                self.options.setdefault(option, value)
+        for option, value in self.options.items():
+            if value is not None:
+                raise ArgumentError(option, value, f"give it to {prepare.__name__}")
+        return self.data
+
+    def narrow(self, needs: Needs) -> Source:
+        """Read only the needed columns, if the table is a Parquet file."""
+        self._files["rows"] = narrow(self.data, needs)
+        return self
+
+    @cached_property
+    def _named(self) -> dict[str, Any]:
+        """All files under our names; a name that none of them has is refused."""
+        if not (self.columns or self.labels_as):
+            return self._files
+        with name_columns(self.columns, self.labels_as) as name:
+            return {place: name(file) for place, file in self._files.items()}
 
 
 class ColumnNames:
-    """The caller's column names, for the files of one call; made by `name_columns`."""
+    """The caller's column names, for the files of one call."""
 
     def __init__(
         self, columns: Mapping[str, str] | None, labels_as: Mapping[str, str] | None
@@ -49,20 +233,21 @@ class ColumnNames:
         self._seen: list[Table] = []
         self._logs: list[DataError] = []
 
-    def __call__(self, source: S) -> S | Table:
+    def __call__(self, source: Any) -> Any:
         """The file with its columns under our names; without names, the source unchanged.
 
         A JSON log is also unchanged: its kind is not known here, and its rows get our names later.
         """
         if source is None or not (self._columns or self._labels_as):
             return source
-        rows = read_object(cast(TableLike, source))
+        source = by_handle(source)
+        rows = read_object(source)
         if is_json(rows):
             log = _log_format(first_row(rows) or ())
             if log is not None:
                 self._logs.append(self._not_for_logs(str(source), log))
                 return source
-        if not (isinstance(source, (str, Path, Table, list, tuple)) or is_table(source)):
+        if not (isinstance(source, (Handle, Table, list, tuple)) or is_table(source)):
             what = "columns" if self._columns else "labels_as"
             given = self._columns or self._labels_as
             raise ArgumentError(what, given, "give it to the call that prepared these rows")
@@ -103,15 +288,7 @@ class ColumnNames:
 def name_columns(
     columns: Mapping[str, str] | None, labels_as: Mapping[str, str] | None = None
 ) -> Iterator[ColumnNames]:
-    """Name the columns of all files of a call; each of them must be in one of the files.
-
-    `columns` maps our names to the file's, `labels_as` words in label columns to ours.
-
-    >>> with name_columns({"label": "vote"}, {"0": "A"}) as name:
-    ...     table = name({"vote": [0]})
-    >>> table.frame.columns, table.labels_as
-    (['label'], {'0': 'A'})
-    """
+    """Name the columns of all files of a call; each of them must be in one of the files."""
     names = ColumnNames(columns, labels_as)
     yield names
     names.finish()
@@ -217,74 +394,19 @@ def open_rows(
 def in_memory(source: TableLike) -> TableLike:
     """The path, or the rows of a source that is in memory or one JSON object: converted once."""
     held = read_object(source)
-    return held if isinstance(held, (str, Path, ObjectRows)) else parse_table(held)
+    return held if isinstance(held, (Handle, ObjectRows)) else parse_table(held)
 
 
-Any_ = TypeVar("Any_")
-
-#: Our columns without another usual name.
-_OTHERS = (
-    "status protocol judge_fingerprint repeat metric labelled_by started_from sampled_by "
-    "sampling_probability cut cut_share cut_judge cut_protocol cut_fingerprint "
-    "answer_hash_a answer_hash_b scores_a scores_b"
-)
-#: Values of options that are not columns.
-_NO_COLUMN = {"auto", "none", "votes"}
-#: By whether they include texts.
-_KNOWN = {
-    texts: frozenset(
-        word
-        for ours, names in USUAL.items()
-        if texts or ours not in TEXTS
-        for word in (ours.partition(":")[2] or ours, *names.split(), *_OTHERS.split())
-    )
-    for texts in (False, True)
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """What an analysis of rows of these `kinds` needs: our columns, and those that are `named`.
-
-    `named` are the values of its options that can name a column. `texts` is true if it also uses
-    prompts and responses.
-    """
-
-    kinds: tuple[str, ...]
-    named: Iterable[object] = ()
-    texts: bool = False
-
-    def unneeded(self, schema: Mapping[str, pl.DataType]) -> list[str]:
-        """The columns to leave out; none if the file could be refused: the error lists all.
-
-        >>> columns = dict.fromkeys(["id", "response_a", "why", "language"], pl.String())
-        >>> Needs(("judgments",)).unneeded({**columns, "p_a": pl.Float64()})
-        ['response_a', 'why']
-        """
-        here = list(schema)
-        named = {name for name in self.named if isinstance(name, str)} - _NO_COLUMN
-        native = any(NATIVE[kind].signature.fits(here) for kind in self.kinds)
-        one_order = "p_a" not in here and len({"p_fwd", "p_rev"}.intersection(here)) == 1
-        if not native or one_order or named - {*here} or isinstance(looks_like(here), Format):
-            return []
-        # The ids of rows without an id are made from their texts.
-        kept = _KNOWN[self.texts or "id" not in here]
-        return [
-            name
-            for name, dtype in schema.items()
-            if dtype == pl.String and name not in named and plain_name(name) not in kept
-        ]
-
-
-def narrow(source: Any_, needs: Needs) -> Any_ | Table:
+def narrow(source: Any, needs: Needs) -> Any:
     """A Parquet file without its unneeded columns, as a Table; else the source unchanged."""
-    if not isinstance(source, (str, Path)) or is_saved(source):
+    source = by_handle(source)
+    if not isinstance(source, Handle) or is_saved(source.path):
         return source
-    with open_file(source) as file:
+    with source.open() as file:
         if file.container != "parquet" or file.packed:
             return source
     try:
-        unneeded = needs.unneeded(pl.read_parquet_schema(source))
+        unneeded = needs.unneeded(pl.read_parquet_schema(source.path))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return source  # a damaged file, which its reader refuses
     return parse_table(source, without=unneeded) if unneeded else source

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from adjudge.data.csv_files import STREAM_BLOCK, ColumnChoice, csv_blocks, csv_frame, type_columns
-from adjudge.data.files import GIVE_ROWS, Archive, File, is_saved, open_file, saved_files
+from adjudge.data.files import GIVE_ROWS, Archive, File, Handle, is_saved, saved_files
 from adjudge.data.formats import known_archives, known_envelopes, looks_like, refuse_log
 from adjudge.data.json_files import (
     Record,
@@ -105,6 +105,7 @@ TableLike = (
     | Table
     | NamedRows
     | ObjectRows
+    | Handle
     | pl.DataFrame
     | pl.LazyFrame
     | Mapping[str, Any]
@@ -115,10 +116,15 @@ TableLike = (
 )
 
 
+def by_handle(source: TableLike) -> TableLike:
+    """A path as the handle of its file; any other source unchanged."""
+    return Handle(source) if isinstance(source, (str, Path)) else source
+
+
 @contextmanager
-def parse_file(path: str | Path) -> Iterator[File]:
+def parse_file(handle: Handle) -> Iterator[File]:
     """Open a file for a complete reading. Tests count these calls."""
-    with open_file(path) as file:
+    with handle.open() as file:
         yield file
 
 
@@ -138,7 +144,8 @@ def read_table(
     missing or empty file, broken UTF-8, a broken JSON line, a ragged row and a line above 64 MiB
     raise DataError with the row, counted from 1 without the header.
     """
-    if isinstance(source, (str, Path)):
+    source = by_handle(source)
+    if isinstance(source, Handle):
         rows, untyped = _parse(source, without, numbers)
     else:
         rows, untyped = as_frame(source), False
@@ -155,7 +162,8 @@ def parse_table(source: TableLike, *, without: Collection[str] = ()) -> Table:
     """All rows of a file or frame, unchecked; a Table unchanged. `without` as in `read_table`."""
     if isinstance(source, Table):
         return source
-    if not isinstance(source, (str, Path)):
+    source = by_handle(source)
+    if not isinstance(source, Handle):
         return Table(frame=as_frame(source), name=source_name(source))
     rows, untyped = _parse(source, without)
     if not untyped:
@@ -164,13 +172,14 @@ def parse_table(source: TableLike, *, without: Collection[str] = ()) -> Table:
 
 
 def _parse(
-    path: str | Path, without: Collection[str] = (), numbers: ColumnChoice = ()
+    handle: Handle, without: Collection[str] = (), numbers: ColumnChoice = ()
 ) -> tuple[pl.DataFrame, bool]:
     """All rows, and whether they are CSV fields without types, except for `numbers`."""
+    path = handle.path
     if is_saved(path):
-        parts = [_parse(part)[0] for part in saved_files(path)]
+        parts = [_parse(Handle(part))[0] for part in saved_files(path)]
         return pl.concat(parts), False
-    with parse_file(path) as file:
+    with parse_file(handle) as file:
         if file.container == "parquet":
             rows = _parquet(file, without)
         elif file.container == "arrow":
@@ -190,9 +199,10 @@ def _parse(
 
 def iter_rows(source: TableLike) -> Iterator[Record]:
     """The rows as dicts, one at a time, in bounded memory; CSV fields stay text."""
-    if isinstance(source, (str, Path)):
-        for path in saved_files(source) if is_saved(source) else [source]:
-            with parse_file(path) as file:
+    source = by_handle(source)
+    if isinstance(source, Handle):
+        for handle in map(Handle, saved_files(source.path)) if is_saved(source.path) else [source]:
+            with parse_file(handle) as file:
                 yield from _records(file)
     elif isinstance(source, NamedRows):
         yield from source.rows
@@ -205,10 +215,14 @@ def iter_rows(source: TableLike) -> Iterator[Record]:
 
 def first_row(source: TableLike) -> Record | None:
     """The first row; only the beginning of a file is read."""
-    if not isinstance(source, (str, Path)):
+    source = by_handle(source)
+    if not isinstance(source, Handle):
         return next(iter_rows(source), None)
-    with open_file(saved_files(source)[0] if is_saved(source) else source) as file:
-        return next(_records(file), None)
+    if source.first is None:
+        path = source.path
+        with (Handle(saved_files(path)[0]) if is_saved(path) else source).open() as file:
+            source.first = next(_records(file), None)
+    return None if source.first is None else dict(source.first)
 
 
 def read_object(source: TableLike) -> TableLike:
@@ -216,14 +230,16 @@ def read_object(source: TableLike) -> TableLike:
 
     Such a file is parsed completely to see its first row: it is read once, and its rows kept.
     """
-    if not isinstance(source, (str, Path)) or is_saved(source):
+    source = by_handle(source)
+    if not isinstance(source, Handle) or is_saved(source.path):
         return source
-    with open_file(source) as file:
-        one = file.container == "json_lines" and _rows_inside(file) is None and is_object(file)
-    if not one:
-        return source
-    with parse_file(source) as file:
-        rows = object_rows(file, _is_row)
+    with source:
+        with source.open() as file:
+            one = file.container == "json_lines" and _rows_inside(file) is None and is_object(file)
+        if not one:
+            return source
+        with parse_file(source) as file:
+            rows = object_rows(file, _is_row)
     return source if rows is None else ObjectRows(str(source), rows)
 
 
@@ -291,9 +307,11 @@ def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
 
 def is_json(source: object) -> bool:
     """Whether the source is JSON: lines, an array, one object, or in an archive."""
-    if not isinstance(source, (str, Path)) or is_saved(source):
+    if isinstance(source, (str, Path)):
+        source = Handle(source)
+    if not isinstance(source, Handle) or is_saved(source.path):
         return isinstance(source, ObjectRows)
-    with open_file(source) as file:
+    with source.open() as file:
         return file.container in ("json_lines", "json_array", "zip")
 
 
@@ -301,7 +319,7 @@ def source_name(source: TableLike) -> str:
     """The path as given, or the name of an in-memory frame, for errors."""
     if isinstance(source, (Table, NamedRows, ObjectRows)):
         return source.name
-    return str(source) if isinstance(source, (str, Path)) else object_name(source)
+    return str(source) if isinstance(source, (str, Path, Handle)) else object_name(source)
 
 
 def as_frame(source: TableLike) -> pl.DataFrame:

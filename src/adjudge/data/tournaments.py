@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 import polars as pl
@@ -14,8 +14,8 @@ from adjudge.data.columns import Column, Layout, add_unnamed, missing_columns
 from adjudge.data.derived import verdict_by
 from adjudge.data.names import add_documents
 from adjudge.data.refusals import refuse_where
-from adjudge.data.rows import judge_names, merge_dropped, refuse_options
-from adjudge.data.source import name_columns
+from adjudge.data.rows import judge_names, merge_dropped
+from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, source_name
 from adjudge.data.verdicts import LABEL_VALUES
 from adjudge.data.words import PAIR
@@ -169,11 +169,10 @@ class TournamentRows:
 
 
 def prepare_tournaments(
-    source: TableLike | TournamentRows,
+    source: TableLike | Source | TournamentRows,
     *,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     combine: Combine = "mean",
+    **reading: Unpack[Reading],
 ) -> TournamentRows:
     """Read the verdicts of a file once and make its tournaments; one judge per protocol.
 
@@ -185,17 +184,17 @@ def prepare_tournaments(
     >>> done.tournaments[0].models, done.tournaments[0].winner.tolist(), list(done.dropped.values())
     (('x', 'y', 'z'), [1], [1])
     """
-    if isinstance(source, TournamentRows):
-        refuse_options(prepare_tournaments, locals())
-        return source
-    with name_columns(columns, labels_as) as named:
-        source = named(source)
-    frame = judge_names(read_tournaments(source))
+    source = Source.of(source, **reading)
+    done = source.prepared(TournamentRows, prepare_tournaments, locals())
+    if done is not None:
+        return done
+    with source:
+        frame = judge_names(read_tournaments(source.rows))
     answers = [name for name in ("verdict", "p_a") if name in frame.columns]
     empty = frame.filter(pl.all_horizontal(pl.col(answers).is_null())).height
     return TournamentRows(
         tournaments=tuple(build_tournaments(frame, combine=combine)),
-        name=source_name(source),
+        name=source.name,
         rows=frame.height,
         dropped=merge_dropped(
             {"no verdict (the edge is missing unless it was asked again)": empty}

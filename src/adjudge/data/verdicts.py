@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -31,9 +31,8 @@ from adjudge.data.rows import (
     first_repeats,
     judge_names,
     merge_dropped,
-    refuse_options,
 )
-from adjudge.data.source import name_columns
+from adjudge.data.source import Reading, Source
 from adjudge.data.tables import Table, TableLike, as_text, parse_table, read_object
 from adjudge.data.words import PAIR
 from adjudge.errors import ArgumentError, DataError
@@ -80,15 +79,14 @@ class Verdicts:
 
 
 def prepare_verdicts(
-    source: TableLike | Verdicts,
+    source: TableLike | Source | Verdicts,
     *,
     pairs: TableLike | None = None,
     labels: TableLike | None = None,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     judge: str | None = None,
     cluster: str | None = "auto",
     model_labels: bool = False,
+    **reading: Unpack[Reading],
 ) -> Verdicts:
     """Read judgments, battles, or verdicts or scores used as such, and join the other inputs.
 
@@ -99,12 +97,18 @@ def prepare_verdicts(
     >>> *rows.frame.select("p_fwd", "p_rev").row(0), rows.graded, rows.cluster
     (1.0, 0.0, False, 'id')
     """
-    if isinstance(source, Verdicts):
-        refuse_options(prepare_verdicts, locals())
-        return source
-    with name_columns(columns, labels_as) as named:
-        source, pairs, labels = named(source), named(pairs), named(labels)
-    table = _read(source, set(columns or {}))
+    source = Source.of(source, labels=labels, pairs=pairs, **reading)
+    done = source.prepared(Verdicts, prepare_verdicts, locals())
+    if done is not None:
+        return done
+    with source:
+        return _prepare(source, judge, cluster, model_labels)
+
+
+def _prepare(
+    source: Source, judge: str | None, cluster: str | None, model_labels: bool
+) -> Verdicts:
+    table = _read(source.rows, {*source.columns})
     if judge is not None:
         if "judge" in table.frame.columns:
             raise ArgumentError("judge", judge, "leave it out: the file names its judges")
@@ -120,13 +124,13 @@ def prepare_verdicts(
     table = replace(table, frame=rows, fields=None)
     # An analysis adds columns of one chunk, and polars copies a frame whose chunks differ.
     frame = judge_names(read_judgments(table).rechunk())
-    if pairs is not None:
-        known = load_pairs(pairs)
+    if source.pairs is not None:
+        known = load_pairs(source.pairs)
         new = [c for c in _FROM_PAIRS if c in known.columns and c not in frame.columns]
         frame = frame.join(known.select("id", *new), on="id", how="left", maintain_order="left")
     dropped = table.dropped
-    if labels is not None:
-        joined = join_labels(frame, labels, source=table.name, ids_made="id" not in here)
+    if source.labels is not None:
+        joined = join_labels(frame, source.labels, source=table.name, ids_made="id" not in here)
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
     makers: tuple[str, ...] = ()
     if "label" in frame.columns:
