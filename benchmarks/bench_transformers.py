@@ -32,8 +32,7 @@ import numpy as np
 import torch
 import transformers
 
-from adjudge.judges.backends._prefix_tree import make_tree, plan_rows
-from adjudge.judges.backends._tree_model import TreeModel
+from adjudge.judges.backends._causal import TreeModel, make_tree, plan_rows
 from adjudge.judges.backends.transformers import TransformersBackend
 from adjudge.judges.interface import Question
 from random_judge import (

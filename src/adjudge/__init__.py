@@ -17,6 +17,8 @@ _ROOMS: dict[str, str] = {
         "read_scores read_table read_tournaments write_rows"
     ),
     "adjudge.data.conversion": "LogSummary",
+    "adjudge.demo.check": "JudgeCheck",
+    "adjudge.demo.run": "Demo",
     "adjudge.diagnosis": (
         "ScoreSets agreement contradictions count_cycles diagnose_bias diagnose_prompts "
         "diagnose_scores diagnose_transitivity family_bias family_scores length_bias "
@@ -50,7 +52,9 @@ _ROOMS: dict[str, str] = {
     "adjudge.estimation.plan": "RatePlan",
     "adjudge.estimation.rate": "Estimate",
     "adjudge.judges": "JudgingOptions JudgingRun judge_pairs judge_pairs_async plan_judging",
-    "adjudge.judges.transcript": "read_replies",
+    "adjudge.judges.summary": "Judging JudgingCascade JudgingPanel JudgingPlan JudgingPlans",
+    "adjudge.judges.transcript": "Replies read_replies",
+    "adjudge.judges.weights": "ModelList",
     "adjudge.monitoring": "AuditRun draw_audits estimate_change log_evidence running_interval",
     "adjudge.monitoring.drawing": "AuditDraw",
     "adjudge.policy.audits": "Monitor",
@@ -68,11 +72,6 @@ _ROOMS: dict[str, str] = {
     "adjudge.ranking.plan": "BattlePlan",
     "adjudge.ranking.temperature": "Temperature",
     "adjudge.records": "Grade Item Judgment Label Pair Score",
-    "adjudge.results.demo": "Demo JudgeCheck",
-    "adjudge.results.judging": (
-        "Judging JudgingCascade JudgingPanel JudgingPlan JudgingPlans ModelList"
-    ),
-    "adjudge.results.replies": "Replies",
     "adjudge.selection": (
         "SelectionRun calibrate evaluate fdr_select judge_cascade pac_threshold "
         "pac_thresholds plan_cascade plan_labels plan_selection read_policy "

@@ -14,7 +14,7 @@ import pytest
 from adjudge import read_policy, select
 from adjudge.errors import PolicyMismatchError
 from adjudge.judges import judge_pairs, make_judge, parse_judge, parse_protocol, plan_judging
-from adjudge.judges.fingerprint import by_route
+from adjudge.judges.judge import by_route
 from adjudge.records import Pair
 from adjudge.server.service import by_policy_route
 

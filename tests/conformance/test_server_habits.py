@@ -22,11 +22,11 @@ from server_habits import likeliest, mean_logprob, p_of_a
 from adjudge.errors import JudgeRefusedError
 from adjudge.judges import judge_pairs, plan_judging
 from adjudge.judges.backends._chat_server import as_chat
-from adjudge.judges.backends._spellings import bare
+from adjudge.judges.backends._tokens import bare
 from adjudge.judges.backends.openai import OpenAIBackend
+from adjudge.judges.judging import JudgingRun
 from adjudge.judges.progress import Progress
 from adjudge.judges.protocols.preference import Preference
-from adjudge.judges.run import JudgingRun
 from adjudge.records import Pair
 
 PAIRS = [
@@ -283,7 +283,7 @@ def test_questions_that_begin_alike_follow_each_other(
     ]
     run = ask(habits, "plain", pairs=pairs, concurrency=1)
     sorted_share = shared(habits)
-    monkeypatch.setattr("adjudge.judges.feeding.by_beginning", lambda work: work)
+    monkeypatch.setattr("adjudge.judges.runner.by_beginning", lambda work: work)
     as_given = ask(habits, "plain", pairs=pairs, concurrency=1)
     assert sorted_share > 0.6 > 0.5 > shared(habits)
     assert run.judgments.equals(as_given.judgments)

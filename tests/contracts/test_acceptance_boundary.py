@@ -21,8 +21,7 @@ from serving import JUDGE, served
 from adjudge.cli import run
 from adjudge.data import write_result, write_rows
 from adjudge.judges import judge_pairs
-from adjudge.judges.fingerprint import make_judge
-from adjudge.judges.spec import parse_judge, parse_protocol
+from adjudge.judges.judge import make_judge, parse_judge, parse_protocol
 from adjudge.policy.rules import Rule
 from adjudge.records import Pair
 from adjudge.selection import (

@@ -125,7 +125,7 @@ def test_the_rule_itself(name: str, source: str, wrong: list[str]) -> None:
 
 def test_judges_know_nothing_of_what_is_learned() -> None:
     """A stop rule comes to the runner as a function: judges/ asks, and others doubt."""
-    learned = re.compile(r"adjudge\.(selection|policy|statistics\.ridge)|Learned|Cascade\b")
+    learned = re.compile(r"adjudge\.(selection|policy|statistics\.ridge)|Learned|\bCascade\b")
     for name in MODULES:
         if name.startswith("judges/"):
             source = (SOURCE / name).read_text(encoding="utf-8")

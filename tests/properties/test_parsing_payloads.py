@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from adjudge.judges.backends import anthropic, openai
 from adjudge.judges.backends._http import Exchange
+from adjudge.judges.calls import check_reply
 from adjudge.judges.interface import Choice, Question, Text
 from adjudge.judges.protocols.preference import Preference
-from adjudge.judges.replies import check_reply
 from adjudge.records import MEASURED, STATUSES, Pair
 
 LETTERS = Question((), Choice(("A", "B")))

@@ -15,9 +15,9 @@ from adjudge.judges.parsing import (
     parse_letter,
     parse_rubric,
     parse_score,
+    unread,
     without_thinking,
 )
-from adjudge.judges.refusals import unread
 
 NAMES = [criterion.name for criterion in RUBRIC]
 #: What replies are made of, so that random ones come close to readable ones.

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from adjudge.errors import StoreError
 from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.calls import call_keys, prepare_calls
-from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.interface import Judge
+from adjudge.judges.judge import make_judge
 from adjudge.judges.prices import Price
 from adjudge.judges.prompting import make_prompt
 from adjudge.judges.protocols.preference import Preference

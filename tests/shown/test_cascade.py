@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from shown_cascade import CASCADE_PLAN, CASCADE_POLICY, CASCADE_SELECTION, RULE
 
-from adjudge.results.judging import Judging, JudgingCascade
+from adjudge.judges.summary import Judging, JudgingCascade
 from shown import assert_shown, html_lines, terminal_lines
 
 PLAN_LINES = [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from adjudge.results.demo import Demo, DemoChapter, JudgeCheck, Share, Way
+from adjudge.demo.check import JudgeCheck, Share, Way
+from adjudge.demo.run import Demo, DemoChapter
 from shown import assert_shown
 
 

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.results.judging import (
-    Judging,
-    JudgingPanel,
-    JudgingPlan,
-    JudgingPlans,
-    KnownModel,
-    ModelList,
-)
+from adjudge.judges.summary import Judging, JudgingPanel, JudgingPlan, JudgingPlans
+from adjudge.judges.weights import KnownModel, ModelList
 from adjudge.server.label_summary import (
     LabellingSummary,
     RaterAgreement,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.results.replies import AskedMessage, JudgeReply, Replies
+from adjudge.judges.transcript import AskedMessage, JudgeReply, Replies
 from shown import assert_shown, terminal_lines
 
 REPLIES = Replies(

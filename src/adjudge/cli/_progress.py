@@ -10,8 +10,8 @@ from rich.progress import BarColumn, Progress, Task, TaskID, TaskProgressColumn,
 from rich.text import Text
 
 from adjudge.cli._common import remark, remarks
+from adjudge.judges.progress import LINE_EVERY_S, describe
 from adjudge.judges.progress import Progress as Snapshot
-from adjudge.judges.progress_line import LINE_EVERY_S, describe
 from adjudge.present.text import safe
 
 

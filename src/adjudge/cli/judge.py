@@ -33,10 +33,10 @@ from adjudge.present.text import percent
 
 if TYPE_CHECKING:
     from adjudge.cli._progress import Watch
+    from adjudge.judges.judging import JudgingRun
     from adjudge.judges.options import JudgingOptions
-    from adjudge.judges.run import JudgingRun
+    from adjudge.judges.summary import Judging
     from adjudge.records import Status
-    from adjudge.results.judging import Judging
 
 
 def judge(
@@ -219,8 +219,8 @@ def judge(
     """
     from dataclasses import replace
 
+    from adjudge.judges.judging import make_plans
     from adjudge.judges.options import JudgingOptions
-    from adjudge.judges.planning import make_plans
 
     if engine == "ray":
         # Ray prints events of its workers to standard output, which is only for the result.

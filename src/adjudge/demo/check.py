@@ -1,19 +1,75 @@
-"""Compare a judge with known answers: the numbers of the demo's first chapter."""
+"""Compare a judge with known answers: the demo's first chapter, with its table and its picture."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from adjudge.errors import ArgumentError
+from adjudge.present.blocks import Block, Headline, table_of
+from adjudge.present.result import Check, Count, Level, Proportion, Result, frozen, not_empty, plain
+from adjudge.present.text import level, percent
+from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
 from adjudge.records import MEASURED
-from adjudge.results.demo import JudgeCheck, Share, Way
 from adjudge.statistics.numbers import binomial_interval
 from adjudge.validation import count
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
 _LEVEL = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """A count out of a total, with the exact (Clopper-Pearson) interval of the share."""
+
+    name: str
+    right: Count
+    pairs: Count
+    share: Proportion | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """One way of asking: accuracy, how often the first answer won, accuracy by doubt.
+
+    `bands` go from the least doubt to the most, equal in size up to one pair. A pair without a
+    verdict (p_a exactly one half) counts as wrong; `unmeasured` pairs are not counted.
+    """
+
+    protocol: str
+    right: Share
+    unmeasured: Count
+    first_won: Count | None
+    orders: Count | None
+    bands: tuple[Share, ...]
+    groups: tuple[Share, ...]
+
+
+@frozen
+class JudgeCheck(Result):
+    """A judge compared with known answers, asked in one or more ways."""
+
+    kind: ClassVar[str] = "judge_check"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("ways"),)
+
+    judge: str
+    confidence_level: Level
+    ways: tuple[Way, ...]
+
+    def _parts(self) -> Sequence[Any]:
+        return [{"protocol": way.protocol, **plain(way.right)} for way in self.ways]
+
+    def view(self) -> list[Block]:
+        return view_check(self)
 
 
 def check_judge(
@@ -88,3 +144,172 @@ def _share(name: str, right: int, pairs: int) -> Share:
         low=low,
         high=high,
     )
+
+
+def halves(bands: Sequence[Share]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Right pairs and pairs in the surer half of the bands (with the middle) and in the other."""
+    cut = (len(bands) + 1) // 2
+    surer, other = bands[:cut], bands[cut:]
+    return (
+        (sum(band.right for band in surer), sum(band.pairs for band in surer)),
+        (sum(band.right for band in other), sum(band.pairs for band in other)),
+    )
+
+
+def view_check(check: JudgeCheck) -> list[Block]:
+    """A row for each way of asking."""
+    most = max(check.ways, key=lambda way: way.right.pairs)
+    return [
+        Headline(
+            f"{check.judge} asked by {most.protocol} is right on {describe_share(most.right)}"
+        ),
+        table_of(
+            check.ways,
+            {
+                "asked by": lambda way: way.protocol,
+                "pairs": lambda way: str(way.right.pairs),
+                "right": lambda way: percent(way.right.share, 0),
+                f"{level(check.confidence_level)} interval": lambda way: (
+                    f"{100 * way.right.low:.0f} to {100 * way.right.high:.0f} %"
+                ),
+                "first answer won": lambda way: (
+                    "no order" if way.first_won is None else f"{way.first_won} of {way.orders}"
+                ),
+            },
+        ),
+    ]
+
+
+def describe_share(share: Share) -> str:
+    """A share as text.
+
+    >>> describe_share(Share(name="", right=3, pairs=4, share=0.75, low=0.194, high=0.994))
+    '3 of 4, 75 % [19, 99]'
+    """
+    if share.share is None:
+        return "none scored"
+    return (
+        f"{share.right} of {share.pairs}, {100 * share.share:.0f} % "
+        f"[{100 * share.low:.0f}, {100 * share.high:.0f}]"
+    )
+
+
+def judge_check_figure(
+    check: JudgeCheck, judgments: Mapping[str, pl.DataFrame], *, doubt_of: str
+) -> Drawing:
+    """Three panels: does the order decide, is it right, is it wrong more often at higher doubt."""
+    with themed():
+        figure = new_figure(11.4, 4.2)
+        axes = figure.subplots(1, 3, width_ratios=(1, 0.95, 1.15), gridspec_kw={"wspace": 0.08})
+        said = f"share right, {level(check.confidence_level)} interval"
+        ordered = next((way for way in check.ways if way.first_won is not None), None)
+        if ordered is not None:
+            _position(axes[0], judgments[ordered.protocol], ordered)
+        else:
+            axes[0].set_axis_off()
+        _ways(axes[1], check.ways)
+        axes[1].set_xlabel(said)
+        _doubt(axes[2], next(way for way in check.ways if way.protocol == doubt_of))
+        axes[2].set_ylabel(said)
+    return figure
+
+
+def _position(ax: Axes, rows: pl.DataFrame, way: Way) -> None:
+    """Both numbers are about response_a: a judge without position bias is on the diagonal."""
+    seen = rows.drop_nulls(["p_fwd", "p_rev"])
+    forward, reverse = seen["p_fwd"].to_numpy(), seen["p_rev"].to_numpy()
+    ax.fill_between([0.5, 1], 0, 0.5, color=WARM, alpha=0.10, linewidth=0)
+    ax.fill_between([0, 0.5], 0.5, 1, color=WARM, alpha=0.10, linewidth=0)
+    ax.plot([0, 1], [0, 1], color=MUTED, linewidth=1)
+    ax.text(0.20, 0.30, "order makes\nno difference", rotation=45, color=MUTED, fontsize=8,
+            ha="center", va="center", rotation_mode="anchor")  # fmt: skip
+    for label, colour, marker in (("A", ACCENT, "o"), ("B", GOOD, "s")):
+        mine = (seen["label"] == label).to_numpy()
+        ax.scatter(
+            forward[mine],
+            reverse[mine],
+            s=26,
+            color=colour,
+            marker=marker,
+            edgecolor="white",
+            linewidth=0.6,
+            label=f"{label} is the right answer",
+            zorder=3,
+        )
+    # Next to the shaded squares, so that it hides no dots in them.
+    ax.text(1.02, 0, "the answer shown first wins", color=WARM, fontsize=8, rotation=90)
+    ax.text(0, 1.02, "the answer shown second wins", color=WARM, fontsize=8)
+    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="P(A better), A shown first")
+    ax.set_ylabel("P(A better), A shown second")
+    ax.set_aspect("equal")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=8, ncols=2,
+              handletextpad=0.2, columnspacing=1.0)  # fmt: skip
+    ax.set_title(f"First answer wins {way.first_won} of {way.orders}", pad=18)
+
+
+def _ways(ax: Axes, ways: Sequence[Way]) -> None:
+    """Share right with its interval: each way of asking, then the kinds of the last one."""
+    entries: list[tuple[str, Share, str]] = [
+        (way.protocol, way.right, ACCENT if way is ways[-1] else WARM) for way in ways
+    ]
+    entries += [(group.name, group, MUTED) for group in ways[-1].groups]
+    for place, (name, share, colour) in enumerate(entries):
+        y = -place - (0.45 if place >= len(ways) else 0)
+        if share.share is not None:
+            ax.plot([share.low, share.high], [y, y], color=colour, linewidth=2.4, alpha=0.55)
+            ax.plot(share.share, y, "o", color=colour, markersize=7)
+        ax.text(1.02, y, f"{share.right}/{share.pairs}", va="center", fontsize=8, color=INK,
+                transform=ax.get_yaxis_transform())  # fmt: skip
+        ax.text(-0.02, y, name, va="center", ha="right", fontsize=9,
+                color=INK if place < len(ways) else MUTED,
+                transform=ax.get_yaxis_transform())  # fmt: skip
+    if ways[-1].groups:
+        ax.text(-0.02, 0.15 - len(ways), f"{ways[-1].protocol} on", va="center", ha="right",
+                fontsize=8, style="italic", color=MUTED,
+                transform=ax.get_yaxis_transform())  # fmt: skip
+    ax.axvline(0.5, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
+    ax.text(0.5, 0.6, " coin", color=MUTED, fontsize=8, va="top")
+    ax.set(xlim=(0.0, 1.02), ylim=(-len(entries) + 0.1, 0.7))
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)
+    ax.grid(visible=False, axis="y")
+    ax.xaxis.set_major_formatter(_tick)
+    last = ways[-1]
+    ax.set_title(f"By {last.protocol}: {percent(last.right.share, 0)} right")
+
+
+def _doubt(ax: Axes, way: Way) -> None:
+    """Bands from the least doubt to the most."""
+    places = np.arange(len(way.bands))
+    shares = np.array([band.share or 0.0 for band in way.bands])
+    ax.bar(places, shares, width=0.72, color=ACCENT, alpha=0.85)
+    ax.errorbar(
+        places,
+        shares,
+        yerr=[
+            shares - [band.low for band in way.bands],
+            np.array([band.high for band in way.bands]) - shares,
+        ],
+        fmt="none",
+        ecolor=INK,
+        elinewidth=1.1,
+        capsize=3,
+    )
+    for place, band in zip(places, way.bands, strict=True):
+        ax.text(float(place), 0.03, f"{band.right}/{band.pairs}", ha="center", fontsize=8,
+                color="white")  # fmt: skip
+    ax.axhline(0.5, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
+    ends = {0: "least doubt", len(way.bands) - 1: "most doubt"}
+    ax.set_xticks(places, [ends.get(int(place), "") for place in places])
+    ax.set_ylim(0, 1.04)
+    ax.set_xlabel("pairs by the judge's doubt, bands of equal size")
+    ax.yaxis.set_major_formatter(_tick)
+    ax.grid(visible=False, axis="x")
+    (right, pairs), (other_right, other_pairs) = halves(way.bands)
+    if pairs and other_pairs:
+        surer, other = percent(right / pairs, 0), percent(other_right / other_pairs, 0)
+        ax.set_title(f"Less doubt: {surer} right, more doubt: {other}")
+
+
+def _tick(value: float, _: object) -> str:
+    return percent(value, 0)

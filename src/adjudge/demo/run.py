@@ -3,22 +3,62 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from importlib import import_module
+from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import fill
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from adjudge.demo.chapters import CHAPTERS
-from adjudge.demo.context import DemoContext, Show
+import polars as pl
+from rich.text import Text
+
+from adjudge.data import write_result
 from adjudge.demo.pairs import demo_pairs
-from adjudge.results.demo import Demo, DemoChapter
-from adjudge.validation import count
+from adjudge.present.blocks import Block, Heading, Headline, notes_of
+from adjudge.present.result import Count, NotNegative, Result, frozen
+from adjudge.present.text import count
+from adjudge.present.theme import save_figure
+from adjudge.records import Pair
+from adjudge.validation import count as check_count
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Prints one renderable (or a plain string) for a person.
+Show = Callable[[Any], None]
 EMBEDDED = "llamacpp:smollm2"
 #: The judge of `--judge simulated`: right on four of five, with a bias to the first answer.
 SIMULATED = "simulated:accuracy=0.8,position_bias=0.3,noise=0.3"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoChapter:
+    """One chapter of the demo: its results in sentences, and its files."""
+
+    name: str
+    title: str
+    findings: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+@frozen
+class Demo(Result):
+    """The complete demo."""
+
+    kind: ClassVar[str] = "demo"
+    rows_in: ClassVar[str] = "chapters"
+
+    judge: str
+    pairs: Count
+    seed: Count
+    folder: str
+    elapsed_s: NotNegative
+    chapters: tuple[DemoChapter, ...]
+
+    def view(self) -> list[Block]:
+        return view_demo(self)
 
 
 def run_demo(
@@ -34,10 +74,19 @@ def run_demo(
     The embedded weights are fetched if they are missing. All replies are kept in `out`. A stopped
     demo resumes where it stopped, and a second demo asks nothing.
 
-    `show` prints for people (default: nothing). `watch` shows the progress of a run of the judge.
+    Args:
+        out: Folder for all files of the demo.
+        judge: llamacpp:smollm2 (98 MB, fetched once), simulated (needs no model), or any judge that
+            `adjudge judge` takes.
+        seed: Seed of everything random.
+        show: Prints for people. Default: nothing is printed.
+        watch: Shows the progress of a run of the judge. It gets a title and returns a context
+            manager.
     """
+    from adjudge.demo.chapters import CHAPTERS
+
     began = time.monotonic()
-    count(seed, "seed")
+    check_count(seed, "seed")
     if judge == EMBEDDED:
         from adjudge.judges.weights import pull
 
@@ -52,7 +101,13 @@ def run_demo(
         show=show or (lambda part: None),
         watch=watch or (lambda title: nullcontext(SimpleNamespace(show=None))),
     )
-    chapters = [_run_chapter(context, number, name) for number, name in enumerate(CHAPTERS, 1)]
+    chapters = []
+    for number, (name, (title, tell)) in enumerate(CHAPTERS.items(), 1):
+        context.heading(number, title)
+        context.findings, context.files = [], []
+        tell(context)
+        findings, files = tuple(context.findings), tuple(context.files)
+        chapters.append(DemoChapter(name=name, title=title, findings=findings, files=files))
     return Demo(
         judge=context.judge,
         pairs=len(context.pairs),
@@ -63,11 +118,68 @@ def run_demo(
     )
 
 
-def _run_chapter(context: DemoContext, number: int, name: str) -> DemoChapter:
-    chapter = import_module(f"adjudge.demo.chapters.{name}")
-    context.heading(number, chapter.TITLE)
-    context.findings, context.files = [], []
-    chapter.run(context)
-    return DemoChapter(
-        name=name, title=chapter.TITLE, findings=tuple(context.findings), files=tuple(context.files)
-    )
+@dataclass
+class DemoContext:
+    """Made once per demo and passed from chapter to chapter.
+
+    `judgments` maps a protocol to its rows with their labels. `main` is the protocol that was
+    asked about every pair; later chapters use it.
+    """
+
+    out: Path
+    judge: str
+    seed: int
+    pairs: Sequence[Pair]
+    show: Show
+    #: Shows the progress of a run: called with a title, it returns a context manager (see cli).
+    watch: Callable[[str], Any]
+    judgments: dict[str, pl.DataFrame] = field(default_factory=dict)
+    main: str = ""
+    findings: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """The rows of the main protocol."""
+        return self.judgments[self.main]
+
+    @property
+    def store(self) -> Path:
+        """The store of all replies. A stopped demo resumes where it stopped."""
+        return self.out / "adjudge.db"
+
+    def heading(self, number: int, title: str) -> None:
+        """Print the heading of a chapter."""
+        self.show("")
+        self.show(Text(f"{number}  {title}", style="bold"))
+
+    def say(self, finding: str) -> None:
+        """Print one sentence for people, and keep it."""
+        self.findings.append(finding)
+        bound = finding.replace(
+            " %", "\N{NO-BREAK SPACE}%"
+        )  # no line break between a number and its unit
+        wrapped = fill(bound, 96, initial_indent="   ", subsequent_indent="   ")
+        self.show(wrapped.replace("\N{NO-BREAK SPACE}", " "))
+
+    def keep(self, result: Result, name: str) -> None:
+        """Write a result into the demo's folder, for `adjudge report`."""
+        self.files.append(str(write_result(result, self.out / f"{name}.json")))
+
+    def picture(self, figure: Figure, name: str) -> None:
+        """Save a figure as PNG and SVG, and print its path."""
+        paths = [save_figure(figure, self.out / f"{name}{suffix}") for suffix in (".png", ".svg")]
+        self.files += map(str, paths)
+        self.show(f"   picture: {paths[0]}")
+
+
+def view_demo(demo: Demo) -> list[Block]:
+    """Every chapter's findings."""
+    blocks: list[Block] = [
+        Headline(
+            f"{demo.judge} on {count(demo.pairs, 'pair')}, {count(len(demo.chapters), 'chapter')}"
+        )
+    ]
+    for number, chapter in enumerate(demo.chapters, 1):
+        blocks += [Heading(f"{number}. {chapter.title}"), *notes_of(chapter.findings)]
+    return blocks

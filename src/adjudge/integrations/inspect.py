@@ -15,7 +15,7 @@ from adjudge.data.conversations import NotTextError
 from adjudge.errors import ArgumentError
 from adjudge.integrations import missing_host
 from adjudge.integrations.policy_judge import PolicyJudge
-from adjudge.judges.columns import write_value
+from adjudge.judges.prompting import write_value
 from adjudge.records import MEASURED
 from adjudge.server.service import JudgeOptions
 from adjudge.server.webhook import PASSES, read_case

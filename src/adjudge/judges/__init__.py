@@ -10,12 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adjudge.judges.fingerprint import make_judge
     from adjudge.judges.interface import Backend, JudgeProtocol
-    from adjudge.judges.judging import judge_pairs, judge_pairs_async, plan_judging
+    from adjudge.judges.judge import BACKENDS, PROTOCOLS, make_judge, parse_judge, parse_protocol
+    from adjudge.judges.judging import JudgingRun, judge_pairs, judge_pairs_async, plan_judging
     from adjudge.judges.options import JudgingOptions
-    from adjudge.judges.run import JudgingRun
-    from adjudge.judges.spec import BACKENDS, PROTOCOLS, parse_judge, parse_protocol
 
 __all__ = [
     "BACKENDS",
@@ -33,12 +31,10 @@ __all__ = [
 ]
 
 _FILES = {
-    "fingerprint": ("make_judge",),
     "interface": ("Backend", "JudgeProtocol"),
-    "judging": ("judge_pairs", "judge_pairs_async", "plan_judging"),
+    "judge": ("BACKENDS", "PROTOCOLS", "make_judge", "parse_judge", "parse_protocol"),
+    "judging": ("JudgingRun", "judge_pairs", "judge_pairs_async", "plan_judging"),
     "options": ("JudgingOptions",),
-    "run": ("JudgingRun",),
-    "spec": ("BACKENDS", "PROTOCOLS", "parse_judge", "parse_protocol"),
 }
 _HOME = {name: file for file, names in _FILES.items() for name in names}
 

@@ -21,8 +21,7 @@ from typing import Any
 
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Choice, Prompt, Reasoned, Text
-from adjudge.judges.refusals import unread
-from adjudge.judges.verdicts import WHOLE, check_format, locate_option, write_option
+from adjudge.judges.parsing import WHOLE, check_format, locate_option, unread, write_option
 from adjudge.present.text import percent, safe
 from adjudge.records import MEASURED, MIN_ANSWER_MASS, Reply, Status
 from adjudge.validation import count, non_negative, unit

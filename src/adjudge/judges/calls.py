@@ -1,23 +1,35 @@
-"""The calls of a run: every question is built and hashed once; its key is kept for the rows."""
+"""The calls of a run: every question is built and hashed once; its key is kept for the rows.
+
+Every reply is checked before it is stored, in one place for all judges. A server controls every
+field of its answers. A value that no store could keep, or that breaks a sum, is an error of that
+one reply. The error names the field; other replies are not affected.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
 from adjudge.data.writing import Row
-from adjudge.judges.fingerprint import question_hash, texts_of_subject
 from adjudge.judges.interface import Judge, Question
+from adjudge.judges.judge import question_hash, texts_of_subject
 from adjudge.judges.prices import Price
 from adjudge.judges.subjects import OpenSubjects, Spool
-from adjudge.records import Subject
+from adjudge.present.text import count
+from adjudge.records import STATUSES, Reply, Subject
 from adjudge.store.interface import call_key, frame
 
 T = TypeVar("T")
 CHARACTERS_PER_TOKEN = 4.0
 _KEY_BYTES = 32
+#: A larger number is not a count of tokens, and the sum over a row would not fit into 63 bits.
+_MOST_TOKENS = 1 << 48
+_TOKENS = ("prompt_tokens", "completion_tokens", "scored_tokens")
+_NUMBERS = ("mean_logprob", "latency_s")
+_FLAGS = ("exact_mass", "cut_off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +73,11 @@ def prepare_calls(judge: Judge, subject: Subject) -> list[Work]:
     The `repeat` of a call continues from one repeat to the next, so more repeats ask only new
     calls.
     """
-    known = subject if judge.backend.knows_subject else None
-    asked = [(one, question_hash(one, known)) for one in judge.protocol.questions(subject)]
+    known_subject = subject if judge.backend.knows_subject else None
+    asked = [
+        (question_asked, question_hash(question_asked, known_subject))
+        for question_asked in judge.protocol.questions(subject)
+    ]
     each = 1 + max((question.repeat for question, _ in asked), default=0)
     work = []
     for repeat in range(judge.repeats):
@@ -79,12 +94,12 @@ def call_keys(judge: Judge, subject: Subject) -> list[str]:
     """The keys of `prepare_calls`."""
     plain = judge.protocol.plain_hashes(subject) if judge.repeats == 1 else None
     if plain is None:
-        return [one.key for one in prepare_calls(judge, subject)]
+        return [call.key for call in prepare_calls(judge, subject)]
     if judge.backend.knows_subject:
-        known = frame(texts_of_subject(subject))
+        subject_frame = frame(texts_of_subject(subject))
         for _, asked in plain:
-            asked.update(known)
-    return [call_key(judge.fingerprint, one.hexdigest(), order, 0, "") for order, one in plain]
+            asked.update(subject_frame)
+    return [call_key(judge.fingerprint, call.hexdigest(), order, 0, "") for order, call in plain]
 
 
 def by_beginning(work: Sequence[Work]) -> list[Work]:
@@ -96,27 +111,27 @@ def by_beginning(work: Sequence[Work]) -> list[Work]:
     """
     first: dict[tuple[str, ...], int] = {}
     places = []
-    for at, one in enumerate(work):
-        beginnings = _beginnings(one.question)
+    for at, call in enumerate(work):
+        beginnings = _beginnings(call.question)
         places.append((*(first.setdefault(beginning, at) for beginning in beginnings), at))
     return [work[place[-1]] for place in sorted(places)]
 
 
 def _beginnings(question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """A question up to the end of the first text that is judged, and of the second."""
-    said: list[str] = []
+    texts: list[str] = []
     ends: list[int] = []
     for message in question.messages:
-        said.append(message.role)
+        texts.append(message.role)
         for part in message.parts:
             if isinstance(part, str):
-                said.append(part)
+                texts.append(part)
             else:
-                said.append(part.text)
-                ends.append(len(said))
+                texts.append(part.text)
+                ends.append(len(texts))
                 if len(ends) == 2:
-                    return tuple(said[: ends[0]]), tuple(said)
-    return tuple(said[: ends[0]] if ends else said), tuple(said)
+                    return tuple(texts[: ends[0]]), tuple(texts)
+    return tuple(texts[: ends[0]] if ends else texts), tuple(texts)
 
 
 def take(
@@ -193,14 +208,120 @@ class CallList:
     def divide(self, parts: Iterable[OpenSubjects]) -> None:
         """Note the calls of these parts of the subjects separately. Do this before any is noted."""
         self.close()
-        self.parts = [CallNotes(part, part.total) for part in parts]
+        self.parts = [CallNotes(subjects, subjects.total) for subjects in parts]
 
     def read(self, judge: Judge) -> Iterator[list[Row] | tuple[Subject, list[str]]]:
         """What was noted of each subject, in input order."""
-        for part in self.parts:
-            yield from part.read(judge)
+        for notes in self.parts:
+            yield from notes.read(judge)
 
     def close(self) -> None:
         """Remove the temporary files."""
-        for part in self.parts:
-            part.close()
+        for notes in self.parts:
+            notes.close()
+
+
+def check_reply(reply: Reply) -> Reply:
+    """The reply if all of it can be stored; otherwise an error that names the field and why."""
+    trouble = _trouble(reply)
+    raw, error = _plain(reply.raw), _plain(reply.error)
+    if trouble is not None:
+        latency = reply.latency_s if _is_number(reply.latency_s) else None
+        return Reply(status="error", error=trouble, latency_s=latency, raw=raw)
+    if (raw, error) == (reply.raw, reply.error):
+        return reply
+    return replace(reply, raw=raw, error=error)
+
+
+def without_raw(reply: Reply) -> Reply:
+    """The reply with only its status and numbers, for runs that keep no answers (`--no-raw`).
+
+    The text stays if there is nothing else: rows are read from what the judge wrote.
+    """
+    written = reply.status == "ok" and reply.logprobs is None and reply.mean_logprob is None
+    return replace(reply, raw=None, text=reply.text if written else None)
+
+
+def _trouble(reply: Reply) -> str | None:
+    if reply.status not in STATUSES:
+        return f"the reply has the status {_shown(reply.status)}, which does not exist"
+    for name in ("text", "server"):
+        trouble = _text_trouble(getattr(reply, name))
+        if trouble is not None:
+            return f"the reply's {name} {trouble}"
+    for name in _FLAGS:
+        if not isinstance(getattr(reply, name), bool):
+            return f"the reply's {name} is {_shown(getattr(reply, name))}, not true or false"
+    for name in _TOKENS:
+        value = getattr(reply, name)
+        if value is not None and not _is_count(value):
+            return f"the reply's {name} is {_shown(value)}, not a count of tokens"
+    for name in _NUMBERS:
+        value = getattr(reply, name)
+        if value is not None and not _is_number(value):
+            return f"the reply's {name} is {_shown(value)}, not a finite number"
+    mass = reply.answer_mass
+    if mass is not None and not (_is_number(mass) and 0 <= mass <= 1):
+        return f"the reply's answer_mass is {_shown(mass)}, not a probability"
+    for name, fits in (("logprobs", _is_number), ("counts", _is_count)):
+        numbers = getattr(reply, name)
+        if numbers is None:
+            continue
+        if not isinstance(numbers, Mapping):
+            return f"the reply's {name} are {_shown(numbers)}, not numbers by option"
+        for option, value in numbers.items():
+            if not isinstance(option, str) or not fits(value):
+                return f"the reply's {name} hold {_shown(value)} for {_shown(option)}"
+    return None
+
+
+def _text_trouble(text: object) -> str | None:
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        return f"is {_shown(text)}, not text"
+    if "\0" in text:
+        return "contains a NUL character, which no store can keep"
+    if not text.isascii() and _plain(text) != text:
+        return "contains half a character (a lone surrogate), which no store can keep"
+    return None
+
+
+def _plain(text: object) -> str | None:
+    """Text that every store and file can hold, for fields that only people read."""
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        return _shown(text)
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int):
+        return value.bit_length() < 64
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _shown(value: object) -> str:
+    """A short text for a value, which can be huge or contain secrets.
+
+    >>> _shown(-3), _shown(1 << 70), _shown("7"), _shown({})
+    ('-3', 'a number of 71 bits', 'a text of 1 character', 'an object')
+    """
+    if isinstance(value, bool | float) or value is None:
+        return str(value)
+    if isinstance(value, int):
+        return str(value) if value.bit_length() < 64 else f"a number of {value.bit_length()} bits"
+    if isinstance(value, str):
+        return f"a text of {count(len(value), 'character')}"
+    if isinstance(value, list):
+        return "a list"
+    return "an object" if isinstance(value, Mapping) else type(value).__name__

@@ -8,7 +8,7 @@ from typing import Any
 
 from adjudge.data.rows import Identity
 from adjudge.errors import PolicyMismatchError
-from adjudge.judges.fingerprint import differing_parts, incomparable_parts
+from adjudge.judges.judge import differing_parts, incomparable_parts
 from adjudge.store import StorePlace, read_judge_parts
 
 

@@ -4,9 +4,9 @@ A *protocol* turns a pair into questions and their replies into a judgment. A *b
 question to a model and returns one reply. Neither depends on the other. The runner and the store
 are between them, so that every reply is stored before it is used.
 
-To add one, write a class made from `Backend` or `JudgeProtocol` and add one line to judges/spec.py,
-or an entry point in your own package. The attributes of the class declare what it can do; no code
-checks its name.
+To add one, write a class made from `Backend` or `JudgeProtocol` and add one line to
+judges/judge.py, or an entry point in your own package. The attributes of the class declare what it
+can do; no code checks its name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from adjudge.judges.flow import IDLE, Pace, ServerLoad
 from adjudge.records import Grade, Item, Judgment, Order, Pair, Reply, Score, Status, Subject
 
 if TYPE_CHECKING:
-    from adjudge.judges.columns import PromptColumns
+    from adjudge.judges.prompting import PromptColumns
     from adjudge.store.tables import PlainReply
 
 Role = Literal["system", "user", "assistant"]

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Self
 
 from adjudge.data.writing import check_output
 from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import parse_scale, read_criteria
-from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.flow import Stop
 from adjudge.judges.interface import Backend, Judge, JudgeProtocol
+from adjudge.judges.judge import BACKENDS, PROTOCOLS, make_judge, parse_judge, parse_protocol
 from adjudge.judges.prices import Price, price_for, read_prices
-from adjudge.judges.progress import ProgressCallback
-from adjudge.judges.progress_line import choose_progress
+from adjudge.judges.progress import ProgressCallback, choose_progress
 from adjudge.judges.prompting import read_prompt
-from adjudge.judges.spec import BACKENDS, PROTOCOLS, parse_judge, parse_protocol
-from adjudge.judges.stages import StopRule
+from adjudge.judges.rows import StopRule
 from adjudge.judges.subjects import Subjects, SubjectSource
 from adjudge.records import STATUSES, Reply, Status
 from adjudge.store import check_not_store
@@ -241,8 +241,8 @@ class JudgingOptions:
             raise ArgumentError("judge", self.judge, remedy)
         protocol = self._make_protocol()
         judges: dict[str, Judge] = {}
-        for one in named:
-            judge = make_judge(self._make_backend(one), protocol, repeats=self.repeats)
+        for named_judge in named:
+            judge = make_judge(self._make_backend(named_judge), protocol, repeats=self.repeats)
             if judge.fingerprint in judges:
                 remedy = "name each judge once; to ask a judge several times, give repeats"
                 raise ArgumentError("judge", judge.backend.name, remedy)
@@ -251,14 +251,23 @@ class JudgingOptions:
 
     def price_of(self, judge: Judge) -> Price | None:
         """The judge's price if it is known; the user's prices come first."""
-        own = read_prices(self.prices) if isinstance(self.prices, (str, Path)) else self.prices
+        prices = read_prices(self.prices) if isinstance(self.prices, (str, Path)) else self.prices
         backend, base_url = judge.backend, judge.fingerprint_parts.get("base_url")
         if self.batch and not backend.batches:
             raise ArgumentError("batch", backend.name, "this judge has no batches; leave it out")
-        price = price_for(backend.name, own, base_url=base_url, free=backend.free)
+        price = price_for(backend.name, prices, base_url=base_url, free=backend.free)
         if price is None or not self.batch:
             return price
         return price.times(backend.batch_price, "in a batch")
+
+    def known_price_of(self, judge: Judge) -> Price | None:
+        """`price_of` for a run, which needs a price if its cost is limited."""
+        price = self.price_of(judge)
+        if price is None and self.max_cost is not None:
+            raise ArgumentError(
+                "max_cost", self.max_cost, f"no price for {judge.backend.name}; give --prices"
+            )
+        return price
 
     def subjects(self, source: SubjectSource, judge: Judge) -> Subjects:
         """The pairs to be judged, or the items for a protocol about single responses."""
@@ -273,48 +282,48 @@ class JudgingOptions:
         )
 
     def _make_backend(self, judge: OneJudge) -> Backend:
-        given = self._given(_OF_BACKENDS)
+        options = self._given(_OF_BACKENDS)
         if isinstance(judge, str):
             # The runner limits how many calls are in flight; only a backend that pools connections
             # needs the number.
             name = judge.partition(":")[0]
             if name in BACKENDS and "concurrency" not in BACKENDS.load(name).options:
-                given.pop("concurrency", None)
-            return parse_judge(judge, **given)
+                options.pop("concurrency", None)
+            return parse_judge(judge, **options)
         if not isinstance(judge, Backend):
             raise ArgumentError(
                 "judge", judge, "write openai:MODEL or the like, or give a Backend object"
             )
         if "concurrency" not in judge.options:
-            given.pop("concurrency", None)
-        self._refuse(given, judge.name)
+            options.pop("concurrency", None)
+        self._refuse(options, judge.name)
         return judge
 
     def _make_protocol(self) -> JudgeProtocol:
-        given = self._given(_OF_PROTOCOLS)
+        options = self._given(_OF_PROTOCOLS)
         draws: Container[str] = ()
         if isinstance(self.protocol, JudgeProtocol):
             draws = self.protocol.settings()
         elif isinstance(self.protocol, str):
             draws = PROTOCOLS.load(self.protocol).options
         if "seed" not in draws:
-            given.pop("seed", None)  # it still decides the side of a data set's chosen response
+            options.pop("seed", None)  # it still decides the side of a data set's chosen response
         if isinstance(self.protocol, JudgeProtocol):
-            self._refuse(given, self.protocol.name)
+            self._refuse(options, self.protocol.name)
             return self.protocol
         if not isinstance(self.protocol, str):
             raise ArgumentError(
                 "protocol", self.protocol, "write preference or the like, or give an object of it"
             )
         if self.prompt is not None:
-            given["prompt"] = read_prompt(self.prompt)
+            options["prompt"] = read_prompt(self.prompt)
         if self.criteria is not None:
-            given["criteria"] = read_criteria(self.criteria)
+            options["criteria"] = read_criteria(self.criteria)
         if self.scale is not None:
-            given["scale"] = parse_scale(self.scale)
+            options["scale"] = parse_scale(self.scale)
         if self.demonstrations is not None:
-            given["demonstrations"] = list(Subjects(self.demonstrations).read())
-        return parse_protocol(self.protocol, **given)
+            options["demonstrations"] = list(Subjects(self.demonstrations).read())
+        return parse_protocol(self.protocol, **options)
 
     def _given(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
@@ -322,3 +331,19 @@ class JudgingOptions:
     def _refuse(self, given: Mapping[str, Any], owner: str) -> None:
         for name, value in given.items():
             raise ArgumentError(name, value, f"set it on the {owner} object itself")
+
+
+def spread_options(function: Callable[..., Any], make_options: Callable[..., Any]) -> Any:
+    """`function` with the fields of its last argument, `options`, as keyword arguments."""
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        bound = signature.bind(*args, **keywords).arguments
+        leading = [bound.pop(parameter.name) for parameter in parameters]
+        return function(*leading, make_options(**bound))
+
+    declared = inspect.signature(function)
+    *parameters, _ = declared.parameters.values()
+    fields = inspect.signature(make_options).parameters.values()
+    signature = declared.replace(parameters=[*parameters, *fields])
+    update_wrapper(call, function).__signature__ = signature  # type: ignore[attr-defined]
+    return call

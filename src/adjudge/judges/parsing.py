@@ -1,15 +1,28 @@
 """Strict readers of judges' replies: a value that is written there, or no value.
 
-A reply that cannot be read has the status that `judges.refusals` gives it.
+A judge that reasons first writes its verdict in a declared format, which is written as it looks
+with the first option in it:
+
+    A               the complete reply is the option
+    [[A]]           in double brackets, anywhere; all of them name one option
+    {"winner": "A"} a field of a JSON object; all objects that have it name one option
+    last line: A    the last line is the option and nothing else
+
+Thoughts in a closed <think> block come before the reply and are skipped. If two verdicts in a reply
+differ, there is no verdict: which one the judge meant would be a guess. A reply that cannot be read
+is `refused` or `unparsed`; the difference matters only for people who read the counts.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeGuard
+
+from adjudge.errors import ArgumentError
+from adjudge.records import Status
 
 _LONGEST = 100_000  # a longer reply is not read
 
@@ -28,17 +41,17 @@ _LEAD = (
 @lru_cache(maxsize=64)
 def _spellings(options: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     """Ways to write one of the options and nothing else; each option is a letter or a word."""
-    one = "(" + "|".join(map(re.escape, options)) + ")"
+    any_option = "(" + "|".join(map(re.escape, options)) + ")"
     return (
-        re.compile(_AROUND + f"(?i:{one})" + _AROUND),
+        re.compile(_AROUND + f"(?i:{any_option})" + _AROUND),
         # After other words only the capital counts: "The answer is a" can end before "tie".
-        re.compile(rf"[\s*_\"'`#]*(?i:{_LEAD})[\s*_\"'`:=([{{<-]+{one}" + _AROUND),
+        re.compile(rf"[\s*_\"'`#]*(?i:{_LEAD})[\s*_\"'`:=([{{<-]+{any_option}" + _AROUND),
         re.compile(
-            rf"[\s*_\"'`#]*(?i:(?:answer|response|option|assistant)\s+)?[*_\"'`(\[]*{one}[*_\"'`)\]]*"
+            rf"[\s*_\"'`#]*(?i:(?:answer|response|option|assistant)\s+)?[*_\"'`(\[]*{any_option}[*_\"'`)\]]*"
             r"(?i:\s+is\s+(?:the\s+)?(?:better|best|preferred|stronger)"
             r"(?:\s+(?:answer|response|option|one))?)" + _AROUND
         ),
-        re.compile(rf"[\s$]*\\boxed\{{(?:\\text\{{)?\s*{one}\s*\}}?\}}[\s$.]*"),
+        re.compile(rf"[\s$]*\\boxed\{{(?:\\text\{{)?\s*{any_option}\s*\}}?\}}[\s$.]*"),
     )
 
 
@@ -107,11 +120,11 @@ class _NotStrictError(ValueError):
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         # Python would silently keep the last value; which one the judge meant is a guess.
         raise _NotStrictError("a key is repeated")
-    return made
+    return members
 
 
 def _constant(name: str) -> Any:
@@ -260,10 +273,10 @@ def parse_rubric(
         return "a side is repeated"
     read: list[Scores] = []
     for side in ("A", "B"):
-        given = sides.get(side.lower())
-        if not isinstance(given, dict):
+        side_scores = sides.get(side.lower())
+        if not isinstance(side_scores, dict):
             return f"no scores for {side}"
-        scores = _side(given, side, criteria, low, high)
+        scores = _side(side_scores, side, criteria, low, high)
         if isinstance(scores, str):
             return scores
         read.append(scores)
@@ -278,8 +291,8 @@ def parse_preference(text: str | None) -> Literal["A", "B", "tie"] | None:
     >>> parse_preference('{"preference": "A, clearly"}') is None
     True
     """
-    said = (_lowered(first_json_object(text) or {}) or {}).get("preference")
-    bare = said.strip().lower() if isinstance(said, str) else None
+    preference = (_lowered(first_json_object(text) or {}) or {}).get("preference")
+    bare = preference.strip().lower() if isinstance(preference, str) else None
     return "A" if bare == "a" else "B" if bare == "b" else "tie" if bare == "tie" else None
 
 
@@ -365,3 +378,190 @@ def parse_score(
     if word and (words is None or words.get(value, "").lower() != word.lower()):
         return None
     return value
+
+
+# --- a verdict in a declared format --------------------------------------------------------------
+
+WHOLE, BRACKETS, LAST_LINE = "A", "[[A]]", "last line: A"
+_FIELD = re.compile(r'\{\s*"([^"\\]{1,60})"\s*:\s*"A"\s*\}')
+
+
+class Located(NamedTuple):
+    """An option, and the index of its first character in the reply."""
+
+    option: str
+    start: int
+
+
+def check_format(text: str, first: str = "A") -> str:
+    """The format in one spelling, with A for the `first` option, if it is valid.
+
+    >>> check_format('{ "winner" : "A" }'), check_format("[[P]]", "P")
+    ('{"winner": "A"}', '[[A]]')
+    """
+    bare = " ".join(text.split())
+    bare = re.sub(rf"(?<![\w]){re.escape(first)}(?=\]\]|\" ?\}}|$)", "A", bare)
+    if match := _FIELD.fullmatch(bare):
+        return f'{{"{match[1]}": "A"}}'
+    if bare in (WHOLE, BRACKETS, LAST_LINE):
+        return bare
+    ways = f'{first}, [[{first}]], {{"winner": "{first}"}} (any field), last line: {first}'
+    remedy = f"write one of {ways}"
+    raise ArgumentError("answer format", text, remedy)
+
+
+def write_option(option: str, format: str) -> str:
+    """The option as a judge should write it.
+
+    >>> write_option("B", "[[A]]"), write_option("B", '{"A": "A"}'), write_option("B", LAST_LINE)
+    ('[[B]]', '{"A": "B"}', 'B')
+    """
+    if match := _FIELD.fullmatch(format):
+        return json.dumps({match[1]: option})
+    return f"[[{option}]]" if format == BRACKETS else option
+
+
+def locate_option(text: str | None, options: tuple[str, ...], format: str) -> Located | None:
+    """The option that the reply gives in this format, or None.
+
+    >>> locate_option("Both are fine, but [[B]]", ("A", "B"), "[[A]]")
+    Located(option='B', start=21)
+    >>> locate_option('{"why": "x", "winner": "A"}', ("A", "B"), '{"winner": "A"}').start
+    24
+    >>> locate_option("[[A]] or [[B]]", ("A", "B"), "[[A]]") is None
+    True
+    """
+    if not text or len(text) > _LONGEST_JSON:
+        return None
+    answer = without_thinking(text)
+    if UNCLOSED.match(answer):
+        return None
+    begin = len(text) - len(answer)
+    if format == WHOLE:
+        places = _whole(answer, options)
+    elif format == BRACKETS:
+        places = _brackets(answer, options)
+    elif format == LAST_LINE:
+        places = _last_line(answer, options)
+    else:
+        field = _FIELD.fullmatch(format)
+        places = _fields(answer, options, field[1] if field else "")
+    located = list(places)
+    named = {place.option for place in located}
+    if len(named) != 1 or not named <= set(options):
+        return None
+    return Located(located[-1].option, begin + located[-1].start)
+
+
+def _whole(answer: str, options: tuple[str, ...]) -> Iterator[Located]:
+    if match := match_option(answer, options):
+        yield Located(named_option(match[1], options), match.start(1))
+
+
+def _brackets(answer: str, options: tuple[str, ...]) -> Iterator[Located]:
+    # Blanks are stripped afterwards: a pattern for them would backtrack too much.
+    for match in re.finditer(r"\[\[([^\[\]]{1,60})\]\]", answer):
+        inside = match[1]
+        # Brackets around another word are not a verdict; around another option they contradict it.
+        if inside.strip() in options:
+            yield Located(inside.strip(), match.start(1) + len(inside) - len(inside.lstrip()))
+
+
+def _last_line(answer: str, options: tuple[str, ...]) -> Iterator[Located]:
+    ended = answer.rstrip()
+    begin = ended.rfind("\n") + 1
+    for place in _whole(ended[begin:], options):
+        yield Located(place.option, begin + place.start)
+
+
+def _fields(answer: str, options: tuple[str, ...], field: str) -> Iterator[Located]:
+    """Every complete JSON object that has the field; a value that is not an option contradicts."""
+    start = answer.find("{")
+    for _ in range(_MOST_STARTS):
+        if start < 0:
+            return
+        try:
+            value, end = DECODER.raw_decode(answer, start)
+        except (ValueError, RecursionError):
+            start = answer.find("{", start + 1)
+            continue
+        if field in value:
+            named = value[field]
+            place = re.search(
+                re.escape(json.dumps(field)) + r'\s*:\s*"' + re.escape(str(named)) + '"',
+                answer[start:end],
+            )
+            valid = isinstance(named, str) and named in options and place is not None
+            at = start + place.end() - 1 - len(named) if valid and place else start
+            yield Located(named if valid else "", at)
+        start = answer.find("{", end)
+
+
+# --- refusals, in many languages -----------------------------------------------------------------
+
+# Only the beginning of a reply is checked, and only if it could not be read: a verdict that begins
+# with an apology is a verdict.
+_APOLOGY = (
+    r"(?:(?:i['’]?m|i am|we['’]?re|we are)\s+(?:very\s+|really\s+|so\s+)?sorry|sorry|apologies"
+    r"|i apologi[sz]e)"
+)
+_ENGLISH = (
+    rf"(?:{_APOLOGY}[,.!]?\s+(?:but\s+)?)?"
+    r"(?:(?:i|we)\s*(?:can['’]?t|can\s*not|cannot|won['’]?t|will not|am unable to|['’]m unable to"
+    r"|am not able to|['’]m not able to|must decline|have to decline|decline to|refuse to"
+    r"|do not feel comfortable|don['’]t feel comfortable|am not comfortable|['’]m not comfortable"
+    r"|are unable to)\b"
+    r"|(?:as|being) an ai\b.{0,60}?\b(?:can['’]?t|cannot|unable|not able|do not|don['’]t)\b"
+    r"|(?:this|your|the) (?:request|content|conversation) (?:violates|was flagged|is against)"
+    r"|(?:it|this) (?:would be|is) (?:inappropriate|against my (?:guidelines|policy|policies)))"
+)
+_OTHERS = (
+    # Spanish, French, German, Italian, Portuguese
+    r"lo siento,?(?: pero)? no (?:puedo|me es posible)",
+    r"no puedo (?:ayudar|evaluar|comparar|hacer|responder|cumplir|continuar)",
+    r"(?:je suis )?désolée?,?(?: mais)? je ne (?:peux|suis)",
+    r"je ne (?:peux|suis) pas (?:aider|évaluer|comparer|répondre|en mesure)",
+    r"(?:es )?tut mir (?:sehr )?leid,?(?: aber)? (?:ich|das|dabei)",
+    r"ich kann (?:das|dabei|diese|ihnen|dir|hier)\b.{0,60}?\bnicht",
+    r"(?:mi dispiace|spiacente),?(?: ma)? non posso",
+    r"(?:desculpe|sinto muito|lamento),?(?: mas)? não posso",
+    # Dutch, Polish, Swedish, Turkish, Vietnamese, Indonesian
+    r"(?:het spijt me|sorry),?(?: maar)? (?:ik kan|dat kan ik)",
+    r"przepraszam,?(?: ale)? nie mogę",
+    r"(?:tyvärr|jag är ledsen,?(?: men)?) (?:kan jag|jag kan) inte",
+    r"üzgünüm,?(?: ancak| ama)?",
+    r"(?:tôi )?(?:rất )?(?:xin lỗi|tiếc),?.{0,40}?không thể",
+    r"maaf,?(?: tetapi| namun)? saya tidak (?:bisa|dapat)",
+    # Russian, Ukrainian, Arabic, Hindi
+    r"(?:извините|простите|к сожалению),?.{0,20}?(?:не могу|не могут|не смогу)",
+    r"я не могу (?:помочь|оценить|выполнить|ответить|сравнить)",
+    r"(?:вибачте|на жаль),?.{0,20}?не можу",
+    r"(?:آسف|أعتذر|عذرا|عذرًا).{0,30}?(?:لا أستطيع|لا يمكنني|لا أقدر)",
+    r"(?:मुझे खेद है|क्षमा करें|माफ़ कीजिए).{0,60}?(?:नहीं|असमर्थ)",
+    # Chinese, Japanese, Korean
+    r"(?:很)?(?:抱歉|对不起|對不起|不好意思)[,,。]?.{0,12}?(?:无法|無法|不能|不可以)",
+    r"我(?:无法|無法|不能)(?:提供|帮助|幫助|回答|评|評|比较|比較|满足|滿足|协助|協助)",
+    r"(?:申し訳(?:ありません|ございません)|すみません|ごめんなさい).{0,30}?(?:できません|いたしかね|お答え)",
+    r"(?:죄송하지만|죄송합니다).{0,40}?(?:수 없|어렵|못)",
+)
+_REFUSAL = re.compile(
+    r"[\s\W]*(?:" + "|".join((_ENGLISH, *_OTHERS)) + ")", re.IGNORECASE | re.DOTALL
+)
+
+
+def looks_refused(text: str) -> bool:
+    """Whether the reply begins like a refusal.
+
+    >>> looks_refused("I'm sorry, but I can't help with that."), looks_refused("Sorry, A.")
+    (True, False)
+    """
+    return _REFUSAL.match(without_thinking(text[:20_000])[:400]) is not None
+
+
+def unread(text: str | None) -> Status:
+    """The status of a reply that could not be read: refused or unparsed.
+
+    >>> unread("抱歉,我无法比较这两个回答。"), unread("Both are fine."), unread(None)
+    ('refused', 'unparsed', 'unparsed')
+    """
+    return "refused" if text and looks_refused(text) else "unparsed"

@@ -112,14 +112,14 @@ def current_price(backend: str, model: str, base_url: str | None) -> Price | Non
     usage = genai_prices.Usage(input_tokens=_USUAL_TOKENS, output_tokens=_USUAL_TOKENS)
     try:
         if base_url is None:
-            known = genai_prices.calc_price(usage, model, provider_id=backend)
+            priced = genai_prices.calc_price(usage, model, provider_id=backend)
         else:
-            known = genai_prices.calc_price(usage, model, provider_api_url=base_url)
+            priced = genai_prices.calc_price(usage, model, provider_api_url=base_url)
     except LookupError:
         return None
     times = 1_000_000 // _USUAL_TOKENS  # the prices are decimals: exact
-    source = f"genai-prices {genai_prices.__version__}: {known.provider.id}, {known.model.id}"
-    return Price(float(known.input_price * times), float(known.output_price * times), source)
+    source = f"genai-prices {genai_prices.__version__}: {priced.provider.id}, {priced.model.id}"
+    return Price(float(priced.input_price * times), float(priced.output_price * times), source)
 
 
 def listed_price(model: str, base_url: str | None = None) -> Price | None:

@@ -16,17 +16,21 @@ prompt is `str`, the text being judged is `Data`.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
+from adjudge.data.conversations import NotTextError, is_conversation, render_conversation
 from adjudge.data.files import open_regular
+from adjudge.data.refusals import shorten
 from adjudge.errors import DataError
 from adjudge.judges.interface import Data, Message, Prompt, Role
+from adjudge.records import Item, Order, Pair, Subject
 from adjudge.store.interface import frame
 
 Part = str | Data
@@ -119,8 +123,8 @@ def builtin_prompt(name: str) -> Prompt:
 def builtin_prompts() -> Mapping[str, Prompt]:
     """Every prompt that comes with adjudge, by its SHA-256."""
     names = [file.name for file in (files("adjudge.judges") / "prompts").iterdir()]
-    own = [builtin_prompt(name.removesuffix(".txt")) for name in names if name.endswith(".txt")]
-    return {prompt.sha256: prompt for prompt in own}
+    prompts = [builtin_prompt(name.removesuffix(".txt")) for name in names if name.endswith(".txt")]
+    return {prompt.sha256: prompt for prompt in prompts}
 
 
 def read_prompt(path: str | Path) -> Prompt:
@@ -166,10 +170,10 @@ def check_prompt(
     adjudge.errors.DataError: mine.txt: {label} would show the judge what people answered; leave it
     out, or write {{label}} for the word itself
     """
-    needed, known = frozenset(required), frozenset(required) | frozenset(optional)
+    needed, usable_names = frozenset(required), frozenset(required) | frozenset(optional)
     wanted = placeholders(prompt)
-    usable = ", ".join(f"{{{name}}}" for name in sorted(known))
-    for name in sorted((wanted - known) & _PEOPLE):
+    usable = ", ".join(f"{{{name}}}" for name in sorted(usable_names))
+    for name in sorted((wanted - usable_names) & _PEOPLE):
         raise DataError(
             prompt.name,
             f"{{{name}}} would show the judge what people answered",
@@ -269,8 +273,8 @@ class PromptHash:
             if isinstance(part, bytes):
                 digest.update(part)
             else:
-                said = (part % values).encode("utf-8", "surrogatepass")
-                digest.update(b"%d:%b" % (len(said), said))
+                filled = (part % values).encode("utf-8", "surrogatepass")
+                digest.update(b"%d:%b" % (len(filled), filled))
         return digest
 
     def _add(self, part: bytes | str) -> None:
@@ -310,3 +314,77 @@ def _cut(text: str) -> tuple[str | Slot, ...]:
     if words:
         parts.append(words)
     return tuple(parts)
+
+
+_OWN = {Pair: ("id", "model_a", "model_b", "prompt_id"), Item: ("id", "doc_id", "model")}
+_OTHER_SIDE = {"a": "b", "b": "a"}
+
+
+class PromptColumns:
+    """The columns that a prompt names, in addition to those its protocol fills in.
+
+    >>> from adjudge.judges.prompting import make_prompt
+    >>> named = PromptColumns(make_prompt("p", "{prompt} {context}"), ["prompt"])
+    >>> row = Item(id="1", prompt="q", response="r", extra={"context": ["x", 1]})
+    >>> named.names, named.values(row)
+    (('context',), {'context': Data(text='["x", 1]')})
+    """
+
+    def __init__(self, prompt: Prompt, filled: Iterable[str]) -> None:
+        self.prompt = prompt
+        self.names = tuple(sorted(placeholders(prompt) - frozenset(filled)))
+
+    def values(self, subject: Subject, order: Order = "ab") -> dict[str, Data]:
+        """Their text in this row, for the order in which the responses are shown."""
+        return {name: Data(self._text(subject, _seen(subject, name, order))) for name in self.names}
+
+    def check(self, subject: Subject, *, source: str, row: int) -> None:
+        """Refuse a row in which a column is missing or cannot be written as text."""
+        for name in self.names:
+            for column in {name: 0, _seen(subject, name, "ba"): 0}:
+                self._text(subject, column, source, row)
+
+    def _text(
+        self, subject: Subject, column: str, source: str = "rows", row: int | None = None
+    ) -> str:
+        value = _columns(subject).get(column)
+        if value is None:
+            here = shorten([*_columns(subject)])
+            problem = f"is missing, and the prompt {self.prompt.name} names it"
+            remedy = (
+                f"fill it in every row, or write {{{{{column}}}}} for the words themselves"
+                f" (columns here: {here})"
+            )
+        else:
+            try:
+                return write_value(value)
+            except NotTextError as error:
+                problem, remedy = str(error), "give text: a judge can only be shown text"
+        raise DataError(source, problem, row=row, column=column, remedy=remedy)
+
+
+def write_value(value: Any) -> str:
+    """Text unchanged, messages as a conversation, everything else as JSON.
+
+    >>> write_value("x"), write_value(0.5), write_value({"a": [1, None]})
+    ('x', '0.5', '{"a": [1, null]}')
+    """
+    if isinstance(value, str):
+        return value
+    if is_conversation(value):
+        return render_conversation(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _columns(subject: Subject) -> dict[str, Any]:
+    fields = {name: getattr(subject, name) for name in _OWN[type(subject)]}
+    return {**subject.extra, **{name: value for name, value in fields.items() if value is not None}}
+
+
+def _seen(subject: Subject, name: str, order: Order) -> str:
+    """The column that is shown under this name: the other side's if the responses are swapped."""
+    stem, _, side = name.rpartition("_")
+    other = f"{stem}_{_OTHER_SIDE.get(side, '')}"
+    if order == "ab" or side not in _OTHER_SIDE or isinstance(subject, Item):
+        return name
+    return other if other in subject.extra or hasattr(subject, other) else name

@@ -121,14 +121,18 @@ class Redactor:
         if len(text) < self._shortest:
             return []
         if plain is text:
-            return [one.text for one in self._spellings if one.is_in(text)]
-        return [one.text for one in self._spellings if one.is_in(plain) or one.is_in(text)]
+            return [spelling.text for spelling in self._spellings if spelling.is_in(text)]
+        return [
+            spelling.text
+            for spelling in self._spellings
+            if spelling.is_in(plain) or spelling.is_in(text)
+        ]
 
     def _in_pieces(self, raw: str, plain: str, whole: list[str]) -> bool:
         """Whether string values of a JSON text together contain a secret."""
-        may_be = any(one.may_be_split_in(raw) for one in self._spellings)
+        may_be = any(spelling.may_be_split_in(raw) for spelling in self._spellings)
         if plain is not raw:
-            may_be = may_be or any(one.may_be_split_in(plain) for one in self._spellings)
+            may_be = may_be or any(spelling.may_be_split_in(plain) for spelling in self._spellings)
         if not may_be and not _may_cut_escapes(raw):
             return False
         values: list[str] = []
@@ -183,8 +187,8 @@ class _Spelling:
     @cached_property
     def _beginning(self) -> re.Pattern[str]:
         """The beginning of the secret at the end of a string."""
-        one, two, three = map(re.escape, self.text[:3])
-        return re.compile(f'{one}(?:{two}(?:{three}[^"]*)?)?"')
+        first, second, third = map(re.escape, self.text[:3])
+        return re.compile(f'{first}(?:{second}(?:{third}[^"]*)?)?"')
 
     @cached_property
     def _rest(self) -> re.Pattern[str]:

@@ -1,23 +1,30 @@
-"""From stored replies to rows: the judgments of a run, in input order, and their counts."""
+"""From stored replies to rows: the judgments of a run, in input order, and their counts.
+
+Several judges can be asked in stages, each only about the subjects that those before left open. The
+runner does not use doubt. It gets a function that looks at the rows so far and returns for each
+subject whether it is settled. A cascade provides this function.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from array import array
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from operator import attrgetter, methodcaller
+from typing import Literal
 
 import polars as pl
 
 from adjudge.data.columns import input_name
 from adjudge.data.writing import Row, Schema
-from adjudge.errors import StoreError
+from adjudge.errors import ArgumentError, StoreError
 from adjudge.judges.calls import CallList
 from adjudge.judges.interface import Judge, Record
 from adjudge.judges.prices import Price
+from adjudge.judges.subjects import OpenSubjects, Spool
 from adjudge.records import MEASURED, STATUSES, Grade, Judgment, Pair, Reply, Score, Subject
 from adjudge.store.interface import CallRow
 from adjudge.store.tables import SLOT, PlainReply, decode_reply, plain_reply
@@ -36,6 +43,10 @@ _NUMBERS = (
     *("p_fwd", "p_rev", "p_a", "p_tie", "p_pass", "uncertainty", "answer_mass", "cost"),
     *("judge_score", "human"),
 )
+#: A subject after a stage: settled, or open because of doubt or because the judge failed.
+Outcome = Literal["settled", "doubt", "failure"]
+#: Returns the outcomes of some subjects from their rows, one per stage so far.
+StopRule = Callable[[Sequence[Subject], Sequence[Sequence[Row]]], Sequence[Outcome]]
 
 
 def schema_of(judge: Judge) -> Schema:
@@ -140,17 +151,17 @@ async def make_rows(
     remaining = calls.read(judge)
     maker = RowMaker(judge, price=price, store=store.name)
     while batch := await asyncio.to_thread(lambda: list(islice(remaining, _BATCH))):
-        keys = [key for one in batch if isinstance(one, tuple) for key in one[1]]
-        kept: dict[str, CallRow] = await store.do(methodcaller("lookup_rows", keys))
+        keys = [key for entry in batch if isinstance(entry, tuple) for key in entry[1]]
+        stored: dict[str, CallRow] = await store.do(methodcaller("lookup_rows", keys))
         rows: list[Row] = []
         incomplete = 0
-        for one in batch:
-            if isinstance(one, list):
-                rows += one
+        for entry in batch:
+            if isinstance(entry, list):
+                rows += entry
                 continue
-            subject, own = one
-            answered = [kept[key] for key in own if key in kept]
-            if len(answered) == len(own):
+            subject, keys_of_subject = entry
+            answered = [stored[key] for key in keys_of_subject if key in stored]
+            if len(answered) == len(keys_of_subject):
                 rows += maker.rows_of(subject, answered)
             elif complete:
                 raise StoreError(
@@ -197,8 +208,8 @@ class RowMaker:
         each = len(replies) // self._judge.repeats
         rows: list[Row] = []
         for repeat in range(self._judge.repeats):
-            part = slice(repeat * each, (repeat + 1) * each)
-            rows += self._rows(subject, replies[part], slots[part], repeat)
+            span = slice(repeat * each, (repeat + 1) * each)
+            rows += self._rows(subject, replies[span], slots[span], repeat)
         return rows
 
     def _plain_row(self, subject: Subject, kept: Sequence[CallRow]) -> Row | None:
@@ -225,9 +236,9 @@ class RowMaker:
                 row["repeat"] = repeat
             criterion = row.get("criterion")
             asked = zip(replies, slots, strict=True)
-            own = [reply for reply, slot in asked if slot and slot == criterion]
+            own_replies = [reply for reply, slot in asked if slot and slot == criterion]
             # Rows can share their calls: the calls are counted once, on the first row.
-            self._finish(row, replies, own or (replies if position == 0 else []))
+            self._finish(row, replies, own_replies or (replies if position == 0 else []))
             rows.append(row)
         return rows
 
@@ -260,31 +271,91 @@ class RowMaker:
 
     def _add_given(self, row: Row, subject: Subject) -> None:
         """Add the columns of a subject that its rows keep: all except the texts and the id."""
-        given = {
+        columns = {
             name: value
             for name in (self._of_pair if isinstance(subject, Pair) else self._of_item)
             if (value := getattr(subject, name)) is not None
         }
-        given |= subject.extra
+        columns |= subject.extra
         if self._judge.protocol.record is Grade:
-            given.pop("human", None)  # read by the protocol
-        for name, value in given.items():
+            columns.pop("human", None)  # read by the protocol
+        for name, value in columns.items():
             # An input column with the name of one of our columns keeps its value under a name
             # that shows its origin.
             ours = name in self._ours
-            row[input_name(name, {*given, *self._ours}) if ours else name] = value
+            row[input_name(name, {*columns, *self._ours}) if ours else name] = value
 
 
 def _spent(
     replies: Sequence[Reply | PlainReply], price: Price | None
 ) -> tuple[int | None, float | None]:
-    known = False
+    counted = False
     read = wrote = 0
     for reply in replies:
         if reply.prompt_tokens is not None:
-            known, read = True, read + reply.prompt_tokens
+            counted, read = True, read + reply.prompt_tokens
         if reply.completion_tokens is not None:
-            known, wrote = True, wrote + reply.completion_tokens
-    if not known:
+            counted, wrote = True, wrote + reply.completion_tokens
+    if not counted:
         return None, None
     return read + wrote, None if price is None else price.of(read, wrote)
+
+
+class Stages:
+    """The stages of one run: which subjects continue after each stage, and why."""
+
+    def __init__(self, rule: StopRule, judges: Sequence[Judge]) -> None:
+        for judge in judges:
+            if judge.protocol.record not in (Judgment, Grade):
+                raise ArgumentError(
+                    "protocol", judge.protocol.name, "a cascade needs verdicts on pairs, or grades"
+                )
+            if judge.repeats != 1:
+                remedy = "a cascade asks only once: leave it out"
+                raise ArgumentError("repeats", judge.repeats, remedy)
+        self._rule = rule
+        self._history: Spool[list[Row]] | None = None
+        self.outcomes: list[Counter[Outcome]] = []
+
+    async def settle(
+        self, subjects: OpenSubjects, batches: AsyncIterator[RowBatch]
+    ) -> OpenSubjects:
+        """Those of a stage's subjects that stay open; `batches` are its rows, one per subject.
+
+        A subject without a row was not asked, because the run was stopped. It is not open.
+        """
+        earlier = None if self._history is None else iter(self._history)
+        history, left = Spool[list[Row]](), set[str]()
+        outcomes: Counter[Outcome] = Counter()
+        remaining = iter(subjects)
+        async for batch in batches:
+            ways = [[row] for row in batch.rows]
+            if earlier is not None:
+                ways = [[*_way_of(row, earlier), row] for row in batch.rows]
+            asked = [_subject_of(row, remaining) for row in batch.rows]
+            decided = self._rule(asked, ways)
+            outcomes.update(decided)
+            for outcome, subject, way in zip(decided, asked, ways, strict=True):
+                if outcome != "settled":
+                    left.add(subject.id)
+                    history.append(way)
+        self.close()
+        self._history = history
+        self.outcomes.append(outcomes)
+        return subjects.keep(left)
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        if self._history is not None:
+            self._history.close()
+        self._history = None
+
+
+def _way_of(row: Row, earlier: Iterator[list[Row]]) -> list[Row]:
+    """The rows of the stages before; both are in input order."""
+    return next(way for way in earlier if way[-1]["id"] == row["id"])
+
+
+def _subject_of(row: Row, subjects: Iterator[Subject]) -> Subject:
+    """The subject of a row; both are in input order."""
+    return next(subject for subject in subjects if subject.id == row["id"])

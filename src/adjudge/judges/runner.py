@@ -6,27 +6,342 @@ killed, at most `concurrency` replies are lost.
 
 A resumed run has two feeders. One starts at the place where the run stopped, so that the judge has
 work immediately. Meanwhile the other checks the answered beginning, and asks what is missing there.
+
+A batch service gets all calls at once and answers them within a day. Keys, store and rows are the
+same as when asking one by one. Running batches belong to the service and continue after this
+process ends. Their list is kept in a folder of the user, one for each judge and store, so that the
+same command continues with them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from operator import methodcaller
+from pathlib import Path
+from typing import Any
 
-from adjudge.errors import UnusableRepliesError
-from adjudge.judges.calls import Work
-from adjudge.judges.context import RunContext
-from adjudge.judges.feeding import Feeder
-from adjudge.judges.flow import NotSentError
-from adjudge.judges.interface import Judge
-from adjudge.records import Reply, Subject
+from platformdirs import user_data_path
 
-_WATCH_EVERY_S = 0.5
+from adjudge.errors import ArgumentError, UnusableRepliesError
+from adjudge.judges.calls import (
+    CallList,
+    CallNotes,
+    Work,
+    by_beginning,
+    call_keys,
+    check_reply,
+    prepare_calls,
+    take,
+    without_raw,
+)
+from adjudge.judges.flow import NotSentError, Pace, ServerLoad
+from adjudge.judges.interface import Batches, BatchProgress, Judge
+from adjudge.judges.options import JudgingOptions
+from adjudge.judges.progress import Tally
+from adjudge.judges.redact import Redactor, environment_secrets
+from adjudge.judges.rows import RowMaker
+from adjudge.judges.subjects import OpenSubjects
+from adjudge.records import Reply, Status, Subject
+from adjudge.store.interface import Call, CallRow, Claim, Store
+from adjudge.store.tables import CALL_ID, answered, decode_reply
+from adjudge.store.thread import StoreThread
+
+#: Seconds between two snapshots, with replies and without.
+_SHOW_EVERY_S, _WATCH_EVERY_S = 0.1, 0.5
+#: Seconds between two checks of calls that another process is making.
+_POLL_S = 0.2
+#: The number of calls that can wait for other processes before this one stops reading.
+_MOST_WAITING = 4096
+#: The number of calls that are sorted before they are asked, so that prompts follow each other.
+_CALLS_AHEAD = 1024
+#: The number of neighbours that are looked up together to find the place where a run stopped.
+_NEIGHBOURS = 16
+#: Calls looked up and sent to a batch service together; also the maximum held in memory.
+_CALLS_AT_ONCE = 10_000
 
 
-async def _one_block(subjects: Iterable[Subject]) -> AsyncIterator[Iterable[Subject]]:
-    yield subjects
+@dataclass(slots=True, kw_only=True)
+class RunContext:
+    """What one run of one judge works with. `since` is the call id at which its history begins.
+
+    `budget` is the amount that can be spent. `more_budget` waits for more of it and returns whether
+    there was any. `spent` is the cost of earlier judges, which share the budget. `claimed` holds
+    the calls that are claimed in the store and not answered yet. If workers ask instead, they
+    report the `load` of their servers and their `remarks`. `maker` makes rows of calls that were
+    answered before; without it, these are made at the end with the others. `elapsed_s` is the time
+    that asking took.
+    """
+
+    judge: Judge
+    options: JudgingOptions
+    store: StoreThread
+    since: int
+    calls: CallList
+    tally: Tally
+    budget: float | None = None
+    more_budget: Callable[[], Awaitable[bool]] | None = None
+    spent: float = 0.0
+    pace: Pace | None = None
+    load: ServerLoad | None = None
+    remarks: tuple[str, ...] = ()
+    maker: RowMaker | None = None
+    elapsed_s: float = 0.0
+    _redactor: Redactor = field(init=False)
+    claimed: set[str] = field(default_factory=set)
+    _remembered: bool = False
+    _shown: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._redactor = Redactor([*environment_secrets(), *self.judge.backend.secrets()])
+
+    async def claim(self, work: list[Work]) -> tuple[list[Work], list[Work]]:
+        """Claim calls: returns those that this run must make, and those that others are making.
+
+        If a question occurs twice, it is asked once and waited for once.
+        """
+        keys, retry = [call.key for call in work], self.options.statuses_to_ask_again
+        again: frozenset[str] = frozenset()
+        if self.options.retry:
+            again = self._read_again(await self.store.do(methodcaller("lookup_rows", keys)))
+        claim = await self.store.do_apart(lambda store: self._claim(store, keys, retry, again))
+        free = set(claim.ours)
+        self.claimed |= free
+        ours: list[Work] = []
+        busy: list[Work] = []
+        for call in work:
+            if call.key in claim.done:
+                self.tally.reused[claim.done[call.key]] += 1
+            elif call.key in free:
+                free.remove(call.key)
+                ours.append(call)
+            else:
+                busy.append(call)
+        self.show()
+        return ours, busy
+
+    async def look_up(
+        self, keys: Sequence[str]
+    ) -> tuple[Mapping[str, CallRow], Mapping[str, Status]]:
+        """What the store has of these calls, and those of them that are not asked (again)."""
+        stored: dict[str, CallRow] = await self.store.do(methodcaller("lookup_rows", keys))
+        retry, again = self.options.statuses_to_ask_again, self._read_again(stored)
+        return stored, answered(stored, retry=retry, since=self.since, again=again)
+
+    def _read_again(self, stored: Mapping[str, CallRow]) -> frozenset[str]:
+        """Calls whose stored reply is ok, but is read as a status that is asked again."""
+        if not self.options.retry:
+            return frozenset()
+        return frozenset(
+            key
+            for key, row in stored.items()
+            if row[CALL_ID] <= self.since
+            and self.options.asks_again(self.judge, decode_reply(row, self.store.name))
+        )
+
+    def _claim(
+        self, store: Store, keys: list[str], retry: frozenset[Status], again: frozenset[str]
+    ) -> Claim:
+        """Claim calls. The first claim also stores the judge, for processes that wait for it."""
+        claim = store.claim(keys, retry=retry, since=self.since, again=again)
+        if not self._remembered:
+            judge = self.judge
+            store.remember_judge(
+                judge.fingerprint,
+                judge=judge.backend.name,
+                protocol=judge.protocol.name,
+                parts=judge.fingerprint_parts,
+            )
+            self._remembered = True
+        return claim
+
+    async def keep(self, key: str, description: Mapping[str, Any], reply: Reply) -> None:
+        """Store and count a call, with its reply checked and secrets redacted.
+
+        Returns once it is committed.
+        """
+        clean = self._redactor.clean(check_reply(reply))
+        stored = clean if self.options.keep_raw else without_raw(clean)
+        await self.store.save(Call(call_key=key, reply=stored, **description))
+        self.claimed.discard(key)
+        self.tally.add(clean)
+
+    async def release(self) -> None:
+        """Release calls that were claimed and never asked; an open store would keep the claims."""
+        if self.options.stop.reason == "interrupted":
+            self.store.hurry()
+        if self.claimed:
+            keys, self.claimed = self.claimed, set()
+            await self.store.do(lambda store: store.release(keys))
+
+    def show(self, *, force: bool = False) -> None:
+        """Report a snapshot from time to time."""
+        progress, now = self.options.progress, time.monotonic()
+        if callable(progress) and (force or now - self._shown >= _SHOW_EVERY_S):
+            self._shown = now
+            calls, backend = self.calls, self.judge.backend
+            progress(
+                self.tally.snapshot(
+                    total=calls.total,
+                    subjects=calls.count,
+                    judge=backend.name,
+                    load=self.load or backend.load(),
+                )
+            )
+
+
+async def ask_all(context: RunContext, subjects: OpenSubjects) -> None:
+    """Ask everything about these subjects: one by one, or by a batch service."""
+    backend, options = context.judge.backend, context.options
+    if options.batch:
+        store_id = await context.store.do(lambda store: store.store_id)
+        folder = batch_folder(options.batch_folder, context.judge.fingerprint, store_id)
+        await BatchRunner(context, backend.open_batches(folder)).run()
+        return
+    try:
+        # Inside: resources of a start that fails half-way are freed too.
+        await backend.start()
+        if place := await find_place(context, subjects):
+            context.calls.divide(subjects.cut(place))
+        await Runner(context).run()
+    finally:
+        await backend.close()
+
+
+async def find_place(context: RunContext, subjects: OpenSubjects) -> int:
+    """The position at which an earlier run probably stopped; 0 if there was none.
+
+    A run asks in input order, so the place is found by bisection, with about 20 look-ups for a
+    million subjects. It decides what is asked first and nothing else: the calls on both sides of it
+    are looked up again. The majority of neighbours decides, because single calls can have failed.
+    """
+    if context.calls.total <= _CALLS_AHEAD:
+        return 0
+
+    async def is_answered(at: int) -> bool:
+        _, rest = subjects.cut(at)
+        near = islice(rest, _NEIGHBOURS)
+        keys = [key for subject in near for key in call_keys(context.judge, subject)]
+        _, done = await context.look_up(keys)
+        return 2 * sum(key in done for key in keys) > len(keys)
+
+    if not await is_answered(0):
+        return 0
+    # In steps of neighbours: `low` is answered, `high` is not, or is the end.
+    low, high = 0, -(-subjects.positions // _NEIGHBOURS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if await is_answered(middle * _NEIGHBOURS):
+            low = middle
+        else:
+            high = middle
+    return low * _NEIGHBOURS
+
+
+class Feeder:
+    """Queues the open calls of consecutive subjects, in small batches: looked up, then claimed."""
+
+    def __init__(
+        self, context: RunContext, notes: CallNotes, queue: asyncio.Queue[Work | None]
+    ) -> None:
+        self._context = context
+        self._notes = notes
+        self._queue = queue
+        self._stop = context.options.stop
+        #: Calls that others are making.
+        self.waiting: list[Work] = []
+        # Most calls of a resumed run are answered: many are looked up together, and only
+        # the others are prepared and claimed. A first run has no answered calls and stops looking.
+        self._looks = True
+
+    async def feed(self, blocks: AsyncIterator[Iterable[Subject]]) -> None:
+        """Queue the open calls of subjects that come in blocks; returns when all are answered.
+
+        Empty blocks come while there is nothing else to do.
+        """
+        async for subjects in blocks:
+            await self._feed_block(iter(subjects))
+            if self.waiting and not self._stop.requested:
+                await self._wait_for_others()
+        while self.waiting and not self._stop.requested:
+            await self._wait_for_others()
+
+    async def _feed_block(self, subjects: Iterator[Subject]) -> None:
+        size = self._queue.maxsize
+        while not self._stop.requested:
+            ahead, answered = await self._next(subjects)
+            if not ahead and not answered:
+                return
+            while ahead and not self._stop.requested:
+                busy, reused = await self._offer(ahead[:size])
+                self.waiting += busy
+                answered += reused
+                ahead = ahead[size:]
+            self._looks = answered > 0
+            while len(self.waiting) > _MOST_WAITING and not self._stop.requested:
+                await self._wait_for_others()
+
+    async def _next(self, subjects: Iterator[Subject]) -> tuple[list[Work], int]:
+        """The next calls to claim, and the number of those that are already answered."""
+        judge = self._context.judge
+        if self._looks:
+            batch = await asyncio.to_thread(take, subjects, _CALLS_AHEAD, partial(call_keys, judge))
+            work = await self._open_calls(batch)
+            return by_beginning(work), sum(len(keys) for _, keys in batch) - len(work)
+        prepare = partial(prepare_calls, judge)
+        prepared = await asyncio.to_thread(take, subjects, _CALLS_AHEAD, prepare)
+        for _, calls in prepared:
+            self._notes.note([call.key for call in calls])
+        return by_beginning([call for _, calls in prepared for call in calls]), 0
+
+    async def _open_calls(self, batch: list[tuple[Subject, list[str]]]) -> list[Work]:
+        """The calls of these subjects that are not answered yet; the others are counted.
+
+        Rows are made of subjects whose calls are all answered, from what was looked up for that.
+        """
+        context = self._context
+        looked_up = [key for _, keys in batch for key in keys]
+        stored, done = await context.look_up(looked_up)
+        context.tally.reused.update([done[key] for key in looked_up if key in done])
+        work: list[Work] = []
+        for subject, keys in batch:
+            if any(key not in done for key in keys):
+                self._notes.note(keys)
+                calls = prepare_calls(context.judge, subject)
+                work += [call for call in calls if call.key not in done]
+            else:
+                replies = [stored[key] for key in keys]
+                rows = None if context.maker is None else context.maker.rows_of(subject, replies)
+                self._notes.note(keys, rows)
+        context.show()
+        return work
+
+    async def _wait_for_others(self) -> None:
+        await asyncio.sleep(_POLL_S)
+        self.waiting, _ = await self._offer(self.waiting)
+
+    async def _offer(self, batch: list[Work]) -> tuple[list[Work], int]:
+        """Claim a batch and queue the claimed calls.
+
+        Returns the calls that others are making, and the number of those already answered.
+        """
+        ours, busy = await self._context.claim(batch)
+        for work in ours:
+            await self._queue.put(work)
+        return busy, len(batch) - len(ours) - len(busy)
 
 
 class FirstReplies:
@@ -73,6 +388,10 @@ class FirstReplies:
             )
 
 
+async def _one_block(subjects: Iterable[Subject]) -> AsyncIterator[Iterable[Subject]]:
+    yield subjects
+
+
 class Runner:
     """One pass of asking. Make one per run."""
 
@@ -97,18 +416,15 @@ class Runner:
         waiting = sum(len(feeder.waiting) for feeder in self._feeders)
         return len(self._context.claimed) + waiting
 
-    async def run(self) -> None:
+    async def run(self, blocks: AsyncIterator[Iterable[Subject]] | None = None) -> None:
         """Ask everything. Raises the error that stopped it, after storing all replies.
 
-        The last part of the subjects comes first: the parts before it are mostly answered.
+        The last part of the subjects comes first: the parts before it are mostly answered. Or the
+        subjects come in `blocks`; empty blocks come while it has to wait.
         """
-        await self._run([_one_block(notes.subjects) for notes in self._context.calls.parts])
-
-    async def run_blocks(self, blocks: AsyncIterator[Iterable[Subject]]) -> None:
-        """`run` for subjects that come in blocks; empty blocks come while it has to wait."""
-        await self._run([blocks])
-
-    async def _run(self, parts: Sequence[AsyncIterator[Iterable[Subject]]]) -> None:
+        parts = [_one_block(notes.subjects) for notes in self._context.calls.parts]
+        if blocks is not None:
+            parts = [blocks]
         workers = [asyncio.create_task(self._work()) for _ in range(self._concurrency)]
         feeding = asyncio.create_task(self._feed(parts))
         watch = asyncio.create_task(self._watch())
@@ -178,8 +494,8 @@ class Runner:
         price, budget = self._tally.price, self._context.budget
         if budget is None or price is None:
             return 0.0
-        made = self._tally.calls_made
-        expected = self._tally.cost / made if made >= 8 else work.expected_cost(price)
+        calls_made = self._tally.calls_made
+        expected = self._tally.cost / calls_made if calls_made >= 8 else work.expected_cost(price)
         if self._context.spent + self._tally.cost + self._reserved + expected > budget:
             return None
         self._reserved += expected
@@ -189,3 +505,86 @@ class Runner:
         """Keep the first error and wait for the calls in flight."""
         self._failure = self._failure or error
         self._stop.request("failed")
+
+
+def batch_folder(root: str | Path | None, fingerprint: str, store_id: str | None) -> Path:
+    """The folder of a judge's batch list for a store: in `root`, or in the user's data folder."""
+    if store_id is None:
+        raise ArgumentError(
+            "store", None, "a batch continues after this process; give a store file"
+        )
+    place = user_data_path("adjudge", appauthor=False) / "batches" if root is None else Path(root)
+    return place.expanduser() / f"{fingerprint[:16]}-{store_id[:16]}"
+
+
+class BatchRunner:
+    """One pass of sending and collecting. Make one per run."""
+
+    def __init__(self, context: RunContext, batches: Batches) -> None:
+        self._context = context
+        self._batches = batches
+        self._tally = context.tally
+        self._stop = context.options.stop
+        self._committed = 0.0
+
+    async def run(self) -> None:
+        """Send the calls that are neither stored nor in flight, then wait for all of them."""
+        (notes,) = self._context.calls.parts
+        remaining = iter(notes.subjects)
+        prepare = partial(prepare_calls, self._context.judge)
+        poll_s = self._context.options.poll_s
+        try:
+            async with self._batches:
+                elsewhere: list[Work] = []
+                while not self._stop.requested:
+                    batch = await asyncio.to_thread(take, remaining, _CALLS_AT_ONCE, prepare)
+                    if not batch:
+                        break
+                    for _, calls in batch:
+                        notes.note([call.key for call in calls])
+                    elsewhere += await self._send([call for _, calls in batch for call in calls])
+                await self._collect()
+                while elsewhere and not self._stop.requested:
+                    # Another process is asking these: it answers them, or releases them.
+                    await asyncio.sleep(min(poll_s, 1.0))
+                    elsewhere = await self._send(elsewhere)
+                    await self._collect()
+        finally:
+            await self._context.release()
+        self._context.show(force=True)
+
+    async def _send(self, work: list[Work]) -> list[Work]:
+        """Send the calls that this process claimed; returns those of another process."""
+        ours, elsewhere = await self._context.claim(work)
+        if not self._affordable(ours):
+            self._stop.request("max_cost")
+        elif ours:
+            judge = self._context.judge
+            await self._batches.submit(
+                (call.key, call.question, call.describe(judge)) for call in ours
+            )
+        self._context.show(force=True)
+        return elsewhere
+
+    async def _collect(self) -> None:
+        """Store every reply. Sent calls are paid for, so only a signal ends the waiting."""
+        async for call, reply in self._batches.collect(
+            poll_s=self._context.options.poll_s,
+            on_poll=self._watch,
+            stopped=lambda: self._stop.reason == "interrupted",
+        ):
+            await self._context.keep(call.key, call.meta, reply)
+            self._context.show(force=True)
+
+    def _affordable(self, work: list[Work]) -> bool:
+        max_cost, price = self._context.options.max_cost, self._tally.price
+        if max_cost is None or price is None:
+            return True
+        under_way = self._batches.pending()
+        new = [call for call in work if call.key not in under_way]
+        self._committed += sum(call.expected_cost(price) for call in new)
+        return self._context.spent + self._committed <= max_cost
+
+    def _watch(self, now: BatchProgress) -> None:
+        self._tally.in_flight = now.calls - now.answered
+        self._context.show(force=True)

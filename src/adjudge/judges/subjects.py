@@ -149,9 +149,9 @@ class Subjects:
         self._kept: Spool[Subject] | list[Subject] | None = None
         self.name = "the pairs"
         if _holds_records(source):
-            for option, given in (("format", format), ("columns", columns)):
-                if given is not None:
-                    raise ArgumentError(option, given, "it applies only to files; leave it out")
+            for option, value in (("format", format), ("columns", columns)):
+                if value is not None:
+                    raise ArgumentError(option, value, "it applies only to files; leave it out")
             self._records = source
             return
         names = {"columns": columns, "labels_as": labels_as}
@@ -192,14 +192,14 @@ class Subjects:
         count = 0
         hashes = array("q")
         # A list is already in memory; other sources are copied.
-        kept: Spool[Subject] | list[Subject] = (
+        records: Spool[Subject] | list[Subject] = (
             [] if isinstance(self._records, list) else Spool[Subject]()
         )
-        self._kept = kept
+        self._kept = records
         for subject in self.read():
             count += 1
             self._check(subject, count)
-            kept.append(subject)
+            records.append(subject)
             if self._stream is None:  # a file's reader checks ids itself, and has the row number
                 hashes.append(hash(subject.id))
         if not count:
@@ -326,7 +326,7 @@ def tournament_pairs(items: Iterable[Item], *, columns: Iterable[str] = ()) -> I
             problem = "a tournament needs the document and the model"
             raise _bad_item(row, column, problem, "give both in every row")
         entered = documents.setdefault(item.doc_id, [])
-        if any(other.model == item.model for other in entered):
+        if any(second.model == item.model for second in entered):
             problem = f"{item.model!r} answers {item.doc_id!r} twice"
             raise _bad_item(row, "model", problem, "keep one response per document and model")
         if entered and entered[0].prompt != item.prompt:
@@ -334,21 +334,21 @@ def tournament_pairs(items: Iterable[Item], *, columns: Iterable[str] = ()) -> I
             raise _bad_item(row, "prompt", problem, "give one prompt per document")
         entered.append(item)
     for doc_id, entered in documents.items():
-        for one, other in combinations(entered, 2):
+        for first, second in combinations(entered, 2):
             yield Pair(
-                id=f"{doc_id}/{one.model}/{other.model}",
-                prompt=one.prompt,
-                response_a=one.response,
-                response_b=other.response,
-                model_a=one.model,
-                model_b=other.model,
+                id=f"{doc_id}/{first.model}/{second.model}",
+                prompt=first.prompt,
+                response_a=first.response,
+                response_b=second.response,
+                model_a=first.model,
+                model_b=second.model,
                 prompt_id=doc_id,
                 extra={
                     "doc_id": doc_id,
                     **{
-                        name: one.extra[name]
+                        name: first.extra[name]
                         for name in columns
-                        if name in one.extra and one.extra[name] == other.extra.get(name)
+                        if name in first.extra and first.extra[name] == second.extra.get(name)
                     },
                 },
             )

@@ -8,24 +8,92 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from adjudge.errors import AdjudgeError
 from adjudge.judges.answers import softmax
 from adjudge.judges.criteria import Criterion
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt
+from adjudge.judges.judge import PROTOCOLS
 from adjudge.judges.prompting import Value, builtin_prompts, fill, placeholders
 from adjudge.judges.protocols._pairwise import pair_values
-from adjudge.judges.spec import PROTOCOLS
 from adjudge.judges.subjects import Subjects, SubjectSource
+from adjudge.present.blocks import Block, Heading, Headline, Note, notes_of
+from adjudge.present.result import Check, Count, Proportion, Result, at_most, frozen
+from adjudge.present.text import count, percent
 from adjudge.records import MEASURED, MIN_ANSWER_MASS, STATUSES, Pair, Reply, Status, Subject
-from adjudge.results.replies import AskedMessage, JudgeReply, Replies
 from adjudge.store import store_name, use_store
 from adjudge.store.interface import DEFAULT_STORE, Call, KnownJudge, KnownPrompt, StorePlace
-from adjudge.validation import count, one_of, unit
+from adjudge.validation import count as check_count
+from adjudge.validation import one_of, unit
 
 NO_TEXTS = "the store does not keep the judged texts: add --pairs FILE to see the questions"
 Worth = Callable[[Reply], tuple[Status, str | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedMessage:
+    """One message of a question as it was sent."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeReply:
+    """One call: the question and the reply.
+
+    `status` is that of the reply alone, as in rows of judgments; `detail` explains it.
+    `probabilities` are those of the options alone, which add up to 1; those in `bounded` are upper
+    bounds. `answer_mass` is the probability of all options among everything the judge could have
+    written; it is a lower bound unless `exact_mass`. `asked` needs the texts, which no store keeps.
+    """
+
+    id: str
+    judge: str
+    protocol: str
+    order: str | None
+    repeat: Count
+    slot: str
+    status: str
+    detail: str | None = None
+    text: str | None = None
+    cut_off: bool = False
+    probabilities: Mapping[str, Proportion] | None = None
+    bounded: tuple[str, ...] = ()
+    answer_mass: Proportion | None = None
+    exact_mass: bool = False
+    mean_logprob: float | None = None
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    server: str | None = None
+    created_at: str | None = None
+    prompt: str | None = None
+    asked: tuple[AskedMessage, ...] | None = None
+    raw: str | None = None
+
+
+@frozen
+class Replies(Result):
+    """Replies in a store: the first `shown` of `matching`, oldest first.
+
+    `statuses` counts all that match. A call that was repeated has its latest reply here.
+    """
+
+    kind: ClassVar[str] = "replies"
+    rows_in: ClassVar[str] = "replies"
+    checks: ClassVar[tuple[Check, ...]] = (at_most("shown", "matching"),)
+
+    store: str
+    matching: Count
+    shown: Count
+    statuses: Mapping[str, Count]
+    replies: tuple[JudgeReply, ...]
+    notes: tuple[str, ...] = ()
+
+    def view(self) -> list[Block]:
+        return view_replies(self)
 
 
 def read_replies(
@@ -73,7 +141,7 @@ def read_replies(
     """
     if status is not None:
         one_of(status, STATUSES, "status")
-    most = None if limit is None else count(limit, "limit", least=1)
+    most = None if limit is None else check_count(limit, "limit", least=1)
     least = MIN_ANSWER_MASS if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
     statuses: Counter[str] = Counter()
     kept: list[tuple[Call, _Question, Status, str | None]] = []
@@ -121,9 +189,9 @@ class _Question:
         self.protocol = protocol
         self.prompt = prompt
         self._least = least
-        given = parts or {}
-        self._criteria: Mapping[str, Any] = given.get("protocol.criteria") or {}
-        self.made = self._make(given)
+        settings = parts or {}
+        self._criteria: Mapping[str, Any] = settings.get("protocol.criteria") or {}
+        self.made = self._make(settings)
         self.worth: Worth = self.made.status_of if self.made is not None else self._by_mass
 
     def _make(self, parts: Mapping[str, Any]) -> JudgeProtocol | None:
@@ -133,7 +201,9 @@ class _Question:
             options = {
                 "prompt": self.prompt,
                 "min_answer_mass": self._least,
-                "criteria": [_criterion(name, one) for name, one in self._criteria.items()],
+                "criteria": [
+                    _criterion(name, settings) for name, settings in self._criteria.items()
+                ],
                 **{name: parts.get(f"protocol.{name}") for name in ("samples", "max_tokens")},
             }
             return kind(**{k: v for k, v in options.items() if k in kind.options and v})
@@ -171,15 +241,17 @@ def _questions(
     judges: Mapping[str, KnownJudge], prompts: Mapping[str, KnownPrompt], least: float
 ) -> dict[str, _Question]:
     asked = {}
-    for fingerprint, known in judges.items():
-        sha256 = known.parts.get("protocol.prompt_sha256")
-        kept = prompts.get(str(sha256))
+    for fingerprint, judge in judges.items():
+        sha256 = judge.parts.get("protocol.prompt_sha256")
+        stored = prompts.get(str(sha256))
         # A store of an earlier version has no prompt; a built-in prompt is known by its hash.
         prompt = builtin_prompts().get(str(sha256))
-        if kept is not None:
-            prompt = Prompt(name=kept.name, text=kept.text, sha256=str(sha256), answer=kept.answer)
+        if stored is not None:
+            prompt = Prompt(
+                name=stored.name, text=stored.text, sha256=str(sha256), answer=stored.answer
+            )
         asked[fingerprint] = _Question(
-            known.judge, known.protocol, least, parts=known.parts, prompt=prompt
+            judge.judge, judge.protocol, least, parts=judge.parts, prompt=prompt
         )
     return asked
 
@@ -245,3 +317,61 @@ def _notes(
     return (
         (f"{missing:,} of the replies are about rows that are not in --pairs",) if missing else ()
     )
+
+
+def view_replies(kept: Replies) -> list[Block]:
+    """Counts by status, then each reply: its status and numbers, the question, the answer."""
+    blocks: list[Block] = [_headline(kept)]
+    for reply in kept.replies:
+        blocks += [Heading(_place(reply)), Note(describe_reply(reply))]
+        blocks += [
+            Note([f"asked, {message.role}:", *message.text.splitlines()])
+            for message in reply.asked or ()
+        ]
+        if reply.text is not None:
+            blocks.append(Note(["wrote:", *(reply.text.splitlines() or ["(nothing)"])]))
+        if reply.raw is not None:
+            blocks.append(Note(["the server's answer:", reply.raw]))
+    return blocks + notes_of(kept.notes)
+
+
+def _headline(kept: Replies) -> Headline:
+    if not kept.matching:
+        action = "Check --store and the other options."
+        return Headline(f"{kept.store}: no matching reply", action, tone="bad")
+    by_status = ", ".join(f"{n:,} {name}" for name, n in kept.statuses.items())
+    text = f"{kept.store}: {count(kept.matching, 'reply', 'replies')}, {by_status}"
+    more = kept.matching > kept.shown
+    return Headline(
+        text, f"The first {kept.shown:,} are shown; --limit N shows more." if more else ""
+    )
+
+
+def _place(reply: JudgeReply) -> str:
+    parts = [reply.id, reply.judge, reply.protocol]
+    parts += [f"order {reply.order}"] if reply.order else []
+    parts += [reply.slot] if reply.slot else []
+    parts += [f"repeat {reply.repeat}"] if reply.repeat else []
+    return ", ".join(word for word in parts if word)
+
+
+def describe_reply(reply: JudgeReply) -> list[str]:
+    """The status of a reply and its numbers, a line each."""
+    lines = [f"{reply.status}: {reply.detail}" if reply.detail else reply.status]
+    if reply.probabilities is not None:
+        bounds = f" ({', '.join(reply.bounded)} at most)" if reply.bounded else ""
+        shares = ", ".join(f"{name} {percent(p)}" for name, p in reply.probabilities.items())
+        lines.append(f"of the letters asked for: {shares}{bounds}")
+    if reply.answer_mass is not None:
+        least = "" if reply.exact_mass else "at least "
+        lines.append(f"the letters hold {least}{percent(reply.answer_mass)} of the probability")
+    if reply.mean_logprob is not None:
+        lines.append(f"mean log probability of the response {reply.mean_logprob:.4f}")
+    facts = [reply.created_at, reply.server, reply.prompt and f"prompt {reply.prompt}"]
+    if reply.completion_tokens is not None:
+        end = ", cut off" if reply.cut_off else ""
+        facts.append(
+            f"{reply.prompt_tokens or 0:,} tokens read, {reply.completion_tokens:,} written{end}"
+        )
+    lines += [" · ".join(fact for fact in facts if fact)]
+    return [line for line in lines if line]

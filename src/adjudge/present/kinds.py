@@ -22,18 +22,18 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "judging": (
         "What was judged",
         {
-            "judging": "adjudge.results.judging:Judging",
-            "judging_panel": "adjudge.results.judging:JudgingPanel",
-            "judging_cascade": "adjudge.results.judging:JudgingCascade",
-            "plan_judging": "adjudge.results.judging:JudgingPlan",
-            "plan_judging_panel": "adjudge.results.judging:JudgingPlans",
-            "models": "adjudge.results.judging:ModelList",
+            "judging": "adjudge.judges.summary:Judging",
+            "judging_panel": "adjudge.judges.summary:JudgingPanel",
+            "judging_cascade": "adjudge.judges.summary:JudgingCascade",
+            "plan_judging": "adjudge.judges.summary:JudgingPlan",
+            "plan_judging_panel": "adjudge.judges.summary:JudgingPlans",
+            "models": "adjudge.judges.weights:ModelList",
         },
     ),
     "replies": (
         "What the judge wrote",
         {
-            "replies": "adjudge.results.replies:Replies",
+            "replies": "adjudge.judges.transcript:Replies",
         },
     ),
     "selection": (
@@ -115,8 +115,8 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "demo": (
         "The demo",
         {
-            "judge_check": "adjudge.results.demo:JudgeCheck",
-            "demo": "adjudge.results.demo:Demo",
+            "judge_check": "adjudge.demo.check:JudgeCheck",
+            "demo": "adjudge.demo.run:Demo",
         },
     ),
 }

@@ -256,7 +256,7 @@ def _mapper(engine: str, workers: int | None, ray_address: str | None) -> Mapper
     """What computes the blocks of a bootstrap."""
     if (engine, workers, ray_address) == ("local", None, None):
         return map_here
-    from adjudge.judges.cluster.blocks import map_blocks
+    from adjudge.judges.cluster.connection import map_blocks
     from adjudge.judges.options import check_engine
 
     check_engine(engine, workers, ray_address)

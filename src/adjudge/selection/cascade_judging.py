@@ -13,17 +13,14 @@ from adjudge.data.judgments import mark_off_answer
 from adjudge.data.rows import Identity
 from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, PolicyMismatchError
-from adjudge.judges.fingerprint import by_route
 from adjudge.judges.identity import match_judge
 from adjudge.judges.interface import Judge
-from adjudge.judges.judging import run_options
+from adjudge.judges.judge import PROTOCOLS, by_route
+from adjudge.judges.judging import JudgingRun, run_options
 from adjudge.judges.options import JudgingOptions, OneJudge
 from adjudge.judges.prices import Price
-from adjudge.judges.progress import ProgressCallback
-from adjudge.judges.progress_line import choose_progress
-from adjudge.judges.run import JudgingRun
-from adjudge.judges.spec import PROTOCOLS
-from adjudge.judges.stages import Outcome, StopRule
+from adjudge.judges.progress import ProgressCallback, choose_progress
+from adjudge.judges.rows import Outcome, StopRule
 from adjudge.judges.subjects import SubjectSource
 from adjudge.policy.doubts import CascadeReport
 from adjudge.policy.result import Policy

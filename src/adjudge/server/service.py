@@ -16,10 +16,9 @@ from adjudge.data.rows import Identity
 from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, DataError, InputError
 from adjudge.judges.criteria import read_criteria
-from adjudge.judges.fingerprint import by_route, make_judge
 from adjudge.judges.interface import Judge, Question
+from adjudge.judges.judge import PROTOCOLS, by_route, make_judge, parse_judge, parse_protocol
 from adjudge.judges.prompting import read_prompt
-from adjudge.judges.spec import PROTOCOLS, parse_judge, parse_protocol
 from adjudge.policy.result import Policy, PolicyGroup
 from adjudge.policy.rules import names_of, own_cuts
 from adjudge.records import MEASURED, Grade, Judgment, Reply, Subject

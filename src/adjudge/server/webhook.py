@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from adjudge.data.conversations import NotTextError, from_text
 from adjudge.errors import ArgumentError
-from adjudge.judges.columns import write_value
+from adjudge.judges.prompting import write_value
 from adjudge.policy.result import Policy
 from adjudge.present.text import number
 from adjudge.records import Grade, Item, Pair, Subject

@@ -17,7 +17,7 @@ from fuzzing import arguments_of
 
 from adjudge.cli import run
 from adjudge.data import read_table
-from adjudge.judges.spec import PROTOCOLS
+from adjudge.judges.judge import PROTOCOLS
 from adjudge.records import Grade, Judgment, Score
 
 JUDGE = "judge {%s} --judge JUDGE --store {out}.db -o {out}.jsonl --protocol %s"

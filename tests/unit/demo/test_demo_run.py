@@ -15,9 +15,8 @@ import pytest
 
 from adjudge.cli import run
 from adjudge.demo import run_demo
-from adjudge.demo.chapters import CHAPTERS
-from adjudge.demo.chapters.judging import describe_missing
-from adjudge.results.demo import Demo
+from adjudge.demo.chapters import CHAPTERS, describe_missing
+from adjudge.demo.run import Demo
 
 
 @dataclass

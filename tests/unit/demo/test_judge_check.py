@@ -5,9 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from adjudge.demo.check import check_judge
+from adjudge.demo.check import check_judge, halves
 from adjudge.errors import ArgumentError
-from adjudge.results.demo import halves
 
 ROWS = pl.DataFrame(
     {

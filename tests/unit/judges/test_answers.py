@@ -14,13 +14,13 @@ from adjudge.judges.answers import CUT_OFF, Asking
 from adjudge.judges.criteria import RUBRIC, SUMMARY
 from adjudge.judges.interface import Backend, Choice, Question, Reasoned, Text
 from adjudge.judges.judging import judge_pairs, plan_judging
+from adjudge.judges.parsing import check_format, locate_option
 from adjudge.judges.prompting import make_prompt, template
 from adjudge.judges.protocols.annotators import Annotators
 from adjudge.judges.protocols.likert import Likert
 from adjudge.judges.protocols.preference import Preference
 from adjudge.judges.protocols.rubric import Rubric
 from adjudge.judges.protocols.verbalized import Verbalized
-from adjudge.judges.verdicts import check_format, locate_option
 from adjudge.records import Item, Pair, Reply
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import use_store

@@ -10,8 +10,8 @@ import pytest
 
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends.anthropic import AnthropicBackend
-from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.interface import Choice, Message, Question, Text
+from adjudge.judges.judge import make_judge
 from adjudge.judges.protocols.preference import Preference
 from adjudge.records import Pair, Reply
 

@@ -18,7 +18,7 @@ from adjudge.judges import judge_pairs
 from adjudge.judges.backends.anthropic import AnthropicBackend
 from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.interface import Data, JudgeProtocol, Question
-from adjudge.judges.spec import PROTOCOLS
+from adjudge.judges.judge import PROTOCOLS
 from adjudge.present.text import safe
 from adjudge.records import Item, Pair, Subject
 from adjudge.simulate.pairs import simulate_pairs

@@ -19,7 +19,7 @@ from adjudge.judges.backends._http import (
     key_from,
     retry_after,
 )
-from adjudge.judges.backends._spellings import option_logprobs
+from adjudge.judges.backends._tokens import option_logprobs
 from adjudge.judges.backends.openai import OpenAIBackend
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)

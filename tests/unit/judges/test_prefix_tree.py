@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from adjudge.judges.backends._prefix_tree import fill_row, make_tree, mark_blocks, plan_rows
+from adjudge.judges.backends._causal import fill_row, make_tree, mark_blocks, plan_rows
 
 
 def draw_prompts(seed: int) -> list[list[int]]:

@@ -13,7 +13,7 @@ from hostile_texts import HOSTILE_TEXTS, LONE_SURROGATE
 from adjudge.errors import DataError
 from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.interface import Data, Question
-from adjudge.judges.judging import judge_pairs, plan_judging
+from adjudge.judges.judging import JudgingRun, judge_pairs, plan_judging
 from adjudge.judges.progress import Progress
 from adjudge.judges.prompting import (
     builtin_prompt,
@@ -25,7 +25,6 @@ from adjudge.judges.prompting import (
 )
 from adjudge.judges.protocols._pairwise import PLACEHOLDERS
 from adjudge.judges.protocols.preference import Preference
-from adjudge.judges.run import JudgingRun
 from adjudge.records import Item, Pair, Reply, Subject
 
 HOSTILE = [*(text for _, text in HOSTILE_TEXTS), LONE_SURROGATE]

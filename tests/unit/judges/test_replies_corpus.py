@@ -15,9 +15,9 @@ from adjudge.judges.parsing import (
     parse_preference,
     parse_rubric,
     parse_score,
+    unread,
 )
 from adjudge.judges.protocols.likert import WORDS
-from adjudge.judges.refusals import unread
 
 FOLDER = Path(__file__).parent / "replies"
 NAMES = [criterion.name for criterion in RUBRIC]

@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from adjudge.judges import Backend, JudgingRun, feeding, judge_pairs
+from adjudge.judges import Backend, JudgingRun, judge_pairs, runner
 from adjudge.judges.flow import Stop
 from adjudge.judges.interface import Choice, Question
 from adjudge.judges.subjects import Spool
@@ -62,7 +62,7 @@ class Counted(Backend):
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeding, "_CALLS_AHEAD", 32)
+    monkeypatch.setattr(runner, "_CALLS_AHEAD", 32)
 
 
 @pytest.fixture(scope="module")
@@ -176,8 +176,8 @@ def test_the_place_is_searched_with_few_look_ups(
         return lookup_rows(self, keys)
 
     monkeypatch.setattr(SQLiteStore, "lookup_rows", counted)
-    monkeypatch.setattr(feeding, "_CALLS_AHEAD", 599)
-    monkeypatch.setattr(feeding, "_NEIGHBOURS", 8)
+    monkeypatch.setattr(runner, "_CALLS_AHEAD", 599)
+    monkeypatch.setattr(runner, "_NEIGHBOURS", 8)
     judge(iter(PAIRS), Counted(), tmp_path)
     assert 1 <= sizes.count(16) <= most
 

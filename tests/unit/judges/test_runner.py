@@ -495,9 +495,8 @@ def test_a_long_input_is_streamed() -> None:
                 yield Pair(id=str(n), prompt=f"p{n}", response_a="a", response_b="b")
 
     from adjudge.judges.calls import CallList
-    from adjudge.judges.context import RunContext
     from adjudge.judges.progress import Tally
-    from adjudge.judges.runner import Runner
+    from adjudge.judges.runner import RunContext, Runner
     from adjudge.store.thread import StoreThread
 
     async def run() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.errors import JudgeRefusedError
-from adjudge.judges.backends._chat import ChatSegments
+from adjudge.judges.backends._tokens import ChatSegments
 from adjudge.judges.interface import Data, Message
 
 

@@ -13,17 +13,9 @@ from typing import Any
 import pytest
 
 from adjudge.errors import ArgumentError, BackendMissingError
-from adjudge.judges import (
-    Backend,
-    JudgeProtocol,
-    make_judge,
-    parse_judge,
-    parse_protocol,
-    spec,
-)
-from adjudge.judges.fingerprint import differing_parts, question_hash
+from adjudge.judges import Backend, JudgeProtocol, judge, make_judge, parse_judge, parse_protocol
 from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Text
-from adjudge.judges.spec import BACKENDS, PROTOCOLS
+from adjudge.judges.judge import BACKENDS, PROTOCOLS, differing_parts, question_hash
 from adjudge.plugins import Builtin, Registry
 from adjudge.records import Pair
 from adjudge.store.interface import sha256_json
@@ -75,7 +67,7 @@ def test_a_backend_whose_library_is_missing_names_the_extra(
 ) -> None:
     gone = Builtin("adjudge_no_such_module:X", "embedded")
     registry = Registry[type[Backend]]("judge", "none", {"llamacpp": gone})
-    monkeypatch.setattr(spec, "BACKENDS", registry)
+    monkeypatch.setattr(judge, "BACKENDS", registry)
     with pytest.raises(BackendMissingError, match=r"pip install '\.\[embedded\]' in a checkout"):
         parse_judge("llamacpp:smollm2")
 
@@ -100,7 +92,7 @@ def test_every_protocol_is_there_and_says_what_it_takes(name: str) -> None:
 def test_only_the_registry_knows_backends_and_protocols_by_name() -> None:
     """What a class can do is an attribute of the class: nobody asks what it is called."""
     names = {*BACKENDS, *PROTOCOLS}
-    for path in Path(spec.__file__).parent.rglob("*.py"):
+    for path in Path(judge.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Compare):
                 constants = {n.value for n in ast.walk(node) if isinstance(n, ast.Constant)}

@@ -11,14 +11,14 @@ import pytest
 
 from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError
-from adjudge.judges import feeding, judge_pairs
+from adjudge.judges import judge_pairs, runner
 from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.flow import Stop
 from adjudge.judges.interface import Question
 from adjudge.judges.prices import Price
-from adjudge.judges.stages import Outcome
+from adjudge.judges.rows import Outcome
+from adjudge.judges.summary import JudgingCascade
 from adjudge.records import MEASURED, Item, Reply, Subject
-from adjudge.results.judging import JudgingCascade
 from adjudge.simulate.pairs import simulate_pairs
 
 PAIRS = simulate_pairs(300, seed=3)
@@ -28,7 +28,7 @@ SURE = 0.4
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that every stage is long enough to be resumed where it stopped."""
-    monkeypatch.setattr(feeding, "_CALLS_AHEAD", 16)
+    monkeypatch.setattr(runner, "_CALLS_AHEAD", 16)
 
 
 class Counted(SimulatedBackend):

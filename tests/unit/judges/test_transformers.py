@@ -309,7 +309,7 @@ def test_the_files_need_no_more_of_adjudge_than_words():
         "import sys\n"
         "sys.modules['torch'] = type(sys)('torch')\n"
         "sys.modules['torch'].Tensor = object\n"
-        "import adjudge.judges.backends.transformers, adjudge.judges.backends._tree_model\n"
+        "import adjudge.judges.backends.transformers, adjudge.judges.backends._causal\n"
         "heavy = {'polars', 'scipy', 'pydantic', 'typer', 'rich', 'aiohttp', 'matplotlib'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )

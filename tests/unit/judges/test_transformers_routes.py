@@ -17,7 +17,7 @@ from torch.nn.attention import flex_attention  # noqa: E402
 
 from adjudge.errors import JudgeRefusedError  # noqa: E402
 from adjudge.judges import judge_pairs, plan_judging  # noqa: E402
-from adjudge.judges.backends._tree_model import TreeModel  # noqa: E402
+from adjudge.judges.backends._causal import TreeModel  # noqa: E402
 from adjudge.judges.backends.transformers import TransformersBackend  # noqa: E402
 from adjudge.judges.interface import (  # noqa: E402
     Choice,

@@ -16,8 +16,8 @@ hub = pytest.importorskip("transformers", reason="transformers is not installed"
 
 from torch.nn.attention import flex_attention  # noqa: E402
 
-from adjudge.judges.backends._causal import CausalModel  # noqa: E402
-from adjudge.judges.backends._tree_model import (  # noqa: E402
+from adjudge.judges.backends._causal import (  # noqa: E402
+    CausalModel,
     TreeModel,
     UnusableTreesError,
     plant_trees,

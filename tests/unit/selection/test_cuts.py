@@ -13,8 +13,7 @@ import pytest
 from adjudge.data import prepare_judgments, write_result, write_rows
 from adjudge.errors import ArgumentError, DataError, InputError, PolicyMismatchError
 from adjudge.judges import judge_pairs
-from adjudge.judges.fingerprint import make_judge
-from adjudge.judges.spec import parse_judge, parse_protocol
+from adjudge.judges.judge import make_judge, parse_judge, parse_protocol
 from adjudge.policy.rules import Cut
 from adjudge.records import Pair
 from adjudge.rows.cuts import BEYOND

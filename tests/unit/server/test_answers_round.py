@@ -15,10 +15,9 @@ from serving import ask, running, served, write_policy
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, PolicyMismatchError
 from adjudge.judges.backends.simulated import SimulatedBackend
-from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.interface import Question
+from adjudge.judges.judge import make_judge, parse_judge, parse_protocol
 from adjudge.judges.judging import judge_pairs
-from adjudge.judges.spec import parse_judge, parse_protocol
 from adjudge.records import Item, Reply, Subject
 from adjudge.selection import calibrate, read_policy, select
 from adjudge.server.label_summary import labels_frame, summarise

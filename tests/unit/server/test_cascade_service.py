@@ -12,9 +12,8 @@ import pytest
 from adjudge.errors import ArgumentError, InputError, PolicyMismatchError
 from adjudge.judges import judge_pairs
 from adjudge.judges.backends.simulated import SimulatedBackend
-from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.interface import Judge, Question
-from adjudge.judges.spec import parse_protocol
+from adjudge.judges.judge import make_judge, parse_protocol
 from adjudge.policy.result import Policy
 from adjudge.records import Item, Pair, Reply, Subject
 from adjudge.selection import calibrate, judge_cascade, select

@@ -22,10 +22,9 @@ from adjudge.cli import run
 from adjudge.data import write_result
 from adjudge.errors import ArgumentError, InputError, JudgeRefusedError
 from adjudge.judges.backends.simulated import SimulatedBackend
-from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.interface import Question
+from adjudge.judges.judge import make_judge, parse_judge, parse_protocol
 from adjudge.judges.judging import judge_pairs
-from adjudge.judges.spec import parse_judge, parse_protocol
 from adjudge.records import Reply, Subject
 from adjudge.selection import calibrate, read_policy, select
 from adjudge.server.judge_app import judge_app

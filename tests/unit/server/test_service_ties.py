@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.interface import Backend, Choice, Question
+from adjudge.judges.judge import make_judge
 from adjudge.judges.prompting import make_prompt
 from adjudge.judges.protocols.preference import Preference
 from adjudge.policy.result import Policy

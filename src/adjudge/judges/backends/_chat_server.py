@@ -1,23 +1,50 @@
-"""Chat servers over HTTP: how they are reached, and what a missing answer means.
+"""Chat servers over HTTP: which program answers, how it is asked, and how its answers are read.
 
 A rejection is about one question and becomes a row's status, or about all questions and ends the
-run.
+run. Rows name the program and its version. Neither is part of the fingerprint: a patch release does
+not make another judge. The route, the way a judge is asked, is part of it.
+
+In a chat completion the options' log probabilities are read. If none of the returned tokens names
+an option, the option is at most as likely as the least likely of them: its entry is that bound and
+the status is `censored`. Without any option the status is `no_logprobs`. Neither can happen if the
+options' tokens were requested by id.
+
+Log probabilities are those before the temperature. A server that reports them after sampling has
+one token at 1 and the others at 0. This is detected, and the status is `no_logprobs`.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import aiohttp
+
 from adjudge.errors import JudgeError, JudgeRefusedError
-from adjudge.judges.backends._body import too_large_words
-from adjudge.judges.backends._http import Exchange, Server, key_from, shorten
+from adjudge.judges.backends._http import Exchange, Server, key_from, shorten, too_large_words
+from adjudge.judges.backends._tokens import NEVER, bare, option_logprobs
 from adjudge.judges.flow import Pace, ServerLoad
-from adjudge.judges.interface import Backend, Message, Question, Reasoned, Text, Want
+from adjudge.judges.interface import Backend, Choice, Message, Question, Reasoned, Text, Want
+from adjudge.judges.parsing import locate_option
 from adjudge.records import Reply, Status
 from adjudge.validation import count
 
+#: `owned_by` in the list of models -> the name of the program here.
+_OWNERS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llamacpp", "library": "ollama"}
+#: The path and field of each program's version.
+_VERSIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "vllm": (("/version", "version"),),
+    "sglang": (("/server_info", "version"), ("/get_server_info", "version")),
+    "llamacpp": (("/props", "build_info"),),
+    "ollama": (("/api/version", "version"),),
+}
+_SHORT_NAMES = frozenset({"ollama"})
+#: A server that does not answer within this time is treated as an unknown program.
+_PATIENCE_S = 5.0
+_LONGEST_NAME = 40
 #: HTTP statuses about one question, unless nothing was ever answered.
 PER_QUESTION = frozenset({400, 413, 422})
 #: After this many rejections in a row the server is taken as no longer answering.
@@ -194,9 +221,232 @@ def is_content_refusal(payload: Any, words: str) -> bool:
     error = payload.get("error") if isinstance(payload, dict) else None
     inner = error.get("innererror") if isinstance(error, dict) else None
     codes = {
-        str(part.get(field))
-        for part in (error, inner)
-        if isinstance(part, dict)
+        str(level.get(field))
+        for level in (error, inner)
+        if isinstance(level, dict)
         for field in ("code", "type")
     }
     return bool(codes & _REFUSAL_CODES) or "flagged" in words.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class ServerKind:
+    """A program and its version, "" if unknown.
+
+    `own_models`: it runs the user's models, not those of a maker. `short_names`: it accepts only
+    `max_tokens` and silently ignores `max_completion_tokens`.
+
+    >>> str(ServerKind("vllm", "0.30.0")), str(ServerKind())
+    ('vllm 0.30.0', '')
+    """
+
+    name: str = ""
+    version: str = ""
+
+    @property
+    def own_models(self) -> bool:
+        return self.name in _VERSIONS
+
+    @property
+    def short_names(self) -> bool:
+        return self.name in _SHORT_NAMES
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}".strip()
+
+
+async def recognise(server: Server, model: str) -> ServerKind:
+    """The program that answers, by its list of models, and its version if it has one."""
+    listed = await look(server, "/models")
+    models = listed.get("data")
+    entries = (
+        [entry for entry in models if isinstance(entry, dict)] if isinstance(models, list) else []
+    )
+    named = [entry for entry in entries if entry.get("id") == model] or entries
+    owner = _word(named[0].get("owned_by")) if named else ""
+    name = _OWNERS.get(owner.lower(), "")
+    if not name and owner not in ("openai", "system"):
+        # An older Ollama lists its models with the name of their maker.
+        version = _word((await look(server, server.at_root("/api/version"))).get("version"))
+        if version:
+            return ServerKind("ollama", version)
+    for path, field in _VERSIONS.get(name, ()):
+        version = _word((await look(server, server.at_root(path))).get(field))
+        if version:
+            return ServerKind(name, version)
+    return ServerKind(name or owner)
+
+
+async def look(server: Server, path: str) -> Mapping[str, Any]:
+    """The object that a GET returns; empty if there is none."""
+    patience = aiohttp.ClientTimeout(total=_PATIENCE_S)
+    try:
+        answer = await server.exchange("GET", path, attempts=1, timeout=patience)
+    except JudgeRefusedError:
+        return {}  # the first question reports the reason
+    good = answer.http_status == 200 and isinstance(answer.payload, dict)
+    return answer.payload if good else {}
+
+
+def _word(value: object) -> str:
+    """A name from a server, if it is valid."""
+    return value[:_LONGEST_NAME] if isinstance(value, str) and value.isprintable() else ""
+
+
+def read_reply(
+    exchange: Exchange, question: Question, *, server: str | None = None, by_id: int = 0
+) -> Reply:
+    """A reply from a chat completion of `server`; `by_id` tokens were requested by id."""
+    payload = exchange.payload
+    try:
+        choice = payload["choices"][0]
+        message = choice["message"]
+        text = message.get("content")
+        refusal = message.get("refusal")
+        finish = choice.get("finish_reason")
+    except (AttributeError, IndexError, KeyError, TypeError):
+        return shapeless_reply(exchange)
+    usage = payload.get("usage")
+    measured = measure(exchange, text, usage, "prompt_tokens", "completion_tokens")
+    measured["server"] = server
+    if refusal or finish == "content_filter":
+        words = refusal if isinstance(refusal, str) else "stopped by the server's content filter"
+        return Reply(status="refused", error=" ".join(words.split())[:300], **measured)
+    want = question.want
+    if isinstance(want, Choice):
+        return read_choice(_alternatives(choice, 0), want.options, measured, by_id=by_id)
+    measured["cut_off"] = finish == "length"
+    if isinstance(want, Reasoned):
+        return _read_reasoned(choice, want, measured)
+    return Reply(status="ok", **measured)
+
+
+def _read_reasoned(choice: Mapping[str, Any], want: Reasoned, measured: dict[str, Any]) -> Reply:
+    """The written reply, with the options' log probabilities at its verdict."""
+    text = measured["text"]
+    place = locate_option(text, want.options, want.format) if isinstance(text, str) else None
+    if place is None:
+        return Reply(status="ok", **measured)
+    pairs = _alternatives(choice, _token_at(choice, text, place.start))
+    if not pairs:
+        return Reply(status="ok", **measured)
+    return read_choice(pairs, want.options, measured)
+
+
+def _token_at(choice: Mapping[str, Any], text: str, start: int) -> int:
+    """The index of the token that holds the text's character `start`; -1 if there is none.
+
+    Tokens are joined as bytes, because one can end inside a character. Tokens that the server
+    counts but does not show in the text (thoughts, an end mark) are before or after it. If a server
+    gives no bytes and such a token is unreadable, the text is searched from the letter to its end.
+    """
+    try:
+        logprobs = choice["logprobs"]
+        if "content" in logprobs:
+            pieces = [_token_bytes(entry) for entry in logprobs["content"]]
+        else:
+            pieces = [token.encode("utf-8", "surrogatepass") for token in logprobs["tokens"]]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return -1
+    joined, written = b"".join(pieces), text.encode("utf-8", "surrogatepass")
+    before = len(text[:start].encode("utf-8", "surrogatepass"))
+    begin = joined.rfind(written)
+    if begin < 0 and not joined.endswith(written[before:]):
+        return -1
+    wanted = len(joined) - len(written) + before if begin < 0 else begin + before
+    passed = 0
+    for index, piece in enumerate(pieces):
+        passed += len(piece)
+        if passed > wanted:
+            return index
+    return -1
+
+
+def _token_bytes(entry: Mapping[str, Any]) -> bytes:
+    token_bytes = entry.get("bytes")
+    return (
+        bytes(token_bytes) if token_bytes else str(entry["token"]).encode("utf-8", "surrogatepass")
+    )
+
+
+def _alternatives(choice: Mapping[str, Any], index: int) -> list[tuple[str, float]] | None:
+    """The most likely tokens at one place of the reply; empty if the server gives none.
+
+    None if they are not tokens with numbers.
+    """
+    if index < 0:
+        return []
+    try:
+        logprobs = choice["logprobs"]
+        if "content" in logprobs:
+            return _token_pairs(logprobs["content"][index]["top_logprobs"])
+        # The older shape, of text completions: an object of tokens for each place.
+        top = logprobs["top_logprobs"][index]
+        return _token_pairs([{"token": name, "logprob": value} for name, value in top.items()])
+    except (AttributeError, IndexError, KeyError, TypeError):
+        return []
+
+
+def read_choice(
+    pairs: Sequence[tuple[str, float]] | None,
+    options: tuple[str, ...],
+    measured: dict[str, Any],
+    *,
+    by_id: int = 0,
+) -> Reply:
+    """The options' log probabilities among tokens; exact if `by_id` of them were given by id."""
+    if pairs is None:
+        error = "the server's top_logprobs are not token texts with a number each"
+        return Reply(status="error", error=error, **measured)
+    if not pairs:
+        empty = not measured["text"]
+        problem = "the reply is empty" if empty else "the server returned no log probabilities"
+        return _unmeasured(f"{problem}; use --samples K", measured)
+    values = [value for _, value in pairs]
+    mass = sum(map(math.exp, values)) if max(values) < 1 else math.nan
+    if not mass <= 1.01:
+        error = "the server's log probabilities are not valid for tokens"
+        return Reply(status="error", error=error, **measured)
+    if len([value for value in values if value > NEVER]) < 2:
+        # One token at 1 and the rest at 0 is the outcome of greedy sampling, not a measurement.
+        error = "the server gives a probability only to the sampled token"
+        return _unmeasured(f"{error}; use --samples K", measured)
+    logprobs, censored = option_logprobs(pairs, options)
+    mass = math.fsum(math.exp(logprobs[option]) for option in options if option not in censored)
+    # Requested tokens plus the sampled one: more means a server that ignores ids.
+    exact = by_id > 0 and len(pairs) <= by_id + 1
+    if len(censored) == len(options):
+        first = max(pairs, key=lambda pair: pair[1])[0]
+        error = f"none of {', '.join(options)} is among the {len(pairs)} most likely first tokens"
+        advice = "ask with --reason, or --samples 10"
+        return _unmeasured(f"{error} (most likely: {first[:40]!r}); {advice}", measured)
+    return Reply(
+        status="censored" if censored else "ok",
+        logprobs=logprobs,
+        censored=censored,
+        answer_mass=min(mass, 1.0),
+        exact_mass=exact and by_id <= sum(bare(token) in options for token, _ in pairs),
+        **measured,
+    )
+
+
+def _token_pairs(top: Any) -> list[tuple[str, float]] | None:
+    """Tokens with their log probabilities; empty if there are none, None if malformed."""
+    if not top:
+        return []
+    try:
+        pairs = [(entry["token"], entry["logprob"]) for entry in top]
+    except (KeyError, TypeError):
+        return None
+    if {type(token) for token, _ in pairs} == {str} and {type(v) for _, v in pairs} == {float}:
+        return pairs
+    try:
+        if all(isinstance(token, str) and type(value) in (int, float) for token, value in pairs):
+            return [(token, float(value)) for token, value in pairs]
+    except OverflowError:  # a whole number too large for a float
+        pass
+    return None
+
+
+def _unmeasured(error: str, measured: dict[str, Any]) -> Reply:
+    return Reply(status="no_logprobs", error=error, **measured)

@@ -5,7 +5,8 @@ and not before the server's Retry-After. After `max_attempts` the error is retur
 other answer is returned unchanged; the backend decides what it means. Keys come from the
 environment, are sent in a header, and are redacted in every message.
 
-An answer is read up to a maximum size, compressed or not, before anything is decoded.
+An answer is read up to a maximum size, compressed or not, before anything is decoded: a verdict
+needs kilobytes, a server can send gigabytes, and a few kilobytes can decompress to gigabytes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import os
 import random
 import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,11 +30,12 @@ from pydantic_core import from_json, to_json
 from yarl import URL
 
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
-from adjudge.judges.backends._body import PACKINGS, PackingError, read_body, too_large_words
 from adjudge.judges.flow import Limiter, Pace
 from adjudge.judges.redact import Redactor
 from adjudge.validation import count, positive
 
+#: The compressions that are accepted in requests and can be read.
+PACKINGS = ("gzip", "deflate")
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 #: Statuses that mean overload; other errors have no information about the load.
 OVERLOAD = frozenset({429, 503, 529})
@@ -68,6 +71,10 @@ class _Failure:
     wait_s: float = 0.0
     overload: bool = False
     connected: bool = True
+
+
+class PackingError(Exception):
+    """A body that cannot be decompressed."""
 
 
 def key_from(variable: str) -> str:
@@ -320,18 +327,71 @@ class Server:
 
     def words(self, payload: Any, raw: str | None) -> str:
         """The server's error message, on one line, without secrets."""
-        part: Any = payload
-        if isinstance(part, dict):
-            part = part.get("error", part.get("detail", part.get("message", part)))
-        if isinstance(part, dict):
-            part = part.get("message", part)
+        message: Any = payload
+        if isinstance(message, dict):
+            message = message.get("error", message.get("detail", message.get("message", message)))
+        if isinstance(message, dict):
+            message = message.get("message", message)
         # Other values are shown as received: they could be nested too deep to write.
-        text = self.redact(part if isinstance(part, str) else raw or "")
+        text = self.redact(message if isinstance(message, str) else raw or "")
         return shorten(text) or "no explanation"
 
     def _cause(self, error: BaseException) -> str:
         """The client library's message, which can quote the server."""
         return shorten(self.redact(str(error))) or type(error).__name__
+
+
+async def read_body(
+    response: aiohttp.ClientResponse, largest: int, sink: IO[bytes] | None
+) -> tuple[bytes, bool]:
+    """The body, decompressed (empty if it went to `sink`), and whether it is complete.
+
+    Reading stops at the maximum size, and the connection is closed.
+    """
+    packing = response.headers.get("Content-Encoding", "identity").strip().lower()
+    length = response.content_length
+    if packing == "identity" and sink is None and length is not None and length <= largest:
+        return await response.read(), True
+    if packing not in ("identity", *PACKINGS):
+        raise PackingError(f"the answer is compressed as {packing[:40]!r}, which was not requested")
+    unpacked = None if packing == "identity" else zlib.decompressobj(zlib.MAX_WBITS | 32)
+    if sink is not None:
+        sink.seek(0)
+        sink.truncate()
+    body, size = bytearray(), 0
+    async for block in response.content.iter_any():
+        piece = _unpack(unpacked, block, largest + 1 - size)
+        size += len(piece)
+        if size > largest:
+            response.close()
+            return bytes(body + piece)[:largest], False
+        if sink is None:
+            body += piece
+        else:
+            sink.write(piece)
+    if unpacked is not None and not unpacked.eof:
+        raise PackingError("the compressed answer ends early")
+    return bytes(body), True
+
+
+def _unpack(unpacked: Any, block: bytes, most: int) -> bytes:
+    if unpacked is None:
+        return block
+    try:
+        piece: bytes = unpacked.decompress(block, most)
+    except zlib.error as error:
+        raise PackingError(f"the answer cannot be decompressed ({error})") from None
+    return piece
+
+
+def too_large_words(largest: int) -> str:
+    """The error text of an answer that was too large to read.
+
+    >>> too_large_words(3 << 19)
+    'an answer of more than 1.5 MiB; --max-reply SIZE allows more'
+    """
+    unit, name = (1 << 20, "MiB") if largest >= 1 << 20 else (1 << 10, "KiB")
+    return f"an answer of more than {largest / unit:.4g} {name}; --max-reply SIZE allows more"
 
 
 def _written(body: Mapping[str, Any]) -> bytes:

@@ -3,23 +3,39 @@
 Used only if the server was recognised as one of the two. The server renders and tokenises the chat
 (`POST /tokenize`), so that its own chat template is used. It also tokenises the text being judged,
 so it can read chat-template tokens in it as special tokens.
+
+Both return exact log probabilities by token id. The ids are those of the options' usual spellings
+("A", " A", "(A", "A." ...), if the spelling is one token in the server's tokenizer. Nothing is
+censored then, however unlikely a letter is, and `answer_mass` is exact: the probability of all
+these spellings. A spelling that is not in the list counts as something else.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from adjudge.judges.backends._chat_reply import read_choice
-from adjudge.judges.backends._chat_server import as_chat, failed_reply, measure, shapeless_reply
-from adjudge.judges.backends._http import Exchange
-from adjudge.judges.backends._letters import Tokenizer, is_good
+from adjudge.judges.backends._chat_server import (
+    as_chat,
+    failed_reply,
+    measure,
+    read_choice,
+    shapeless_reply,
+)
+from adjudge.judges.backends._http import Exchange, Server
+from adjudge.judges.backends._tokens import bare
 from adjudge.judges.interface import Choice, Likelihood, Question
 from adjudge.records import Reply
 
 if TYPE_CHECKING:
     from adjudge.judges.backends.openai import OpenAIBackend
 
+#: The maximum number of ids that vLLM takes.
+MOST_IDS = 128
+_BEFORE = ("", " ", "\n", "(", " (", "[", " [", "**", " **", '"', ' "', "'", "`", "_", ":", "<")
+_AFTER = (".", ")", ":", ",", "]", "**", '"', "'", "`", "\n", ";", ">", "_")
 #: No token of a sent text has less; in half precision a certain token can be above 0.
 _LEAST_LOGPROB, _ROUNDING = -1e6, 0.01
 _UNTOKENISED = "the server does not tokenise this chat (POST /tokenize)"
@@ -109,6 +125,66 @@ class NativeApi:
         text = answer.payload.get("text")
         measured = measure(answer, text, meta, "prompt_tokens", "completion_tokens")
         return meta, measured | {"server": self._backend.server_name(answer.payload)}
+
+
+class Tokenizer:
+    """The server's tokenizer, over `POST /tokenize`."""
+
+    def __init__(self, server: Server, model: str, template: Mapping[str, Any]) -> None:
+        self._server = server
+        self._model = model
+        self._template = dict(template)
+
+    async def text(self, text: str) -> list[int] | None:
+        """The ids of a text alone; None if the server does not give them."""
+        return await self._tokens({"prompt": text, "add_special_tokens": False})
+
+    async def chat(self, messages: list[dict[str, str]]) -> list[int] | None:
+        """The ids of a chat as the model reads it, up to the assistant's first token."""
+        chat = {"messages": messages, "add_generation_prompt": True, **self._template}
+        return await self._tokens(chat)
+
+    async def letters(self, options: Sequence[str]) -> dict[int, str] | None:
+        """id -> spelling, for the spellings that are one token; None if an option has none."""
+        spellings = spell(options)
+        read = await asyncio.gather(*map(self.text, spellings))
+        ids = {
+            tokens[0]: spelling
+            for spelling, tokens in zip(spellings, read, strict=True)
+            if tokens is not None and len(tokens) == 1
+        }
+        line_end = await self.text("\n")
+        for option in options if line_end else ():
+            # Some tokenizers put a blank before a text: the letter alone only follows other text.
+            after = await self.text("\n" + option)
+            if after is not None and after[:-1] == line_end:
+                ids.setdefault(after[-1], option)
+        complete = {bare(spelling) for spelling in ids.values()} >= set(options)
+        return ids if complete else None
+
+    async def _tokens(self, said: Mapping[str, Any]) -> list[int] | None:
+        body = {"model": self._model, **said}
+        path = self._server.at_root("/tokenize")
+        answer = await self._server.post_json(path, body, largest=1 << 24)
+        tokens = answer.payload.get("tokens") if is_good(answer) else None
+        whole = isinstance(tokens, list) and all(type(token) is int for token in tokens)
+        return tokens if whole and tokens else None
+
+
+def spell(options: Sequence[str]) -> list[str]:
+    """The spellings of all options, the most usual first, at most as many as allowed.
+
+    >>> spell(["A", "B"])[:6]
+    ['A', 'B', ' A', ' B', '\\nA', '\\nB']
+    """
+    forms = [(before, "") for before in _BEFORE] + [("", after) for after in _AFTER]
+    every = [f"{before}{option}{after}" for before, after in forms for option in options]
+    return every[: MOST_IDS - len(options)]
+
+
+def is_good(answer: Exchange) -> bool:
+    """Whether an answer is an object that can be read."""
+    return answer.http_status == 200 and answer.trouble is None and isinstance(answer.payload, dict)
 
 
 def _generate(ids: list[int], *, start: int) -> dict[str, Any]:

@@ -23,11 +23,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from adjudge.errors import JudgeRefusedError
-from adjudge.judges.backends._chat_reply import read_reply
-from adjudge.judges.backends._chat_server import PER_QUESTION, ChatServerBackend, as_chat
+from adjudge.judges.backends._chat_server import (
+    PER_QUESTION,
+    ChatServerBackend,
+    ServerKind,
+    as_chat,
+    read_reply,
+    recognise,
+)
 from adjudge.judges.backends._http import Exchange
 from adjudge.judges.backends._native import NativeApi
-from adjudge.judges.backends._server_kind import ServerKind, recognise
 from adjudge.judges.interface import Batches, Choice, Likelihood, Question, Reasoned, Text
 from adjudge.records import Reply
 

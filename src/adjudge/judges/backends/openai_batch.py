@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import tempfile
 import time
 import uuid
@@ -25,17 +26,12 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
-from adjudge.judges.backends._batch_answers import (
-    ID,
-    answer_lines,
-    id_of,
-    list_in,
-    object_in,
-    read_line,
-    why_unanswered,
+from adjudge.judges.backends._chat_server import (
+    failed_reply,
+    is_content_refusal,
+    read_reply,
+    too_large,
 )
-from adjudge.judges.backends._chat_reply import read_reply
-from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal, too_large
 from adjudge.judges.backends._http import Exchange, shorten
 from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.interface import (
@@ -51,6 +47,11 @@ from adjudge.records import Reply, Status
 from adjudge.store.sqlite import make_private_folder, open_privately
 from adjudge.validation import positive
 
+#: A server's ids of files and batches, and the field of a line that names its call.
+ID = re.compile(r"[\w.:-]{1,200}", re.ASCII)
+_CUSTOM_ID = re.compile(r'"custom_id"\s*:\s*"([^"\\]{1,64})"')
+#: The JSON around an answer in its line.
+_ENVELOPE = 16 << 10
 # The API takes 50,000 calls and 200 MB; a chunk of calls must fit into memory.
 _MOST_CALLS = 10_000
 _MOST_BYTES = 64 << 20
@@ -337,12 +338,60 @@ class OpenAIBatches:
     def _calls(self, job: Job) -> Iterator[BatchCall]:
         with self._path(job, ".calls").open(encoding="utf-8") as lines:
             for line in lines:
-                key, kept, meta = json.loads(line)
-                yield BatchCall(key, _want(kept), meta)
+                key, want, meta = json.loads(line)
+                yield BatchCall(key, _want(want), meta)
 
     def _forget(self, job: Job) -> None:
         self._path(job, ".json").unlink(missing_ok=True)
         self._path(job, ".calls").unlink(missing_ok=True)
+
+
+def id_of(answer: object) -> str:
+    named = answer.get("id") if isinstance(answer, dict) else None
+    return named if isinstance(named, str) else ""
+
+
+def object_in(answer: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = answer.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def list_in(answer: Mapping[str, Any], name: str) -> list[Any]:
+    value = answer.get(name)
+    return value if isinstance(value, list) else []
+
+
+def why_unanswered(state: dict[str, Any]) -> str:
+    """Why a batch ended without an answer, in the server's words if it gives a reason."""
+    errors = [e for e in list_in(object_in(state, "errors"), "data") if isinstance(e, dict)]
+    words = [e["message"] for e in errors if e.get("message") and isinstance(e["message"], str)]
+    ended = f"the batch ended ({state.get('status')}) without this answer"
+    return f"{ended}: {words[0]}" if words else ended
+
+
+def answer_lines(file: IO[bytes], largest: int) -> Iterator[tuple[str, bool]]:
+    """The lines of a file of answers, and whether each is complete; too large ones are cut."""
+    most = largest + _ENVELOPE
+    while line := file.readline(most):
+        whole = line.endswith(b"\n") or len(line) < most
+        yield (line if whole else line[:_ENVELOPE]).decode(errors="replace"), whole
+        while not whole:
+            rest = file.readline(most)
+            whole = rest.endswith(b"\n") or not rest
+
+
+def read_line(line: str, whole: bool) -> tuple[str, dict[str, Any]]:
+    """A line of the answers and the key of its call; "" if it is not such a line."""
+    if not whole:
+        named = _CUSTOM_ID.search(line)
+        return (named[1] if named else ""), {}
+    try:
+        answer = json.loads(line)
+    except (ValueError, RecursionError):
+        return "", {}
+    if not isinstance(answer, dict) or not isinstance(answer.get("custom_id"), str):
+        return "", {}
+    return answer["custom_id"], answer
 
 
 def _kept(want: Want) -> Sequence[str] | Mapping[str, Any] | int:

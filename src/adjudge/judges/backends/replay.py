@@ -145,9 +145,9 @@ class ReplayBackend(Backend):
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not (0 <= number <= 1 if probability else math.isfinite(number)):
-            what = "probability" if probability else "number"
+            kind = "probability" if probability else "number"
             remedy = "give numbers in [0, 1]" if probability else "give finite numbers"
-            raise self._refuse(f"{value!r} is not a {what}", row, column, remedy)
+            raise self._refuse(f"{value!r} is not a {kind}", row, column, remedy)
         return number
 
     def _whole(self, record: Mapping[str, Any], column: str, row: int) -> int | None:

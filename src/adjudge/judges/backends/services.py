@@ -118,9 +118,9 @@ class OpenRouterBackend(OpenAIBackend):
 
     @classmethod
     def parse(cls, model: str, **options: Any) -> Self:
-        model, given = _settings(model, "provider")
+        model, settings = _settings(model, "provider")
         backend = cls(model, **options)
-        backend.providers = sorted(filter(None, given.get("provider", "").split(",")))
+        backend.providers = sorted(filter(None, settings.get("provider", "").split(",")))
         if backend.providers:
             backend.name += f"?provider={','.join(backend.providers)}"
         return backend
@@ -157,8 +157,8 @@ class AzureBackend(OpenAIBackend):
 
     @classmethod
     def parse(cls, model: str, **options: Any) -> Self:
-        model, given = _settings(model, "api-version")
-        version = given.get("api-version")
+        model, settings = _settings(model, "api-version")
+        version = settings.get("api-version")
         endpoint = os.environ.get("AZURE_OPENAI_ENDPOINT", "").rstrip("/")
         if endpoint and not options.get("base_url"):
             options["base_url"] = endpoint if version else f"{endpoint}/openai/v1"
@@ -186,8 +186,8 @@ def _settings(model: str, known: str) -> tuple[str, dict[str, str]]:
     ('m', {'provider': 'x,y'})
     """
     name, mark, rest = model.partition("?")
-    given = dict(part.partition("=")[::2] for part in rest.split("&")) if mark else {}
-    for setting, value in given.items():
+    settings = dict(part.partition("=")[::2] for part in rest.split("&")) if mark else {}
+    for setting, value in settings.items():
         if setting != known or not re.fullmatch(r"[\w.,/-]+", value):
             raise ArgumentError("judge", model, f"after the question mark write {known}=VALUE")
-    return name, given
+    return name, settings

@@ -16,7 +16,7 @@ from typing import Any, Self
 from adjudge.data.derived import human_share
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Backend, Choice, Data, Likelihood, Question, Reasoned, Text
-from adjudge.judges.verdicts import BRACKETS, write_option
+from adjudge.judges.parsing import BRACKETS, write_option
 from adjudge.records import LabelValue, Pair, Reply, Subject
 from adjudge.simulate.pairs import SimulatedJudge
 
@@ -55,20 +55,20 @@ class SimulatedBackend(Backend):
         >>> SimulatedBackend.parse("accuracy=0.9,seed=3").name
         'simulated:accuracy=0.9,position_bias=0,noise=0,seed=3'
         """
-        given: dict[str, Any] = dict(options)
-        for part in filter(None, (part.strip() for part in model.split(","))):
-            name, equals, value = part.partition("=")
+        settings: dict[str, Any] = dict(options)
+        for setting in filter(None, (setting.strip() for setting in model.split(","))):
+            name, equals, value = setting.partition("=")
             try:
                 if name not in _NUMBERS or not equals:
                     raise ValueError
-                given[name] = int(value) if name == "seed" else float(value)
+                settings[name] = int(value) if name == "seed" else float(value)
             except ValueError:
                 raise ArgumentError(
                     "judge",
                     f"simulated:{model}",
                     "write simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1",
                 ) from None
-        return cls(**given)
+        return cls(**settings)
 
     def identity(self) -> Mapping[str, Any]:
         """All settings that change an answer."""

@@ -1,29 +1,33 @@
 """`transformers:` a model of the Hugging Face hub or a local folder, its logits read directly.
 
 Questions wait until the model is free. On CUDA, questions with the same beginning are computed as
-prefix trees, with the shared part once (`_tree_model`). Elsewhere they are sorted by length and
-padded (`_causal`). Needs torch, transformers and numpy, but nothing of adjudge's runner.
+prefix trees, with the shared part once. Elsewhere they are sorted by length and padded (`_causal`).
+Needs torch, transformers and numpy, but nothing of adjudge's runner. Code in a model's repository
+is never run.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import math
+import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 from adjudge.errors import BackendMissingError, JudgeRefusedError, how_to_install
-from adjudge.judges.backends._chat import CannotAnswerError, HubTokens, score_reply
-from adjudge.judges.backends._hub_model import model_version, read_model
+from adjudge.judges.backends._tokens import CannotAnswerError, HubTokens, score_reply
 from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Reasoned, Text
-from adjudge.judges.verdicts import locate_option
+from adjudge.judges.parsing import locate_option
 from adjudge.records import Reply
 
+_WEIGHTS = ("*.safetensors", "*.bin", "*.json", "*.jinja", "*.model", "*.txt")
 T = TypeVar("T")
 #: Tokens in one batch, padding counted. A 7B model is busy at 8,192; more only adds padding.
 _CELLS = {"cuda": 8_192, "cpu": 2_048}
@@ -58,7 +62,7 @@ class TransformersBackend(Backend):
     store decides it. It is part of the fingerprint and stays the same. Without a route batches are
     padded.
 
-    Text being judged is tokenised with special tokens off, see `backends._chat`.
+    Text being judged is tokenised with special tokens off, see `backends._tokens`.
     """
 
     example = "transformers:Qwen/Qwen2.5-7B-Instruct"
@@ -116,12 +120,12 @@ class TransformersBackend(Backend):
     def take_route(self, route: str | None) -> None:
         self._route = route
         if route != _TREES:
-            kept = "as the replies in the store were asked"
-            self._why_padded = kept if self._on_cuda else _NEED_CUDA
+            reason = "as the replies in the store were asked"
+            self._why_padded = reason if self._on_cuda else _NEED_CUDA
 
     async def find_route(self, question: Question) -> str | None:
         """Prefix trees, if a trial of them agrees with padded batches and is not slow."""
-        from adjudge.judges.backends._tree_model import UnusableTreesError
+        from adjudge.judges.backends._causal import UnusableTreesError
 
         try:
             await self._in_worker(self._plant)
@@ -204,14 +208,14 @@ class TransformersBackend(Backend):
 
     def _plant(self) -> None:
         """Prepare prefix trees. Raises UnusableTreesError if they cannot be used."""
-        from adjudge.judges.backends._tree_model import UnusableTreesError, plant_trees
+        from adjudge.judges.backends._causal import UnusableTreesError, plant_trees
 
         if not self._on_cuda:
             raise UnusableTreesError(_NEED_CUDA)
         self._trees = plant_trees(self._model, length=self._budget, context=self._context)
 
     def _plant_again(self) -> None:
-        from adjudge.judges.backends._tree_model import UnusableTreesError
+        from adjudge.judges.backends._causal import UnusableTreesError
 
         try:
             self._plant()
@@ -264,8 +268,7 @@ class TransformersBackend(Backend):
                         job.reply.set_result(reply)
 
     def _batches(self, jobs: Sequence[_Job]) -> list[list[_Job]]:
-        from adjudge.judges.backends._causal import Row, fill_batches
-        from adjudge.judges.backends._prefix_tree import plan_rows
+        from adjudge.judges.backends._causal import Row, fill_batches, plan_rows
 
         groups: dict[Any, list[_Job]] = {}
         for job in jobs:
@@ -278,7 +281,7 @@ class TransformersBackend(Backend):
                 alike = (type(want), form, want.max_tokens, want.temperature, alone)
             groups.setdefault(alike, []).append(job)
         most = max(1, self._logits // self._vocabulary)
-        made = []
+        planned_batches = []
         for group in groups.values():
             fit = [job for job in group if self._fits_tree(job)]
             rest = [job for job in group if not self._fits_tree(job)]
@@ -288,11 +291,11 @@ class TransformersBackend(Backend):
                 kept=[len(job.tail) or 1 for job in fit],
                 most_kept=most,
             )
-            made += [[fit[at] for at in row] for row in planned]
+            planned_batches += [[fit[at] for at in row] for row in planned]
             rows = [Row(job.prompt + job.tail, len(job.tail) + 1) for job in rest]
             batches = fill_batches(rows, tokens=self._budget, logits=most)
-            made += [[rest[at] for at in batch] for batch in batches]
-        return made
+            planned_batches += [[rest[at] for at in batch] for batch in batches]
+        return planned_batches
 
     def _fits_tree(self, job: _Job) -> bool:
         scored = isinstance(job.question.want, Choice | Likelihood)
@@ -314,8 +317,8 @@ class TransformersBackend(Backend):
             return [Reply(status="error", error=words) for _ in batch]
         now = time.perf_counter()
         return [
-            Reply(prompt_tokens=len(job.prompt), latency_s=now - job.asked, **part)
-            for job, part in zip(batch, parts, strict=True)
+            Reply(prompt_tokens=len(job.prompt), latency_s=now - job.asked, **fields)
+            for job, fields in zip(batch, parts, strict=True)
         ]
 
     def _run(self, batch: Sequence[_Job]) -> list[dict[str, Any]]:
@@ -330,8 +333,8 @@ class TransformersBackend(Backend):
             if isinstance(want, Text):
                 return written
             return [
-                self._decided(prompt, part, want)
-                for prompt, part in zip(prompts, written, strict=True)
+                self._decided(prompt, fields, want)
+                for prompt, fields in zip(prompts, written, strict=True)
             ]
         model = self._trees if self._fits_tree(batch[0]) else self._model
         if isinstance(want, Choice):
@@ -342,8 +345,8 @@ class TransformersBackend(Backend):
             parts = [score_reply(job.tail, row) for job, row in zip(batch, logs, strict=True)]
         bad = {"status": "error", "error": "the model's logits are not numbers"}
         return [
-            part if all(map(math.isfinite, row)) else bad
-            for part, row in zip(parts, logs, strict=True)
+            fields if all(map(math.isfinite, row)) else bad
+            for fields, row in zip(parts, logs, strict=True)
         ]
 
     def _option_ids(self, options: tuple[str, ...]) -> list[int]:
@@ -359,8 +362,8 @@ class TransformersBackend(Backend):
         before = self._tokens.data(part["text"][: place.start])
         (logs,) = self._model.options([prompt + before], self._option_ids(want.options))
         chosen = _chosen(want.options, logs)
-        kept = ("logprobs", "answer_mass", "exact_mass")
-        return {**part, **{name: chosen[name] for name in kept}}
+        fields = ("logprobs", "answer_mass", "exact_mass")
+        return {**part, **{name: chosen[name] for name in fields}}
 
     def _written(self, tokens: list[int], most: int) -> dict[str, Any]:
         text = self._tokens.text(tokens)
@@ -388,6 +391,50 @@ def _chosen(options: tuple[str, ...], logs: list[float]) -> dict[str, Any]:
         "raw": json.dumps(named),
         "completion_tokens": 1,
     }
+
+
+def model_version(source: str, revision: str | None, *, name: str) -> Mapping[str, str]:
+    """The commit of a model on the hub, or the SHA-256 of a folder's files."""
+    folder = Path(source)
+    if folder.is_dir():
+        digest = hashlib.sha256()
+        for path in sorted({file for kind in _WEIGHTS for file in folder.glob(kind)}):
+            digest.update(path.name.encode() + b"\0")
+            with path.open("rb") as handle:
+                while block := handle.read(1 << 20):
+                    digest.update(block)
+        return {"weights_sha256": digest.hexdigest()}
+    from transformers.utils.hub import cached_file, extract_commit_hash
+
+    try:
+        config = cached_file(source, "config.json", revision=revision)
+    except OSError as error:
+        raise _missing(name, error) from error
+    commit = extract_commit_hash(config, None)
+    if commit is None:
+        raise BackendMissingError(f"{name}: the hub gives no commit; give a local folder")
+    return {"revision": commit}
+
+
+def read_model(
+    source: str, revision: str | None, *, name: str, dtype: str, device: str
+) -> tuple[Any, Any]:
+    """The tokenizer, and the causal model on its device."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, revision=revision)
+        model = AutoModelForCausalLM.from_pretrained(source, revision=revision, dtype=dtype)
+        return tokenizer, model.to(device)
+    except (OSError, ValueError) as error:
+        raise _missing(name, error) from error
+
+
+def _missing(name: str, error: Exception) -> BackendMissingError:
+    why = textwrap.shorten(str(error), 160, placeholder=" ...")
+    return BackendMissingError(
+        f"{name}: cannot be loaded ({why}); check the name, the network, or give a folder"
+    )
 
 
 def _libraries() -> tuple[Any, Any]:

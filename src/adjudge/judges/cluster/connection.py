@@ -22,12 +22,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from adjudge.errors import ArgumentError, BackendMissingError, JudgeError, how_to_install
 from adjudge.judges.cluster import head as keeper
+from adjudge.judges.flow import Stop
+from adjudge.judges.judging import run_to_end
 from adjudge.store import store_name
 from adjudge.store.interface import StorePlace
 from adjudge.store.urls import scheme_of
 
 if TYPE_CHECKING:
     from adjudge.judges.cluster.worker import WorkOrder
+
 
 T = TypeVar("T")
 Block = TypeVar("Block")
@@ -211,14 +214,16 @@ async def _wait_until_started(head: subprocess.Popen[bytes], folder: Path) -> No
     until = time.monotonic() + START_S
     log = folder / keeper.LOG
     while True:
-        said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-        if keeper.STARTED in said:
+        output = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+        if keeper.STARTED in output:
             return
         ended = head.poll() is not None
         if ended or time.monotonic() > until:
             if ended:
                 shutil.rmtree(folder, ignore_errors=True)
-            last = next((line for line in reversed(said.splitlines()) if line.strip()), "no output")
+            last = next(
+                (line for line in reversed(output.splitlines()) if line.strip()), "no output"
+            )
             why = "ended" if ended else f"was not ready after {START_S:g} s"
             raise JudgeError(f"Ray did not start on this machine: it {why}; it says: {last}")
         await asyncio.sleep(_LOOK_S)
@@ -227,9 +232,9 @@ async def _wait_until_started(head: subprocess.Popen[bytes], folder: Path) -> No
 def _free_ports(count: int) -> Sequence[int]:
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("", 0))
-        return [one.getsockname()[1] for one in sockets]
+        for listener in sockets:
+            listener.bind(("", 0))
+        return [listener.getsockname()[1] for listener in sockets]
 
 
 async def _in_daemon_thread(work: Callable[[], T]) -> T:
@@ -245,3 +250,26 @@ async def _in_daemon_thread(work: Callable[[], T]) -> T:
 
     threading.Thread(target=run, daemon=True).start()
     return await asyncio.wrap_future(future)
+
+
+Outcome = TypeVar("Outcome")
+
+
+def map_blocks(
+    work: Callable[[Block], Outcome],
+    blocks: Sequence[Block],
+    *,
+    workers: int | None = None,
+    ray_address: str | None = None,
+) -> list[Outcome]:
+    """`work` of every block, in their order, by several workers in parallel.
+
+    If a worker dies, its block is done again elsewhere. `work` depends only on its block, so the
+    results do not depend on the number of workers.
+    """
+    cluster = RayCluster(ray_address, workers=workers)
+    try:
+        run_to_end(cluster.join(), Stop())
+        return cluster.map(work, blocks)
+    finally:
+        cluster.leave()

@@ -12,17 +12,46 @@ from itertools import islice
 from typing import Any
 
 from adjudge.errors import JudgeError
-from adjudge.judges.cluster.budget import Budget
 from adjudge.judges.cluster.connection import START_S, RayCluster
 from adjudge.judges.cluster.worker import Report, WorkOrder
-from adjudge.judges.context import RunContext
-from adjudge.judges.fingerprint import differing_parts
 from adjudge.judges.flow import ServerLoad
 from adjudge.judges.interface import Backend
+from adjudge.judges.judge import differing_parts
 from adjudge.judges.options import JudgingOptions, OneJudge
 from adjudge.judges.progress import Tally
+from adjudge.judges.runner import RunContext
 from adjudge.present.text import safe
 from adjudge.records import Subject
+
+#: The number of sums into which a worker's share is divided.
+_SUMS_EACH = 20
+
+
+class Budget:
+    """The money that is left. It is never exceeded: no worker spends more than it was given.
+
+    If a worker dies, its money is not given out again, because it is not known whether it was
+    spent. Small sums keep this loss small.
+
+    >>> budget = Budget(4.0, spent=0.0, workers=2)
+    >>> [budget.hand_out(in_hand, short=False) for in_hand in (0.0, 0.1, 0.03)]
+    [0.1, 0.0, 0.1]
+    >>> budget.hand_out(0.1, short=True), round(budget.left, 6)
+    (0.1, 3.7)
+    """
+
+    def __init__(self, total: float | None, *, spent: float, workers: int) -> None:
+        self.left = 0.0 if total is None else max(0.0, total - spent)
+        self._sum = self.left / (_SUMS_EACH * workers)
+
+    def hand_out(self, in_hand: float, *, short: bool) -> float:
+        """Another sum, for a worker with less than half of one, or too little for its next call."""
+        if in_hand > self._sum / 2 and not short:
+            return 0.0
+        money = min(self._sum, self.left)
+        self.left -= money
+        return money
+
 
 _POLL_S = 0.1
 #: The number of blocks that wait at a worker, so that it has work between two polls.
@@ -302,8 +331,8 @@ class _Work:
             sum(report.load.rate_limited for report in reports),
             max((report.load.waiting_s for report in reports), default=0.0),
         )
-        said = (remark for report in reports for remark in report.remarks)
-        self._context.remarks = tuple(dict.fromkeys((*self._context.remarks, *said)))
+        remarks = (remark for report in reports for remark in report.remarks)
+        self._context.remarks = tuple(dict.fromkeys((*self._context.remarks, *remarks)))
 
     def _lose(self, seat: Seat) -> None:
         """A worker has died: its blocks go to others, its calls stay counted."""

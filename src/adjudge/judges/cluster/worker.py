@@ -12,13 +12,12 @@ from typing import Any
 
 from adjudge.errors import AdjudgeError
 from adjudge.judges.calls import CallList
-from adjudge.judges.context import RunContext
 from adjudge.judges.flow import IDLE, Pace, Reason, ServerLoad, Stop
+from adjudge.judges.judge import settle
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import Tally
-from adjudge.judges.routing import settle
-from adjudge.judges.runner import Runner
+from adjudge.judges.runner import RunContext, Runner
 from adjudge.records import Subject
 from adjudge.store.thread import StoreThread
 
@@ -161,7 +160,7 @@ class Worker:
                     claimed=claimed,
                 )
                 self._runner = Runner(self._context)
-                await self._runner.run_blocks(self._given_blocks())
+                await self._runner.run(self._given_blocks())
         finally:
             await backend.close()
             await store.close()

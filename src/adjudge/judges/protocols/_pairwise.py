@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.judges.answers import Asking, worst
-from adjudge.judges.columns import PromptColumns
-from adjudge.judges.fingerprint import texts_of_want
 from adjudge.judges.interface import Choice, Data, PlainHashes, Prompt, Question
-from adjudge.judges.prompting import PromptHash, Value, fill
+from adjudge.judges.judge import texts_of_want
+from adjudge.judges.prompting import PromptColumns, PromptHash, Value, fill
 from adjudge.records import MEASURED, STATUSES, Judgment, Order, Pair, Reply, Status
 from adjudge.statistics.entropy import entropy_of, verdict
 from adjudge.store.tables import PlainReply
@@ -98,7 +97,7 @@ class Orders:
     def __init__(self, choice: str = "both", *, seed: int = 0) -> None:
         self.choice = one_of(choice, self.CHOICES, "order")
         self.seed = count(seed, "seed")
-        self._fixed = tuple(one for one in BOTH_ORDERS if choice in ("both", one))
+        self._fixed = tuple(fixed for fixed in BOTH_ORDERS if choice in ("both", fixed))
 
     def of(self, pair: Pair) -> tuple[Order, ...]:
         """The orders to ask for this pair."""
@@ -236,23 +235,27 @@ def judgment_of(
     p_a is the mean of both orders. With one order it is that order's probability, including the
     position bias; `order` then names it, and p_fwd and p_rev stay empty.
     """
-    kept = dict(extra or {})
+    columns = dict(extra or {})
     read = list(readings.values())
-    sampled = [one.drawn for one in read if one.drawn is not None]
+    sampled = [reading.drawn for reading in read if reading.drawn is not None]
     if sampled:
-        kept["samples"] = {order: dict(one.drawn or {}) for order, one in readings.items()}
+        columns["samples"] = {
+            order: dict(reading.drawn or {}) for order, reading in readings.items()
+        }
     if len(read) == 1:
-        kept["order"] = next(iter(readings))
-    status = worst([one.status for one in read])
-    mass = min([one.answer_mass for one in read if one.answer_mass is not None], default=None)
-    known = [one.p for one in read if one.p is not None]
-    if status not in MEASURED or len(known) < len(read):
-        detail = next((one.detail for one in read if one.status == status), None)
-        return judgment(pair, protocol, status, answer_mass=mass, detail=detail, extra=kept)
-    p_a = sum(known) / len(known)
-    ties = [one.p_tie for one in read if one.p_tie is not None]
+        columns["order"] = next(iter(readings))
+    status = worst([reading.status for reading in read])
+    mass = min(
+        [reading.answer_mass for reading in read if reading.answer_mass is not None], default=None
+    )
+    shares = [reading.p for reading in read if reading.p is not None]
+    if status not in MEASURED or len(shares) < len(read):
+        detail = next((reading.detail for reading in read if reading.status == status), None)
+        return judgment(pair, protocol, status, answer_mass=mass, detail=detail, extra=columns)
+    p_a = sum(shares) / len(shares)
+    ties = [reading.p_tie for reading in read if reading.p_tie is not None]
     p_tie = sum(ties) / len(ties) if len(ties) == len(read) else None
-    both = {"p_fwd": known[0], "p_rev": known[1]} if len(known) == 2 else {}
+    both = {"p_fwd": shares[0], "p_rev": shares[1]} if len(shares) == 2 else {}
     return judgment(
         pair,
         protocol,
@@ -264,19 +267,19 @@ def judgment_of(
         verdict=verdict(p_a, p_tie),
         answer_mass=mass,
         detail=_drawn_words(readings) if sampled else _bound_words(readings),
-        extra=kept,
+        extra=columns,
     )
 
 
 def _bound_words(readings: Readings) -> str | None:
-    censored = [order for order, one in readings.items() if one.status == "censored"]
+    censored = [order for order, reading in readings.items() if reading.status == "censored"]
     return f"bounded by the k-th log probability: {', '.join(censored)}" if censored else None
 
 
 def _drawn_words(readings: Readings) -> str:
     parts = []
-    for order, one in readings.items():
-        drawn = dict(one.drawn or {})
+    for order, reading in readings.items():
+        drawn = dict(reading.drawn or {})
         unread = sum(drawn.get(status, 0) for status in STATUSES)
         parts.append(f"{order} {sum(drawn.values()) - unread} of {sum(drawn.values())} readable")
     return "sampled: " + ", ".join(parts)

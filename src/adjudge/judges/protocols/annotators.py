@@ -11,9 +11,9 @@ import numpy as np
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.judges.answers import Answer, Asking, worst
-from adjudge.judges.columns import PromptColumns
 from adjudge.judges.interface import JudgeProtocol, Message, Prompt, Question, Text
-from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
+from adjudge.judges.parsing import WHOLE, write_option
+from adjudge.judges.prompting import PromptColumns, builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import (
     LETTERS,
     PLACEHOLDERS,
@@ -21,7 +21,6 @@ from adjudge.judges.protocols._pairwise import (
     pair_values,
     seeded_order,
 )
-from adjudge.judges.verdicts import WHOLE, write_option
 from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Status, Subject
 from adjudge.statistics.entropy import verdict
 from adjudge.validation import count, generator
@@ -140,8 +139,8 @@ class Annotators(JudgeProtocol):
         order = seeded_order(pair.id, self.seed)
         answers = [self._asking.read([reply]) for reply in replies]
         votes = [_vote(answer) for answer in answers]
-        own = "A" if order == "ab" else "B"
-        tally = Counter("A" if vote == own else "B" for vote in votes if vote is not None)
+        first_letter = "A" if order == "ab" else "B"
+        tally = Counter("A" if vote == first_letter else "B" for vote in votes if vote is not None)
         extra = {"order": order, "votes": {"A": tally["A"], "B": tally["B"]}}
         bad: list[Status] = [
             "unparsed" if answer.status in MEASURED else answer.status

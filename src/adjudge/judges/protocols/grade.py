@@ -8,10 +8,16 @@ from typing import Any
 from adjudge.data.derived import human_share
 from adjudge.errors import DataError
 from adjudge.judges.answers import Answer, Asking
-from adjudge.judges.columns import PromptColumns, write_value
 from adjudge.judges.criteria import CORRECT, Criterion, check_criteria
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
-from adjudge.judges.prompting import Value, builtin_prompt, check_prompt, fill
+from adjudge.judges.prompting import (
+    PromptColumns,
+    Value,
+    builtin_prompt,
+    check_prompt,
+    fill,
+    write_value,
+)
 from adjudge.records import STATUSES, Grade, Item, Reply, Status, Subject
 from adjudge.statistics.entropy import entropy_of
 

@@ -11,13 +11,10 @@ from typing import Any
 
 from adjudge.errors import ArgumentError
 from adjudge.judges.answers import CUT_OFF, Asking, reason, worst
-from adjudge.judges.columns import PromptColumns
 from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria, check_scale, write_scale
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
-from adjudge.judges.parsing import parse_score
-from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
-from adjudge.judges.refusals import unread
-from adjudge.judges.verdicts import WHOLE
+from adjudge.judges.parsing import WHOLE, parse_score, unread
+from adjudge.judges.prompting import PromptColumns, builtin_prompt, check_prompt, fill
 from adjudge.records import MEASURED, Reply, Score, Status, Subject
 
 #: The paper's scale, and what its prompt calls the five scores.
@@ -131,8 +128,12 @@ class Likert(JudgeProtocol):
         item, k = self.item(subject), self.samples or 1
         rows = []
         for number, criterion in enumerate(self.criteria):
-            own = replies[number * k : (number + 1) * k]
-            read = self._from_samples(own, criterion) if self.samples else self._from_digits(own)
+            criterion_replies = replies[number * k : (number + 1) * k]
+            read = (
+                self._from_samples(criterion_replies, criterion)
+                if self.samples
+                else self._from_digits(criterion_replies)
+            )
             rows.append(
                 Score(
                     id=item.id,

@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from adjudge.judges.answers import CUT_OFF, reason, worst
-from adjudge.judges.columns import PromptColumns
 from adjudge.judges.criteria import RUBRIC, Criterion, check_criteria
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
-from adjudge.judges.parsing import Scores, parse_preference, parse_rubric
-from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
+from adjudge.judges.parsing import Scores, parse_preference, parse_rubric, unread
+from adjudge.judges.prompting import PromptColumns, builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import BOTH_ORDERS, PLACEHOLDERS, judgment, pair_values
-from adjudge.judges.refusals import unread
 from adjudge.records import MEASURED, Judgment, Pair, Reply, Status, Subject
 from adjudge.statistics.entropy import verdict
 from adjudge.validation import count
@@ -103,10 +101,10 @@ class Rubric(JudgeProtocol):
         states: list[Status] = [status for status, _ in read]
         status = worst(states)
         if status not in MEASURED:
-            words = next((str(what) for state, what in read if state == status), None)
+            words = next((str(scores) for state, scores in read if state == status), None)
             detail = reason(replies, status) or words
             return [judgment(pair, self.name, status, detail=detail, extra=_votes(pair))]
-        first, second = (what for _, what in read)
+        first, second = (scores for _, scores in read)
         forward_a, forward_b = first
         reverse_b, reverse_a = second
         scores_a = _mean_of(forward_a, reverse_a)
@@ -142,8 +140,8 @@ class Rubric(JudgeProtocol):
         return [row]
 
     def status_of(self, reply: Reply) -> tuple[Status, str | None]:
-        status, what = self._read(reply)
-        return status, None if status in MEASURED else what
+        status, scores = self._read(reply)
+        return status, None if status in MEASURED else scores
 
     def _read(self, reply: Reply) -> tuple[Status, Any]:
         if reply.status not in MEASURED:

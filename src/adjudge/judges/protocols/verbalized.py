@@ -7,12 +7,16 @@ from typing import Any, ClassVar
 
 from adjudge.errors import DataError
 from adjudge.judges.answers import CUT_OFF
-from adjudge.judges.columns import PromptColumns
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
-from adjudge.judges.parsing import Claim, parse_claim
-from adjudge.judges.prompting import CONFIDENCE_SCALES, builtin_prompt, check_prompt, fill
+from adjudge.judges.parsing import Claim, parse_claim, unread
+from adjudge.judges.prompting import (
+    CONFIDENCE_SCALES,
+    PromptColumns,
+    builtin_prompt,
+    check_prompt,
+    fill,
+)
 from adjudge.judges.protocols._pairwise import PLACEHOLDERS, Orders, judgment, pair_values
-from adjudge.judges.refusals import unread
 from adjudge.records import MEASURED, Judgment, Reply, Status, Subject
 from adjudge.validation import count, one_of
 

@@ -9,13 +9,12 @@ from typing import Any
 import polars as pl
 
 from adjudge.errors import StoreError
-from adjudge.judges.transcript import read_replies
+from adjudge.judges.transcript import JudgeReply, read_replies
 from adjudge.policy.result import Policy
 from adjudge.present.blocks import Block, Heading, Note, Part, Sides, table_of
 from adjudge.present.report.folder import Folder
 from adjudge.present.text import clip, count, group_name
 from adjudge.records import MEASURED
-from adjudge.results.replies import JudgeReply
 
 _MOST = 10
 _LONGEST = 600

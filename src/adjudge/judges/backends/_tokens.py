@@ -1,8 +1,13 @@
-"""A chat prompt as tokens: special tokens in our text, none in the text being judged.
+"""A chat prompt as tokens, and the tokens that name an option.
 
 A response that contains `<|im_end|>` must not end the turn. So the chat template never gets the
 text being judged. It is rendered with a marker in each place and split at the markers. Only the
 pieces between the markers are tokenised with special tokens on.
+
+A token counts for an option if it is that option without the blanks, quotes, brackets, emphasis and
+stops around it: "A", " A", "(A", "A." and "**A" all count for A, and their probabilities are added.
+Case matters: "a" is an English word, and a token that starts a word has no information about answer
+A.
 """
 
 from __future__ import annotations
@@ -12,20 +17,21 @@ import math
 import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
 from adjudge.errors import JudgeRefusedError
-from adjudge.judges.backends._spellings import bare
 from adjudge.judges.interface import Data, Message, Question
 
+_STRIPPED = " \t\r\n\u00a0\u0120\u2581\u010a*_\"'`“”‘’()[]{}<>.:,;"
+#: Some servers write -9999 or minus infinity for values that they did not compute.
+NEVER = -1000.0
 #: Takes [{"role": ..., "content": ...}, ...], returns the text up to the assistant's first token.
 Render = Callable[[list[dict[str, str]]], str]
 #: A message without its data: this decides the rendering.
 Skeleton = tuple[tuple[str, tuple[str | None, ...]], ...]
-
 _CACHE_LIMIT = 256
 
 
@@ -74,7 +80,7 @@ class ChatSegments:
             {
                 "role": role,
                 "content": "".join(
-                    f"{self._marker}{next(numbers)}z" if part is None else part for part in parts
+                    f"{self._marker}{next(numbers)}z" if text is None else text for text in parts
                 ),
             }
             for role, parts in skeleton
@@ -157,17 +163,6 @@ class ChatTokens(ABC):
                     )
             self._option_ids[options] = tuple(tokens[0] for tokens in ids)
         return self._option_ids[options]
-
-
-def score_reply(tokens: list[int], logprobs: list[float]) -> dict[str, Any]:
-    """The reply to `Likelihood`, from the log probability of each token of the response."""
-    return {
-        "status": "ok",
-        "mean_logprob": math.fsum(logprobs) / len(logprobs),
-        "scored_tokens": len(tokens),
-        "raw": json.dumps({"tokens": tokens, "logprobs": [round(value, 6) for value in logprobs]}),
-        "completion_tokens": len(tokens),
-    }
 
 
 class HubTokens(ChatTokens):
@@ -260,3 +255,63 @@ class HubTokens(ChatTokens):
                 f"{self.model}: its chat template raises an error: {error}"
             ) from error
         return str(rendered)
+
+
+def score_reply(tokens: list[int], logprobs: list[float]) -> dict[str, Any]:
+    """The reply to `Likelihood`, from the log probability of each token of the response."""
+    return {
+        "status": "ok",
+        "mean_logprob": math.fsum(logprobs) / len(logprobs),
+        "scored_tokens": len(tokens),
+        "raw": json.dumps({"tokens": tokens, "logprobs": [round(value, 6) for value in logprobs]}),
+        "completion_tokens": len(tokens),
+    }
+
+
+@lru_cache(maxsize=8192)
+def bare(token: str) -> str:
+    """The token without the characters that can be around an option."""
+    return token.strip(_STRIPPED)
+
+
+def option_logprobs(
+    pairs: Sequence[tuple[str, float]], options: tuple[str, ...]
+) -> tuple[dict[str, float], frozenset[str]]:
+    """Each option's log probability, summed over its spellings, and those with only a bound.
+
+    >>> option_logprobs([("A", -0.5), (" A", -2.0), ("x", -4.0)], ("A", "B"))
+    ({'A': -0.29..., 'B': -4.0}, frozenset({'B'}))
+    """
+    spellings: dict[str, list[float]] = {}
+    bound = math.inf
+    for token, value in pairs:
+        if value > NEVER:
+            bound = min(bound, value)
+            stripped = bare(token)
+            if stripped in options:
+                spellings.setdefault(stripped, []).append(value)
+    logprobs = {
+        option: log_sum_exp(spellings[option]) if option in spellings else bound
+        for option in options
+    }
+    return logprobs, frozenset(option for option in options if option not in spellings)
+
+
+def option_mass(pairs: Iterable[tuple[str, float]], options: tuple[str, ...]) -> float:
+    """The probability of all spellings of all options among these tokens.
+
+    >>> round(option_mass([("A", -1.0), (" B", -2.0), ("<think>", -0.7)], ("A", "B")), 3)
+    0.503
+    """
+    total = math.fsum(
+        math.exp(value) for token, value in pairs if value > NEVER and bare(token) in options
+    )
+    return min(total, 1.0)
+
+
+def log_sum_exp(values: Sequence[float]) -> float:
+    """log sum exp(v), without overflow."""
+    if len(values) == 1:
+        return values[0]
+    top = max(values)
+    return top + math.log(math.fsum(math.exp(value - top) for value in values))

@@ -1,0 +1,341 @@
+"""A judge: parsed from `--judge BACKEND:MODEL` and `--protocol NAME`, named by its fingerprint.
+
+Each backend and protocol has one line here and one file, imported when it is used. Packages add
+theirs by entry points of the groups `adjudge.backends` and `adjudge.protocols`.
+
+The fingerprint is everything that could change an answer, in one hash, with its parts. Two judges
+with the same fingerprint can share stored replies, calibrations and policies. Two with different
+fingerprints never do, and the parts show what differs.
+
+One part is the route, if the server decides how it is asked. Replies by two routes are not mixed. A
+store continues with the route of its replies, even if the server has changed, so that a patch
+release of a server does not ask everything again. Only the first run on a store asks the server,
+with a question of the run, whose reply is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+from adjudge.errors import ArgumentError, BackendMissingError
+from adjudge.judges.flow import NotSentError
+from adjudge.judges.interface import (
+    Backend,
+    Choice,
+    Judge,
+    JudgeProtocol,
+    Likelihood,
+    Question,
+    Reasoned,
+    Text,
+    Want,
+)
+from adjudge.plugins import Builtin, Registry
+from adjudge.present.result import plain
+from adjudge.records import Item, Pair, Subject
+from adjudge.store.interface import Store, call_key, content_hash, sha256_json
+from adjudge.store.thread import StoreThread
+
+Kind = TypeVar("Kind", type[Backend], type[JudgeProtocol])
+_BACKENDS = "adjudge.judges.backends."
+_PROTOCOLS = "adjudge.judges.protocols."
+BACKENDS: Registry[type[Backend]] = Registry(
+    "judge",
+    "adjudge.backends",
+    {
+        "openai": Builtin(_BACKENDS + "openai:OpenAIBackend"),
+        **{
+            name: Builtin(f"{_BACKENDS}services:{kind}")
+            for name, kind in {
+                "azure": "AzureBackend",
+                "gemini": "GeminiBackend",
+                "openrouter": "OpenRouterBackend",
+                "mistral": "MistralBackend",
+                "groq": "GroqBackend",
+                "together": "TogetherBackend",
+                "deepseek": "DeepSeekBackend",
+                "ollama": "OllamaBackend",
+                "vllm": "VLLMBackend",
+                "sglang": "SGLangBackend",
+            }.items()
+        },
+        "anthropic": Builtin(_BACKENDS + "anthropic:AnthropicBackend"),
+        "llamacpp": Builtin(_BACKENDS + "llamacpp:LlamaCppBackend", "embedded"),
+        "transformers": Builtin(_BACKENDS + "transformers:TransformersBackend", "transformers"),
+        "replay": Builtin(_BACKENDS + "replay:ReplayBackend"),
+        "simulated": Builtin(_BACKENDS + "simulated:SimulatedBackend"),
+    },
+)
+PROTOCOLS: Registry[type[JudgeProtocol]] = Registry(
+    "protocol",
+    "adjudge.protocols",
+    {
+        "preference": Builtin(_PROTOCOLS + "preference:Preference"),
+        "likelihood": Builtin(_PROTOCOLS + "likelihood:LikelihoodProtocol"),
+        "verbalized": Builtin(_PROTOCOLS + "verbalized:Verbalized"),
+        "annotators": Builtin(_PROTOCOLS + "annotators:Annotators"),
+        "rubric": Builtin(_PROTOCOLS + "rubric:Rubric"),
+        "criterion": Builtin(_PROTOCOLS + "criterion:ByCriterion"),
+        "likert": Builtin(_PROTOCOLS + "likert:Likert"),
+        "grade": Builtin(_PROTOCOLS + "grade:GradeProtocol"),
+    },
+)
+#: Parts that judges of earlier versions lack. If one side lacks a part, it is not compared.
+LATER_PARTS = frozenset({"route"})
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
+_WANT_NAMES = {
+    "Choice": "letter probabilities",
+    "Reasoned": "letter probabilities after reasoning",
+    "Text": "text",
+    "Likelihood": "likelihoods",
+}
+#: Questions that can fail before the usual route is taken.
+_QUESTIONS = 3
+#: Seconds between two checks whether another process has learnt the route.
+_POLL_S = 0.1
+EARLIER = (
+    "the store has replies of this judge from an earlier version, which did not keep their route:"
+    " the route is not compared, and the run asks as that version did"
+)
+
+
+def parse_judge(spec: str, **options: Any) -> Backend:
+    """The backend of a spec. Options that are None get the backend's default.
+
+    >>> parse_judge("simulated:accuracy=0.9").name
+    'simulated:accuracy=0.9,position_bias=0,noise=0,seed=0'
+    """
+    name, colon, model = spec.partition(":")
+    if name not in BACKENDS:
+        backends = _installed(BACKENDS)
+        # A model's name alone is the usual mistake: most are models of the first backend.
+        example = (
+            next(iter(backends.values())).example if colon else f"{next(iter(backends))}:{spec}"
+        )
+        raise ArgumentError(
+            "judge",
+            spec,
+            f"write BACKEND:MODEL, such as {example}; backends: {', '.join(backends)}",
+        )
+    backend = BACKENDS.load(name)
+    if not model and backend.needs_model:
+        remedy = "name a model after the colon" if colon else "name a model after a colon"
+        raise ArgumentError("judge", spec, f"{remedy}, such as {backend.example}")
+    return backend.parse(model, **_options(BACKENDS, name, options))
+
+
+def parse_protocol(name: str, **options: Any) -> JudgeProtocol:
+    """The protocol of that name. Options that are None get the protocol's default.
+
+    >>> parse_protocol("preference", samples=None).name
+    'preference'
+    """
+    protocol = PROTOCOLS.load(name)
+    for option, why in protocol.unfit_options.items():
+        if options.get(option) is not None:
+            raise ArgumentError(option, options[option], f"leave it out: {why}")
+    return protocol(**_options(PROTOCOLS, name, options))
+
+
+def _options(registry: Registry[Kind], name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given, if the backend or protocol takes them all."""
+    chosen = {option: value for option, value in options.items() if value is not None}
+    for option, value in chosen.items():
+        if option not in registry.load(name).options:
+            takers = [
+                other for other, kind in _installed(registry).items() if option in kind.options
+            ]
+            raise ArgumentError(
+                option,
+                getattr(value, "name", value),
+                f"leave it out: {registry.noun} {name} does not take it"
+                + (f" ({', '.join(takers)} take it)" if takers else ""),
+            )
+    return chosen
+
+
+def _installed(registry: Registry[Kind]) -> dict[str, Kind]:
+    """All of a kind whose libraries are installed, for messages."""
+    kinds: dict[str, Kind] = {}
+    for name in registry:
+        try:
+            kinds[name] = registry.load(name)
+        except BackendMissingError:
+            continue
+    return kinds
+
+
+def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the parts in which two judges differ, if both can have the part.
+
+    >>> differing_parts({"model": "a", "protocol": "preference"}, {"model": "b", "seed": 1})
+    ('model', 'protocol', 'seed')
+    >>> differing_parts({"model": "a"}, {"model": "a", "route": "top_logprobs 5"})
+    ()
+    """
+    missing = object()
+    names = sorted((one.keys() | other.keys()).difference(incomparable_parts(one, other)))
+    return tuple(name for name in names if one.get(name, missing) != other.get(name, missing))
+
+
+def incomparable_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+    """The newer parts that only one of two judges has."""
+    return tuple(sorted(LATER_PARTS & (one.keys() ^ other.keys())))
+
+
+def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -> Judge:
+    """A judge from a backend and a protocol, if the backend can answer the protocol's questions.
+
+    The parts of the fingerprint are the backend's, then the protocol's with its prefix.
+    """
+    lacking = protocol.wants - backend.wants
+    if lacking:
+        wanted = _named(lacking)
+        drawn = lacking <= {Choice, Reasoned} and Text in backend.wants
+        remedy = "draw answers with --samples 5, or choose" if drawn else "choose"
+        raise ArgumentError(
+            "protocol",
+            protocol.name,
+            f"it needs {wanted}, which {backend.name} cannot give (only {_named(backend.wants)});"
+            f" {remedy} another --protocol or --judge",
+        )
+    parts = {name: _without_credentials(plain(v)) for name, v in backend.identity().items()}
+    parts["protocol"] = protocol.name
+    parts |= {f"protocol.{name}": plain(value) for name, value in protocol.settings().items()}
+    return Judge(
+        backend=backend,
+        protocol=protocol,
+        fingerprint=sha256_json(parts),
+        fingerprint_parts=parts,
+        repeats=repeats,
+    )
+
+
+def by_route(judge: Judge) -> dict[str, Judge]:
+    """The judge by each route that its server can allow; empty if there is no choice."""
+    routes = judge.backend.routes(judge.protocol.wants)
+    return {route: _with_parts(judge, {"route": route}) for route in routes}
+
+
+def _with_parts(judge: Judge, more: Mapping[str, Any]) -> Judge:
+    parts = {**judge.fingerprint_parts, **more}
+    return replace(judge, fingerprint=sha256_json(parts), fingerprint_parts=parts)
+
+
+def question_hash(question: Question, subject: Pair | Item | None = None) -> str:
+    """The content hash of one question: all text that is sent and what is wanted in return.
+
+    The hash is of what is sent, not of the pair's columns. So anything that a protocol shows (a
+    reference, a persona, demonstrations) makes a new question when it changes. `subject` is for
+    judges that answer from the subject itself instead of the text (`knows_subject`).
+    """
+    texts = [text for message in question.messages for text in (message.role, message.text)]
+    texts += texts_of_want(question.want)
+    if subject is not None:
+        texts += texts_of_subject(subject)
+    return content_hash(texts)
+
+
+def texts_of_want(want: Want) -> list[str]:
+    """What is wanted, for the content hash: it comes after the messages."""
+    if isinstance(want, Choice):
+        return ["choice", *want.options]
+    if isinstance(want, Reasoned):
+        written = [str(want.max_tokens), repr(want.temperature)]
+        return ["reasoned", want.format, *want.options, *written]
+    if isinstance(want, Likelihood):
+        return ["likelihood", want.continuation.text]
+    texts = ["text", str(want.max_tokens), repr(want.temperature)]
+    return texts if want.json_schema is None else [*texts, sha256_json(plain(want.json_schema))]
+
+
+def texts_of_subject(subject: Pair | Item) -> list[str]:
+    """What a judge that knows the subject can answer from, for the content hash: it comes last."""
+    truths = [subject.label] if isinstance(subject, Pair) else _truths(subject)
+    return ["subject", subject.id, "".join([str(truth) for truth in truths if truth is not None])]
+
+
+def _truths(item: Item) -> list[object]:
+    """The fields that a judge that knows the item can answer from."""
+    return [item.extra.get(name) for name in ("truth", "human")]
+
+
+def _named(wants: Iterable[type]) -> str:
+    return " and ".join(sorted(_WANT_NAMES.get(want.__name__, want.__name__) for want in wants))
+
+
+def _without_credentials(value: Any) -> Any:
+    return _CREDENTIALS.sub("", value) if isinstance(value, str) else value
+
+
+def kept_route(judge: Judge, store: Store) -> tuple[Judge, str | None] | None:
+    """The judge by the route of the replies in the store, and a remark; None if it has none."""
+    routed = by_route(judge)
+    for route, candidate in routed.items():
+        if store.judge_parts(candidate.fingerprint) is not None:
+            judge.backend.take_route(route)
+            return candidate, None
+    if routed and store.judge_parts(judge.fingerprint) is not None:
+        judge.backend.take_route(None)
+        return judge, EARLIER
+    return None
+
+
+async def ask_route(judge: Judge, subjects: Iterable[Subject]) -> Judge:
+    """The judge by the route that its server allows, asked by the first questions of the run."""
+    routed = by_route(judge)
+    questions = chain.from_iterable(map(judge.protocol.questions, subjects))
+    for question in islice(questions, _QUESTIONS):
+        route = await judge.backend.find_route(question)
+        if route is not None:
+            return routed[route]
+    return usual_route(judge)
+
+
+def usual_route(judge: Judge) -> Judge:
+    """The judge by the route that most servers allow."""
+    routed = by_route(judge)
+    if not routed:
+        return judge
+    route, usual = next(iter(routed.items()))
+    judge.backend.take_route(route)
+    return usual
+
+
+async def settle(
+    judge: Judge, store: StoreThread, subjects: Iterable[Subject], *, batch: bool
+) -> tuple[Judge, str | None, set[str]]:
+    """The judge with its complete fingerprint, a remark, and the claimed calls.
+
+    If several processes start together on one store, one asks. The others take its result, once it
+    has claimed its first calls and stored the judge.
+    """
+    if not judge.backend.routes(judge.protocol.wants):
+        return judge, None, set()
+    claimed = call_key(judge.fingerprint, "route", None, 0, "")
+    try:
+        while True:
+            claim = await store.do_apart(lambda opened: opened.claim([claimed], retry=(), since=0))
+            settled = await store.do(lambda opened: kept_route(judge, opened))
+            if settled is not None:
+                return *settled, {claimed} & claim.ours
+            if claimed in claim.ours:
+                break
+            await asyncio.sleep(_POLL_S)
+        if batch:
+            return usual_route(judge), None, {claimed}
+        await judge.backend.start()
+        return await ask_route(judge, subjects), None, {claimed}
+    except NotSentError:
+        # Stopped before its turn: nothing more is asked.
+        await judge.backend.close()
+        return judge, None, {claimed}
+    except BaseException:
+        await judge.backend.close()
+        await store.do(lambda opened: opened.release([claimed]))
+        raise
