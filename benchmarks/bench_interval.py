@@ -19,7 +19,7 @@ import numpy as np
 from scipy.stats import norm
 
 from adjudge.estimation import Counts, corrected_interval, profile_interval
-from adjudge.simulate.binary import draw_counts
+from adjudge.simulate.grades import draw_counts
 
 RATES, REPLICATIONS, PART = np.linspace(0, 1, 21), 10_000, 20_000
 N, M = 1000, 100

@@ -12,7 +12,7 @@ SECTIONS = {
     "Ask": ("adjudge.judges", "adjudge.judges.transcript", "adjudge.store"),
     "Read and write": ("adjudge.data", "adjudge.records"),
     "Trust": ("adjudge.selection", "adjudge.policy", "adjudge.statistics"),
-    "Report": ("adjudge.estimation", "adjudge.present.report"),
+    "Report": ("adjudge.estimation", "adjudge.report"),
     "Diagnose": ("adjudge.diagnosis",),
     "Rank": ("adjudge.ranking",),
     "Monitor": ("adjudge.monitoring", "adjudge.auditing"),

@@ -15,7 +15,7 @@ from adjudge.estimation import panel_statistics as combine
 from adjudge.estimation.estimators import find_estimator
 from adjudge.estimation.exact_interval import interval_of
 from adjudge.estimation.sample import Sample
-from adjudge.simulate.panels import panel_rows
+from adjudge.simulate.grades import panel_rows
 
 LEVEL = 0.95
 TEST_ROWS = 1000

@@ -16,7 +16,7 @@ from adjudge import estimate
 from adjudge.estimation import corrected_interval
 from adjudge.estimation.estimators.misclassification import adjust
 from adjudge.estimation.profile import Tallies, p_values
-from adjudge.simulate.binary import draw_counts
+from adjudge.simulate.grades import draw_counts
 from adjudge.statistics.numbers import normal_quantile
 
 RATES = np.linspace(0, 1, 21)

@@ -59,7 +59,6 @@ _ROOMS: dict[str, str] = {
     "adjudge.monitoring.drawing": "AuditDraw",
     "adjudge.policy.audits": "Monitor",
     "adjudge.policy.result": "Policy",
-    "adjudge.present.report": "write_report",
     "adjudge.present.result": "Result",
     "adjudge.ranking": (
         "bradley_terry count_wins fit_temperature least_reversals make_anchors place "
@@ -72,6 +71,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.ranking.plan": "BattlePlan",
     "adjudge.ranking.temperature": "Temperature",
     "adjudge.records": "Grade Item Judgment Label Pair Score",
+    "adjudge.report": "write_report",
     "adjudge.selection": (
         "SelectionRun calibrate evaluate fdr_select judge_cascade pac_threshold "
         "pac_thresholds plan_cascade plan_labels plan_selection read_policy "

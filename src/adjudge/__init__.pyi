@@ -105,7 +105,6 @@ from adjudge.monitoring import running_interval as running_interval
 from adjudge.monitoring.drawing import AuditDraw as AuditDraw
 from adjudge.policy.audits import Monitor as Monitor
 from adjudge.policy.result import Policy as Policy
-from adjudge.present.report import write_report as write_report
 from adjudge.present.result import Result as Result
 from adjudge.ranking import bradley_terry as bradley_terry
 from adjudge.ranking import count_wins as count_wins
@@ -128,6 +127,7 @@ from adjudge.records import Judgment as Judgment
 from adjudge.records import Label as Label
 from adjudge.records import Pair as Pair
 from adjudge.records import Score as Score
+from adjudge.report import write_report as write_report
 from adjudge.selection import SelectionRun as SelectionRun
 from adjudge.selection import calibrate as calibrate
 from adjudge.selection import evaluate as evaluate

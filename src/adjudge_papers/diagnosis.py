@@ -30,7 +30,7 @@ from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Headline, notes_of
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import left_out, percent
-from adjudge.simulate.tournaments import simulate_tournaments
+from adjudge.simulate.battles import simulate_tournaments
 from adjudge.statistics.agreement import spearman_p
 from adjudge.validation import count
 from adjudge_papers import diagnosis_measures as measures

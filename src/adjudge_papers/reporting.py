@@ -35,7 +35,7 @@ from adjudge.present.result import (
 from adjudge.present.text import count as count_of
 from adjudge.present.text import left_out, number, percent, signed
 from adjudge.present.text import level as level_text
-from adjudge.simulate.binary import draw_counts
+from adjudge.simulate.grades import draw_counts
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import FloatArray, count, open_unit
 from adjudge_papers.items import read_published

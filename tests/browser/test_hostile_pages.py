@@ -19,8 +19,8 @@ from serving import Service, running
 
 from adjudge.data import write_result, write_rows
 from adjudge.judges.judging import judge_pairs
-from adjudge.present.report import write_report
 from adjudge.ranking import rank
+from adjudge.report import write_report
 from adjudge.selection import calibrate
 from adjudge.server.label_summary import LabellingSummary, RaterAgreement, RaterSummary
 

@@ -11,7 +11,7 @@ import pytest
 
 from adjudge.data import write_result, write_rows
 from adjudge.judges.judging import judge_pairs
-from adjudge.present.report import write_report
+from adjudge.report import write_report
 from adjudge.selection import calibrate, evaluate
 from adjudge.simulate.pairs import simulate_pairs
 

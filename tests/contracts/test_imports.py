@@ -30,10 +30,10 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"auditing"}),
     frozenset({"present/figures"}),
     frozenset({"present/views"}),
-    frozenset({"report", "present/report"}),
+    frozenset({"report"}),
     frozenset({"demo"}),
     frozenset({"server"}),
-    frozenset({"integrations", "testing"}),
+    frozenset({"integrations"}),
     frozenset({"cli"}),
 )
 FLOOR_OF = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
@@ -41,7 +41,7 @@ DOORS = {"__init__", "__main__"}
 
 
 def room_of(parts: list[str]) -> str:
-    """The room of a module; views, figures and report in `present` are rooms of their own."""
+    """The room of a module; views and figures in `present` are rooms of their own."""
     whole = "/".join(parts[:2])
     return whole if whole in FLOOR_OF else parts[0]
 

@@ -21,7 +21,7 @@ from adjudge.cli import run
 from adjudge.data import write_result, write_rows
 from adjudge.errors import ArgumentError
 from adjudge.judges import judge_pairs
-from adjudge.present.report import write_report
+from adjudge.report import write_report
 from adjudge.selection import (
     Labels,
     Levels,

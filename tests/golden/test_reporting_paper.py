@@ -10,8 +10,7 @@ from scipy.stats import norm
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import proposition_51
-from adjudge.simulate.items import simulate_items
-from adjudge.simulate.pairs import simulate_pairs
+from adjudge.simulate.pairs import simulate_items, simulate_pairs
 from adjudge_papers.items import read_published
 from adjudge_papers.reporting import arena_protocol, length_curve, reproduce_reporting
 from shown import title

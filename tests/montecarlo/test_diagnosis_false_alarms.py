@@ -26,7 +26,7 @@ from adjudge.diagnosis import (
     reliability,
     verbosity_bias,
 )
-from adjudge.simulate.tournaments import simulate_tournaments
+from adjudge.simulate.battles import simulate_tournaments
 from adjudge.statistics.agreement import spearman_interval
 
 Trial = Callable[[np.random.Generator], bool]

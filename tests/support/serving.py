@@ -19,8 +19,7 @@ from typing import Any
 from adjudge.data import write_result
 from adjudge.judges.judging import judge_pairs
 from adjudge.selection import calibrate
-from adjudge.simulate.items import simulate_items
-from adjudge.simulate.pairs import simulate_pairs
+from adjudge.simulate.pairs import simulate_items, simulate_pairs
 
 JUDGE = "simulated:accuracy=0.85,position_bias=0.05,noise=0.3,seed=1"
 

@@ -12,7 +12,7 @@ from adjudge.data import write_result
 from adjudge.data.tables import TableLike
 from adjudge.errors import AdjudgeError
 from adjudge.policy.result import Policy
-from adjudge.present.report import read_folder, write_report
+from adjudge.report import read_folder, write_report
 from adjudge.selection import read_policy, select, verify_policy
 
 

@@ -32,7 +32,7 @@ def report(
 
     The report names damaged files and shows the others. Exit 2 if a file is damaged.
     """
-    from adjudge.present.report import FORMATS, read_folder, render_report, write_report
+    from adjudge.report import FORMATS, read_folder, render_report, write_report
     from adjudge.validation import one_of
 
     chosen = one_of("json" if as_json else format, FORMATS, "format")

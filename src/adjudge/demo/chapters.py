@@ -25,11 +25,11 @@ from adjudge.judges.judging import judge_pairs
 from adjudge.monitoring import draw_audits
 from adjudge.policy.audits import monitor_figure
 from adjudge.present.blocks import Table
-from adjudge.present.report import write_report
 from adjudge.present.text import count, interval, level, number, percent
 from adjudge.ranking.evaluation_view import draw_intervals, panel
 from adjudge.ranking.rank import rank
 from adjudge.records import MEASURED, Pair
+from adjudge.report import write_report
 from adjudge.selection import all_guarantees, calibrate, evaluate, select
 from adjudge.selection.evaluation_view import risk_and_coverage
 from adjudge.validation import Seed, generator

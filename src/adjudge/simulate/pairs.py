@@ -11,6 +11,15 @@ and for a pair shown in some order it prefers the first answer with log odds
 
 Averaged over both orders the bias cancels in sign. So without noise the verdict is right with
 probability exactly `accuracy`, for any bias.
+
+Single answers that are known to be right or wrong, for judges that pass or fail them.
+
+Several responses to each prompt, all pairs of them judged, with a known best response.
+
+Response i of a prompt has a quality q_i. People's best is the response with the largest q_i plus
+noise. Of two responses they prefer the one that is larger in the same draw. The judge sees `skill`
+q_i plus an error for the response, which all of its comparisons share, and an error for the
+comparison. Its log odds are multiplied by `sharpness`.
 """
 
 from __future__ import annotations
@@ -19,14 +28,18 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from adjudge.errors import ArgumentError
-from adjudge.records import LabelValue, Order, Pair, Verdict
-from adjudge.validation import Seed, count, generator
+from adjudge.records import Item, LabelValue, Order, Pair, Verdict
+from adjudge.validation import Seed, count, generator, unit
 
 _MOST_SURE = 1 - 1e-6
 _NORMAL = NormalDist()
@@ -149,3 +162,83 @@ def _logit(p: float) -> float:
 
 def _sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+def simulate_items(
+    n: int, *, seed: Seed = None, rate: float = 0.7, labels: int | None = None
+) -> list[Item]:
+    """Short sums with one answer each, right with probability `rate`; the right one is `reference`.
+
+    `truth` is 1 if the answer is right, else 0. `human` is the same for `labels` of them, drawn at
+    random (None: for all).
+
+    >>> item = simulate_items(1, seed=0)[0]
+    >>> item.extra["truth"] == item.extra["human"] == int(item.response == item.extra["reference"])
+    True
+    """
+    source = generator(seed)
+    size = count(n, "n", least=1)
+    if labels is not None and count(labels, "labels") > size:
+        raise ArgumentError("labels", labels, f"give at most {size}, the number of items")
+    left, right, slip = (source.integers(low, 1000, size) for low in (10, 10, 1))
+    is_right = source.random(size) < unit(rate, "rate")
+    labelled = set(source.permutation(size)[:labels].tolist())
+    width = len(str(size - 1))
+    items = []
+    for i in range(size):
+        good = int(left[i] + right[i])
+        truth = int(is_right[i])
+        human = truth if i in labelled else None
+        items.append(
+            Item(
+                id=f"item-{i:0{width}d}",
+                prompt=f"What is {left[i]} + {right[i]}?",
+                response=str(good if is_right[i] else good + slip[i]),
+                extra={"reference": str(good), "truth": truth, "human": human},
+            )
+        )
+    return items
+
+
+def simulate_choices(
+    prompts: int,
+    *,
+    responses: int = 4,
+    skill: float = 1.0,
+    noise: float = 0.5,
+    sharpness: float = 4.0,
+    missing: float = 0.0,
+    seed: Seed = 0,
+) -> pl.DataFrame:
+    """Judgments of all pairs: id, prompt_id, model_a, model_b, p_a, label, best.
+
+    A share `missing` of the comparisons is left out.
+
+    >>> rows = simulate_choices(2, responses=3)
+    >>> rows.height, sorted(rows["model_a"].unique())
+    (6, ['response-1', 'response-2'])
+    """
+    count(prompts, "prompts", least=1)
+    size = count(responses, "responses", least=2)
+    gen = generator(seed)
+    quality = gen.normal(size=(prompts, size))
+    liked = quality + 0.3 * gen.gumbel(size=quality.shape)
+    seen = skill * quality + noise * gen.normal(size=quality.shape)
+    first, second = map(np.array, zip(*combinations(range(size), 2), strict=True))
+    jitter = 0.3 * noise * gen.normal(size=(prompts, len(first)))
+    p_a = expit(sharpness * (seen[:, first] - seen[:, second] + jitter))
+    label = np.where(liked[:, first] > liked[:, second], "A", "B")
+    prompt = np.repeat(np.arange(prompts), len(first))
+    columns: dict[str, Any] = {
+        "id": [f"prompt-{q:05d}/{i + 1}-{j + 1}" for q in range(prompts)
+               for i, j in zip(first, second, strict=True)],
+        "prompt_id": [f"prompt-{q:05d}" for q in prompt],
+        "model_a": [f"response-{i + 1}" for i in np.tile(first, prompts)],
+        "model_b": [f"response-{j + 1}" for j in np.tile(second, prompts)],
+        "judge": "simulated",
+        "p_a": p_a.ravel().round(6),
+        "label": label.ravel(),
+        "best": [f"response-{i + 1}" for i in liked.argmax(axis=1)[prompt]],
+    }  # fmt: skip
+    kept = gen.random(len(prompt)) >= missing
+    return pl.DataFrame(columns).filter(pl.Series(kept))

@@ -13,7 +13,7 @@ from adjudge.cli import run
 from adjudge.cli._command import command_line, running
 from adjudge.data import read_result, write_result
 from adjudge.errors import DataError
-from adjudge.present.report import render_report
+from adjudge.report import render_report
 from adjudge.selection import calibrate, read_policy, verify_policy
 from adjudge.simulate.selective import two_order_judge
 

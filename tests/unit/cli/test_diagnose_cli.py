@@ -10,8 +10,8 @@ import pytest
 
 from adjudge.cli import run
 from adjudge.data import read_result, read_table, write_rows
+from adjudge.simulate.battles import simulate_tournaments
 from adjudge.simulate.scores import simulate_scores
-from adjudge.simulate.tournaments import simulate_tournaments
 
 
 @pytest.fixture

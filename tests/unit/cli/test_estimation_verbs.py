@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
-from adjudge.simulate.binary import BinaryModel, binary_rows
+from adjudge.simulate.grades import BinaryModel, binary_rows
 
 MODELS = {
     "small": BinaryModel(rate=0.4, specificity=0.7, sensitivity=0.9),
@@ -241,8 +241,7 @@ def test_reproduce_on_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_reproduce_asks_a_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from adjudge.simulate.items import simulate_items
-    from adjudge.simulate.pairs import simulate_pairs
+    from adjudge.simulate.pairs import simulate_items, simulate_pairs
 
     pairs = pl.DataFrame(
         [

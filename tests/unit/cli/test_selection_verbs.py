@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
-from adjudge.simulate.choices import simulate_choices
-from adjudge.simulate.pairs import simulate_pairs
+from adjudge.simulate.pairs import simulate_choices, simulate_pairs
 from adjudge.simulate.selective import two_order_judge
 
 

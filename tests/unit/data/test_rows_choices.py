@@ -8,7 +8,7 @@ import pytest
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.rows.choices import describe_choices, prepare_choices
-from adjudge.simulate.choices import simulate_choices
+from adjudge.simulate.pairs import simulate_choices
 
 
 def rows(*comparisons: tuple[str, str, str, float | None], **columns: object) -> pl.DataFrame:

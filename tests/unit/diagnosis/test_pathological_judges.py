@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from adjudge.diagnosis import diagnose_bias, diagnose_scores, diagnose_transitivity
+from adjudge.simulate.battles import simulate_tournaments
 from adjudge.simulate.scores import simulate_scores
-from adjudge.simulate.tournaments import simulate_tournaments
 
 RNG = np.random.default_rng(4)
 N = 120

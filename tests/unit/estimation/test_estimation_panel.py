@@ -26,7 +26,7 @@ from adjudge.estimation.panel_statistics import (
     shared_interval,
 )
 from adjudge.estimation.sample import make_sample
-from adjudge.simulate.panels import panel_rows
+from adjudge.simulate.grades import panel_rows
 
 JUDGES = {"gpt": 1.0, "claude": 0.9, "small": 0.8}
 RATES = {"w": 0.4, "x": 0.5, "y": 0.6, "z": 0.75}

@@ -17,7 +17,7 @@ from adjudge.integrations.policy_judge import PolicyJudge
 from adjudge.judges.judging import judge_pairs
 from adjudge.selection import calibrate
 from adjudge.server.webhook import Case, read_case
-from adjudge.simulate.items import simulate_items
+from adjudge.simulate.pairs import simulate_items
 
 JUDGE = "simulated:accuracy=0.85,noise=0.5,seed=3"
 THREAD = "adjudge-policy-judge"

@@ -11,7 +11,7 @@ import adjudge.cli
 from adjudge.cli import VERBS, all_verbs
 from adjudge.data.writing import write_result
 from adjudge.present.kinds import KINDS, SECTIONS
-from adjudge.present.report import build_document
+from adjudge.report import build_document
 from adjudge_papers.items import PaperItem, ReproductionItems
 
 ITEMS = ReproductionItems(

@@ -7,7 +7,7 @@ import pytest
 
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.selection import calibrate, evaluate, read_policy, select
-from adjudge.simulate.choices import simulate_choices
+from adjudge.simulate.pairs import simulate_choices
 
 OLD = simulate_choices(400, skill=1.5, missing=0.01, seed=1)
 NEW = simulate_choices(300, skill=1.5, missing=0.01, seed=2)

@@ -27,8 +27,7 @@ from adjudge.selection import read_policy, select
 from adjudge.server.audits import AuditTrail, MonitorMetrics
 from adjudge.server.service import JudgeService
 from adjudge.server.webhook import Case
-from adjudge.simulate.items import simulate_items
-from adjudge.simulate.pairs import simulate_pairs
+from adjudge.simulate.pairs import simulate_items, simulate_pairs
 from adjudge.store import open_store, use_store
 from adjudge.store.labels import LabelBook
 

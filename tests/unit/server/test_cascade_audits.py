@@ -23,8 +23,7 @@ from adjudge.selection import calibrate, judge_cascade, select
 from adjudge.server.audits import AuditTrail
 from adjudge.server.service import JudgeService
 from adjudge.server.webhook import Case
-from adjudge.simulate.items import simulate_items
-from adjudge.simulate.pairs import simulate_pairs
+from adjudge.simulate.pairs import simulate_items, simulate_pairs
 
 SECRET = "a secret for these tests"
 STAGES = ["simulated:accuracy=0.75,seed=4,noise=0.2", "simulated:accuracy=0.95,seed=6,noise=0.2"]

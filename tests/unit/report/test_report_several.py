@@ -11,7 +11,7 @@ import pytest
 from adjudge.data import write_result
 from adjudge.diagnosis import diagnose_bias
 from adjudge.estimation import estimate
-from adjudge.present.report import render_report, write_report
+from adjudge.report import render_report, write_report
 from adjudge.selection import calibrate, evaluate, plan_selection, select
 
 

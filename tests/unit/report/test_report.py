@@ -19,11 +19,11 @@ from adjudge.estimation import estimate
 from adjudge.judges.judging import judge_pairs
 from adjudge.present.blocks import Section, Sides, Table
 from adjudge.present.render.svg import inline_svg
-from adjudge.present.report import build_document, read_folder, render_report
-from adjudge.present.report.doubtful import doubtful_part
-from adjudge.present.report.folder import Folder
 from adjudge.present.theme import ON_TINT, new_figure, themed
 from adjudge.ranking import rank
+from adjudge.report import build_document, read_folder, render_report
+from adjudge.report.folder import Folder
+from adjudge.report.page import doubtful_part
 from adjudge.selection import calibrate, select
 from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.pairs import simulate_pairs

@@ -28,7 +28,6 @@ from adjudge.selection import SelectionRun
 from adjudge.selection.selecting import Selection
 from adjudge.validation import unit
 
-__all__ = ["assert_accepted", "assert_difference", "assert_rate"]
 _RATES = (Estimate, GroupedEstimate, ClassEstimate, PanelEstimate)
 
 

@@ -1,4 +1,4 @@
-"""adjudge.testing: a corrected bound decides, and a failure says which numbers it was."""
+"""Assertions for pytest: a corrected bound decides, and a failure says which numbers it was."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from adjudge.data import write_rows
 from adjudge.errors import ArgumentError
 from adjudge.estimation import estimate
+from adjudge.integrations.testing import assert_accepted, assert_difference, assert_rate
 from adjudge.selection import calibrate, select
-from adjudge.simulate.binary import BinaryModel, binary_rows
-from adjudge.testing import assert_accepted, assert_difference, assert_rate
+from adjudge.simulate.grades import BinaryModel, binary_rows
 
 MODELS = {
     "old": BinaryModel(rate=0.55, specificity=0.7, sensitivity=0.9),

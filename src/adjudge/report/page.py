@@ -1,0 +1,373 @@
+"""One self-contained report from a folder of results: HTML, Markdown or JSON.
+
+A section for each question; then the pairs and answers a judge doubts most, and the rows that have
+no number; last every setting, seed, version and fingerprint that a reader needs to run it again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from adjudge.atomic import replacing
+from adjudge.errors import StoreError
+from adjudge.judges.transcript import JudgeReply, read_replies
+from adjudge.policy.result import Policy
+from adjudge.present.blocks import (
+    Block,
+    Commands,
+    Document,
+    Heading,
+    Headline,
+    Note,
+    Part,
+    Section,
+    Sides,
+    Table,
+    notes_of,
+    table_of,
+)
+from adjudge.present.kinds import SECTIONS
+from adjudge.present.render.html import render_html
+from adjudge.present.render.markdown import render_markdown
+from adjudge.present.text import clip, count, group_name
+from adjudge.records import MEASURED
+from adjudge.report.folder import Folder, ResultFile, read_folder
+from adjudge.validation import one_of
+
+FORMATS = ("html", "md", "json")
+
+
+def build_document(folder: str | Path | Folder, *, title: str | None = None) -> Document:
+    """The report of a folder, before it has a format: a section for each room with results."""
+    held = _read(folder)
+    sections = [_damaged_section(held)] if held.damaged else []
+    for key, (heading, kinds) in SECTIONS.items():
+        order = list(kinds)
+        files = [file for file in held.files if file.result.kind in kinds]
+        files.sort(key=lambda file: (order.index(file.result.kind), file.path.name))
+        parts = [_part(file) for file in files]
+        if key == "selection":
+            parts += doubtful_part(held)
+        if parts:
+            sections.append(Section(key=key, title=heading, parts=parts))
+    built_in = {kind for _, kinds in SECTIONS.values() for kind in kinds}
+    added: dict[tuple[str, str], list[Part]] = {}
+    for file in held.files:
+        if file.result.kind not in built_in:
+            added.setdefault(file.result.section, []).append(_part(file))
+    sections += [
+        Section(key=key, title=heading, parts=parts) for (key, heading), parts in added.items()
+    ]
+    sections.append(appendix_section(held))
+    return Document(title=title or "Judge report", subtitle=_subtitle(held), sections=sections)
+
+
+def render_report(
+    folder: str | Path | Folder, *, format: str = "html", title: str | None = None
+) -> str:
+    """The report as text in one of the formats: html, md or json."""
+    one_of(format, FORMATS, "format")
+    held = _read(folder)
+    if format == "json":
+        return _as_json(held)
+    document = build_document(held, title=title)
+    return render_html(document) if format == "html" else render_markdown(document)
+
+
+def write_report(
+    folder: str | Path | Folder, path: str | Path, *, format: str = "html", title: str | None = None
+) -> Path:
+    """Write the report by atomic rename; returns its path."""
+    text = render_report(folder, format=format, title=title)
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return Path(path)
+
+
+def _read(folder: str | Path | Folder) -> Folder:
+    return folder if isinstance(folder, Folder) else read_folder(folder)
+
+
+def _part(file: ResultFile) -> Part:
+    return Part(name=file.path.name, blocks=file.result.view())
+
+
+def _damaged_section(held: Folder) -> Section:
+    """Files that could not be read come first: without a note, they would not be missed."""
+    names = ", ".join(held.damaged)
+    blocks: list[Block] = [
+        Headline(
+            f"{count(len(held.damaged), 'damaged file is', 'damaged files are')} not in this "
+            f"report: {names}",
+            "Write them again; nothing of them is shown below.",
+            tone="bad",
+        ),
+        Table(("file", "reason"), list(held.damaged.items()), text_columns=2),
+    ]
+    part = Part(name="Damaged files", blocks=blocks)
+    return Section(key="damaged", title="Damaged files", parts=[part])
+
+
+def _subtitle(held: Folder) -> str:
+    # SOURCE_DATE_EPOCH is the usual way to ask for the same bytes again.
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    at = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdigit() else datetime.now(UTC)
+    made = at.strftime("%Y-%m-%d %H:%M UTC")
+    return f"{held.path.resolve().name}, {count(len(held.files), 'result')}, made {made}"
+
+
+def _as_json(held: Folder) -> str:
+    whole: dict[str, Any] = {
+        "kind": "report",
+        "results": {file.path.name: file.result.to_dict() for file in held.files},
+        "commands": {f.path.name: f.command for f in held.files if f.command is not None},
+        "damaged": held.damaged,
+        "skipped": held.skipped,
+    }
+    return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+_LIBRARIES = ("adjudge", "numpy", "scipy", "polars", "pydantic", "aiohttp", "matplotlib")
+#: Longer values (rows, curves, calibration scores) are in the files themselves.
+_LONGEST = 300
+
+
+def appendix_section(folder: Folder) -> Section:
+    """The commands, the files, then a folded table per result file, and the versions."""
+    blocks: list[Block] = [
+        Headline(
+            f"{count(len(folder.files), 'result file')}, with every setting, seed and fingerprint.",
+            "The same inputs, settings and versions give the same numbers.",
+        ),
+        *_commands(folder),
+        Table(
+            ("file", "content"),
+            [
+                *((file.path.name, file.result.kind.replace("_", " ")) for file in folder.files),
+                *((name, "rows") for name in folder.tables),
+            ],
+            caption="Files",
+            text_columns=2,
+        ),
+    ]
+    blocks += [
+        Table(
+            ("setting", "value"),
+            _settings(file.result.to_dict()),
+            caption=f"{file.path.name} ({file.result.kind})",
+            text_columns=2,
+            detail=True,
+        )
+        for file in folder.files
+    ]
+    versions = [("Python", platform.python_version())]
+    for library in _LIBRARIES:
+        try:
+            versions.append((library, version(library)))
+        except PackageNotFoundError:
+            continue
+    blocks.append(
+        Table(
+            ("software", "version"),
+            versions,
+            caption="Versions that made this report",
+            text_columns=2,
+            detail=True,
+        )
+    )
+    if folder.skipped:
+        blocks.append(
+            Table(
+                ("file", "reason"),
+                list(folder.skipped.items()),
+                caption=f"{count(len(folder.skipped), 'file')} skipped",
+                text_columns=2,
+            )
+        )
+    return Section(
+        key="appendix", title="To run it again", parts=[Part(name="Settings", blocks=blocks)]
+    )
+
+
+def _commands(folder: Folder) -> list[Block]:
+    """The commands in the order in which their files were written, and the files without one."""
+    written = sorted(folder.files, key=lambda file: (file.path.stat().st_mtime_ns, file.path.name))
+    lines = {file.path.name: _to_copy(file.command) for file in written}
+    named = list(dict.fromkeys(line for line in lines.values() if line is not None))
+    blocks: list[Block] = [Commands(named)] if named else []
+    unnamed = [name for name, line in lines.items() if line is None]
+    return blocks + notes_of([f"without a command: {', '.join(unnamed)}"] if unnamed else [])
+
+
+def _to_copy(command: str | None) -> str | None:
+    """A command of ours as plain words: that field is not checked, so no operator of a shell that
+    was written into it takes effect when it is pasted.
+
+    >>> _to_copy("adjudge report . ; echo pasted"), _to_copy("echo pasted")
+    ("adjudge report . ';' echo pasted", None)
+    """
+    try:
+        words = shlex.split(command or "")
+    except ValueError:
+        return None
+    return shlex.join(words) if words[:1] == ["adjudge"] else None
+
+
+def _settings(values: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = []
+    for name, value in values.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if len(text) > _LONGEST:
+            kind = f"{len(value):,} entries" if isinstance(value, (list, dict)) else "long text"
+            text = f"({kind}; see the file)"
+        rows.append((name, text))
+    return rows
+
+
+_MOST = 10
+_LONGEST_TEXT = 600
+_COLUMNS = (
+    *("id", "judge", "protocol", "status", "uncertainty", "p_a", "p_pass", "verdict", "label"),
+    "detail",
+)
+#: What was written about a row, by its id, judge and protocol.
+Written = Mapping[tuple[str, str, str], Sequence[JudgeReply]]
+
+
+def doubtful_part(folder: Folder) -> list[Part]:
+    """The most doubtful pairs and answers, if the folder has their texts and verdicts; then
+    rows without a number. Both with what the judge wrote, if its store is given."""
+    blocks: list[Block] = []
+    for noun, texts, frames in (
+        ("pair", folder.pairs, folder.judgments),
+        ("answer", folder.items, folder.grades),
+    ):
+        if frames:
+            blocks += _doubtful(folder, _verdicts(folder, frames), texts, noun)
+    return [Part(name="For people to decide", blocks=blocks)] if blocks else []
+
+
+def _doubtful(
+    folder: Folder, rows: pl.DataFrame, texts: pl.DataFrame | None, noun: str
+) -> list[Block]:
+    doubtful = [] if texts is None else _most_doubtful(rows, texts)
+    unmeasured = rows.filter(~pl.col("status").is_in(list(MEASURED)))
+    failed = unmeasured.head(_MOST).to_dicts()
+    written, trouble = _read_written(folder, [*doubtful, *failed])
+    blocks: list[Block] = []
+    if doubtful:
+        many = count(len(doubtful), f"most doubtful {noun}")
+        blocks.append(Heading(f"The {many}, most doubtful first"))
+    blocks += [_sides(row, written) for row in doubtful]
+    if failed:
+        many = count(unmeasured.height, "row")
+        blocks.append(Heading(f"{many} without a number, the first {len(failed)}"))
+        columns = {
+            "row": lambda row: row["id"],
+            "judge": lambda row: group_name(row["judge"], none=""),
+            "status": lambda row: row["status"],
+            "why": lambda row: row.get("detail") or "",
+            "the judge wrote": lambda row: "; ".join(_words(row, written)),
+        }
+        blocks.append(table_of(failed, columns, text_columns=len(columns)))
+    if trouble is not None and blocks:
+        blocks.append(Note([f"what the judge wrote is not shown: {trouble}"]))
+    return blocks
+
+
+def _most_doubtful(rows: pl.DataFrame, texts: pl.DataFrame) -> list[dict[str, Any]]:
+    return (
+        rows.drop_nulls("uncertainty")
+        .join(texts, on="id", how="inner")
+        .sort("uncertainty", descending=True, maintain_order=True)
+        .unique("id", keep="first", maintain_order=True)
+        .head(_MOST)
+        .to_dicts()
+    )
+
+
+def _read_written(folder: Folder, rows: Sequence[Mapping[str, Any]]) -> tuple[Written, str | None]:
+    """The replies about these rows; none, with the reason, if the store cannot be read."""
+    if folder.store is None or not rows:
+        return {}, None
+    written: dict[tuple[str, str, str], list[JudgeReply]] = defaultdict(list)
+    try:
+        kept = read_replies({row["id"] for row in rows}, store=folder.store, limit=None)
+    except StoreError as error:
+        return {}, str(error)
+    for reply in kept.replies:
+        written[reply.id, reply.judge, reply.protocol].append(reply)
+    return written, None
+
+
+def _words(row: Mapping[str, Any], written: Written) -> list[str]:
+    """What the judge wrote about a row, a text for each order; samples of one order once."""
+    protocol, _, criterion = row["protocol"].partition(":")
+    texts: dict[str, str] = {}
+    for reply in written.get((row["id"], row["judge"], protocol), ()):
+        if reply.text and reply.slot in ("", criterion):
+            where = f"order {reply.order}: " if reply.order else ""
+            texts.setdefault(where, f"{where}{clip(reply.text, _LONGEST_TEXT)!r}")
+    return list(texts.values())
+
+
+def _verdicts(folder: Folder, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """All verdicts; with policies, those of the judges and protocols they hold."""
+    rows = pl.concat(
+        [frame.select([c for c in _COLUMNS if c in frame.columns]) for frame in frames],
+        how="diagonal_relaxed",
+    )
+    policies = [file.result for file in folder.files if isinstance(file.result, Policy)]
+    held = pl.DataFrame(
+        [(group.judge, group.protocol) for policy in policies for group in policy.groups],
+        schema={"judge": pl.String, "protocol": pl.String},
+        orient="row",
+    )
+    # Doubt asked in another way is on another scale. A jury has rows of its members alone.
+    own = rows.join(held, on=["judge", "protocol"], how="semi", maintain_order="left")
+    return own if own.height else rows
+
+
+def _sides(row: Mapping[str, Any], written: Written) -> Sides:
+    """Two answers side by side; one answer next to its reference or context."""
+    title, left, right_title = "Answer A", row.get("response_a"), "Answer B"
+    right = row.get("response_b")
+    if "response" in row:
+        name = "reference" if row.get("reference") is not None else "context"
+        title, left, right = "Answer", row["response"], row.get(name)
+        right_title = {"reference": "Reference answer", "context": "Context"}[name]
+    words = _words(row, written)
+    note = _describe(row)
+    return Sides(
+        id=row["id"],
+        prompt=row["prompt"],
+        left_title=title,
+        left=str(left),
+        right_title=right_title,
+        right=None if right is None else str(right),
+        note=f"{note}. It wrote: {'; '.join(words)}" if words else note,
+    )
+
+
+def _describe(row: Mapping[str, Any]) -> str:
+    who = group_name(row["judge"], none="the judge")
+    asked = group_name(row["protocol"], none="")
+    name, p = ("p(pass)", row["p_pass"]) if "p_pass" in row else ("p(A)", row["p_a"])
+    sure = "" if p is None else f"{name} = {p:.3f}, "
+    text = (
+        f"{who}{f' ({asked})' if asked else ''} says {row['verdict'] or 'neither'}: "
+        f"{sure}doubt {row['uncertainty']:.3f}"
+    )
+    label = row.get("label")
+    return text if label is None else f"{text}; people say {label}"
