@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from adjudge_papers.papers import PAPERS
 
 from adjudge.cli import run
 from adjudge.data import read_result
+from adjudge_papers.everything import PAPERS
 from adjudge_papers.items import ReproductionItems
 
 

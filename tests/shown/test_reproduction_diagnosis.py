@@ -5,21 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from adjudge_papers.diagnosis_result import (
-    CycleRow,
-    CyclesAndWidths,
-    DiagnosisReproduction,
-    PooledErrors,
-    PublishedCycles,
-    RankingRow,
-    SetCell,
-    VarianceShare,
-    WidthPair,
-)
 
 from adjudge.diagnosis.scores.result import PooledWidth, ScoreDiagnosis, ScoreSetGroup, WidthBin
 from adjudge.diagnosis.transitivity import Transitivity, TransitivityGroup
 from adjudge.errors import ArgumentError
+from adjudge_papers.diagnosis import CycleRow, DiagnosisReproduction, PublishedCycles
+from adjudge_papers.diagnosis_measures import CyclesAndWidths, RankingRow, VarianceShare
+from adjudge_papers.diagnosis_sets import PooledErrors, SetCell, WidthPair
 from adjudge_papers.items import ItemValue, PaperItem
 from shown import assert_shown, drawn, legend, terminal_lines
 
