@@ -20,6 +20,7 @@ from adjudge.data.battles import Battles
 from adjudge.data.families import of_family
 from adjudge.data.rows import has_values
 from adjudge.diagnosis import family_of, family_scores, position_bias
+from adjudge.diagnosis.measures import ends_of
 from adjudge.present.result import Correlation, Count, NotNegative, Proportion
 from adjudge.ranking import (
     fit_temperature,
@@ -377,6 +378,7 @@ def position_effect(run: Run, human: HeldOut, l2: float) -> PositionEffect | Non
     # The sign of a missing score is missing.
     sides = [np.sign(gap) / 2 + 0.5 for gap in (forward, reverse)]
     bias = position_bias(sides[0], sides[1], gap_fwd=forward, gap_rev=reverse)
+    flips = ends_of(bias.flip_interval)
     both = np.isfinite(forward) & np.isfinite(reverse)
     held = [
         residuals(
@@ -394,8 +396,8 @@ def position_effect(run: Run, human: HeldOut, l2: float) -> PositionEffect | Non
         low=bias.low,
         high=bias.high,
         flip_share=bias.flip_share,
-        flip_low=bias.flip_low,
-        flip_high=bias.flip_high,
+        flip_low=flips[0],
+        flip_high=flips[1],
         advantage=bias.first_advantage,
         first_favoured=float((forward > reverse)[both].mean()),
         first_mae=held[0].mae,

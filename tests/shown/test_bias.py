@@ -15,71 +15,75 @@ from adjudge.diagnosis.position import PositionBias, PositionGroup
 from adjudge.diagnosis.reliability import Reliability, ReliabilityBin
 from adjudge.diagnosis.repeats import Contradictions, Retest
 from adjudge.diagnosis.verbosity import VerbosityBias
-from shown import assert_shown, drawn, html_lines, legend, terminal_lines
+from shown import assert_shown, drawn, ends, html_lines, legend, terminal_lines
 
 POSITION = PositionBias(
-    n=210, clusters=70, first_share=0.613, low=0.552, high=0.671, biased=True,
-    flip_share=0.234, flip_low=0.187, flip_high=0.291, flips_to_first=41, flips_to_second=8,
+    n=210, clusters=70, first_share=0.613, interval=ends(0.552, 0.671), biased=True,
+    flip_share=0.234, flip_interval=ends(0.187, 0.291), flips_to_first=41, flips_to_second=8,
     first_probability=0.588, dropped={"one order only": 6}, confidence_level=0.95,
     by_group=(
-        PositionGroup(group="de", n=90, first_share=0.644, low=0.561, high=0.727, flip_share=0.211),
-        PositionGroup(group="en", n=120, first_share=0.59, low=0.513, high=0.667, flip_share=0.251),
+        PositionGroup(group="de", n=90, first_share=0.644, interval=ends(0.561, 0.727),
+                      flip_share=0.211),
+        PositionGroup(group="en", n=120, first_share=0.59, interval=ends(0.513, 0.667),
+                      flip_share=0.251),
     ),
-    first_advantage=0.37, advantage_low=0.21, advantage_high=0.53,
+    first_advantage=0.37, advantage_interval=ends(0.21, 0.53),
 )  # fmt: skip
 VERBOSITY = VerbosityBias(
-    n=64, clusters=40, near_tie=0.1, longer_share=0.703, low=0.576, high=0.811, biased=True,
+    n=64, clusters=40, near_tie=0.1, longer_share=0.703, interval=ends(0.576, 0.811), biased=True,
     overall_share=0.62, overall_n=180, human_share=0.541, human_n=50,
-    excess=0.16, excess_low=0.02, excess_high=0.3,
+    excess=0.16, excess_interval=ends(0.02, 0.3),
     dropped={"not near-tied": 116, "equal length": 1}, confidence_level=0.95,
 )  # fmt: skip
 LENGTH = LengthBias(
-    n=181, clusters=66, models=6, effect=0.124, effect_low=0.085, effect_high=0.163,
-    odds_doubling=1.624, odds_low=1.4, odds_high=1.88, human_n=96, human_effect=0.053,
-    excess=0.071, low=0.022, high=0.12, biased=True, floor=0.03,
+    n=181, clusters=66, models=6, effect=0.124, effect_interval=ends(0.085, 0.163),
+    odds_doubling=1.624, odds_interval=ends(1.4, 1.88), human_n=96, human_effect=0.053,
+    excess=0.071, interval=ends(0.022, 0.12), biased=True, floor=0.03,
     winners=(LengthWinner(model="wordy", n=60, win_share=0.58, by_strength=0.44),),
     dropped={"equal length": 1}, confidence_level=0.95,
 )  # fmt: skip
 FAMILY = FamilyBias(
     family="OpenAI", reference="people", n=88, clusters=44, judge_share=0.72, reference_share=0.55,
-    excess=0.17, low=0.049, high=0.293, biased=True, dropped={"not exactly one own answer": 122},
+    excess=0.17, interval=ends(0.049, 0.293), biased=True,
+    dropped={"not exactly one own answer": 122},
     confidence_level=0.95,
 )  # fmt: skip
 POINTS = FamilyScores(
     judge="gpt-x", family="OpenAI", reference="the other judges", n=420, own_models=3,
-    other_models=9, own_deviation=0.41, other_deviation=-0.07, excess=0.48, low=0.12, high=0.84,
+    other_models=9, own_deviation=0.41, other_deviation=-0.07, excess=0.48,
+    interval=ends(0.12, 0.84),
     biased=True, dropped={"no model named": 4}, confidence_level=0.95,
 )  # fmt: skip
 AGREEMENT = Agreement(
-    level="nominal", n=175, clusters=62, raw=0.771, raw_low=0.695, raw_high=0.836,
-    kappa=0.54, kappa_low=0.41, kappa_high=0.66, alpha=0.53, alpha_low=0.4, alpha_high=0.65,
+    level="nominal", n=175, clusters=62, raw=0.771, raw_interval=ends(0.695, 0.836),
+    kappa=0.54, kappa_interval=ends(0.41, 0.66), alpha=0.53, alpha_interval=ends(0.4, 0.65),
     ceiling=Ceiling(
-        n=80, raw=0.85, low=0.753, high=0.92, kappa=0.69, alpha=0.68,
-        gap=0.09, gap_low=0.01, gap_high=0.17,
+        n=80, raw=0.85, interval=ends(0.753, 0.92), kappa=0.69, alpha=0.68,
+        gap=0.09, gap_interval=ends(0.01, 0.17),
     ),
     judge_values={"A": 101, "B": 74}, human_values={"A": 92.0, "B": 83.0},
     dropped={"no human label": 35}, confidence_level=0.95,
 )  # fmt: skip
 RELIABILITY = Reliability(
-    n=173, clusters=61, accuracy=0.775, accuracy_low=0.698, accuracy_high=0.84,
-    mean_confidence=0.874, ece_uniform=0.101, ece_equal_mass=0.114, ece_low=0.032, ece_high=0.196,
-    ece_if_calibrated=0.057, p_value=0.004, over_confidence=0.099, low=0.036, high=0.162,
+    n=173, clusters=61, accuracy=0.775, accuracy_interval=ends(0.698, 0.84),
+    mean_confidence=0.874, ece_uniform=0.101, ece_equal_mass=0.114, ece_interval=ends(0.032, 0.196),
+    ece_if_calibrated=0.057, p_value=0.004, over_confidence=0.099, interval=ends(0.036, 0.162),
     biased=True,
     curve=(
         ReliabilityBin(low=0.5, high=0.79, n=86, confidence=0.681, accuracy=0.64,
-                       accuracy_low=0.53, accuracy_high=0.742),
+                       accuracy_interval=ends(0.53, 0.742)),
         ReliabilityBin(low=0.79, high=0.999, n=87, confidence=0.931, accuracy=0.908,
-                       accuracy_low=0.827, accuracy_high=0.959),
+                       accuracy_interval=ends(0.827, 0.959)),
     ),
     dropped={}, confidence_level=0.95,
 )  # fmt: skip
 CONTRADICTIONS = Contradictions(
-    n=142, clusters=58, share=0.127, low=0.077, high=0.193, dropped={"equal scores": 68},
+    n=142, clusters=58, share=0.127, interval=ends(0.077, 0.193), dropped={"equal scores": 68},
     confidence_level=0.95,
 )  # fmt: skip
 RETEST = Retest(
-    n=200, clusters=58, most_repeats=3, flip_share=0.042, low=0.021, high=0.074,
-    changed_share=0.06, changed_low=0.03, changed_high=0.105, dropped={"answered once": 7},
+    n=200, clusters=58, most_repeats=3, flip_share=0.042, interval=ends(0.021, 0.074),
+    changed_share=0.06, changed_interval=ends(0.03, 0.105), dropped={"answered once": 7},
     confidence_level=0.95,
 )  # fmt: skip
 GPT = JudgeBias(
@@ -91,15 +95,15 @@ GPT = JudgeBias(
 FAIR = JudgeBias(
     judge="fair-7b", rows=48,
     position=replace(
-        POSITION, n=47, clusters=47, first_share=0.521, low=0.443, high=0.599, biased=False,
-        flip_share=0.064, flip_low=0.013, flip_high=0.175, by_group=(), first_advantage=None,
-        advantage_low=None, advantage_high=None,
+        POSITION, n=47, clusters=47, first_share=0.521, interval=ends(0.443, 0.599), biased=False,
+        flip_share=0.064, flip_interval=ends(0.013, 0.175), by_group=(), first_advantage=None,
+        advantage_interval=None,
     ),
     verbosity=None, family=None, family_scores=None, agreement=None,
     reliability=replace(
-        RELIABILITY, n=45, accuracy=0.822, accuracy_low=0.679, accuracy_high=0.92,
-        mean_confidence=0.835, ece_equal_mass=0.083, ece_low=0.0, ece_high=0.216,
-        ece_if_calibrated=0.091, p_value=0.61, over_confidence=0.013, low=-0.104, high=0.13,
+        RELIABILITY, n=45, accuracy=0.822, accuracy_interval=ends(0.679, 0.92),
+        mean_confidence=0.835, ece_equal_mass=0.083, ece_interval=ends(0.0, 0.216),
+        ece_if_calibrated=0.091, p_value=0.61, over_confidence=0.013, interval=ends(-0.104, 0.13),
         biased=False,
     ),
     contradictions=None,
@@ -246,7 +250,12 @@ def test_length() -> None:
 
 
 ALONE = replace(
-    LENGTH, excess=None, human_effect=None, human_n=0, low=0.085, high=0.163, winners=()
+    LENGTH,
+    excess=None,
+    human_effect=None,
+    human_n=0,
+    interval=ends(0.085, 0.163),
+    winners=(),
 )
 FOUND = (
     "adds +12.4 points to the win probability of the longer answer over 181 pairs of unequal length"
@@ -262,45 +271,61 @@ FOUND = (
             "prefers the longer answer",
         ),
         (
-            replace(ALONE, effect=-0.124, effect_low=-0.163, effect_high=-0.085, odds_doubling=0.6),
+            replace(
+                ALONE,
+                effect=-0.124,
+                effect_interval=ends(-0.163, -0.085),
+                odds_doubling=0.6,
+            ),
             f"{FOUND.replace('+', '-')}, 6 models held fixed [-16.3, -8.5], odds times 0.60 for "
             "twice the length: it prefers the shorter answer",
         ),
         # 51.9 % [51.1, 52.7] is sure, and no finding.
         (
-            replace(ALONE, effect=0.019, effect_low=0.011, effect_high=0.027, biased=False),
+            replace(
+                ALONE,
+                effect=0.019,
+                effect_interval=ends(0.011, 0.027),
+                biased=False,
+            ),
             f"{FOUND.replace('12.4', '1.9')}, 6 models held fixed [+1.1, +2.7], odds times 1.62 "
             "for twice the length: more than chance, but below the 3 points that are called a bias",
         ),
         (
-            replace(ALONE, effect_low=-0.01, effect_high=0.26, biased=False, models=0),
+            replace(ALONE, effect_interval=ends(-0.01, 0.26), biased=False, models=0),
             f"{FOUND} [-1.0, +26.0], odds times 1.62 for twice the length: no preference for "
             "length shown",
         ),
         (
-            replace(LENGTH, low=-0.05, biased=False),
+            replace(LENGTH, interval=ends(-0.05, 0.12), biased=False),
             f"{FOUND}, 6 models held fixed [+8.5, +16.3], odds times 1.62 for twice the length "
             "(people +5.3 points in 96, difference +7.1 [-5.0, +12.0]): no preference for length "
             "stronger than people's shown",
         ),
         (
-            replace(LENGTH, human_effect=0.2, excess=-0.076, low=-0.12, high=-0.03, biased=False),
+            replace(
+                LENGTH,
+                human_effect=0.2,
+                excess=-0.076,
+                interval=ends(-0.12, -0.03),
+                biased=False,
+            ),
             f"{FOUND}, 6 models held fixed [+8.5, +16.3], odds times 1.62 for twice the length "
             "(people +20.0 points in 96, difference -7.6 [-12.0, -3.0]): it prefers length "
             "less than people do, as a judge that agrees less with them does",
         ),
         (
-            replace(LENGTH, low=None, high=None, biased=False),
+            replace(LENGTH, interval=None, biased=False),
             f"{FOUND}, 6 models held fixed [+8.5, +16.3], odds times 1.62 for twice the length "
             "(people +5.3 points in 96, difference +7.1, without an interval)",
         ),
         (
-            replace(ALONE, effect_low=None, effect_high=None, low=None, high=None, biased=False),
+            replace(ALONE, effect_interval=None, interval=None, biased=False),
             f"{FOUND}, 6 models held fixed; no interval: too few pairs or clusters for this "
             "number of models",
         ),
         (
-            replace(ALONE, n=0, effect=None, effect_low=None, effect_high=None, biased=False),
+            replace(ALONE, n=0, effect=None, effect_interval=None, biased=False),
             "saw no two answers of unequal length: no preference for length is measurable",
         ),
     ],
@@ -311,13 +336,23 @@ def test_what_is_said_of_length(bias: LengthBias, says: str) -> None:
 
 def test_a_sure_but_small_difference_is_no_bias() -> None:
     small = "more than chance, but below the 3 points that are called a bias"
-    position = replace(POSITION, first_share=0.519, low=0.511, high=0.527, biased=False, floor=0.03)
-    verbosity = replace(
-        VERBOSITY, longer_share=0.519, low=0.511, high=0.527, biased=False, floor=0.03
+    position = replace(
+        POSITION,
+        first_share=0.519,
+        interval=ends(0.511, 0.527),
+        biased=False,
+        floor=0.03,
     )
-    family = replace(FAMILY, excess=0.019, low=0.011, high=0.027, biased=False, floor=0.03)
+    verbosity = replace(
+        VERBOSITY,
+        longer_share=0.519,
+        interval=ends(0.511, 0.527),
+        biased=False,
+        floor=0.03,
+    )
+    family = replace(FAMILY, excess=0.019, interval=ends(0.011, 0.027), biased=False, floor=0.03)
     sure = replace(
-        RELIABILITY, over_confidence=0.019, low=0.011, high=0.027, biased=False, floor=0.03,
+        RELIABILITY, over_confidence=0.019, interval=ends(0.011, 0.027), biased=False, floor=0.03,
         p_value=0.2,
     )  # fmt: skip
     for part in (position, verbosity, family, sure):
@@ -408,7 +443,7 @@ def test_answers_to_the_same_question() -> None:
             "left out 7 rows: answered once",
         ],
     )
-    assert str(replace(RETEST, low=None, high=None)).splitlines()[0] == (
+    assert str(replace(RETEST, interval=None)).splitlines()[0] == (
         "Gives another answer when asked again in 4.2 % of repeats; no interval: all rows are in "
         "one cluster"
     )
@@ -529,15 +564,15 @@ def conclusion(text: str) -> str:
 def test_a_slot_is_preferred_only_where_the_interval_excludes_one_half() -> None:
     quiet = replace(POSITION, first_advantage=None)
     assert conclusion(str(quiet)) == "it prefers the first slot"
-    second = replace(quiet, first_share=0.31, low=0.25, high=0.38)
+    second = replace(quiet, first_share=0.31, interval=ends(0.25, 0.38))
     assert conclusion(str(second)) == "it prefers the second slot"
-    strong = replace(quiet, first_share=0.981, low=0.95, high=0.995, flip_share=0.962)
+    strong = replace(quiet, first_share=0.981, interval=ends(0.95, 0.995), flip_share=0.962)
     assert conclusion(str(strong)) == (
         "it prefers the first slot so much that its verdicts say little about answers"
     )
-    few = replace(strong, low=0.4, high=1.0, biased=False)
+    few = replace(strong, interval=ends(0.4, 1.0), biased=False)
     assert conclusion(str(few)) == "no preference for a slot shown"
-    alone = replace(quiet, clusters=1, low=None, high=None, biased=False)
+    alone = replace(quiet, clusters=1, interval=None, biased=False)
     assert str(alone).splitlines()[0] == (
         "Picks the first answer in 61.3 % of 420 presentations; no interval: all rows are in one "
         "cluster"
@@ -546,8 +581,8 @@ def test_a_slot_is_preferred_only_where_the_interval_excludes_one_half() -> None
 
 def test_six_pairs_do_not_show_a_preference_for_length() -> None:
     six = replace(
-        VERBOSITY, n=6, longer_share=0.667, low=0.187, high=0.969, biased=False,
-        human_share=0.0, human_n=6, excess=0.667, excess_low=0.125, excess_high=1.0,
+        VERBOSITY, n=6, longer_share=0.667, interval=ends(0.187, 0.969), biased=False,
+        human_share=0.0, human_n=6, excess=0.667, excess_interval=ends(0.125, 1.0),
     )  # fmt: skip
     assert str(six).splitlines()[0] == (
         "Prefers the longer answer in 66.7 % of 6 near-tied pairs [18.7, 96.9] (people 0 % of 6, "
@@ -571,14 +606,14 @@ def test_length_is_compared_with_people(
     share: float, excess: tuple[float | None, float | None], says: str
 ) -> None:
     bias = replace(
-        VERBOSITY, longer_share=share, low=share - 0.1, high=share + 0.1,
-        excess_low=excess[0], excess_high=excess[1],
+        VERBOSITY, longer_share=share, interval=ends(share - 0.1, share + 0.1),
+        excess_interval=ends(excess[0], excess[1]),
     )  # fmt: skip
     assert conclusion(str(bias)) == says
 
 
 def test_what_cannot_be_measured_is_said_so() -> None:
-    none = replace(VERBOSITY, n=0, longer_share=None, low=None, high=None, excess=None, dropped={})
+    none = replace(VERBOSITY, n=0, longer_share=None, interval=None, excess=None, dropped={})
     assert str(none).splitlines()[0] == (
         "Has no near-tied pair of unequal length: no preference for length is measurable"
     )
@@ -592,27 +627,31 @@ def test_what_cannot_be_measured_is_said_so() -> None:
         "No pair has both a verdict and two different scores: no contradiction is measurable"
     )
     for part in (VERBOSITY, FAMILY, CONTRADICTIONS, RELIABILITY):
-        alone = replace(part, low=None, high=None)
+        alone = replace(part, interval=None)
         assert "; no interval: all rows are in one cluster" in str(alone).splitlines()[0]
     assert "; no interval: one model alone on a side, or no spread" in str(
-        replace(POINTS, low=None, high=None)
+        replace(POINTS, interval=None)
     )
 
 
 def test_a_family_is_favoured_only_where_the_interval_excludes_zero() -> None:
     for bias in (FAMILY, POINTS):
         assert conclusion(str(bias)) == "it favours its own family"
-        harder = replace(bias, excess=-0.2, low=-0.3, high=-0.1)
+        harder = replace(bias, excess=-0.2, interval=ends(-0.3, -0.1))
         assert conclusion(str(harder)) == "it is harder on its own family"
-        assert conclusion(str(replace(bias, low=-0.01, biased=False))) == "no family bias shown"
+        wide = replace(bias, interval=ends(-0.01, bias.high), biased=False)
+        assert conclusion(str(wide)) == "no family bias shown"
 
 
 @pytest.mark.parametrize(
     ("change", "ends"),
     [
-        ({"kappa_low": -0.02}, "kappa 0.54 [-0.02, 0.66]: not shown to be more than chance"),
         (
-            {"kappa": -0.3, "kappa_low": -0.5, "kappa_high": -0.1},
+            {"kappa_interval": ends(-0.02, 0.66)},
+            "kappa 0.54 [-0.02, 0.66]: not shown to be more than chance",
+        ),
+        (
+            {"kappa": -0.3, "kappa_interval": ends(-0.5, -0.1)},
             "kappa -0.30 [-0.50, -0.10]: less than chance would give",
         ),
         (
@@ -642,7 +681,7 @@ def test_agreement_says_what_the_numbers_allow(change: dict[str, object], ends: 
 )
 def test_the_human_ceiling(gap: tuple[float, float], says: str) -> None:
     assert AGREEMENT.ceiling is not None
-    ceiling = replace(AGREEMENT.ceiling, gap_low=gap[0], gap_high=gap[1])
+    ceiling = replace(AGREEMENT.ceiling, gap_interval=ends(gap[0], gap[1]))
     assert str(replace(AGREEMENT, ceiling=ceiling)).splitlines()[0].endswith(says)
 
 
@@ -650,28 +689,28 @@ def test_the_human_ceiling(gap: tuple[float, float], says: str) -> None:
     ("change", "says"),
     [
         (
-            {"low": -0.162, "high": -0.036, "over_confidence": -0.099},
+            {"interval": ends(-0.162, -0.036), "over_confidence": -0.099},
             "under-confident by 9.9 points [3.6, 16.2]",
         ),
         (
-            {"low": -0.02, "high": 0.03},
+            {"interval": ends(-0.02, 0.03)},
             "not over- or under-confident on average, but miscalibrated at some confidence "
             "levels (p = 0.004)",
         ),
         # 24 rows whose verdicts say nothing: nothing is known of their confidence either.
         (
-            {"low": -0.2, "high": 0.2, "p_value": 0.7, "n": 24, "accuracy": 0.542,
-             "accuracy_low": 0.328, "accuracy_high": 0.744},
+            {"interval": ends(-0.2, 0.2), "p_value": 0.7, "n": 24, "accuracy": 0.542,
+             "accuracy_interval": ends(0.328, 0.744)},
             "whether its confidence can be trusted is not known, because its verdicts are not "
             "shown to beat chance (54.2 % of 24 rows right [32.8, 74.4])",
         ),
         (
-            {"low": -0.08, "high": 0.03, "p_value": 0.7},
+            {"interval": ends(-0.08, 0.03), "p_value": 0.7},
             "no miscalibration shown, but with 173 rows its over-confidence can be anywhere in "
             "[-8.0, +3.0] points",
         ),
         (
-            {"low": -0.02, "high": 0.03, "p_value": 0.7, "n": 4000},
+            {"interval": ends(-0.02, 0.03), "p_value": 0.7, "n": 4000},
             "calibrated as far as 4,000 rows show, over-confidence in [-2.0, +3.0] points",
         ),
     ],
@@ -747,7 +786,7 @@ def test_titles_follow_the_intervals() -> None:
         "No over- or under-confidence shown (ECE 0.08)"
     )
     assert FAIR.position is not None
-    alone = replace(FAIR, reliability=None, position=replace(FAIR.position, low=None, high=None))
+    alone = replace(FAIR, reliability=None, position=replace(FAIR.position, interval=None))
     assert drawn(report(alone).plot().axes[0])["title"] == (
         "fair-7b:\nno interval, so no bias shown or excluded"
     )

@@ -20,34 +20,35 @@ from adjudge.diagnosis.scores.result import (
 from adjudge.diagnosis.scores.view import agreement_figure
 from adjudge.diagnosis.transitivity import Transitivity, TransitivityGroup, Triple, WorstDocument
 from adjudge.errors import ArgumentError
-from shown import assert_shown, drawn, html_lines, legend, terminal_lines
+from shown import assert_shown, drawn, ends, html_lines, legend, terminal_lines
 
 # --- cycles ----------------------------------------------------------------------------------
 
 NOISY = TransitivityGroup(
     judge="gpt-x", criterion="fluency", documents=30, documents_with_triples=29, complete=27,
-    cycles=51, triples=1604, mean_rate=0.0323, mean_low=0.0214, mean_high=0.0432,
-    median_rate=0.0179, max_rate=0.125, share_with_cycle=0.5517, share_low=0.357, share_high=0.735,
-    expected_rate=0.0411, expected_rate_low=0.0265, expected_rate_high=0.0582,
-    expected_share=0.638, expected_share_low=0.483, expected_share_high=0.793, p_value=0.866,
-    same_rate_share=0.577, same_rate_low=0.414, same_rate_high=0.724, models=8,
+    cycles=51, triples=1604, mean_rate=0.0323, mean_interval=ends(0.0214, 0.0432),
+    median_rate=0.0179, max_rate=0.125, share_with_cycle=0.5517, share_interval=ends(0.357, 0.735),
+    expected_rate=0.0411, expected_rate_interval=ends(0.0265, 0.0582),
+    expected_share=0.638, expected_share_interval=ends(0.483, 0.793), p_value=0.866,
+    same_rate_share=0.577, same_rate_interval=ends(0.414, 0.724), models=8,
     decisive_edges=829, tied_edges=7, missing_edges=4, repeated_edges=120,
     win_rate_confidence=0.913, rates=(0.0, 0.0179, 0.125), eq1_mean=0.0304, eq1_median=0.0178,
     eq1_max=0.125, eq1_share=0.5333,
 )  # fmt: skip
 CIRCULAR = replace(
-    NOISY, judge="odd", criterion="relevance", mean_rate=0.211, mean_low=0.187, mean_high=0.235,
-    median_rate=0.196, max_rate=0.339, share_with_cycle=0.966, share_low=0.822, share_high=0.999,
-    expected_rate=0.103, expected_rate_low=0.081, expected_rate_high=0.127, expected_share=0.899,
-    p_value=0.005, same_rate_share=0.993, same_rate_low=0.972, same_rate_high=1.0, cycles=347,
+    NOISY, judge="odd", criterion="relevance", mean_rate=0.211, mean_interval=ends(0.187, 0.235),
+    median_rate=0.196, max_rate=0.339, share_with_cycle=0.966, share_interval=ends(0.822, 0.999),
+    expected_rate=0.103, expected_rate_interval=ends(0.081, 0.127), expected_share=0.899,
+    p_value=0.005, same_rate_share=0.993, same_rate_interval=ends(0.972, 1.0), cycles=347,
     triples=1650, decisive_edges=832, tied_edges=5, missing_edges=3, win_rate_confidence=None,
     rates=(0.089, 0.339), eq1_mean=0.2066,
 )  # fmt: skip
 EMPTY = replace(
-    NOISY, judge=None, criterion=None, documents_with_triples=0, mean_rate=None, mean_low=None,
-    mean_high=None, median_rate=None, max_rate=None, share_with_cycle=None, share_low=None,
-    share_high=None, expected_rate=None, expected_share=None, p_value=None, same_rate_share=None,
-    same_rate_low=None, rates=(), eq1_mean=None,
+    NOISY, judge=None, criterion=None, documents_with_triples=0, mean_rate=None,
+    mean_interval=None, median_rate=None, max_rate=None, share_with_cycle=None,
+    share_interval=None, expected_rate=None, expected_share=None, p_value=None,
+    same_rate_share=None,
+    same_rate_interval=None, rates=(), eq1_mean=None,
 )  # fmt: skip
 CYCLES = Transitivity(
     groups=(NOISY, CIRCULAR),
@@ -117,7 +118,8 @@ def test_the_headline_of_one_group_follows_its_test() -> None:
     more = replace(CYCLES, groups=(replace(NOISY, p_value=0.025),))
     assert html_lines(more)[0] == "bad: " + numbers + "more than noise explains"
     assert "that noise does not explain as many (p = 0.025)" in str(more)
-    fewer = replace(CYCLES, groups=(replace(NOISY, expected_rate_low=0.0324),))
+    above = ends(0.0324, 0.0582)
+    fewer = replace(CYCLES, groups=(replace(NOISY, expected_rate_interval=above),))
     assert "here there are fewer: noise around one ranking does not describe this judge" in str(
         fewer
     )
@@ -185,8 +187,8 @@ def _group(
         quantile=1.0, whole_scale=False, distinct_widths=3, trust=round(coverage - 0.3, 3),
         look=round(1.2 - coverage, 3), human=0.1,
         by_width=(
-            WidthBin(width=2, n=60, mean_error=0.31, low=0.2, high=0.4),
-            WidthBin(width=3, n=180, mean_error=round(size / 5, 3), low=0.5, high=0.9),
+            WidthBin(width=2, n=60, mean_error=0.31, interval=ends(0.2, 0.4)),
+            WidthBin(width=3, n=180, mean_error=round(size / 5, 3), interval=ends(0.5, 0.9)),
         ),
     )  # fmt: skip
 
@@ -196,11 +198,12 @@ def _agreement(judge: str, criterion: str, raw: float) -> HumanAgreement:
         judge=judge,
         criterion=criterion,
         agreement=Agreement(
-            level="interval", n=240, clusters=30, raw=raw, raw_low=raw - 0.05, raw_high=raw + 0.04,
-            kappa=raw - 0.1, kappa_low=raw - 0.17, kappa_high=raw - 0.02, alpha=raw - 0.12,
-            alpha_low=raw - 0.2, alpha_high=raw - 0.01,
-            ceiling=Ceiling(n=240, raw=raw + 0.06, low=0.5, high=0.9, kappa=0.7, alpha=0.71,
-                            gap=0.06, gap_low=0.01, gap_high=0.11),
+            level="interval", n=240, clusters=30, raw=raw,
+            raw_interval=ends(raw - 0.05, raw + 0.04),
+            kappa=raw - 0.1, kappa_interval=ends(raw - 0.17, raw - 0.02), alpha=raw - 0.12,
+            alpha_interval=ends(raw - 0.2, raw - 0.01),
+            ceiling=Ceiling(n=240, raw=raw + 0.06, interval=ends(0.5, 0.9), kappa=0.7, alpha=0.71,
+                            gap=0.06, gap_interval=ends(0.01, 0.11)),
             judge_values={"3": 140, "4": 100}, human_values={"3": 150.0, "4": 90.0}, dropped={},
             confidence_level=0.95,
         ),
@@ -222,7 +225,8 @@ SCORES = ScoreDiagnosis(
     ),
     agreement=(
         WidthAgreement(judge_a="gpt-x", judge_b="other", criterion="fluency",
-                       method="per-criterion", alpha=0.1, n=240, spearman=0.36, low=0.2, high=0.5),
+                       method="per-criterion", alpha=0.1, n=240, spearman=0.36,
+                       interval=ends(0.2, 0.5)),
     ),
     pooled=(
         PooledWidth(method="constant", alpha=0.1, n=480, pooled=-0.11, within=-0.18),
@@ -238,8 +242,8 @@ SCORES = ScoreDiagnosis(
     family=(
         FamilyScores(
             judge="gpt-x", family="OpenAI", reference="people", n=240, own_models=1,
-            other_models=7, own_deviation=0.3, other_deviation=0.1, excess=0.2, low=None,
-            high=None, biased=False, dropped={}, confidence_level=0.95,
+            other_models=7, own_deviation=0.3, other_deviation=0.1, excess=0.2, interval=None,
+            biased=False, dropped={}, confidence_level=0.95,
         ),
     ),
     documents=30, scale=(1, 5), target="mean", weigh="documents", splits=20, confidence_level=0.95,
@@ -353,7 +357,7 @@ def test_judges_that_do_not_judge_are_named() -> None:
     assert "gpt-x gives x to all 480 rows: its sets describe only how people score" in str(always)
     half = replace(SCORES, human_agreement=(says(one, x=240), says(two, x=200, y=40)))
     assert "gpt-x gives x to all 240 rows of fluency" in terminal_lines(half)
-    right = WidthBin(width=2, n=60, mean_error=0.0, low=None, high=None)
+    right = WidthBin(width=2, n=60, mean_error=0.0, interval=None)
     groups = tuple(
         replace(g, by_width=(right,)) if g.judge == "gpt-x" else g for g in SCORES.groups
     )

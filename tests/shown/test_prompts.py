@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adjudge.diagnosis.prompts import PromptChange, PromptSensitivity
-from shown import assert_shown, drawn, html_lines, legend
+from shown import assert_shown, drawn, ends, html_lines, legend
 
 SCORED = PromptChange(
-    judge="gpt-x", criterion="fluency", n=240, clusters=30, changed=0.3125, low=0.251, high=0.379,
-    repeated=240, again=0.1042, excess=0.2083, excess_low=0.131, excess_high=0.286, distance=0.41,
-    shift=-0.23, shift_low=-0.34, shift_high=-0.12, more_than_again=True, shifted=True,
+    judge="gpt-x", criterion="fluency", n=240, clusters=30, changed=0.3125,
+    interval=ends(0.251, 0.379),
+    repeated=240, again=0.1042, excess=0.2083, excess_interval=ends(0.131, 0.286), distance=0.41,
+    shift=-0.23, shift_interval=ends(-0.34, -0.12), more_than_again=True, shifted=True,
 )  # fmt: skip
 STEADY = replace(
-    SCORED, criterion="relevance", changed=0.1208, low=0.082, high=0.17, excess=0.0166,
-    excess_low=-0.02, excess_high=0.053, distance=0.12, shift=0.02, shift_low=-0.05,
-    shift_high=0.09, more_than_again=False, shifted=False,
+    SCORED, criterion="relevance", changed=0.1208, interval=ends(0.082, 0.17), excess=0.0166,
+    excess_interval=ends(-0.02, 0.053), distance=0.12, shift=0.02,
+    shift_interval=ends(-0.05, 0.09), more_than_again=False, shifted=False,
 )  # fmt: skip
 PROMPTS = PromptSensitivity(
     first="plain.jsonl", second="paper.jsonl", answers="scores", groups=(SCORED, STEADY),
@@ -27,8 +28,7 @@ VERDICTS = replace(
     groups=(
         replace(
             STEADY, judge=None, criterion=None, repeated=0, again=None, excess=None,
-            excess_low=None, excess_high=None, distance=None, shift=None, shift_low=None,
-            shift_high=None,
+            excess_interval=None, distance=None, shift=None, shift_interval=None,
         ),
     ),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from adjudge_papers.diagnosis import CycleRow, DiagnosisReproduction, PublishedC
 from adjudge_papers.diagnosis_measures import CyclesAndWidths, RankingRow, VarianceShare
 from adjudge_papers.diagnosis_sets import PooledErrors, SetCell, WidthPair
 from adjudge_papers.items import ItemValue, PaperItem
-from shown import assert_shown, drawn, legend, terminal_lines
+from shown import assert_shown, drawn, ends, legend, terminal_lines
 
 DATA = "your judges"
 
@@ -45,16 +45,16 @@ CELLS = (
     _cell("mine", "fluency", 0.2, 0.924, 4.12),
 )  # fmt: skip
 BINS = (
-    WidthBin(width=3, n=151, mean_error=0.41, low=0.33, high=0.49),
-    WidthBin(width=5, n=89, mean_error=0.93, low=None, high=None),
+    WidthBin(width=3, n=151, mean_error=0.41, interval=ends(0.33, 0.49)),
+    WidthBin(width=5, n=89, mean_error=0.93, interval=None),
 )
 CYCLES = TransitivityGroup(
     judge="gpt-4o-mini", criterion="coherence", documents=30, documents_with_triples=30,
-    complete=29, cycles=25, triples=1664, mean_rate=0.0151, mean_low=0.008, mean_high=0.022,
-    median_rate=0.0, max_rate=0.089, share_with_cycle=0.433, share_low=0.25, share_high=0.63,
-    expected_rate=0.031, expected_rate_low=0.02, expected_rate_high=0.04, expected_share=0.6,
-    expected_share_low=0.4, expected_share_high=0.8, p_value=0.99, same_rate_share=0.487,
-    same_rate_low=0.3, same_rate_high=0.7, models=8, decisive_edges=837, tied_edges=3,
+    complete=29, cycles=25, triples=1664, mean_rate=0.0151, mean_interval=ends(0.008, 0.022),
+    median_rate=0.0, max_rate=0.089, share_with_cycle=0.433, share_interval=ends(0.25, 0.63),
+    expected_rate=0.031, expected_rate_interval=ends(0.02, 0.04), expected_share=0.6,
+    expected_share_interval=ends(0.4, 0.8), p_value=0.99, same_rate_share=0.487,
+    same_rate_interval=ends(0.3, 0.7), models=8, decisive_edges=837, tied_edges=3,
     missing_edges=0, repeated_edges=840, win_rate_confidence=0.96, rates=(0.0, 0.0179, 0.089),
     eq1_mean=0.0149, eq1_median=0.0, eq1_max=0.089, eq1_share=0.433,
 )  # fmt: skip

@@ -17,12 +17,18 @@ from matplotlib.figure import Figure
 from adjudge.present.blocks import ASSUMED, PROMISED
 from adjudge.present.render.html import render_fragment
 from adjudge.present.render.markdown import render_blocks
+from adjudge.records import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
     from adjudge.present.result import Result
+
+
+def ends(low: float | None, high: float | None) -> Interval:
+    """A 95 % interval."""
+    return Interval(low, high, level=0.95)
 
 
 def assert_shown(result: Result, lines: Sequence[str]) -> None:

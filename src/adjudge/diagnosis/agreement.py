@@ -20,13 +20,13 @@ from numpy.typing import ArrayLike
 from adjudge.data.labels import LABELS_OF
 from adjudge.data.rows import merge_dropped
 from adjudge.data.verdicts import CLUSTER
-from adjudge.diagnosis.measures import BiasMeasures, BiasRows, Measure, measure
+from adjudge.diagnosis.measures import BiasMeasures, BiasRows, Measure, WithEnds, ends_of, measure
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import count, interval, percent
+from adjudge.records import Interval
 from adjudge.statistics.agreement import kappa_of_tables
 from adjudge.statistics.clusters import (
-    Ends,
     codes_of,
     jackknife_interval,
     mean_interval,
@@ -43,7 +43,7 @@ _MOST_VALUES = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ceiling:
+class Ceiling(WithEnds):
     """How well people agree with each other on rows that several of them labelled.
 
     `gap` is how much more often one person agrees with another than with the judge, on these rows.
@@ -51,13 +51,11 @@ class Ceiling:
 
     n: Count
     raw: Proportion
-    low: float | None
-    high: float | None
+    interval: Interval | None
     kappa: float | None
     alpha: float | None
     gap: float
-    gap_low: float | None
-    gap_high: float | None
+    gap_interval: Interval | None
 
 
 @frozen
@@ -68,27 +66,24 @@ class Agreement(BiasMeasures):
     level: str
     clusters: Count
     raw: Proportion
-    raw_low: float | None
-    raw_high: float | None
+    raw_interval: Interval | None
     kappa: float | None
-    kappa_low: float | None
-    kappa_high: float | None
+    kappa_interval: Interval | None
     alpha: float | None
-    alpha_low: float | None
-    alpha_high: float | None
+    alpha_interval: Interval | None
     ceiling: Ceiling | None
     judge_values: Mapping[str, Count]
     human_values: Mapping[str, float]
 
     def measures(self) -> tuple[Measure, ...]:
         of_judge = (
-            measure("agrees with people", self.raw, self.raw_low, self.raw_high, self.n),
-            measure("kappa", self.kappa, self.kappa_low, self.kappa_high, self.n),
-            measure("Krippendorff's alpha", self.alpha, self.alpha_low, self.alpha_high, self.n),
+            measure("agrees with people", self.raw, self.raw_interval, self.n),
+            measure("kappa", self.kappa, self.kappa_interval, self.n),
+            measure("Krippendorff's alpha", self.alpha, self.alpha_interval, self.n),
         )
         if (people := self.ceiling) is None:
             return of_judge
-        return *of_judge, measure("two people agree", people.raw, people.low, people.high, people.n)
+        return *of_judge, measure("two people agree", people.raw, people.interval, people.n)
 
     def describe(self) -> str:
         words = f"agrees with people on {percent(self.raw)} of {count(self.n, 'row')}"
@@ -101,17 +96,19 @@ class Agreement(BiasMeasures):
             return words + "or that the labels were not made by it"
         if self.kappa is not None:
             words += f", kappa {self.kappa:.2f}"
-        if self.kappa_low is not None and self.kappa_high is not None:
-            words += f" {interval(self.kappa_low, self.kappa_high, 2)}"
-            if self.kappa_high < 0:
+        low, high = ends_of(self.kappa_interval)
+        if low is not None and high is not None:
+            words += f" {interval(low, high, 2)}"
+            if high < 0:
                 words += ": less than chance would give"
-            elif self.kappa_low <= 0:
+            elif low <= 0:
                 words += ": not shown to be more than chance"
         if (people := self.ceiling) is not None:
             words += f"; two people agree on {percent(people.raw)} of {count(people.n, 'row')}"
-            if (people.gap_low or 0) > 0:
+            low, high = ends_of(people.gap_interval)
+            if (low or 0) > 0:
                 words += ", more often than a person agrees with the judge there"
-            elif (people.gap_high or 0) < 0:
+            elif (high or 0) < 0:
                 words += ", less often than a person agrees with the judge there"
         return words
 
@@ -175,18 +172,20 @@ def agreement(
     # How often two raters who always agree would do so by chance.
     chance = float(((judge_counts / len(answers)) ** 2).sum())
 
-    def estimate(statistic: Statistic, sums: FloatArray) -> tuple[float | None, Ends]:
+    def estimate(statistic: Statistic, sums: FloatArray) -> tuple[float | None, Interval | None]:
         whole = float(statistic(sum_tables(sums, kinds)[None])[0])
         if not np.isfinite(whole):
-            return None, (None, None)
-        low, high = jackknife_interval(
+            return None, None
+        ends = jackknife_interval(
             statistic, sums, confidence_level, bounds=(-1.0, 1.0), clusters=kinds
         )
-        if raw == 1.0 and raw_ends[0] is not None:
+        least, _ = ends_of(raw_ends)
+        if raw == 1.0 and least is not None:
             # Perfect agreement leaves nothing to resample: as many rows as the raw interval allows
             # can disagree, at the observed chance level.
-            low = max(-1.0, 1 - (1 - raw_ends[0]) / (1 - chance))
-        return whole, (low, high)
+            low, high = max(-1.0, 1 - (1 - least) / (1 - chance)), ends_of(ends)[1]
+            ends = Interval(low, high, level=confidence_level)
+        return whole, ends
 
     kappa, kappa_ends = estimate(statistics.kappa, pairs)
     alpha, alpha_ends = estimate(statistics.alpha, both_ways)
@@ -196,14 +195,11 @@ def agreement(
         n=len(answers),
         clusters=groups,
         raw=raw,
-        raw_low=raw_ends[0],
-        raw_high=raw_ends[1],
+        raw_interval=raw_ends,
         kappa=kappa,
-        kappa_low=kappa_ends[0],
-        kappa_high=kappa_ends[1],
+        kappa_interval=kappa_ends,
         alpha=alpha,
-        alpha_low=alpha_ends[0],
-        alpha_high=alpha_ends[1],
+        alpha_interval=alpha_ends,
         ceiling=_human_ceiling(ratings, raw_rows, codes, statistics, confidence_level),
         judge_values={_text(value): int(n) for value, n in zip(values, judge_counts, strict=True)},
         human_values={
@@ -434,7 +430,6 @@ def _human_ceiling(
     row, first, second = _rater_pairs(ratings)
     weight = 1 / (raters * (raters - 1))[row]
     agree = _row_shares(row, weight * (first == second), len(ratings))
-    low, high = share_interval(agree, codes, confidence_level)
     gap = agree - raw_rows[several]
     gap_ends = mean_interval(gap, codes, confidence_level, bounds=(-1.0, 1.0))
     together = np.zeros(len(row), dtype=np.int64)
@@ -444,13 +439,11 @@ def _human_ceiling(
     return Ceiling(
         n=int(several.sum()),
         raw=float(agree.mean()),
-        low=low,
-        high=high,
+        interval=share_interval(agree, codes, confidence_level),
         kappa=kappa if np.isfinite(kappa) else None,
         alpha=alpha if np.isfinite(alpha) else None,
         gap=float(gap.mean()),
-        gap_low=gap_ends[0],
-        gap_high=gap_ends[1],
+        gap_interval=gap_ends,
     )
 
 

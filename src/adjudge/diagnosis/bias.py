@@ -51,7 +51,7 @@ from adjudge.present.figure import (
     legend_dot,
     name_rows,
 )
-from adjudge.present.result import Count, Level, NotNegative, Result, frozen, plain
+from adjudge.present.result import Count, Level, NotNegative, Result, frozen
 from adjudge.present.text import begin, count, group_name, left_out, level, percent
 from adjudge.present.theme import INK, MARKS, MUTED, SERIES, new_figure, themed
 from adjudge.validation import Seed, non_negative, open_unit, positive
@@ -137,7 +137,19 @@ class BiasReport(Result, Diagnoses):
         ]
 
     def _parts(self) -> Sequence[Any]:
-        return [{"judge": judge.judge, **plain(measure)} for judge, measure in self.measures()]
+        return [
+            {
+                "judge": judge.judge,
+                "name": measure.name,
+                "value": measure.value,
+                "low": measure.low,
+                "high": measure.high,
+                "unbiased": measure.unbiased,
+                "n": measure.n,
+                "departs": measure.departs,
+            }
+            for judge, measure in self.measures()
+        ]
 
     def view(self) -> list[Block]:
         return view_bias(self)
@@ -514,8 +526,7 @@ def _draw_confidences(axes: Axes, results: Sequence[tuple[str | None, Reliabilit
     for place, (_, result) in enumerate(results):
         right, sure = 100 * result.accuracy, 100 * result.mean_confidence
         axes.plot([right, sure], [place, place], color=MUTED, lw=1.2, zorder=1)
-        ends = result.accuracy_low, result.accuracy_high
-        draw_interval(axes, place, *ends, color=INK, lw=2.6, alpha=0.3)
+        draw_interval(axes, place, result.accuracy_interval, color=INK, lw=2.6, alpha=0.3)
         axes.scatter(right, place, s=46, marker="s", color=INK, zorder=3)
         draw_ring(axes, sure, place, INK, marker="s")
     shown = axis_names(judge for judge, _ in results)

@@ -27,6 +27,7 @@ from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Headline, notes_of
 from adjudge.present.result import Count, Result, frozen
 from adjudge.present.text import count, percent
+from adjudge.records import Interval
 from adjudge.statistics.bradley_terry import fit_strengths
 from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator
 
@@ -170,15 +171,12 @@ class ExpectedCycles:
     """
 
     expected_rate: float | None = None
-    expected_rate_low: float | None = None
-    expected_rate_high: float | None = None
+    expected_rate_interval: Interval | None = None
     expected_share: float | None = None
-    expected_share_low: float | None = None
-    expected_share_high: float | None = None
+    expected_share_interval: Interval | None = None
     p_value: float | None = None
     same_rate_share: float | None = None
-    same_rate_low: float | None = None
-    same_rate_high: float | None = None
+    same_rate_interval: Interval | None = None
 
 
 def expected_cycles(
@@ -225,24 +223,19 @@ def expected_cycles(
         return rates, shares
 
     rates, shares = redraw(1.0, replicates, random)
-    rate, rate_low, rate_high = _middle(rates)
-    share, share_low, share_high = _middle(shares)
+    rate, rate_ends = _middle(rates)
+    share, share_ends = _middle(shares)
     # Means of equal rates can differ in the last bit; equal values count against the judge.
     reached = int((rates >= judge_rate - 1e-12).sum())
-    same, same_low, same_high = _same_rate(
-        judge_rate, redraw, replicates, int(random.integers(2**32))
-    )
+    same, same_ends = _same_rate(judge_rate, redraw, replicates, int(random.integers(2**32)))
     return ExpectedCycles(
         expected_rate=rate,
-        expected_rate_low=rate_low,
-        expected_rate_high=rate_high,
+        expected_rate_interval=rate_ends,
         expected_share=share,
-        expected_share_low=share_low,
-        expected_share_high=share_high,
+        expected_share_interval=share_ends,
         p_value=(1 + reached) / (1 + replicates),
         same_rate_share=same,
-        same_rate_low=same_low,
-        same_rate_high=same_high,
+        same_rate_interval=same_ends,
     )
 
 
@@ -251,10 +244,10 @@ _Redraw = Callable[[float, int, np.random.Generator], tuple[FloatArray, FloatArr
 
 def _same_rate(
     judge_rate: float, redraw: _Redraw, replicates: int, seed: int
-) -> tuple[float | None, float | None, float | None]:
+) -> tuple[float | None, Interval | None]:
     """Mean and middle 95 % of the share with a cycle at the scale whose mean rate is `own`."""
     if judge_rate == 0:
-        return 0.0, 0.0, 0.0
+        return 0.0, Interval(0.0, 0.0, level=0.95)
     few = min(replicates, 40)
 
     def rate_at(log_scale: float) -> float:
@@ -264,7 +257,7 @@ def _same_rate(
 
     low, high = -4.0, 5.0
     if rate_at(low) < judge_rate or rate_at(high) > judge_rate:
-        return None, None, None
+        return None, None
     for _ in range(12):
         middle = (low + high) / 2
         low, high = (middle, high) if rate_at(middle) > judge_rate else (low, middle)
@@ -272,10 +265,10 @@ def _same_rate(
     return _middle(shares)
 
 
-def _middle(draws: FloatArray) -> tuple[float, float, float]:
+def _middle(draws: FloatArray) -> tuple[float, Interval]:
     """The mean, and the ends of the middle 95 %."""
     low, high = np.quantile(draws, [0.025, 0.975])
-    return float(draws.mean()), float(low), float(high)
+    return float(draws.mean()), Interval(float(low), float(high), level=0.95)
 
 
 def _count_draws(

@@ -33,7 +33,8 @@ from adjudge.diagnosis.measures import (
 )
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import count, percent, percent_interval, signed
-from adjudge.statistics.clusters import Ends, codes_of, count_clusters, mean_interval
+from adjudge.records import Interval
+from adjudge.statistics.clusters import codes_of, count_clusters, mean_interval
 from adjudge.statistics.numbers import student_quantile
 from adjudge.validation import FloatArray, non_negative, open_unit, optional_numbers, same_length
 
@@ -54,8 +55,8 @@ class FamilyBias(BiasTest):
     excess: float | None
 
     def measures(self) -> tuple[Measure, ...]:
-        ends = self.low, self.high
-        return (measure("own family, excess", self.excess, *ends, self.n, 0.0, self.floor),)
+        excess = measure("own family, excess", self.excess, self.interval, self.n, 0.0, self.floor)
+        return (excess,)
 
     def describe(self) -> str:
         name = self.family or "its own family"
@@ -129,8 +130,7 @@ def family_bias(
         judge_share=mean_or_none(judge_share),
         reference_share=mean_or_none(reference_share),
         excess=excess,
-        low=ends[0],
-        high=ends[1],
+        interval=ends,
         biased=shows(excess, ends, 0.0, floor),
         floor=floor,
         dropped=merge_dropped(
@@ -203,7 +203,7 @@ class FamilyScores(BiasTest):
     excess: float | None
 
     def measures(self) -> tuple[Measure, ...]:
-        return (measure("own family, points", self.excess, self.low, self.high, self.n, 0.0),)
+        return (measure("own family, points", self.excess, self.interval, self.n, 0.0),)
 
     def describe(self) -> str:
         name = self.family or "its own family"
@@ -266,7 +266,7 @@ def family_scores(
         _model_means(gap[side], names[side]) for side in (used & of_judge, used & ~of_judge)
     )
     excess: float | None = None
-    ends: Ends = (None, None)
+    ends: Interval | None = None
     if len(ours) and len(others):
         excess = float(ours.mean() - others.mean())
         ends = _over_models(ours, others, excess, confidence_level)
@@ -280,8 +280,7 @@ def family_scores(
         own_deviation=mean_or_none(ours),
         other_deviation=mean_or_none(others),
         excess=excess,
-        low=ends[0],
-        high=ends[1],
+        interval=ends,
         biased=excludes(ends, 0),
         dropped=merge_dropped(
             {
@@ -343,13 +342,13 @@ def _model_means(gap: FloatArray, names: Any) -> FloatArray:
 
 def _over_models(
     ours: FloatArray, others: FloatArray, excess: float, confidence_level: float
-) -> Ends:
+) -> Interval | None:
     if len(ours) < 2 or len(others) < 2:
-        return None, None
+        return None
     variances = [float(side.var(ddof=1)) / len(side) for side in (ours, others)]
     total = sum(variances)
     if total == 0:
-        return None, None
+        return None
     welch = total**2 / sum(
         variance**2 / (len(side) - 1)
         for variance, side in zip(variances, (ours, others), strict=True)
@@ -361,4 +360,4 @@ def _over_models(
         student_quantile(confidence_level, freedom) * math.sqrt(variance)
         for freedom, variance in ((welch, total), (both, pooled))
     )
-    return excess - reach, excess + reach
+    return Interval(excess - reach, excess + reach, level=confidence_level)

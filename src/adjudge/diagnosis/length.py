@@ -29,6 +29,7 @@ from adjudge.diagnosis.measures import (
     BiasRows,
     BiasTest,
     Measure,
+    ends_of,
     measure,
     optional_probabilities,
     shows,
@@ -36,8 +37,9 @@ from adjudge.diagnosis.measures import (
 )
 from adjudge.present.result import Count, NotNegative, Proportion, frozen
 from adjudge.present.text import count, number, percent_interval, signed
+from adjudge.records import Interval
 from adjudge.statistics.bradley_terry import DEFAULT_L2
-from adjudge.statistics.clusters import Ends, codes_of, count_clusters, recode
+from adjudge.statistics.clusters import codes_of, count_clusters, recode
 from adjudge.statistics.numbers import slices, student_quantile
 from adjudge.validation import (
     BoolArray,
@@ -90,27 +92,22 @@ class LengthBias(BiasTest):
     clusters: Count
     models: Count
     effect: float | None
-    effect_low: float | None
-    effect_high: float | None
+    effect_interval: Interval | None
     odds_doubling: NotNegative | None
-    odds_low: NotNegative | None
-    odds_high: NotNegative | None
+    odds_interval: Interval | None
     human_n: Count
     human_effect: float | None
     excess: float | None
     winners: tuple[LengthWinner, ...] = ()
 
     def measures(self) -> tuple[Measure, ...]:
-        ends = self.effect_low, self.effect_high
-        effect = measure("length, effect", self.effect, *ends, self.n, 0.0, self.floor)
+        ends, n = self.effect_interval, self.n
+        effect = measure("length, effect", self.effect, ends, n, 0.0, self.floor)
         if self.excess is None:
             return (effect,)
         # A judge that agrees less with people also prefers length less: this is not a bias.
-        excess = Measure(
-            *("length, minus people", self.excess, self.low, self.high, 0.0, self.human_n),
-            departs=self.biased,
-        )
-        return excess, effect
+        ends, n = self.interval, self.human_n
+        return Measure("length, minus people", self.excess, ends, 0.0, n, self.biased), effect
 
     def describe(self) -> str:
         if self.effect is None:
@@ -118,9 +115,9 @@ class LengthBias(BiasTest):
         fixed = f", {count(self.models, 'model')} held fixed" if self.models else ""
         words = f"adds {signed(100 * self.effect, 1)} points to the win probability of the longer "
         words += f"answer over {count(self.n, 'pair')} of unequal length{fixed}"
-        if self.effect_low is None:
+        if self.effect_interval is None:
             return f"{words}; no interval: too few pairs or clusters for this number of models"
-        words += f" {percent_interval(self.effect_low, self.effect_high, sign=True)}"
+        words += f" {percent_interval(*self.effect_interval, sign=True)}"
         words += f", odds times {number(self.odds_doubling, 2)} for twice the length"
         if self.excess is not None and self.human_effect is not None:
             words += f" (people {signed(100 * self.human_effect, 1)} points in {self.human_n:,}, "
@@ -206,10 +203,10 @@ def length_bias(
     unequal = used & (doublings != 0)
     fit = _Fit.of(pairs.only(used), won[used])
     effect_ends = fit.interval(fit.of_effect, confidence_level)
-    odds = fit.interval(fit.of_gamma, confidence_level)
+    low, high = ends_of(fit.interval(fit.of_gamma, confidence_level))
     on_votes = fit if (voted == used).all() else _Fit.of(pairs.only(voted), won[voted])
     of_people = _Fit.of(on_votes.pairs, people[voted])
-    excess_ends: Ends = None, None
+    excess_ends: Interval | None = None
     if count_clusters(pairs.codes[voted & unequal]) >= _FEWEST_CLUSTERS:
         gap = on_votes.of_effect.minus(of_people.of_effect)
         excess_ends = on_votes.interval(gap, confidence_level)
@@ -223,16 +220,15 @@ def length_bias(
         clusters=count_clusters(pairs.codes[unequal]),
         models=len(names),
         effect=effect,
-        effect_low=effect_ends[0],
-        effect_high=effect_ends[1],
+        effect_interval=effect_ends,
         odds_doubling=None if effect is None else math.exp(fit.of_gamma.value),
-        odds_low=None if odds[0] is None else math.exp(odds[0]),
-        odds_high=None if odds[1] is None else math.exp(odds[1]),
+        odds_interval=None
+        if low is None or high is None
+        else Interval(math.exp(low), math.exp(high), level=confidence_level),
         human_n=int((voted & unequal).sum()),
         human_effect=of_people.of_effect.value if compared else None,
         excess=excess,
-        low=tested[0],
-        high=tested[1],
+        interval=tested,
         # A judge without its own preference that agrees less with people only prefers length less.
         biased=shows(excess if compared else effect, tested, 0.0, floor)
         and (excess is None or effect is None or excess * effect > 0),
@@ -418,18 +414,19 @@ class _Fit:
         influence /= (1 - pulls / max(variance, 1e-300))[codes]
         return _Estimate(value, influence, variance, limit)
 
-    def interval(self, estimate: _Estimate, confidence_level: float) -> Ends:
+    def interval(self, estimate: _Estimate, confidence_level: float) -> Interval | None:
         """Value plus or minus t standard errors; none with too few clusters or pairs."""
         codes, groups = self.pairs.clusters
         n, parameters = len(codes), len(self.beta)
         if groups < 2 or n <= parameters or not self.pairs.doublings.any():
-            return None, None
+            return None
         sums = np.bincount(codes, weights=estimate.influence)
         clustered = groups / (groups - 1) * (n - 1) / (n - parameters) * float(sums @ sums)
         se = math.sqrt(max(clustered, estimate.variance))
         reach = student_quantile(confidence_level, groups - 1) * se
         low, high = estimate.value - reach, estimate.value + reach
-        return max(-estimate.limit, low), min(estimate.limit, high)
+        low, high = max(-estimate.limit, low), min(estimate.limit, high)
+        return Interval(low, high, level=confidence_level)
 
 
 def _solve(table: FloatArray, right: FloatArray) -> FloatArray:

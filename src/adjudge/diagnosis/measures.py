@@ -22,10 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 from adjudge.data.rows import has_values
 from adjudge.data.verdicts import CLUSTER
 from adjudge.errors import ArgumentError
+from adjudge.present import text
 from adjudge.present.blocks import Block, Headline, notes_of, table_of
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
-from adjudge.present.text import DASH, interval, left_out, level, number
-from adjudge.statistics.clusters import Ends
+from adjudge.present.text import DASH, left_out, level, number
+from adjudge.records import Interval
 from adjudge.validation import FloatArray, Seed, optional_numbers
 
 #: A smaller difference than this is not called a bias, however significant: three points are
@@ -35,8 +36,29 @@ FLOOR = 0.03
 NO_INTERVAL = "; no interval: all rows are in one cluster"
 
 
+class WithEnds:
+    """The ends of `interval`, None without one."""
+
+    interval: Interval | None
+
+    @property
+    def low(self) -> float | None:
+        """The lower end."""
+        return None if self.interval is None else self.interval.low
+
+    @property
+    def high(self) -> float | None:
+        """The upper end."""
+        return None if self.interval is None else self.interval.high
+
+
+def ends_of(interval: Interval | None) -> tuple[float | None, float | None]:
+    """The ends of an interval, None without one."""
+    return (None, None) if interval is None else (interval.low, interval.high)
+
+
 @dataclass(frozen=True)
-class Measure:
+class Measure(WithEnds):
     """One number of a diagnosis with its interval, and the value of an unbiased judge.
 
     `departs`: the interval excludes the unbiased value, and the distance from it is at least the
@@ -45,8 +67,7 @@ class Measure:
 
     name: str
     value: float | None
-    low: float | None
-    high: float | None
+    interval: Interval | None
     unbiased: float | None
     n: Count
     departs: bool
@@ -55,26 +76,24 @@ class Measure:
 def measure(
     name: str,
     value: float | None,
-    low: float | None,
-    high: float | None,
+    interval: Interval | None,
     n: int,
     unbiased: float | None = None,
     floor: float = 0.0,
 ) -> Measure:
     """A measure that departs if `shows` says so."""
-    departs = unbiased is not None and shows(value, (low, high), unbiased, floor)
-    return Measure(name, value, low, high, unbiased, n, departs)
+    departs = unbiased is not None and shows(value, interval, unbiased, floor)
+    return Measure(name, value, interval, unbiased, n, departs)
 
 
-def excludes(ends: Ends, value: float) -> bool:
+def excludes(interval: Interval | None, value: float) -> bool:
     """Whether there is an interval and it excludes the value."""
-    low, high = ends
-    return low is not None and high is not None and not low <= value <= high
+    return interval is not None and value not in interval
 
 
-def shows(value: float | None, ends: Ends, unbiased: float, floor: float) -> bool:
+def shows(value: float | None, interval: Interval | None, unbiased: float, floor: float) -> bool:
     """Whether there is a bias: significant, and not too small to matter."""
-    return value is not None and abs(value - unbiased) >= floor and excludes(ends, unbiased)
+    return value is not None and abs(value - unbiased) >= floor and excludes(interval, unbiased)
 
 
 @frozen
@@ -117,7 +136,7 @@ class BiasMeasures(Result):
 
 
 @frozen
-class BiasTest(BiasMeasures):
+class BiasTest(BiasMeasures, WithEnds):
     """Base of the diagnoses that can show a bias: `biased` if the interval shows it.
 
     `floor` is the smallest distance of the estimate from an unbiased judge.
@@ -126,8 +145,7 @@ class BiasTest(BiasMeasures):
     #: What a headline calls the test, and what helps against the bias.
     title: ClassVar[str]
     remedy: ClassVar[str] = "correct before you report"
-    low: float | None
-    high: float | None
+    interval: Interval | None
     biased: bool
     floor: NotNegative = 0.0
 
@@ -138,7 +156,7 @@ class BiasTest(BiasMeasures):
         if main.value is None or main.unbiased is None:
             return False
         near = abs(main.value - main.unbiased) < self.floor
-        return near and excludes((main.low, main.high), main.unbiased)
+        return near and excludes(main.interval, main.unbiased)
 
     def describe_negligible(self) -> str:
         """The words for a difference that is not chance, but too small to be called a bias."""
@@ -150,7 +168,7 @@ def measure_columns(confidence_level: float) -> dict[str, Callable[[Measure], st
     return {
         "measure": lambda m: m.name,
         "value": lambda m: number(m.value),
-        f"{level(confidence_level)} interval": lambda m: interval(m.low, m.high),
+        f"{level(confidence_level)} interval": lambda m: text.interval(m.low, m.high),
         "unbiased": lambda m: DASH if m.unbiased is None else f"{round(m.unbiased, 3):g}",
         "rows": lambda m: number(m.n),
     }

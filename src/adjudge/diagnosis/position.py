@@ -18,6 +18,8 @@ from adjudge.diagnosis.measures import (
     BiasRows,
     BiasTest,
     Measure,
+    WithEnds,
+    ends_of,
     mean_or_none,
     measure,
     optional_probabilities,
@@ -28,8 +30,8 @@ from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, table_of
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import interval, level, number, percent, percent_interval, signed
+from adjudge.records import Interval
 from adjudge.statistics.clusters import (
-    Ends,
     codes_of,
     count_clusters,
     mean_interval,
@@ -50,14 +52,13 @@ _ORDER_DECIDES = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
-class PositionGroup:
+class PositionGroup(WithEnds):
     """Position bias within one group of rows."""
 
     group: str
     n: Count
     first_share: Proportion
-    low: float | None
-    high: float | None
+    interval: Interval | None
     flip_share: Proportion
 
 
@@ -76,26 +77,22 @@ class PositionBias(BiasTest):
     clusters: Count
     first_share: Proportion
     flip_share: Proportion
-    flip_low: float | None
-    flip_high: float | None
+    flip_interval: Interval | None
     flips_to_first: Count
     flips_to_second: Count
     first_probability: Proportion
     by_group: tuple[PositionGroup, ...]
     first_advantage: float | None = None
-    advantage_low: float | None = None
-    advantage_high: float | None = None
+    advantage_interval: Interval | None = None
 
     def measures(self) -> tuple[Measure, ...]:
         n, floor = self.n, self.floor
-        first = measure("first slot", self.first_share, self.low, self.high, n, 0.5, floor)
-        flips = measure(
-            "order flips", self.flip_share, self.flip_low, self.flip_high, n, 0.0, floor
-        )
+        first = measure("first slot", self.first_share, self.interval, n, 0.5, floor)
+        flips = measure("order flips", self.flip_share, self.flip_interval, n, 0.0, floor)
         if self.first_advantage is None:
             return first, flips
-        ends = self.advantage_low, self.advantage_high
-        return first, measure("first slot, points", self.first_advantage, *ends, n, 0.0), flips
+        ends = self.advantage_interval
+        return first, measure("first slot, points", self.first_advantage, ends, n, 0.0), flips
 
     def describe(self) -> str:
         words = f"picks the first answer in {percent(self.first_share)} of "
@@ -114,9 +111,9 @@ class PositionBias(BiasTest):
             words += "answers"
         else:
             words += f": it prefers the {slot} slot"
-        if self.first_advantage is not None and self.advantage_low is not None:
+        if self.first_advantage is not None and self.advantage_interval is not None:
             worth = signed(self.first_advantage, 2)
-            ends = interval(self.advantage_low, self.advantage_high, 2)
+            ends = interval(*ends_of(self.advantage_interval), 2)
             words += f"; being shown first is worth {worth} points of score {ends}"
         return words
 
@@ -201,13 +198,11 @@ def position_bias(
         n=int(both.sum()),
         clusters=count_clusters(pair_codes),
         first_share=first_share,
-        low=ends[0],
-        high=ends[1],
+        interval=ends,
         biased=shows(first_share, ends, 0.5, floor),
         floor=floor,
         flip_share=mean_or_none(flips[decided]) or 0.0,
-        flip_low=flip_ends[0],
-        flip_high=flip_ends[1],
+        flip_interval=flip_ends,
         flips_to_first=int((flips * (lean > 0)).sum()),
         flips_to_second=int((flips * (lean < 0)).sum()),
         first_probability=float((forward[both] + 1 - reverse[both]).mean() / 2),
@@ -217,8 +212,7 @@ def position_bias(
         by_group=_by_group(groups, both, lean, pair_codes, flips, decided, confidence_level),
         confidence_level=confidence_level,
         first_advantage=advantage,
-        advantage_low=advantage_ends[0],
-        advantage_high=advantage_ends[1],
+        advantage_interval=advantage_ends,
     )
 
 
@@ -248,37 +242,39 @@ def measure_position(rows: BiasRows) -> PositionBias | str:
 
 def _first_advantage(
     gap_fwd: ArrayLike | None, gap_rev: ArrayLike | None, codes: IntArray, confidence_level: float
-) -> tuple[float | None, Ends]:
+) -> tuple[float | None, Interval | None]:
     """Mean of (forward - reverse) / 2 over pairs scored in both orders, and its interval."""
     if gap_fwd is None or gap_rev is None:
-        return None, (None, None)
+        return None, None
     forward, reverse = optional_numbers(gap_fwd, "gap_fwd"), optional_numbers(gap_rev, "gap_rev")
     same_length(rows=codes, gap_fwd=forward, gap_rev=reverse)
     scored = np.isfinite(forward) & np.isfinite(reverse)
     if not scored.any():
-        return None, (None, None)
+        return None, None
     worth = (forward - reverse)[scored] / 2
     most = float(np.abs([forward[scored], reverse[scored]]).max())
     ends = mean_interval(worth, codes[scored], confidence_level, bounds=(-most, most))
     return float(worth.mean()), ends
 
 
-def _lean_interval(lean: FloatArray, codes: IntArray, confidence_level: float) -> Ends:
-    low, high = mean_interval(lean + 0.5, codes, confidence_level, bounds=(0.0, 1.0))
+def _lean_interval(lean: FloatArray, codes: IntArray, confidence_level: float) -> Interval | None:
+    clustered = mean_interval(lean + 0.5, codes, confidence_level, bounds=(0.0, 1.0))
     moved = lean != 0
+    low, high = ends_of(clustered)
     if low is None or high is None or not moved.any():
-        return low, high
+        return clustered
     to_first = (lean[moved] > 0).astype(np.float64)
-    least, most = share_interval(to_first, codes[moved], confidence_level)
+    least, most = ends_of(share_interval(to_first, codes[moved], confidence_level))
     if least is None or most is None:
         # One cluster has all the flips: they could point either way.
         least, most = 0.0, 1.0
     # A tie in one order is half a flip: the exact half-length, around the weighted estimate.
     size, mean = float(np.abs(lean).mean()), 0.5 + float(lean.mean())
     toward_first = float(to_first.mean())
-    return (
+    return Interval(
         max(0.0, min(low, mean - 2 * size * (toward_first - least))),
         min(1.0, max(high, mean + 2 * size * (most - toward_first))),
+        level=confidence_level,
     )
 
 
@@ -299,14 +295,12 @@ def _by_group(
     parts = []
     for name in sorted(set(names.tolist()), key=str):
         rows = names == name
-        low, high = _lean_interval(lean[rows], codes[rows], confidence_level)
         parts.append(
             PositionGroup(
                 group=str(name),
                 n=int(rows.sum()),
                 first_share=0.5 + float(lean[rows].mean()),
-                low=low,
-                high=high,
+                interval=_lean_interval(lean[rows], codes[rows], confidence_level),
                 flip_share=mean_or_none(flips[decided & rows]) or 0.0,
             )
         )

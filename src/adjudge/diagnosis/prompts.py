@@ -20,7 +20,7 @@ from adjudge.data.rows import cluster_column, judge_names, merge_dropped
 from adjudge.data.source import name_columns
 from adjudge.data.tables import TableLike, as_text, first_row, read_object, source_name
 from adjudge.data.verdicts import prepare_verdicts
-from adjudge.diagnosis.measures import FLOOR, excludes, shows
+from adjudge.diagnosis.measures import FLOOR, WithEnds, ends_of, excludes, shows
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present import text
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, explain, table_of
@@ -35,8 +35,8 @@ from adjudge.present.result import (
     frozen,
     not_empty,
 )
+from adjudge.records import Interval
 from adjudge.statistics.clusters import (
-    Ends,
     codes_of,
     count_clusters,
     mean_interval,
@@ -52,7 +52,7 @@ Answers = Literal["verdicts", "scores"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PromptChange:
+class PromptChange(WithEnds):
     """One judge and criterion, on the rows that both prompts were asked about.
 
     `changed` is the probability that an answer to one prompt differs from an answer to the other.
@@ -67,17 +67,14 @@ class PromptChange:
     n: Count
     clusters: Count
     changed: Proportion
-    low: float | None
-    high: float | None
+    interval: Interval | None
     repeated: Count
     again: Proportion | None
     excess: float | None
-    excess_low: float | None
-    excess_high: float | None
+    excess_interval: Interval | None
     distance: NotNegative | None
     shift: float | None
-    shift_low: float | None
-    shift_high: float | None
+    shift_interval: Interval | None
     #: Whether the prompt has a significant effect: more than a repeat, or on the mean score.
     more_than_again: bool
     shifted: bool
@@ -365,14 +362,13 @@ def prompt_change(
     codes = codes_of(clusters, n)
     tallies = [(Counter(a), Counter(b)) for a, b in zip(first, second, strict=True)]
     changed = np.array([1 - _same_share(a, b) for a, b in tallies])
-    low, high = share_interval(changed, codes, confidence_level)
     repeated = np.array([min(a.total(), b.total()) > 1 for a, b in tallies])
     again = np.array(
         [(_flips(a) + _flips(b)) / 2 for a, b in tallies if min(a.total(), b.total()) > 1]
     )
     excess = shift = distance = None
-    excess_ends: Ends = (None, None)
-    shift_ends: Ends = (None, None)
+    excess_ends: Interval | None = None
+    shift_ends: Interval | None = None
     if len(again):
         gap = changed[repeated] - again
         excess = float(gap.mean())
@@ -390,17 +386,14 @@ def prompt_change(
         n=n,
         clusters=count_clusters(codes),
         changed=float(changed.mean()),
-        low=low,
-        high=high,
+        interval=share_interval(changed, codes, confidence_level),
         repeated=int(repeated.sum()),
         again=float(again.mean()) if len(again) else None,
         excess=excess,
-        excess_low=excess_ends[0],
-        excess_high=excess_ends[1],
+        excess_interval=excess_ends,
         distance=distance,
         shift=shift,
-        shift_low=shift_ends[0],
-        shift_high=shift_ends[1],
+        shift_interval=shift_ends,
         more_than_again=excess is not None and excess > 0 and shows(excess, excess_ends, 0, floor),
         shifted=excludes(shift_ends, 0.0) and bool(shift),
     )
@@ -450,14 +443,14 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
             "asked twice": lambda g: text.number(g.repeated),
             "same prompt, asked again": lambda g: text.percent(g.again),
             "prompt adds": lambda g: text.percent(g.excess),
-            ends: lambda g: text.percent_interval(g.excess_low, g.excess_high),
+            ends: lambda g: text.percent_interval(*ends_of(g.excess_interval)),
         }
         caption = "What asking again with the same prompt changes, and what the new prompt adds"
         blocks.append(table(columns, caption))
     if any(g.shift is not None for g in groups):
         columns = {
             "second minus first": lambda g: text.signed(g.shift, 2),
-            ends: lambda g: text.interval(g.shift_low, g.shift_high, 2),
+            ends: lambda g: text.interval(*ends_of(g.shift_interval), 2),
         }
         blocks.append(table(columns, "Mean score"))
     lines = [f"first: {result.first}; second: {result.second}"]
@@ -518,8 +511,7 @@ def prompts_figure(result: PromptSensitivity) -> Drawing:
         ForestRow(
             "\n".join(filter(None, (axis_name(g.judge), axis_name(g.criterion)))) or "all rows",
             g.changed,
-            g.low,
-            g.high,
+            g.interval,
             g.again,
         )
         for g in result.groups

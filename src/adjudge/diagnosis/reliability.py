@@ -20,6 +20,7 @@ from adjudge.diagnosis.measures import (
     BiasRows,
     BiasTest,
     Measure,
+    ends_of,
     measure,
     shows,
 )
@@ -36,7 +37,8 @@ from adjudge.present.text import (
     signed,
 )
 from adjudge.present.theme import ACCENT, MUTED, new_figure, themed
-from adjudge.statistics.clusters import Ends, codes_of, mean_interval, share_interval
+from adjudge.records import Interval
+from adjudge.statistics.clusters import codes_of, mean_interval, share_interval
 from adjudge.statistics.numbers import (
     Bins,
     bootstrap_weights,
@@ -75,8 +77,7 @@ class ReliabilityBin:
     n: Count
     confidence: Proportion
     accuracy: Proportion
-    accuracy_low: float | None
-    accuracy_high: float | None
+    accuracy_interval: Interval | None
 
 
 @frozen
@@ -92,13 +93,11 @@ class Reliability(BiasTest):
     remedy: ClassVar[str] = "calibrate before you trust"
     clusters: Count
     accuracy: Proportion
-    accuracy_low: float | None
-    accuracy_high: float | None
+    accuracy_interval: Interval | None
     mean_confidence: Proportion
     ece_uniform: Proportion
     ece_equal_mass: Proportion
-    ece_low: float | None
-    ece_high: float | None
+    ece_interval: Interval | None
     ece_if_calibrated: Proportion | None
     p_value: Proportion | None
     over_confidence: float
@@ -110,14 +109,12 @@ class Reliability(BiasTest):
         return self.p_value is not None and self.p_value <= 1 - self.confidence_level
 
     def measures(self) -> tuple[Measure, ...]:
-        ends, n = (self.low, self.high), self.n
+        over, n = self.over_confidence, self.n
+        ece, expected = self.ece_equal_mass, self.ece_if_calibrated
         return (
-            measure("over-confidence", self.over_confidence, *ends, n, 0.0, self.floor),
+            measure("over-confidence", over, self.interval, n, 0.0, self.floor),
             # A calibrated judge also has an ECE above zero: the p-value is its test.
-            Measure(
-                *("ECE, equal mass", self.ece_equal_mass, self.ece_low, self.ece_high),
-                *(self.ece_if_calibrated, n, self.miscalibrated),
-            ),
+            Measure("ECE, equal mass", ece, self.ece_interval, expected, n, self.miscalibrated),
         )
 
     def describe(self) -> str:
@@ -145,8 +142,9 @@ class Reliability(BiasTest):
                 "not over- or under-confident on average, but miscalibrated at some confidence "
                 f"levels (p = {number(self.p_value)})"
             )
-        if self.accuracy_low is None or self.accuracy_low <= 0.5:
-            right = percent_interval(self.accuracy_low, self.accuracy_high)
+        least, most = ends_of(self.accuracy_interval)
+        if least is None or least <= 0.5:
+            right = percent_interval(least, most)
             return (
                 "whether its confidence can be trusted is not known, because its verdicts are not "
                 f"shown to beat chance ({percent(self.accuracy)} of {rows} right {right})"
@@ -160,6 +158,7 @@ class Reliability(BiasTest):
         )
 
     def details(self) -> list[Block]:
+        ends = f"{level(self.confidence_level)} interval"
         return [
             table_of(
                 self.curve,
@@ -168,9 +167,7 @@ class Reliability(BiasTest):
                     "rows": lambda b: number(b.n),
                     "mean confidence": lambda b: number(b.confidence),
                     "right": lambda b: number(b.accuracy),
-                    f"{level(self.confidence_level)} interval": lambda b: interval(
-                        b.accuracy_low, b.accuracy_high
-                    ),
+                    ends: lambda b: interval(*ends_of(b.accuracy_interval)),
                 },
                 caption="Right at each confidence",
                 detail=True,
@@ -249,18 +246,15 @@ def reliability(
         n=n,
         clusters=groups,
         accuracy=float(right.mean()),
-        accuracy_low=accuracy_ends[0],
-        accuracy_high=accuracy_ends[1],
+        accuracy_interval=accuracy_ends,
         mean_confidence=float(sure.mean()),
         ece_uniform=expected_calibration_error(sure, right, bins=bins),
         ece_equal_mass=ece,
-        ece_low=ece_ends[0],
-        ece_high=ece_ends[1],
+        ece_interval=ece_ends,
         ece_if_calibrated=null,
         p_value=p_value,
         over_confidence=float(gap.mean()),
-        low=ends[0],
-        high=ends[1],
+        interval=ends,
         biased=shows(float(gap.mean()), ends, 0.0, floor),
         floor=floor,
         curve=_curve(table, sure, right, codes, confidence_level),
@@ -365,15 +359,15 @@ def _ece_interval(
     replicates: int,
     confidence_level: float,
     random: np.random.Generator,
-) -> Ends:
+) -> Interval | None:
     """ECE -+ a quantile of sum |noise of a bin|: by the triangle inequality never too narrow."""
     groups, size = sums.groups, len(sums.total)
     if groups <= size:
-        return None, None
+        return None
     moved = sums.resample(replicates, random)
     noise = np.abs(moved).sum(axis=1) / n * np.sqrt(groups / (groups - size))
     reach = float(np.quantile(noise, confidence_level))
-    return max(0.0, ece - reach), min(1.0, ece + reach)
+    return Interval(max(0.0, ece - reach), min(1.0, ece + reach), level=confidence_level)
 
 
 def _curve(
@@ -382,7 +376,7 @@ def _curve(
     curve = []
     for at in range(len(table.count)):
         rows = table.which == at
-        low, high = share_interval(right[rows].astype(np.float64), codes[rows], confidence_level)
+        ends = share_interval(right[rows].astype(np.float64), codes[rows], confidence_level)
         curve.append(
             ReliabilityBin(
                 low=float(table.low[at]),
@@ -390,8 +384,7 @@ def _curve(
                 n=int(rows.sum()),
                 confidence=float(sure[rows].mean()),
                 accuracy=float(right[rows].mean()),
-                accuracy_low=low,
-                accuracy_high=high,
+                accuracy_interval=ends,
             )
         )
     return tuple(curve)
@@ -409,8 +402,8 @@ def draw_reliability(axes: Axes, result: Reliability) -> None:
     """One judge's reliability curve, with intervals."""
     axes.plot([50, 100], [50, 100], color=MUTED, linestyle="--", linewidth=1.2)
     for entry in result.curve:
-        at, low, high = 100 * entry.confidence, entry.accuracy_low, entry.accuracy_high
-        draw_interval(axes, at, low, high, vertical=True, color=ACCENT, lw=1.4, alpha=0.6)
+        at, ends = 100 * entry.confidence, entry.accuracy_interval
+        draw_interval(axes, at, ends, vertical=True, color=ACCENT, lw=1.4, alpha=0.6)
     axes.plot(
         [100 * entry.confidence for entry in result.curve],
         [100 * entry.accuracy for entry in result.curve],

@@ -20,12 +20,15 @@ from adjudge.diagnosis.measures import (
     BiasMeasures,
     BiasRows,
     Measure,
+    WithEnds,
+    ends_of,
     mean_or_none,
     measure,
 )
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import count, percent, percent_interval
+from adjudge.records import Interval
 from adjudge.statistics.clusters import codes_of, count_clusters, share_interval
 from adjudge.validation import open_unit, optional_numbers, same_length
 
@@ -36,7 +39,7 @@ _BOTH_PREFERENCES = ("preference_ab", "preference_ba")
 
 
 @frozen
-class Contradictions(BiasMeasures):
+class Contradictions(BiasMeasures, WithEnds):
     """How often the judge prefers the side to which it gave the lower score.
 
     `unit` is what `n` counts: a pair, whose verdict is compared with its scores, or a reply that
@@ -47,11 +50,10 @@ class Contradictions(BiasMeasures):
     unit: Literal["pair", "reply"] = "pair"
     clusters: Count
     share: Proportion | None
-    low: float | None
-    high: float | None
+    interval: Interval | None
 
     def measures(self) -> tuple[Measure, ...]:
-        return (measure("against own scores", self.share, self.low, self.high, self.n, 0.0),)
+        return (measure("against own scores", self.share, self.interval, self.n, 0.0),)
 
     def describe(self) -> str:
         if self.share is None:
@@ -103,14 +105,12 @@ def contradictions(
     used = decided & unequal
     codes = codes_of(clusters, n)[used]
     opposite = (np.equal(answers, "A") != (a > b)).astype(np.float64)[used]
-    low, high = share_interval(opposite, codes, confidence_level)
     return Contradictions(
         unit=unit,
         n=len(opposite),
         clusters=count_clusters(codes),
         share=mean_or_none(opposite),
-        low=low,
-        high=high,
+        interval=share_interval(opposite, codes, confidence_level),
         dropped=merge_dropped(
             {
                 "no verdict": int((~decided).sum()),
@@ -152,7 +152,7 @@ def measure_contradictions(rows: BiasRows) -> Contradictions | str:
 
 
 @frozen
-class Retest(BiasMeasures):
+class Retest(BiasMeasures, WithEnds):
     """How often the judge answers the same question differently when it is asked again.
 
     `n` questions were answered twice or more. `flip_share` is the share of pairs of answers to one
@@ -164,16 +164,14 @@ class Retest(BiasMeasures):
     clusters: Count
     most_repeats: Count
     flip_share: Proportion
-    low: float | None
-    high: float | None
+    interval: Interval | None
     changed_share: Proportion
-    changed_low: float | None
-    changed_high: float | None
+    changed_interval: Interval | None
 
     def measures(self) -> tuple[Measure, ...]:
-        changed = self.changed_share, self.changed_low, self.changed_high
+        changed = self.changed_share, self.changed_interval
         return (
-            measure("asked again, differs", self.flip_share, self.low, self.high, self.n, 0.0),
+            measure("asked again, differs", self.flip_share, self.interval, self.n, 0.0),
             measure("not always the same", *changed, self.n, 0.0),
         )
 
@@ -183,7 +181,7 @@ class Retest(BiasMeasures):
             return words + NO_INTERVAL
         words += f" {percent_interval(self.low, self.high)}: of {count(self.n, 'question')} asked "
         words += f"up to {count(self.most_repeats, 'time')}, {percent(self.changed_share)} "
-        ends = percent_interval(self.changed_low, self.changed_high)
+        ends = percent_interval(*ends_of(self.changed_interval))
         return words + f"{ends} got answers that differ"
 
 
@@ -240,18 +238,14 @@ def retest(
     flips = 1 - again["same"].to_numpy() / (k * (k - 1))
     changed = (flips > 0).astype(np.float64)
     codes = codes_of(None if clusters is None else again["cluster"].to_numpy(), again.height)
-    low, high = share_interval(flips, codes, confidence_level)
-    changed_low, changed_high = share_interval(changed, codes, confidence_level)
     return Retest(
         n=again.height,
         clusters=count_clusters(codes),
         most_repeats=int(k.max()),
         flip_share=float(flips.mean()),
-        low=low,
-        high=high,
+        interval=share_interval(flips, codes, confidence_level),
         changed_share=float(changed.mean()),
-        changed_low=changed_low,
-        changed_high=changed_high,
+        changed_interval=share_interval(changed, codes, confidence_level),
         dropped=merge_dropped({"answered once": asked.height - again.height}),
         confidence_level=confidence_level,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from math import comb
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,7 +19,7 @@ from adjudge.diagnosis.cycles import (
     cyclic_triples,
     expected_cycles,
 )
-from adjudge.diagnosis.measures import mean_or_none
+from adjudge.diagnosis.measures import ends_of, mean_or_none
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of
 from adjudge.present.figure import (
@@ -42,6 +42,7 @@ from adjudge.present.text import (
     span,
 )
 from adjudge.present.theme import INK, MUTED, SERIES, new_figure, themed
+from adjudge.records import Interval
 from adjudge.statistics.clusters import mean_interval, share_interval
 from adjudge.validation import FloatArray, Seed, count, open_unit
 
@@ -83,23 +84,18 @@ class TransitivityGroup:
     cycles: Count
     triples: Count
     mean_rate: Proportion | None
-    mean_low: float | None
-    mean_high: float | None
+    mean_interval: Interval | None
     median_rate: Proportion | None
     max_rate: Proportion | None
     share_with_cycle: Proportion | None
-    share_low: float | None
-    share_high: float | None
+    share_interval: Interval | None
     expected_rate: Proportion | None
-    expected_rate_low: float | None
-    expected_rate_high: float | None
+    expected_rate_interval: Interval | None
     expected_share: Proportion | None
-    expected_share_low: float | None
-    expected_share_high: float | None
+    expected_share_interval: Interval | None
     p_value: Proportion | None
     same_rate_share: Proportion | None
-    same_rate_low: float | None
-    same_rate_high: float | None
+    same_rate_interval: Interval | None
     models: Count
     decisive_edges: Count
     tied_edges: Count
@@ -263,14 +259,12 @@ def _group(
         cycles=sum(document.cycles for document in counts),
         triples=sum(document.triples for document in counts),
         mean_rate=mean_or_none(rates),
-        mean_low=mean_ends[0],
-        mean_high=mean_ends[1],
+        mean_interval=mean_ends,
         median_rate=float(np.median(rates)) if n else None,
         max_rate=float(rates.max()) if n else None,
         share_with_cycle=mean_or_none(cyclic),
-        share_low=cyclic_ends[0],
-        share_high=cyclic_ends[1],
-        **asdict(expected),
+        share_interval=cyclic_ends,
+        **{entry.name: getattr(expected, entry.name) for entry in fields(expected)},
         models=len(tournaments.models),
         decisive_edges=int((tournaments.winner != 0).sum()),
         tied_edges=int((tournaments.winner == 0).sum()),
@@ -331,7 +325,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
                 "judge, criterion": _name,
                 "documents": lambda g: number(g.documents),
                 "mean": lambda g: percent(g.mean_rate),
-                ends: lambda g: percent_interval(g.mean_low, g.mean_high),
+                ends: lambda g: percent_interval(*ends_of(g.mean_interval)),
                 "median": lambda g: percent(g.median_rate),
                 "max": lambda g: percent(g.max_rate),
                 "over all triples": lambda g: percent(g.eq1_mean),
@@ -346,7 +340,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
             {
                 "judge, criterion": _name,
                 "share": lambda g: percent(g.share_with_cycle),
-                ends: lambda g: percent_interval(g.share_low, g.share_high),
+                ends: lambda g: percent_interval(*ends_of(g.share_interval)),
                 "from noise": lambda g: percent(g.expected_share),
                 "if spread at random": lambda g: percent(g.same_rate_share),
             },
@@ -431,14 +425,15 @@ def _describe_cycles(g: TransitivityGroup) -> str:
         )
         if g.p_value <= _TAIL:
             findings.append(f"that noise does not explain as many (p = {number(g.p_value)})")
-        elif g.expected_rate_low is not None and g.mean_rate < g.expected_rate_low:
+        elif (least := ends_of(g.expected_rate_interval)[0]) is not None and g.mean_rate < least:
             findings.append(
                 "here there are fewer: noise around one ranking does not describe this judge"
             )
         else:
             findings.append("noise around one ranking explains as many")
-    if g.mean_rate > 0 and g.same_rate_share is not None and g.same_rate_low is not None:
-        fewer = ": here they are in fewer" if g.share_with_cycle < g.same_rate_low else ""
+    least, _ = ends_of(g.same_rate_interval)
+    if g.mean_rate > 0 and g.same_rate_share is not None and least is not None:
+        fewer = ": here they are in fewer" if g.share_with_cycle < least else ""
         findings.append(
             f"as many cycles spread at random would be in {percent(g.same_rate_share, 0)} of "
             f"documents{fewer}"

@@ -24,6 +24,7 @@ from adjudge.diagnosis.measures import (
     BiasRows,
     BiasTest,
     Measure,
+    ends_of,
     mean_or_none,
     measure,
     numbers_of,
@@ -31,8 +32,8 @@ from adjudge.diagnosis.measures import (
 )
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import count, percent, percent_interval, signed
+from adjudge.records import Interval
 from adjudge.statistics.clusters import (
-    Ends,
     codes_of,
     count_clusters,
     mean_interval,
@@ -62,16 +63,15 @@ class VerbosityBias(BiasTest):
     human_share: Proportion | None
     human_n: Count
     excess: float | None
-    excess_low: float | None
-    excess_high: float | None
+    excess_interval: Interval | None
 
     def measures(self) -> tuple[Measure, ...]:
-        ends, n, floor = (self.low, self.high), self.n, self.floor
-        longer = measure("longer, near-tied", self.longer_share, *ends, n, 0.5, floor)
+        n, floor = self.n, self.floor
+        longer = measure("longer, near-tied", self.longer_share, self.interval, n, 0.5, floor)
         if self.excess is None:
             return (longer,)
-        ends, n = (self.excess_low, self.excess_high), self.human_n
-        return longer, measure("near-tied, minus people", self.excess, *ends, n, 0.0, floor)
+        ends, n = self.excess_interval, self.human_n
+        return longer, measure("near-tied, minus people", self.excess, ends, n, 0.0, floor)
 
     def describe(self) -> str:
         if self.longer_share is None:
@@ -81,7 +81,7 @@ class VerbosityBias(BiasTest):
         if self.low is None:
             return words + NO_INTERVAL
         words += f" {percent_interval(self.low, self.high)}"
-        low, high = self.excess_low, self.excess_high
+        low, high = ends_of(self.excess_interval)
         if self.excess is not None and low is not None:
             words += f" (people {percent(self.human_share)} of {self.human_n:,}, difference "
             ends = percent_interval(low, high, sign=True)
@@ -151,7 +151,7 @@ def verbosity_bias(
     voted = close & ~np.isnan(wins)
     people = np.where(a > b, wins, 1 - wins)[voted]
     gap = longer[voted] - people
-    excess_ends: Ends = (None, None)
+    excess_ends: Interval | None = None
     if voted.any():
         excess_ends = mean_interval(gap, codes[voted], confidence_level, bounds=(-1.0, 1.0))
     return VerbosityBias(
@@ -159,8 +159,7 @@ def verbosity_bias(
         clusters=count_clusters(codes[close]),
         near_tie=near_tie,
         longer_share=share,
-        low=ends[0],
-        high=ends[1],
+        interval=ends,
         biased=shows(share, ends, 0.5, floor),
         floor=floor,
         overall_share=mean_or_none(longer[usable]),
@@ -168,8 +167,7 @@ def verbosity_bias(
         human_share=mean_or_none(people),
         human_n=int(voted.sum()),
         excess=mean_or_none(gap),
-        excess_low=excess_ends[0],
-        excess_high=excess_ends[1],
+        excess_interval=excess_ends,
         dropped=merge_dropped(
             {
                 "no answer": int((~answered).sum()),

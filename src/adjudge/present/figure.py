@@ -13,6 +13,7 @@ import numpy as np
 
 from adjudge.present.text import clip, clip_names, group_name
 from adjudge.present.theme import ACCENT, INK, ON_TINT, new_figure, themed
+from adjudge.records import Interval
 from adjudge.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -77,8 +78,7 @@ class ForestRow:
 
     name: str
     value: float
-    low: float | None = None
-    high: float | None = None
+    interval: Interval | None = None
     ring: float | None = None
 
 
@@ -96,7 +96,7 @@ def forest_figure(
         figure = new_figure(7.2, 1.6 + 0.42 * len(rows))
         axes = figure.subplots()
         for place, row in enumerate(rows):
-            draw_interval(axes, place, row.low, row.high, scale=scale, color=ACCENT, linewidth=1.6)
+            draw_interval(axes, place, row.interval, scale=scale, color=ACCENT, linewidth=1.6)
             axes.scatter(scale * row.value, place, s=44, color=ACCENT, zorder=3)
             if row.ring is not None:
                 draw_ring(axes, scale * row.ring, place, INK, size=40, width=1.5, zorder=4)
@@ -113,16 +113,15 @@ def forest_figure(
 def draw_interval(
     axes: Axes,
     place: float,
-    low: float | None,
-    high: float | None,
+    interval: Interval | None,
     *,
     scale: float = 100,
     vertical: bool = False,
     **style: Any,
 ) -> None:
     """The line of an interval at a place on the other axis; nothing without both ends."""
-    if low is not None and high is not None:
-        ends = [scale * low, scale * high]
+    ends = [scale * end for end in interval or () if end is not None]
+    if len(ends) == 2:
         axes.plot(*([place, place], ends) if vertical else (ends, [place, place]), **style)
 
 

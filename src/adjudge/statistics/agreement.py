@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from adjudge.statistics.clusters import Ends, recode
+from adjudge.statistics.clusters import recode
 from adjudge.statistics.numbers import student_quantile
 from adjudge.validation import FloatArray, IntArray, same_length
 
@@ -85,7 +85,7 @@ def spearman(x: FloatArray | IntArray, y: FloatArray | IntArray) -> float | None
 
 def spearman_interval(
     x: FloatArray | IntArray, y: FloatArray | IntArray, clusters: IntArray
-) -> Ends:
+) -> tuple[float | None, float | None]:
     """95 % t interval from leaving out one cluster at a time.
 
     None if the correlation is undefined without some cluster, or if there are fewer than three.

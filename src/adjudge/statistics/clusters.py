@@ -11,11 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from adjudge.errors import ArgumentError
+from adjudge.records import Interval
 from adjudge.statistics.numbers import cluster_codes, cluster_means_se, slices, student_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, same_length
-
-#: The ends of an interval; None without one.
-Ends = tuple[float | None, float | None]
 
 
 def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> IntArray:
@@ -53,7 +51,7 @@ def recode(codes: IntArray) -> tuple[IntArray, int]:
 
 def mean_interval(
     values: FloatArray, codes: IntArray, confidence_level: float, *, bounds: tuple[float, float]
-) -> Ends:
+) -> Interval | None:
     """t interval on groups - 1 degrees of freedom with the cluster-robust standard error.
 
     Clipped to the `bounds` of the mean. If all rows are equal, there is no variance to measure.
@@ -62,17 +60,18 @@ def mean_interval(
     """
     numbered, groups = recode(codes)
     if groups < 2:
-        return None, None
+        return None
     mean, se = cluster_means_se(values, numbered, groups)
     low, high = bounds
     if se == 0 or np.ptp(values) == 0:
         unseen = 1 - ((1 - confidence_level) / 2) ** (1 / groups)
-        return mean - unseen * (mean - low), mean + unseen * (high - mean)
+        ends = mean - unseen * (mean - low), mean + unseen * (high - mean)
+        return Interval(*ends, level=confidence_level)
     reach = student_quantile(confidence_level, groups - 1) * se
-    return max(low, mean - reach), min(high, mean + reach)
+    return Interval(max(low, mean - reach), min(high, mean + reach), level=confidence_level)
 
 
-def share_interval(values: FloatArray, codes: IntArray, confidence_level: float) -> Ends:
+def share_interval(values: FloatArray, codes: IntArray, confidence_level: float) -> Interval | None:
     """Exact binomial interval at the effective sample size (Korn and Graubard 1998).
 
     n_eff = p (1 - p) / SE^2, SE cluster-robust, corrected for the degrees of freedom and never
@@ -81,7 +80,7 @@ def share_interval(values: FloatArray, codes: IntArray, confidence_level: float)
     """
     numbered, groups = recode(codes)
     if groups < 2:
-        return None, None
+        return None
     n = len(values)
     mean, se = cluster_means_se(values, numbered, groups)
     tail = (1 - confidence_level) / 2
@@ -93,7 +92,7 @@ def share_interval(values: FloatArray, codes: IntArray, confidence_level: float)
     x = mean * effective
     low = float(betaincinv(x, effective - x + 1, tail)) if x > 0 else 0.0
     high = float(betaincinv(x + 1, effective - x, 1 - tail)) if x < effective else 1.0
-    return low, high
+    return Interval(low, high, level=confidence_level)
 
 
 def jackknife_interval(
@@ -103,7 +102,7 @@ def jackknife_interval(
     *,
     bounds: tuple[float, float],
     clusters: IntArray | None = None,
-) -> Ends:
+) -> Interval | None:
     """t interval from leaving out one cluster at a time.
 
     `tables` has one additive table per cluster, shape (groups, ...), or one per kind of clusters
@@ -114,17 +113,18 @@ def jackknife_interval(
     alike = np.ones(len(tables), dtype=np.int64) if clusters is None else clusters
     groups = int(alike.sum())
     if groups < 2:
-        return None, None
+        return None
     total = sum_tables(tables, clusters)
     whole = float(statistic(total[None])[0])
     batches = slices(len(tables), 16_384)
     left_out = np.concatenate([statistic(total[None] - tables[batch]) for batch in batches])
     if not (math.isfinite(whole) and np.isfinite(left_out).all()):
-        return None, None
+        return None
     spread = left_out - float(alike @ left_out) / groups
     se = math.sqrt((groups - 1) / groups * float((alike * spread) @ spread))
     reach = student_quantile(confidence_level, groups - 1) * se
-    return max(bounds[0], whole - reach), min(bounds[1], whole + reach)
+    ends = max(bounds[0], whole - reach), min(bounds[1], whole + reach)
+    return Interval(*ends, level=confidence_level)
 
 
 def sum_tables(tables: FloatArray, clusters: IntArray | None) -> FloatArray:

@@ -18,11 +18,12 @@ def test_kappa_by_hand() -> None:
     result = agreement(judge, human)
     assert result.raw == pytest.approx(0.7)
     assert result.kappa == pytest.approx(0.4)
-    assert result.kappa_low is not None
-    assert result.kappa_high is not None
-    assert result.kappa_low < 0.4 < result.kappa_high
+    assert result.kappa_interval is not None
+    assert result.kappa_interval.low < 0.4 < result.kappa_interval.high
     # The textbook large-sample standard error of this kappa is 0.127.
-    assert (result.kappa_high - result.kappa_low) / 2 / 2.01 == pytest.approx(0.127, abs=0.006)
+    assert (result.kappa_interval.high - result.kappa_interval.low) / 2 / 2.01 == pytest.approx(
+        0.127, abs=0.006
+    )
 
 
 def test_several_raters_weigh_one_over_r() -> None:
@@ -42,8 +43,8 @@ def test_a_judge_above_the_human_ceiling_is_said_so() -> None:
     assert result.ceiling is not None
     assert result.ceiling.raw == pytest.approx(0.75**2 + 0.25**2, abs=0.05)
     assert result.raw == pytest.approx(0.75, abs=0.05)
-    assert result.ceiling.gap_high is not None
-    assert result.ceiling.gap_high < 0
+    assert result.ceiling.gap_interval is not None
+    assert result.ceiling.gap_interval.high < 0
     assert "less often than a person agrees with the judge there" in str(result)
 
 
@@ -64,9 +65,9 @@ def test_clusters_widen_the_interval() -> None:
     human = np.repeat(rng.integers(0, 2, 30), 8).tolist()
     alone = agreement(judge, human)
     alike = agreement(judge, human, clusters=np.repeat(np.arange(30), 8))
-    assert alone.kappa_low is not None
-    assert alike.kappa_low is not None
-    assert alike.kappa_low < alone.kappa_low
+    assert alone.kappa_interval is not None
+    assert alike.kappa_interval is not None
+    assert alike.kappa_interval.low < alone.kappa_interval.low
 
 
 @pytest.mark.parametrize(
@@ -120,5 +121,9 @@ def test_single_rows_are_counted_by_kind_and_give_the_same_numbers(level: str) -
     ]
     by_kind = agreement(judge, human, level=level)
     by_row = agreement(judge, [[value, None] for value in human], level=level)
-    for field in ("raw", "kappa", "kappa_low", "kappa_high", "alpha", "alpha_low", "alpha_high"):
-        assert getattr(by_kind, field) == pytest.approx(getattr(by_row, field), rel=1e-12)
+    for field in ("raw", "kappa", "alpha"):
+        assert getattr(by_row, field) == pytest.approx(getattr(by_kind, field), rel=1e-12)
+    for field in ("kappa_interval", "alpha_interval"):
+        assert list(getattr(by_row, field)) == pytest.approx(
+            list(getattr(by_kind, field)), rel=1e-12
+        )

@@ -44,7 +44,7 @@ def test_everything_is_measured_where_everything_is_there() -> None:
     # One judge's points need another's to be held against.
     assert set(report.not_measured) == {"family_scores"}
     fields = report.to_dict()
-    assert set(fields["position"]) >= {"first_share", "low", "high", "flip_share"}
+    assert set(fields["position"]) >= {"first_share", "interval", "flip_share"}
     assert all(fields[name] is not None for name in ("verbosity", "agreement", "reliability"))
     assert fields["judges"][0]["judge"] == "gpt-4o"
     json.loads(report.to_json())
@@ -329,9 +329,8 @@ def test_a_rubric_in_both_orders_shows_position_in_verdicts_and_points() -> None
     assert result.first_share == pytest.approx(((ahead > 0).mean() + (behind < 0).mean()) / 2)
     assert result.flip_share == pytest.approx(((ahead > 0) != (behind > 0)).mean())
     assert result.first_advantage == pytest.approx((ahead - behind).mean() / 2)
-    assert result.advantage_low is not None
-    assert result.advantage_high is not None
-    assert 0 < result.advantage_low < 0.5 < result.advantage_high
+    assert result.advantage_interval is not None
+    assert 0 < result.advantage_interval.low < 0.5 < result.advantage_interval.high
     assert "being shown first is worth +0.5" in str(result)
     # Near-tied in points, as in the paper; 0.1 of a rubric's p_a would be 1.8 points.
     assert report.verbosity is not None
@@ -349,7 +348,7 @@ def test_one_order_without_scores_has_no_advantage_and_equal_ones_an_end() -> No
     same = _rubric(0.0).with_columns(score_diff_ba=pl.col("score_diff_ab"))
     result = diagnose_bias(same).position
     assert (result.first_share, result.first_advantage, result.flip_share) == (0.5, 0.0, 0.0)
-    assert result.advantage_low < 0 < result.advantage_high
+    assert result.advantage_interval.low < 0 < result.advantage_interval.high
 
 
 def test_the_interval_of_the_advantage_holds_its_level() -> None:
@@ -366,7 +365,7 @@ def test_the_interval_of_the_advantage_holds_its_level() -> None:
         result = position_bias(
             ahead > 0, behind > 0, gap_fwd=ahead, gap_rev=behind, clusters=clusters
         )
-        alarms += not result.advantage_low <= 0 <= result.advantage_high
+        alarms += not result.advantage_interval.low <= 0 <= result.advantage_interval.high
     assert alarms <= stats.binom.ppf(0.9999, rounds, 0.05)
 
 

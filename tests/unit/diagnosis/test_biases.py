@@ -181,7 +181,7 @@ def test_reliability_of_a_calibrated_judge_raises_no_alarm() -> None:
     assert result.p_value is not None
     assert result.p_value > 0.05
     assert result.ece_if_calibrated == pytest.approx(result.ece_equal_mass, abs=0.02)
-    assert result.ece_low == 0.0
+    assert result.ece_interval.low == 0.0
     assert "calibrated as far as 4,000 rows show" in str(result)
 
 
@@ -212,9 +212,12 @@ def test_many_clusters_and_few_see_the_same_noise() -> None:
     assert few.ece_if_calibrated is not None
     assert many.ece_if_calibrated is not None
     assert many.ece_if_calibrated == pytest.approx(few.ece_if_calibrated / np.sqrt(2), rel=0.03)
-    assert few.ece_low is not None
-    assert many.ece_low is not None
-    reach_few, reach_many = few.ece_equal_mass - few.ece_low, many.ece_equal_mass - many.ece_low
+    assert few.ece_interval is not None
+    assert many.ece_interval is not None
+    reach_few, reach_many = (
+        few.ece_equal_mass - few.ece_interval.low,
+        many.ece_equal_mass - many.ece_interval.low,
+    )
     assert reach_many == pytest.approx(reach_few / np.sqrt(2), rel=0.08)
 
 

@@ -46,7 +46,7 @@ def test_a_judge_that_likes_good_models_is_not_said_to_like_length() -> None:
     drawn = _pairs(prompts=300, gamma=0.0)
     fair = length_bias(**drawn)
     assert not fair.biased
-    assert fair.effect_low < 0 < fair.effect_high
+    assert fair.effect_interval.low < 0 < fair.effect_interval.high
     # Without the models the same verdicts look like a liking for length.
     alone = length_bias(**{**drawn, "models_a": None, "models_b": None})
     assert alone.biased
@@ -57,8 +57,8 @@ def test_a_judge_that_likes_good_models_is_not_said_to_like_length() -> None:
 def test_a_liking_for_length_is_shown_with_its_size() -> None:
     bias = length_bias(**_pairs(prompts=300, gamma=0.7))
     assert bias.biased
-    assert bias.odds_low < np.exp(0.7) < bias.odds_high
-    assert 0.06 < bias.effect_low < bias.effect < bias.effect_high < 0.2
+    assert bias.odds_interval.low < np.exp(0.7) < bias.odds_interval.high
+    assert 0.06 < bias.effect_interval.low < bias.effect < bias.effect_interval.high < 0.2
     assert bias.measures()[0].departs
 
 
@@ -80,7 +80,7 @@ def test_the_estimate_is_that_of_a_general_optimiser() -> None:
 
 def test_people_who_like_length_as_much_are_no_ground_for_a_bias() -> None:
     same = length_bias(**_pairs(prompts=300, gamma=0.7, people=0.7))
-    assert same.effect_low > 0.03
+    assert same.effect_interval.low > 0.03
     assert not same.biased
     assert same.low < 0 < same.high
     more = length_bias(**_pairs(prompts=300, gamma=0.9, people=0.1))
@@ -96,7 +96,7 @@ def test_people_who_like_length_as_much_are_no_ground_for_a_bias() -> None:
 def test_a_sure_effect_below_the_floor_is_no_bias() -> None:
     drawn = _pairs(prompts=4000, gamma=0.08, seed=1)
     small = length_bias(**drawn)
-    assert 0 < small.effect_low < small.effect < 0.03
+    assert 0 < small.effect_interval.low < small.effect < 0.03
     assert not small.biased
     assert small.negligible
     assert length_bias(**drawn, floor=0.0).biased
@@ -105,10 +105,10 @@ def test_a_sure_effect_below_the_floor_is_no_bias() -> None:
 def test_a_few_pairs_show_nothing_and_a_judge_that_takes_the_longer_always_is_shown() -> None:
     few = length_bias([1, 1, 1, 1], [9] * 4, [3] * 4)
     assert not few.biased
-    assert few.effect_low < 0
+    assert few.effect_interval.low < 0
     all_longer = length_bias([1, 0] * 100, [90, 30] * 100, [30, 90] * 100)
     assert all_longer.biased
-    assert all_longer.effect_low > 0.4
+    assert all_longer.effect_interval.low > 0.4
     against = ["B", "A"] * 3
     apart = length_bias([1, 0] * 3, [90, 30] * 3, [30, 90] * 3, labels=against)
     assert (apart.low, apart.high, apart.biased) == (None, None, False)
@@ -173,4 +173,6 @@ def test_the_interval_is_clustered_with_its_small_sample_factor() -> None:
     variance = groups / (groups - 1) * (n - 1) / (n - parameters) * float(sums @ sums)
     assert variance > 1 / information  # else the interval would be that of independent pairs
     reach = student_t.ppf(0.975, groups - 1) * np.sqrt(variance)
-    assert np.log([bias.odds_low, bias.odds_high]) == pytest.approx([gamma - reach, gamma + reach])
+    assert np.log([bias.odds_interval.low, bias.odds_interval.high]) == pytest.approx(
+        [gamma - reach, gamma + reach]
+    )

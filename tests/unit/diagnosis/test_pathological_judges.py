@@ -77,8 +77,8 @@ def test_a_judge_that_copies_the_human_score() -> None:
     assert "equals the human score on all 240 rows: check that it did not see" in str(report)
     [entry] = report.human_agreement
     assert (entry.agreement.raw, entry.agreement.kappa, entry.agreement.alpha) == (1.0, 1.0, 1.0)
-    assert entry.agreement.kappa_low is not None
-    assert 0.8 < entry.agreement.kappa_low < 1
+    assert entry.agreement.kappa_interval is not None
+    assert 0.8 < entry.agreement.kappa_interval.low < 1
 
 
 def test_a_judge_that_copies_the_human_label() -> None:

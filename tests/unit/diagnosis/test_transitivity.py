@@ -159,8 +159,8 @@ def test_a_few_circular_documents_are_named() -> None:
     assert {document.doc_id for document in report.worst} <= circular
     assert all(document.examples for document in report.worst)
     assert group.share_with_cycle is not None
-    assert group.same_rate_low is not None
-    assert group.share_with_cycle < group.same_rate_low
+    assert group.same_rate_interval is not None
+    assert group.share_with_cycle < group.same_rate_interval.low
     assert "of documents: here they are in fewer" in str(report)
 
 

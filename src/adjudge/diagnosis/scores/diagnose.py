@@ -364,8 +364,7 @@ def _between_judges(
                     alpha=float(level),
                     n=len(both),
                     spearman=value,
-                    low=interval[0],
-                    high=interval[1],
+                    interval=interval,
                 )
             )
     return tuple(results)

@@ -19,8 +19,9 @@ from adjudge.diagnosis.scores.nonconformity import Target, human_target, round_h
 from adjudge.diagnosis.scores.result import ScoreSetGroup, WidthBin
 from adjudge.diagnosis.scores.sets import RULES, SetRule, advise, answers_for
 from adjudge.errors import ArgumentError
+from adjudge.records import Interval
 from adjudge.statistics.agreement import spearman
-from adjudge.statistics.clusters import Ends, jackknife_interval, mean_interval, recode
+from adjudge.statistics.clusters import jackknife_interval, mean_interval, recode
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
@@ -258,14 +259,13 @@ def error_by_width(
     reach = (0.0, float(scale[1] - scale[0]))
     for width in np.unique(widths):
         among = widths == width
-        low, high = mean_interval(error[among], documents[among], confidence_level, bounds=reach)
+        ends = mean_interval(error[among], documents[among], confidence_level, bounds=reach)
         bins.append(
             WidthBin(
                 width=int(width),
                 n=int(among.sum()),
                 mean_error=float(error[among].mean()),
-                low=low,
-                high=high,
+                interval=ends,
             )
         )
     return tuple(bins)
@@ -273,7 +273,7 @@ def error_by_width(
 
 def width_agreement(
     first: IntArray, second: IntArray, documents: IntArray, confidence_level: float
-) -> tuple[float | None, Ends]:
+) -> tuple[float | None, Interval | None]:
     """Spearman of two judges' widths on the same rows, with an interval over documents.
 
     Widths have few distinct values, so the correlation is a function of a small table that adds up
@@ -281,7 +281,7 @@ def width_agreement(
     """
     value = spearman(first, second)
     if value is None:
-        return None, (None, None)
+        return None, None
     codes, groups = recode(documents)
     size = int(max(first.max(), second.max())) + 1
     cell = (codes * size + first) * size + second

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from adjudge.diagnosis.agreement import Agreement
 from adjudge.diagnosis.family import FamilyScores
+from adjudge.diagnosis.measures import WithEnds
 from adjudge.present.blocks import Block
 from adjudge.present.result import (
     Check,
@@ -20,20 +21,20 @@ from adjudge.present.result import (
     frozen,
     not_empty,
 )
+from adjudge.records import Interval
 
 #: Methods whose sets all have the same width, except at the ends of the scale.
 _ONE_QUANTILE = ("constant", "per-criterion", "per-group")
 
 
 @dataclass(frozen=True, kw_only=True)
-class WidthBin:
+class WidthBin(WithEnds):
     """Rows whose set has this many scores, and the judge's mean error on them."""
 
     width: Count
     n: Count
     mean_error: float
-    low: float | None
-    high: float | None
+    interval: Interval | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,7 @@ class ScoreSetGroup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WidthAgreement:
+class WidthAgreement(WithEnds):
     """Spearman correlation of the set widths that two judges give to the same rows."""
 
     judge_a: str
@@ -74,8 +75,7 @@ class WidthAgreement:
     alpha: Level
     n: Count
     spearman: Correlation | None
-    low: float | None
-    high: float | None
+    interval: Interval | None
 
 
 @dataclass(frozen=True, kw_only=True)

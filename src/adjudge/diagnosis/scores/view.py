@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from adjudge.diagnosis.agreement import MANY_ROWS
+from adjudge.diagnosis.measures import ends_of
 from adjudge.diagnosis.scores.result import (
     HumanAgreement,
     ScoreDiagnosis,
@@ -78,7 +79,7 @@ def view_scores(result: ScoreDiagnosis) -> list[Block]:
                 "judge, criterion": _name,
                 "agree": lambda h: percent(h.agreement.raw),
                 "kappa": lambda h: number(h.agreement.kappa, 2),
-                ends: lambda h: interval(h.agreement.kappa_low, h.agreement.kappa_high, 2),
+                ends: lambda h: interval(*ends_of(h.agreement.kappa_interval), 2),
                 "Krippendorff's alpha": lambda h: number(h.agreement.alpha, 2),
                 "two people": lambda h: percent(c.raw if (c := h.agreement.ceiling) else None),
             },
