@@ -114,11 +114,11 @@ def panel_tallies(
         first = estimate(rows, judge_column="a", **options)
         for one, single in zip(got.groups, first.groups, strict=True):
             ends = {
-                "people alone": (one.human_only_low, one.human_only_high),
+                "people alone": (*one.human_only_interval,),
                 "conditional, one judge": (single.low, single.high),
-                "ppi++, one judge": (one.ppi_low, one.ppi_high),
+                "ppi++, one judge": (*one.ppi_interval,),
                 "several judges": (one.low, one.high),
-                "several judges, --share": (one.shared_low, one.shared_high),
+                "several judges, --share": (*(one.shared_interval or (None, None)),),
             }
             for name, tally in tallies.items():
                 tally.add(*ends[name], RATES[one.group], one.group)

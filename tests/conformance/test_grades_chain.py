@@ -58,7 +58,7 @@ def test_from_items_to_a_report(tmp_path: Path) -> None:
     adjudge(tmp_path, "estimate", *words, "-o", "estimate.json")
     estimate = json.loads((tmp_path / "estimate.json").read_text())
     rate = sum(truth.values()) / N
-    assert estimate["low"] < rate < estimate["high"]
+    assert estimate["interval"]["low"] < rate < estimate["interval"]["high"]
 
     adjudge(tmp_path, "calibrate", *words, "--alpha", "0.1", "-o", "policy.json")
     assert json.loads((tmp_path / "policy.json").read_text())["about"] == "grades"

@@ -26,7 +26,7 @@ SAME_LINES = ("judgments.jsonl", "judgments.csv", "selected.csv", "cascade_selec
 #: by position, are left out.
 SAME_NUMBERS: dict[str, tuple[str, ...]] = {
     "estimate.json": ("estimate", "low", "high", "naive"),
-    "panel.json": ("estimate", "low", "high", "shared_low", "ppi"),
+    "panel.json": ("estimate", "low", "high", "ppi"),
     "leaderboard.json": ("elo", "n_battles", "rank"),
     "cycles.json": ("mean_rate", "median_rate", "max_rate", "cycles", "triples"),
     "bias.json": ("raw", "kappa"),

@@ -61,7 +61,7 @@ def test_several_judges_cover_every_model(rates: Sequence[float], labels: int, r
             assert one.method == METHOD
             covered[i] += one.low <= rate <= one.high
             widths += one.high - one.low
-            alone += one.ppi_high - one.ppi_low
+            alone += one.ppi_interval.high - one.ppi_interval.low
     assert (covered / runs).min() >= floor(runs), covered / runs
     if rates == EIGHT:
         assert widths < 0.95 * alone  # three judges of like skill must pay
@@ -80,8 +80,8 @@ def test_shared_intervals_cover_every_model_also_the_odd_one_out(
         for i, (one, rate) in enumerate(
             zip(rates_of(panel, share=True).groups, rates, strict=True)
         ):
-            covered[i] += one.shared_low <= rate <= one.shared_high
-            widths += one.shared_high - one.shared_low
+            covered[i] += rate in one.shared_interval
+            widths += one.shared_interval.high - one.shared_interval.low
             plain += one.high - one.low
     assert (covered / runs).min() >= floor(runs), covered / runs
     if max(rates) < 0.6:

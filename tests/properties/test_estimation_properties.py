@@ -142,7 +142,8 @@ def test_any_panel(given_rows, share: bool, copies: int) -> None:
     for one in result.groups:
         assert (one.estimate is None) == (one.reason is not None)
         assert one.estimate is None or 0 <= one.low <= one.high <= 1
-        assert one.shared_low is None or 0 <= one.shared_low <= one.shared_high <= 1
+        shared = one.shared_interval
+        assert shared is None or 0 <= shared.low <= shared.high <= 1
     assert str(result)
 
 

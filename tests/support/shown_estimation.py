@@ -16,6 +16,7 @@ from adjudge.estimation.panel import PanelEstimate, PanelRate
 from adjudge.estimation.plan import NextLabels, RatePlan
 from adjudge.estimation.rate import Alternative, Estimate
 from adjudge.present.result import Result
+from adjudge.records import Interval
 from adjudge_papers.items import ItemValue, PaperItem
 from adjudge_papers.reporting import (
     Claim,
@@ -37,21 +38,17 @@ SHIFT = LabelShift(
 )
 ESTIMATE = Estimate(
     method="misclassification",
-    interval="wald",
+    interval_method="wald",
     estimate=0.412,
-    low=0.311,
-    high=0.523,
+    interval=Interval(0.311, 0.523, level=0.95),
     confidence_level=0.95,
     standard_error=0.0541,
     naive=0.528,
-    naive_low=0.487,
-    naive_high=0.566,
+    naive_interval=Interval(0.487, 0.566, level=0.95),
     sensitivity=0.871,
-    sensitivity_low=0.792,
-    sensitivity_high=0.934,
+    sensitivity_interval=Interval(0.792, 0.934, level=0.95),
     specificity=0.718,
-    specificity_low=0.633,
-    specificity_high=0.805,
+    specificity_interval=Interval(0.633, 0.805, level=0.95),
     n_test=1234,
     n_calibration_positive=83,
     n_calibration_negative=112,
@@ -61,31 +58,41 @@ ESTIMATE = Estimate(
     label_shift=SHIFT,
     alternatives=(
         Alternative(
-            method="ppi++", estimate=0.437, low=0.342, high=0.541, assumption="a random sample",
+            method="ppi++",
+            estimate=0.437,
+            interval=Interval(0.342, 0.541, level=0.95),
+            assumption="a random sample",
             ruled_out=True,
         ),
         Alternative(
-            method="conditional", estimate=0.423, low=0.353, high=0.498,
+            method="conditional",
+            estimate=0.423,
+            interval=Interval(0.353, 0.498, level=0.95),
             assumption="random within a verdict",
         ),
         Alternative(
-            method="human-only", estimate=None, low=None, high=None, assumption="unused",
+            method="human-only",
+            estimate=None,
+            interval=None,
+            assumption="unused",
             reason="labels were picked by plan",
         ),
         Alternative(
-            method="naive", estimate=0.529, low=0.488, high=0.567, assumption="no errors at all"
+            method="naive",
+            estimate=0.529,
+            interval=Interval(0.488, 0.567, level=0.95),
+            assumption="no errors at all",
         ),
     ),
     warnings=("few labels in one class",),
     dropped={"no judge verdict": 7},
     seed=0,
-)  # fmt: skip
+)
 REFUSED = replace(
     ESTIMATE,
-    interval="profile",
+    interval_method="profile",
     estimate=None,
-    low=0.013,
-    high=0.987,
+    interval=Interval(0.013, 0.987, level=0.95),
     standard_error=None,
     reason="the judge is no better than a coin",
     warnings=(),
@@ -96,16 +103,18 @@ RULED_OUT = replace(ESTIMATE, method="ppi++", alternatives=(), warnings=("ppi++ 
 NAIVE = replace(
     ESTIMATE,
     method="naive",
-    interval="exact",
+    interval_method="exact",
     estimate=0.527,
-    low=0.486,
-    high=0.565,
+    interval=Interval(0.486, 0.565, level=0.95),
     label_shift=None,
     alternatives=ESTIMATE.alternatives[:3],
     warnings=(),
 )
 PEOPLE = Alternative(
-    method="human-only", estimate=0.405, low=0.336, high=0.478, assumption="a random sample"
+    method="human-only",
+    estimate=0.405,
+    interval=Interval(0.336, 0.478, level=0.95),
+    assumption="a random sample",
 )
 DECLARED = replace(
     ESTIMATE,
@@ -113,10 +122,8 @@ DECLARED = replace(
     why="conditional, because the labels are declared a random sample of the test rows",
     labels_drawn="declared",
     estimate=0.424,
-    low=0.351,
-    high=0.503,
-    rows_low=0.362,
-    rows_high=0.488,
+    interval=Interval(0.351, 0.503, level=0.95),
+    rows_interval=Interval(0.362, 0.488, level=0.95),
     label_shift=None,
     alternatives=(PEOPLE,),
     warnings=(),
@@ -137,11 +144,9 @@ SMALL = group("small")
 LARGE = group(
     "large",
     estimate=0.634,
-    low=0.519,
-    high=0.742,
+    interval=Interval(0.519, 0.742, level=0.95),
     naive=0.587,
-    naive_low=0.549,
-    naive_high=0.621,
+    naive_interval=Interval(0.549, 0.621, level=0.95),
     sensitivity=0.911,
     specificity=0.657,
     n_calibration_positive=91,
@@ -149,21 +154,22 @@ LARGE = group(
     n_test=1357,
     warnings=("few labels in one class",),
     alternatives=(
-        replace(PEOPLE, estimate=0.588, low=0.507, high=0.664),
+        replace(PEOPLE, estimate=0.588, interval=Interval(0.507, 0.664, level=0.95)),
         Alternative(
-            method="conditional", estimate=0.611, low=0.542, high=0.677, assumption="random"
+            method="conditional",
+            estimate=0.611,
+            interval=Interval(0.542, 0.677, level=0.95),
+            assumption="random",
         ),
     ),
 )
 BARE = group(
     "<bare>",
     estimate=None,
-    low=None,
-    high=None,
+    interval=None,
     reason="no row with human label 0",
     naive=0.493,
-    naive_low=0.459,
-    naive_high=0.529,
+    naive_interval=Interval(0.459, 0.529, level=0.95),
     sensitivity=0.845,
     specificity=None,
     n_calibration_positive=29,
@@ -172,7 +178,7 @@ BARE = group(
 )
 GROUPED = GroupedEstimate(
     method="misclassification",
-    interval="wald",
+    interval_method="wald",
     confidence_level=0.95,
     by="model",
     pooled=False,
@@ -182,15 +188,25 @@ GROUPED = GroupedEstimate(
 OVERLAPPING = replace(GROUPED, groups=(SMALL, LARGE), pooled=True, warnings=("pooled",), dropped={})
 CLASSES = ClassEstimate(
     method="misclassification",
-    interval="wald",
+    interval_method="wald",
     confidence_level=0.9,
     classes=(
         ClassRate(
-            label="A", estimate=0.451, low=0.352, high=0.549, naive=0.483, n_calibration=71,
-            recall=0.817, human_only=0.549, human_only_low=0.461, human_only_high=0.639,
+            label="A",
+            estimate=0.451,
+            interval=Interval(0.352, 0.549, level=0.9),
+            naive=0.483,
+            n_calibration=71,
+            recall=0.817,
+            human_only=0.549,
+            human_only_interval=Interval(0.461, 0.639, level=0.9),
         ),
         ClassRate(
-            label="tie", estimate=0.548, low=0.447, high=0.649, naive=0.417, n_calibration=58,
+            label="tie",
+            estimate=0.548,
+            interval=Interval(0.447, 0.649, level=0.9),
+            naive=0.417,
+            n_calibration=58,
             recall=0.736,
         ),
     ),
@@ -201,10 +217,10 @@ CLASSES = ClassEstimate(
     assumptions=("errors are alike", "rows are independent"),
     why="misclassification, as asked",
     dropped={"no judge verdict": 1},
-)  # fmt: skip
+)
 NO_CLASSES = replace(
     CLASSES,
-    classes=tuple(replace(c, estimate=None, low=None, high=None) for c in CLASSES.classes),
+    classes=tuple(replace(c, estimate=None, interval=None) for c in CLASSES.classes),
     condition_number=None,
     reason="the judge never says tie",
     group="y",
@@ -214,17 +230,15 @@ DIFFERENCE = RateDifference(
     a="large",
     b="small",
     method="misclassification",
-    interval="wald",
+    interval_method="wald",
     estimate=0.222,
-    low=0.071,
-    high=0.369,
+    interval=Interval(0.071, 0.369, level=0.95),
     confidence_level=0.95,
     standard_error=0.0759,
     unpaired_standard_error=0.0812,
     naive=0.059,
     human_only=0.197,
-    human_only_low=0.038,
-    human_only_high=0.349,
+    human_only_interval=Interval(0.038, 0.349, level=0.95),
     pooled=False,
     shared_clusters=317,
     clusters=402,
@@ -235,13 +249,17 @@ DIFFERENCE = RateDifference(
     dropped={"no cluster value": 2},
 )
 UNDECIDED = replace(
-    DIFFERENCE, estimate=-0.018, low=-0.173, high=0.138, naive=None, clusters=0, shared_clusters=0
+    DIFFERENCE,
+    estimate=-0.018,
+    interval=Interval(-0.173, 0.138, level=0.95),
+    naive=None,
+    clusters=0,
+    shared_clusters=0,
 )
 NO_DIFFERENCE = replace(
     DIFFERENCE,
     estimate=None,
-    low=None,
-    high=None,
+    interval=None,
     standard_error=None,
     unpaired_standard_error=None,
     reason="small has no rate",
@@ -256,20 +274,16 @@ PANEL = PanelEstimate(
             group="x",
             method="several judges",
             estimate=0.612,
-            low=0.541,
-            high=0.683,
+            interval=Interval(0.541, 0.683, level=0.95),
             standard_error=0.036,
             weight=0.871,
-            shared_low=0.545,
-            shared_high=0.677,
+            shared_interval=Interval(0.545, 0.677, level=0.95),
             prior_mean=0.573,
             prior_sd=0.091,
             ppi=0.607,
-            ppi_low=0.518,
-            ppi_high=0.696,
+            ppi_interval=Interval(0.518, 0.696, level=0.95),
             human_only=0.622,
-            human_only_low=0.493,
-            human_only_high=0.731,
+            human_only_interval=Interval(0.493, 0.731, level=0.95),
             naive=(0.664, 0.702),
             n_test=247,
             n_labels=61,
@@ -278,16 +292,13 @@ PANEL = PanelEstimate(
             group="y",
             method="conditional",
             estimate=0.433,
-            low=0.319,
-            high=0.547,
+            interval=Interval(0.319, 0.547, level=0.95),
             standard_error=0.058,
             weight=None,
             ppi=0.441,
-            ppi_low=0.332,
-            ppi_high=0.551,
+            ppi_interval=Interval(0.332, 0.551, level=0.95),
             human_only=0.417,
-            human_only_low=0.249,
-            human_only_high=0.599,
+            human_only_interval=Interval(0.249, 0.599, level=0.95),
             naive=(0.512, 0.387),
             n_test=281,
             n_labels=33,
@@ -306,13 +317,17 @@ ONE_PANEL = replace(
     by=None,
     groups=(
         replace(
-            PANEL.groups[0], group=None, estimate=None, low=None, high=None, shared_low=None,
-            shared_high=None, reason="the whole of [0, 1]",
+            PANEL.groups[0],
+            group=None,
+            estimate=None,
+            interval=None,
+            shared_interval=None,
+            reason="the whole of [0, 1]",
         ),
     ),
     share_promise=None,
     warnings=(),
-)  # fmt: skip
+)
 PLAN = RatePlan(
     m0=117,
     m1=83,
@@ -478,7 +493,7 @@ GROUPED_DECLARED = replace(
     GROUPED,
     method="conditional",
     groups=(
-        replace(SMALL, labels_drawn="declared", rows_low=0.384, rows_high=0.512),
+        replace(SMALL, labels_drawn="declared", rows_interval=Interval(0.384, 0.512, level=0.95)),
         replace(LARGE, labels_drawn="declared"),
     ),
 )

@@ -25,10 +25,10 @@ from adjudge.judges.judging import judge_pairs
 from adjudge.monitoring import draw_audits
 from adjudge.policy.audits import monitor_figure
 from adjudge.present.blocks import Table
-from adjudge.present.text import count, interval, level, number, percent
+from adjudge.present.text import count, interval, level, number, percent, show_interval
 from adjudge.ranking.evaluation_view import draw_intervals, panel
 from adjudge.ranking.rank import rank
-from adjudge.records import MEASURED, Pair
+from adjudge.records import MEASURED, Interval, Pair
 from adjudge.report import write_report
 from adjudge.selection import all_guarantees, calibrate, evaluate, select
 from adjudge.selection.evaluation_view import risk_and_coverage
@@ -233,9 +233,9 @@ def report_rate(context: DemoContext) -> None:
                 (
                     "the judge alone (naive)",
                     number(result.naive),
-                    interval(result.naive_low, result.naive_high),
+                    show_interval(result.naive_interval),
                 ),
-                ("corrected", number(result.estimate), interval(result.low, result.high)),
+                ("corrected", number(result.estimate), show_interval(result.interval)),
                 ("the truth (known here)", number(truth), ""),
             ],
         )
@@ -245,14 +245,13 @@ def report_rate(context: DemoContext) -> None:
         return
     context.say(
         f"The judge alone is off by {number(abs(result.naive - truth))}; its naive interval "
-        f"{_holds(result.naive_low, truth, result.naive_high)} the truth. With {_LABELS} labels "
-        f"the interval corrected by {result.method} {_holds(result.low, truth, result.high)} it."
+        f"{_holds(result.naive_interval, truth)} the truth. With {_LABELS} labels "
+        f"the interval corrected by {result.method} {_holds(result.interval, truth)} it."
     )
 
 
-def _holds(low: float | None, truth: float, high: float | None) -> str:
-    inside = low is not None and high is not None and low <= truth <= high
-    return "contains" if inside else "misses"
+def _holds(ends: Interval | None, truth: float) -> str:
+    return "contains" if ends is not None and truth in ends else "misses"
 
 
 def look_for_bias(context: DemoContext) -> None:

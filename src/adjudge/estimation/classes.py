@@ -21,6 +21,7 @@ from adjudge.estimation.estimators.base import Outcome, clamp, refuse_everything
 from adjudge.estimation.rate import (
     IN_A_SENTENCE,
     INTERVALS,
+    HasInterval,
     RateInterval,
     Request,
     independence,
@@ -52,9 +53,10 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
-from adjudge.present.result import Count, Level, Proportion, Result, frozen, plain
-from adjudge.present.text import clip, count, interval, left_out, level, number
+from adjudge.present.result import Count, Level, Proportion, Result, frozen
+from adjudge.present.text import clip, count, left_out, level, number, show_interval
 from adjudge.present.theme import WARM, new_figure, themed
+from adjudge.records import Interval
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 
@@ -78,19 +80,17 @@ _ASSUMPTION = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassRate:
+class ClassRate(HasInterval):
     """The corrected share of one class."""
 
     label: str
     estimate: float | None
-    low: float | None
-    high: float | None
+    interval: Interval | None
     naive: float
     n_calibration: Count
     recall: Proportion | None
     human_only: Proportion | None = None
-    human_only_low: float | None = None
-    human_only_high: float | None = None
+    human_only_interval: Interval | None = None
 
 
 @frozen
@@ -100,7 +100,7 @@ class ClassEstimate(Result):
     kind: ClassVar[str] = "class_estimate"
 
     method: str
-    interval: str
+    interval_method: str
     confidence_level: Level
     classes: tuple[ClassRate, ...]
     confusion: tuple[tuple[float, ...], ...] | None
@@ -120,7 +120,7 @@ class ClassEstimate(Result):
         return all(rate.estimate is not None for rate in self.classes)
 
     def _parts(self) -> Sequence[Any]:
-        return [{"group": self.group, **plain(rate)} for rate in self.classes]
+        return [{"group": self.group, **vars(rate)} for rate in self.classes]
 
     def intervals(self) -> list[RateInterval]:
         """The share of each class with its interval."""
@@ -207,20 +207,18 @@ def estimate_classes(
     people = [HUMAN_ONLY.estimate(sample, confidence_level=confidence) for sample in samples]
     return ClassEstimate(
         method=estimator.name,
-        interval=interval,
+        interval_method=interval,
         confidence_level=confidence,
         classes=tuple(
             ClassRate(
                 label=name,
                 estimate=outcomes[i].rate,
-                low=outcomes[i].low,
-                high=outcomes[i].high,
+                interval=outcomes[i].interval(confidence),
                 naive=float(seen[i]),
                 n_calibration=int(per_class[i]),
                 recall=None if confusion is None else confusion[i][i],
                 human_only=people[i].rate,
-                human_only_low=people[i].low,
-                human_only_high=people[i].high,
+                human_only_interval=people[i].interval(confidence),
             )
             for i, name in enumerate(names)
         ),
@@ -434,7 +432,7 @@ def _headline(result: ClassEstimate) -> Headline:
         return Headline(sentence(result.group, text), tone="bad")
     text = f"class shares by {result.method}, {level(result.confidence_level)} intervals"
     if len(result.classes) <= IN_A_SENTENCE:
-        shown = (f"{c.label} {rate_text(c.estimate, c.low, c.high)}" for c in result.classes)
+        shown = (f"{c.label} {rate_text(c)}" for c in result.classes)
         text += f": {', '.join(shown)}"
     return Headline(sentence(result.group, text))
 
@@ -444,9 +442,9 @@ def class_table(result: ClassEstimate) -> Table:
     columns: dict[str, Callable[[ClassRate], str]] = {
         "class": lambda c: c.label,
         "share": lambda c: number(c.estimate),
-        f"{level(result.confidence_level)} interval": lambda c: interval(c.low, c.high),
+        f"{level(result.confidence_level)} interval": lambda c: show_interval(c.interval),
         "naive share": lambda c: number(c.naive),
-        "people alone": lambda c: interval(c.human_only_low, c.human_only_high),
+        "people alone": lambda c: show_interval(c.human_only_interval),
         "recall": lambda c: number(c.recall),
         "labels": lambda c: number(c.n_calibration),
     }

@@ -21,6 +21,7 @@ from adjudge.estimation.estimators.base import Outcome, clamp
 from adjudge.estimation.groups import check_pooling, group_sample
 from adjudge.estimation.rate import (
     Estimate,
+    HasInterval,
     RateInterval,
     Request,
     draw_naive_and_rate,
@@ -41,8 +42,9 @@ from adjudge.present.blocks import (
     warnings_of,
 )
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
-from adjudge.present.text import clip, count, interval, left_out, level, number, signed
+from adjudge.present.text import clip, count, left_out, level, number, show_interval, signed
 from adjudge.present.theme import ACCENT, INK, WARM, new_figure, themed
+from adjudge.records import Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class RateDifference(Result):
+class RateDifference(HasInterval, Result):
     """Corrected rate of A minus that of B, paired if rows share a cluster."""
 
     kind: ClassVar[str] = "rate_difference"
@@ -60,18 +62,16 @@ class RateDifference(Result):
     a: str
     b: str
     method: str
-    interval: str
+    interval_method: str
     estimate: float | None
-    low: float | None
-    high: float | None
+    interval: Interval | None
     confidence_level: Level
     standard_error: NotNegative | None
     unpaired_standard_error: NotNegative | None
     reason: str | None = None
     naive: float | None
     human_only: float | None = None
-    human_only_low: float | None = None
-    human_only_high: float | None = None
+    human_only_interval: Interval | None = None
     pooled: bool
     shared_clusters: Count
     clusters: Count
@@ -142,13 +142,16 @@ def estimate_difference(
         a=compare[0],
         b=compare[1],
         method=request.estimator.name,
-        interval="wald",
-        **gap._asdict(),
+        interval_method="wald",
+        estimate=gap.estimate,
+        interval=gap.interval(request.confidence_level),
+        standard_error=gap.standard_error,
+        unpaired_standard_error=gap.unpaired_standard_error,
+        reason=gap.reason,
         confidence_level=request.confidence_level,
         naive=None if first.naive is None or second.naive is None else first.naive - second.naive,
         human_only=people.estimate,
-        human_only_low=people.low,
-        human_only_high=people.high,
+        human_only_interval=people.interval(request.confidence_level),
         pooled=request.pool,
         shared_clusters=shared,
         clusters=total,
@@ -181,10 +184,7 @@ def _shared_clusters(rows: Grades, sample: Sample, codes: list[int]) -> tuple[in
 
 
 class Difference(NamedTuple):
-    """theta_A - theta_B with its interval in [-1, 1], or the reason why there is none.
-
-    The fields are those of `RateDifference`.
-    """
+    """theta_A - theta_B with its interval in [-1, 1], or the reason why there is none."""
 
     estimate: float | None = None
     low: float | None = None
@@ -192,6 +192,10 @@ class Difference(NamedTuple):
     standard_error: float | None = None
     unpaired_standard_error: float | None = None
     reason: str | None = None
+
+    def interval(self, level: float) -> Interval | None:
+        """The interval of a result, None if there is none."""
+        return None if self.low is None else Interval(self.low, self.high, level)
 
 
 def paired_difference(
@@ -249,7 +253,7 @@ def view_difference(result: RateDifference) -> list[Block]:
     errors = "" if result.naive is None else "not corrected for judge errors"
     facts = [Fact("naive difference", signed(result.naive), errors)]
     if result.human_only is not None:
-        ends = interval(result.human_only_low, result.human_only_high)
+        ends = show_interval(result.human_only_interval)
         note = f"{level(result.confidence_level)} interval {ends}"
         facts.append(Fact("people alone", signed(result.human_only), note))
     if result.standard_error is not None and result.unpaired_standard_error is not None:
@@ -298,7 +302,7 @@ def difference_figure(result: RateDifference) -> Drawing:
         rate_axis(top, f"rate, with {level(result.confidence_level)} intervals")
         add_legend(figure, result.method)
         bottom.axvline(0, color=INK, linewidth=1.2)
-        draw_bar(bottom, 0, result.estimate, result.low, result.high, ACCENT, "s")
+        draw_bar(bottom, 0, result.estimate, result.interval, ACCENT, "s")
         if result.naive is not None:
             bottom.plot([result.naive], [0.28], "o", color=WARM, markersize=6)
         reach = max(abs(v or 0) for v in (result.low, result.high, result.naive, 0.05)) * 1.15

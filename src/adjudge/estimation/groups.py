@@ -65,7 +65,7 @@ class GroupedEstimate(Result):
     kind: ClassVar[str] = "grouped_estimate"
 
     method: str
-    interval: str
+    interval_method: str
     confidence_level: Level
     by: str
     pooled: bool
@@ -137,7 +137,7 @@ def estimate_groups(rows: Grades, sample: Sample, request: Request) -> GroupedEs
     warnings, p_value = check_pooling(rows, sample, request)
     return GroupedEstimate(
         method=request.estimator.name,
-        interval=groups[0].interval,
+        interval_method=groups[0].interval_method,
         confidence_level=request.confidence_level,
         by=str(request.by),
         pooled=request.pool,
@@ -159,7 +159,7 @@ def estimate_class_groups(rows: Grades, request: Request) -> GroupedEstimate:
         groups.append(estimate_classes(rows, request, members, calibrating, group=name))
     return GroupedEstimate(
         method=request.estimator.name,
-        interval=groups[0].interval,
+        interval_method=groups[0].interval_method,
         confidence_level=request.confidence_level,
         by=str(request.by),
         pooled=request.pool,
@@ -271,9 +271,7 @@ def _headline(result: GroupedEstimate) -> Headline:
     estimated = [rate for rate in rates if rate.estimated]
     groups = len(result.groups) - len(result.refused)
     if estimated and len(estimated) == groups <= IN_A_SENTENCE:
-        shown = (
-            f"{rate.group} {rate_text(rate.estimate, rate.low, rate.high)}" for rate in estimated
-        )
+        shown = (f"{rate.group} {rate_text(rate)}" for rate in estimated)
         text = f"{quantity} by {result.by}, {level_text(result)} intervals: {', '.join(shown)}"
     else:
         text = f"{quantity} for {groups} of {count(len(result.groups), 'value')} of {result.by}"

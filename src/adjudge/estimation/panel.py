@@ -39,12 +39,14 @@ from adjudge.estimation.panel_statistics import (
     shared_interval,
 )
 from adjudge.estimation.rate import (
+    HasInterval,
     RateInterval,
     are_random,
     best_for_random_labels,
     how_drawn,
     independence,
     known_seed,
+    width_of,
 )
 from adjudge.estimation.rate_bars import add_legend, draw_bar, draw_estimate, name_rows, rate_axis
 from adjudge.estimation.sample import Sample, active_clusters, refuse_shares, sample_of
@@ -68,8 +70,19 @@ from adjudge.present.result import (
     frozen,
     not_empty,
 )
-from adjudge.present.text import DASH, clip, count, interval, left_out, level, number, percent, span
+from adjudge.present.text import (
+    DASH,
+    clip,
+    count,
+    left_out,
+    level,
+    number,
+    percent,
+    show_interval,
+    span,
+)
 from adjudge.present.theme import WARM, new_figure, themed
+from adjudge.records import Interval
 from adjudge.statistics.numbers import student_quantile
 from adjudge.validation import FloatArray, IntArray, Seed, generator
 
@@ -99,31 +112,27 @@ _NAME_COLUMNS = ("judge_name", "judge")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PanelRate:
+class PanelRate(HasInterval):
     """One group's rate from several judges, next to simpler methods.
 
-    `shared_low` and `shared_high` are the interval that uses the other groups' rates; `ppi_...`
-    is ppi++ with the first judge alone, `human_only...` people alone. `weight` is lambda.
+    `shared_interval` uses the other groups' rates; `ppi...` is ppi++ with the first judge alone,
+    `human_only...` people alone. `weight` is lambda.
     """
 
     group: str | None
     method: str
     estimate: float | None
-    low: float | None
-    high: float | None
+    interval: Interval | None
     standard_error: NotNegative | None
     weight: Proportion | None
     reason: str | None = None
-    shared_low: float | None = None
-    shared_high: float | None = None
+    shared_interval: Interval | None = None
     prior_mean: float | None = None
     prior_sd: NotNegative | None = None
     ppi: float | None
-    ppi_low: float | None
-    ppi_high: float | None
+    ppi_interval: Interval | None
     human_only: Proportion | None
-    human_only_low: float | None
-    human_only_high: float | None
+    human_only_interval: Interval | None
     naive: tuple[Proportion, ...]
     n_test: Count
     n_labels: Count
@@ -132,9 +141,10 @@ class PanelRate:
     @property
     def narrowing(self) -> float | None:
         """Width as a share of that of ppi++ with the first judge."""
-        if self.low is None or self.high is None or self.ppi_low is None or self.ppi_high is None:
+        width, of_one_judge = width_of(self.interval), width_of(self.ppi_interval)
+        if width is None or of_one_judge is None:
             return None
-        return (self.high - self.low) / max(self.ppi_high - self.ppi_low, 1e-12)
+        return width / max(of_one_judge, 1e-12)
 
 
 @frozen
@@ -472,10 +482,10 @@ def _rate(
         warnings.append(f"label shift: {shift.explanation}")
     used = enough and outcome.estimate is not None
     prior: Prior | None = None
-    ends: tuple[float, float] | tuple[None, None] = (None, None)
+    shared: Interval | None = None
     if share and used:
         prior = _prior(data, code, len(panel.grades.group_names), confidence_level)
-        ends = (None, None) if prior is None else _share(combined, outcome, prior, confidence_level)
+        shared = None if prior is None else _share(combined, outcome, prior, confidence_level)
     one_judge, people = (
         estimator.estimate(first, confidence_level=confidence_level)
         for estimator in (PPI, HUMAN_ONLY)
@@ -484,21 +494,17 @@ def _rate(
         group=name,
         method=method,
         estimate=outcome.rate,
-        low=outcome.low,
-        high=outcome.high,
+        interval=outcome.interval(confidence_level),
         standard_error=outcome.standard_error,
         weight=tuned_weight(combined) if used else None,
         reason=outcome.reason,
-        shared_low=ends[0],
-        shared_high=ends[1],
+        shared_interval=shared,
         prior_mean=None if prior is None else prior.mean,
         prior_sd=None if prior is None else prior.sd,
         ppi=one_judge.rate,
-        ppi_low=one_judge.low,
-        ppi_high=one_judge.high,
+        ppi_interval=one_judge.interval(confidence_level),
         human_only=people.rate,
-        human_only_low=people.low,
-        human_only_high=people.high,
+        human_only_interval=people.interval(confidence_level),
         naive=tuple(panel.verdicts[first.test].mean(axis=0).tolist()) if first.n else (),
         n_test=first.n,
         n_labels=first.m,
@@ -527,16 +533,14 @@ def _prior(data: _Data, code: int, groups: int, level: float) -> Prior | None:
     return prior_from([rate for rate, _ in rates], [error for _, error in rates])
 
 
-def _share(
-    sample: Sample, outcome: Outcome, prior: Prior, level: float
-) -> tuple[float, float] | tuple[None, None]:
+def _share(sample: Sample, outcome: Outcome, prior: Prior, level: float) -> Interval | None:
     """The shared interval around the plain one's centre, with its standard error."""
     if outcome.centre is None or not outcome.half:
-        return None, None
+        return None
     freedom = (active_clusters(sample) or 2) - 1
     error = outcome.half / student_quantile(level, freedom)
     low, high = shared_interval(outcome.centre, error, freedom, prior, confidence_level=level)
-    return clamp(low), clamp(high)
+    return Interval(clamp(low), clamp(high), level)
 
 
 # --- the view ---
@@ -592,12 +596,12 @@ def _table(result: PanelEstimate) -> Table:
         "group": _group_name,
         "rate": lambda rate: number(rate.estimate),
         f"{confidence} interval": lambda rate: (
-            interval(rate.low, rate.high) + " !" * bool(rate.warnings)
+            show_interval(rate.interval) + " !" * bool(rate.warnings)
         ),
-        shared: lambda rate: interval(rate.shared_low, rate.shared_high),
-        alone: lambda rate: interval(rate.ppi_low, rate.ppi_high),
+        shared: lambda rate: show_interval(rate.shared_interval),
+        alone: lambda rate: show_interval(rate.ppi_interval),
         "width": lambda rate: DASH if rate.narrowing is None else percent(rate.narrowing, 0),
-        people: lambda rate: interval(rate.human_only_low, rate.human_only_high),
+        people: lambda rate: show_interval(rate.human_only_interval),
         "method": lambda rate: rate.method,
         "labels": lambda rate: number(rate.n_labels),
         "test rows": lambda rate: number(rate.n_test),
@@ -625,7 +629,7 @@ def panel_figure(result: PanelEstimate) -> Drawing:
         figure = new_figure(7.6, 1.5 + 0.42 * len(rates))
         axes = figure.subplots()
         for at, rate in enumerate(rates):
-            draw_bar(axes, at + 0.13, rate.ppi, rate.ppi_low, rate.ppi_high, WARM, "o")
+            draw_bar(axes, at + 0.13, rate.ppi, rate.ppi_interval, WARM, "o")
             draw_estimate(axes, at - 0.13, rate)
         name_rows(axes, [clip(_group_name(rate)) for rate in rates])
         rate_axis(axes, f"rate, with {level(result.confidence_level)} intervals")

@@ -36,9 +36,10 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
-from adjudge.present.result import Count, Level, NotNegative, Proportion, Result, frozen
-from adjudge.present.text import DASH, clip, interval, left_out, level, number, span
+from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, Result, frozen
+from adjudge.present.text import DASH, clip, left_out, level, number, show_interval, span
 from adjudge.present.theme import ACCENT, MUTED, WARM, new_figure, themed
+from adjudge.records import Interval
 from adjudge.validation import Seed
 
 if TYPE_CHECKING:
@@ -63,8 +64,24 @@ _DECLARE = "if the labels are a random sample of the test rows, declare it (--la
 # --- the result ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateInterval:
+class HasInterval:
+    """The ends of `interval`, None without one."""
+
+    interval: Interval | None
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval."""
+        return None if self.interval is None else self.interval.low
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the interval."""
+        return None if self.interval is None else self.interval.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateInterval(HasInterval):
     """One rate or difference of any result; `reason` explains a missing estimate or interval.
 
     `naive` is the judge's own rate, if there is one judge. Without an estimate there are no ends.
@@ -72,8 +89,7 @@ class RateInterval:
 
     name: str | None
     estimate: float | None
-    low: float | None
-    high: float | None
+    interval: Interval | None
     naive: float | None
     reason: str | None
 
@@ -82,20 +98,17 @@ class RateInterval:
         cls, name: str | None, rate: Any, reason: str | None, naive: float | None = None
     ) -> RateInterval:
         """The rate of a part of a result."""
-        low, high = (None, None) if rate.estimate is None else (rate.low, rate.high)
-        return cls(
-            name=name, estimate=rate.estimate, low=low, high=high, naive=naive, reason=reason
-        )
+        interval = None if rate.estimate is None else rate.interval
+        return cls(name=name, estimate=rate.estimate, interval=interval, naive=naive, reason=reason)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alternative:
+class Alternative(HasInterval):
     """One of the other estimators on the same rows, with its assumption."""
 
     method: str
     estimate: float | None
-    low: float | None
-    high: float | None
+    interval: Interval | None
     assumption: str
     reason: str | None = None
     ruled_out: bool = False
@@ -103,39 +116,40 @@ class Alternative:
     @property
     def width(self) -> float | None:
         """The width of the interval; None without an estimate."""
-        return _width(self)
+        return None if self.estimate is None else width_of(self.interval)
+
+
+def _check_rows_interval(result: Estimate) -> str | None:
+    within = all(end is not None and 0 <= end <= 1 for end in result.rows_interval or ())
+    return None if within else "rows_interval is outside [0, 1]"
 
 
 @frozen
-class Estimate(Result):
+class Estimate(HasInterval, Result):
     """A rate, corrected for the judge's errors, with its interval.
 
-    `estimate`, `low` and `high` are None if the data allow no valid number; `reason` then explains
-    why. A number here is never outside [0, 1]. `rows_low` and `rows_high`, for labels that are a
-    random sample, are only about these rows, and exact.
+    `estimate` and `interval` are None if the data allow no valid number; `reason` then explains
+    why. A number here is never outside [0, 1]. `interval_method` is wald, profile or exact.
+    `rows_interval`, for labels that are a random sample, is only about these rows, and exact.
     """
 
     kind: ClassVar[str] = "estimate"
+    checks: ClassVar[tuple[Check, ...]] = (_check_rows_interval,)
 
     method: str
-    interval: str
+    interval_method: str
     estimate: float | None
-    low: float | None
-    high: float | None
+    interval: Interval | None
     confidence_level: Level
     standard_error: NotNegative | None = None
-    rows_low: Proportion | None = None
-    rows_high: Proportion | None = None
+    rows_interval: Interval | None = None
     reason: str | None = None
     naive: float | None
-    naive_low: float | None
-    naive_high: float | None
+    naive_interval: Interval | None
     sensitivity: Proportion | None
-    sensitivity_low: float | None
-    sensitivity_high: float | None
+    sensitivity_interval: Interval | None
     specificity: Proportion | None
-    specificity_low: float | None
-    specificity_high: float | None
+    specificity_interval: Interval | None
     n_test: Count
     n_calibration_positive: Count
     n_calibration_negative: Count
@@ -183,7 +197,7 @@ class Estimate(Result):
     @property
     def width(self) -> float | None:
         """The width of the interval; None without an estimate."""
-        return _width(self)
+        return None if self.estimate is None else width_of(self.interval)
 
     @property
     def people_are_narrower(self) -> bool:
@@ -204,10 +218,11 @@ class Estimate(Result):
         return view_estimate(self)
 
 
-def _width(rate: Alternative | Estimate) -> float | None:
-    if rate.estimate is None or rate.low is None or rate.high is None:
+def width_of(interval: Interval | None) -> float | None:
+    """The width of an interval, None without one."""
+    if interval is None or interval.low is None or interval.high is None:
         return None
-    return rate.high - rate.low
+    return interval.high - interval.low
 
 
 # --- the numbers ---
@@ -333,18 +348,15 @@ def estimate_rate(
         others = _alternatives((sample, shift), (unpooled, unpooled_shift), estimator, confidence)
     result = Estimate(
         method=estimator.name,
-        interval="profile" if profile else estimator.interval(sample),
+        interval_method="profile" if profile else estimator.interval(sample),
         estimate=outcome.rate,
-        low=outcome.low,
-        high=outcome.high,
+        interval=outcome.interval(confidence),
         confidence_level=confidence,
         standard_error=outcome.standard_error,
-        rows_low=None if rows is None else rows[0],
-        rows_high=None if rows is None else rows[1],
+        rows_interval=None if rows is None else Interval(*rows, level=confidence),
         reason=outcome.reason,
         naive=judge_alone.rate,
-        naive_low=judge_alone.low,
-        naive_high=judge_alone.high,
+        naive_interval=judge_alone.interval(confidence),
         **_judge_quality(sample, confidence),
         n_test=sample.n,
         n_calibration_positive=int((sample.labelled & (sample.human >= 0.5)).sum()),
@@ -367,9 +379,9 @@ def estimate_rate(
     return result, outcome
 
 
-def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, float | None]:
+def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, Any]:
     """Sensitivity and specificity with exact intervals; weighted and without if planned."""
-    q1: Share = (None, None, None)
+    q1: Share = (None, None)
     q0 = q1
     if sample.graded:
         pass
@@ -379,11 +391,12 @@ def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, float |
         q0 = exact_share(counts.c0, counts.m0, confidence_level)
     elif sample.scale == "binary" and sample.weighted and missing(sample) is None:
         fit = correct_means(sample)
-        q1, q0 = (fit.mu1, None, None), (1 - fit.mu0, None, None)
+        q1, q0 = (fit.mu1, None), (1 - fit.mu0, None)
     return {
-        f"{name}{end}": value
-        for name, share in (("sensitivity", q1), ("specificity", q0))
-        for end, value in zip(("", "_low", "_high"), share, strict=True)
+        "sensitivity": q1[0],
+        "sensitivity_interval": q1[1],
+        "specificity": q0[0],
+        "specificity_interval": q0[1],
     }
 
 
@@ -412,8 +425,7 @@ def _alternatives(
             Alternative(
                 method=estimator.name,
                 estimate=outcome.rate,
-                low=outcome.low,
-                high=outcome.high,
+                interval=outcome.interval(confidence_level),
                 assumption=assumption,
                 reason=outcome.reason,
                 ruled_out=shift is not None and estimator.name in shift.rules_out,
@@ -462,7 +474,7 @@ def _headline(result: Estimate) -> Headline:
         text = f"no {result.method} estimate: {result.reason}{ends}"
         return Headline(sentence(result.group, text), tone="bad")
     rate = f"{estimator.title} {number(result.estimate)}, {interval_text(result)}"
-    text = sentence(result.group, f"{rate} ({result.method}, {result.interval})")
+    text = sentence(result.group, f"{rate} ({result.method}, {result.interval_method})")
     if result.ruled_out:
         return Headline(text, "Do not report it: read the warning about label shift.", tone="bad")
     if not estimator.uses_labels:
@@ -473,7 +485,7 @@ def _headline(result: Estimate) -> Headline:
         action += f". The naive judge rate, {naive}, is not corrected for judge errors"
     alone = result.people_alone
     if alone is not None and result.people_are_narrower:
-        ends = interval(alone.low, alone.high)
+        ends = show_interval(alone.interval)
         action += f". People alone give a narrower interval{condition_of_people(result)}: {ends}"
     return Headline(text, f"{action}.")
 
@@ -483,9 +495,9 @@ def sentence(group: str | None, text: str) -> str:
     return text[:1].upper() + text[1:] if group is None else f"{group}: {text}"
 
 
-def rate_text(value: float | None, low: float | None, high: float | None) -> str:
+def rate_text(rate: Any) -> str:
     """A rate with its interval."""
-    return f"{number(value)} {interval(low, high)}"
+    return f"{number(rate.estimate)} {show_interval(rate.interval)}"
 
 
 def condition_of_people(result: Estimate) -> str:
@@ -504,7 +516,7 @@ def offer_declaration(rates: Sequence[Estimate], confidence_level: float) -> lis
         [(rate, other)] = offers
         if other.estimate is None:
             return [f"{_DECLARE} {method} then gives no number: {other.reason}"]
-        ends = f"{level(confidence_level)} interval {interval(other.low, other.high)}"
+        ends = f"{level(confidence_level)} interval {show_interval(other.interval)}"
         widths = _widths([other.width], [rate.width])
         return [f"{_DECLARE} {method} then gives {number(other.estimate)}, {ends}, {widths}"]
     widths = _widths([other.width for _, other in offers], [rate.width for rate, _ in offers])
@@ -524,18 +536,18 @@ def _widths(offered: Sequence[float | None], reported: Sequence[float | None]) -
 
 def _rows_alone(result: Estimate) -> list[str]:
     """The exact interval that a random sample of labels gives for the rows themselves."""
-    if result.rows_low is None or result.rows_high is None:
+    if result.rows_interval is None:
         return []
     return [
         f"exact interval for the human rate of these {result.n_test + result.n_calibration:,} rows "
-        f"alone: {interval(result.rows_low, result.rows_high)}; over random samples of labels it "
+        f"alone: {show_interval(result.rows_interval)}; over random samples of labels it "
         f"holds with at least {level(result.confidence_level)}, for any rows and any judge"
     ]
 
 
 def interval_text(result: Any) -> str:
     """The interval of an estimate or a difference, with its level."""
-    return f"{level_text(result)} interval {interval(result.low, result.high)}"
+    return f"{level_text(result)} interval {show_interval(result.interval)}"
 
 
 def level_text(result: Any) -> str:
@@ -549,18 +561,18 @@ def _facts(result: Estimate) -> Facts:
     ends = "" if result.low is None else interval_text(result)
     facts = [Fact(result.estimator.title, number(result.estimate), ends, tone=tone)]
     if result.estimator.uses_labels:
-        ends = interval(result.naive_low, result.naive_high)
+        ends = show_interval(result.naive_interval)
         said = level(result.confidence_level)
         note = f"naive {said} interval {ends}, not corrected for judge errors"
         facts.append(Fact(NAIVE.title, number(result.naive), "" if result.naive is None else note))
     if result.people_alone is not None:
         facts.append(_people_fact(result, result.people_alone))
-    for name, value, low, high in (
-        ("sensitivity", result.sensitivity, result.sensitivity_low, result.sensitivity_high),
-        ("specificity", result.specificity, result.specificity_low, result.specificity_high),
+    for name, value, within in (
+        ("sensitivity", result.sensitivity, result.sensitivity_interval),
+        ("specificity", result.specificity, result.specificity_interval),
     ):
         if value is not None:
-            facts.append(Fact(name, number(value), "" if low is None else interval(low, high)))
+            facts.append(Fact(name, number(value), "" if within is None else show_interval(within)))
     positive, negative = result.n_calibration_positive, result.n_calibration_negative
     classes = f"{positive:,} positive, {negative:,} negative"
     facts.append(Fact("human labels", number(result.n_calibration), classes))
@@ -570,7 +582,7 @@ def _facts(result: Estimate) -> Facts:
 def _people_fact(result: Estimate, alone: Alternative) -> Fact:
     if alone.estimate is None:
         return Fact("people alone", DASH, alone.reason or "")
-    note = f"{level(result.confidence_level)} interval {interval(alone.low, alone.high)}"
+    note = f"{level(result.confidence_level)} interval {show_interval(alone.interval)}"
     if result.people_are_narrower:
         note += f", narrower than with the judge{condition_of_people(result)}"
     return Fact("people alone", number(alone.estimate), note)
@@ -592,7 +604,7 @@ def _other_methods(result: Estimate) -> list[Block]:
             "method": lambda other: other.method + " (ruled out)" * other.ruled_out,
             "assumes": assumes,
             "rate": lambda other: number(other.estimate),
-            f"{level(result.confidence_level)} interval": lambda a: interval(a.low, a.high),
+            f"{level(result.confidence_level)} interval": lambda a: show_interval(a.interval),
         },
         caption="The other methods on the same rows, for comparison only",
         text_columns=2,
@@ -608,20 +620,18 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
     columns: dict[str, Callable[[Estimate], str]] = {
         "group": lambda r: str(r.group),
         "rate": lambda r: number(r.estimate),
-        f"{confidence} interval": lambda r: interval(r.low, r.high) + " !" * bool(r.warnings),
+        f"{confidence} interval": lambda r: show_interval(r.interval) + " !" * bool(r.warnings),
         "naive rate": lambda r: number(r.naive),
-        naive_ends: lambda r: interval(r.naive_low, r.naive_high),
-        people: lambda r: (
-            DASH if r.people_alone is None else interval(r.people_alone.low, r.people_alone.high)
-        ),
-        exact: lambda r: interval(r.rows_low, r.rows_high),
+        naive_ends: lambda r: show_interval(r.naive_interval),
+        people: lambda r: show_interval(None if (a := r.people_alone) is None else a.interval),
+        exact: lambda r: show_interval(r.rows_interval),
         "sensitivity": lambda r: number(r.sensitivity),
         "specificity": lambda r: number(r.specificity),
         "labels +/-": lambda r: f"{r.n_calibration_positive:,}/{r.n_calibration_negative:,}",
         "test rows": lambda r: number(r.n_test),
     }
     optional = [exact, naive_ends, "test rows", people, "labels +/-", "naive rate"]
-    if all(rate.rows_low is None for rate in rates):
+    if all(rate.rows_interval is None for rate in rates):
         del columns[exact]
         optional.remove(exact)
     if all(rate.people_alone is None for rate in rates):
@@ -634,7 +644,7 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
         optional[place:place] = ["specificity", "sensitivity"]
     marks = " (!: read the warning)" if any(rate.warnings for rate in rates) else ""
     labels = "labels of all groups pooled" if pooled else "each with its own labels"
-    caption = f"{rates[0].method}, {rates[0].interval}, {labels}{marks}"
+    caption = f"{rates[0].method}, {rates[0].interval_method}, {labels}{marks}"
     table = table_of(rates, columns, caption=caption, optional=optional)
     # `by` comes from data: as a key it could be the name of another column.
     return replace(table, columns=(by, *table.columns[1:]))
@@ -646,26 +656,26 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
 def estimate_figure(result: Estimate) -> Drawing:
     """All methods on the same rows: the judge alone first, this result last."""
     bars = [
-        (other.method, other.estimate, other.low, other.high, MUTED, "o")
+        (other.method, other.estimate, other.interval, MUTED, "o")
         for other in result.alternatives
         if known_estimator(other.method).uses_labels
     ]
     if result.estimator.uses_labels:
-        naive = (result.naive, result.naive_low, result.naive_high)
-        bars.insert(0, ("judge alone (naive)", *naive, WARM, "o"))
+        naive = ("judge alone (naive)", result.naive, result.naive_interval, WARM, "o")
+        bars.insert(0, naive)
     reported = f"{result.method} (this result)"
-    bars.append((reported, result.estimate, result.low, result.high, ACCENT, "s"))
+    bars.append((reported, result.estimate, result.interval, ACCENT, "s"))
     ruled_out = {other.method for other in result.alternatives if other.ruled_out}
     if result.ruled_out:
         ruled_out.add(reported)
     with themed():
         figure = new_figure(7.2, 1.4 + 0.42 * len(bars))
         axes = figure.subplots()
-        for at, (name, value, low, high, colour, marker) in enumerate(bars):
+        for at, (name, value, within, colour, marker) in enumerate(bars):
             if value is None:
                 # An interval can be known without an estimate: the words are above its line.
-                draw_no_estimate(axes, at if low is None else at + 0.22)
-            draw_bar(axes, at, value, low, high, colour, marker)
+                draw_no_estimate(axes, at if within is None else at + 0.22)
+            draw_bar(axes, at, value, within, colour, marker)
             if name in ruled_out:
                 axes.text(
                     1.01, at, "ruled out", color=WARM, fontsize=8.5, va="center", clip_on=False
@@ -686,5 +696,5 @@ def estimate_figure(result: Estimate) -> Drawing:
 
 def draw_naive_and_rate(axes: Axes, at: float, rate: Estimate) -> None:
     """The judge alone above the line, the rate to report below it."""
-    draw_bar(axes, at + 0.13, rate.naive, rate.naive_low, rate.naive_high, WARM, "o")
+    draw_bar(axes, at + 0.13, rate.naive, rate.naive_interval, WARM, "o")
     draw_estimate(axes, at - 0.13, rate)

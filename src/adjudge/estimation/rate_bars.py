@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from adjudge.present.theme import ACCENT, MUTED, WARM
+from adjudge.records import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,9 +19,7 @@ class Rate(Protocol):
     @property
     def estimate(self) -> float | None: ...
     @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
+    def interval(self) -> Interval | None: ...
 
 
 class RateWithNaive(Rate, Protocol):
@@ -34,14 +33,14 @@ def draw_bar(
     axes: Axes,
     at: float,
     value: float | None,
-    low: float | None,
-    high: float | None,
+    interval: Interval | None,
     colour: str,
     marker: str,
 ) -> None:
     """A rate and its interval, as far as they are known."""
-    if low is not None and high is not None:
-        axes.plot([low, high], [at, at], color=colour, linewidth=2.2, solid_capstyle="butt")
+    ends = [end for end in interval or () if end is not None]
+    if len(ends) == 2:
+        axes.plot(ends, [at, at], color=colour, linewidth=2.2, solid_capstyle="butt")
     if value is not None:
         axes.plot([value], [at], marker, color=colour, markersize=6, zorder=3)
 
@@ -51,7 +50,7 @@ def draw_estimate(axes: Axes, at: float, rate: Rate) -> None:
     if rate.estimate is None:
         draw_no_estimate(axes, at)
     else:
-        draw_bar(axes, at, rate.estimate, rate.low, rate.high, ACCENT, "s")
+        draw_bar(axes, at, rate.estimate, rate.interval, ACCENT, "s")
 
 
 def draw_no_estimate(axes: Axes, at: float) -> None:
@@ -98,6 +97,4 @@ def describe_outside(what: str, rates: Sequence[RateWithNaive], noun: str) -> st
 
 
 def _naive_outside(rate: RateWithNaive) -> bool:
-    if rate.naive is None or rate.low is None or rate.high is None:
-        return False
-    return not rate.low <= rate.naive <= rate.high
+    return rate.naive is not None and rate.interval is not None and rate.naive not in rate.interval

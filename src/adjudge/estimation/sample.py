@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError, DataError
+from adjudge.records import Interval
 from adjudge.statistics.numbers import binomial_interval, normal_quantile, student_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, count, probabilities, same_length
 
@@ -271,8 +272,8 @@ def few_clusters(active: int | None) -> tuple[str, ...]:
     )
 
 
-#: A share and the ends of its interval.
-Share = tuple[float | None, float | None, float | None]
+#: A share and its interval.
+Share = tuple[float | None, Interval | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,11 +339,11 @@ def counts_of(sample: Sample) -> Counts:
 
 
 def exact_share(successes: int, n: int, confidence_level: float) -> Share:
-    """A share with its Clopper-Pearson interval; three None if there are no rows."""
+    """A share with its Clopper-Pearson interval; None if there are no rows."""
     if n == 0:
-        return None, None, None
+        return None, None
     low, high = binomial_interval(successes, n, confidence_level)
-    return successes / n, low, high
+    return successes / n, Interval(low, high, confidence_level)
 
 
 def missing(sample: Sample) -> str | None:

@@ -18,6 +18,7 @@ from annotated_types import Interval as Between
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.blocks import Block, Figure, Note
+from adjudge.records import Interval
 
 if TYPE_CHECKING:
     import polars as pl
@@ -294,9 +295,11 @@ def frame_of(parts: Sequence[Any]) -> pl.DataFrame:
 
 def _with_ends(part: Any, row: dict[str, Any]) -> dict[str, Any]:
     """The row with the ends of each interval in its place."""
-    if not dataclasses.is_dataclass(part):
-        return row
-    intervals = {field.name for field in dataclasses.fields(part) if "Interval" in str(field.type)}
+    if dataclasses.is_dataclass(part):
+        typed = {field.name: "Interval" in str(field.type) for field in dataclasses.fields(part)}
+    else:
+        typed = {name: value is None or isinstance(value, Interval) for name, value in part.items()}
+    intervals = {name for name, is_interval in typed.items() if is_interval}
     flat: dict[str, Any] = {}
     for name, value in row.items():
         if name in intervals and name.endswith("interval"):

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from adjudge.records import Interval
+
 DASH = "–"
 #: A path made from a URL has lost a slash; a password can have any character but a blank.
 _CREDENTIALS = re.compile(r"(\bpostgres(?:ql)?:/{1,2})\S*@")
@@ -177,6 +179,15 @@ def interval(
     if high is None:
         return f"[{low:z.{digits}f}, ∞)" if unbounded else DASH
     return f"[{low:z.{digits}f}, {high:z.{digits}f}]"
+
+
+def show_interval(ends: Interval | None, digits: int = 3) -> str:
+    """The interval of a result; a dash if there is none.
+
+    >>> show_interval(Interval(0.1, 0.25, level=0.95)), show_interval(None)
+    ('[0.100, 0.250]', '–')
+    """
+    return DASH if ends is None else interval(ends.low, ends.high, digits)
 
 
 def percent_interval(low: float | None, high: float | None, *, sign: bool = False) -> str:

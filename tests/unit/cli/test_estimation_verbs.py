@@ -33,7 +33,7 @@ def test_one_rate_as_json(rows: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert run(["estimate", str(rows), "--json"]) == 0
     got = printed(capsys)
     assert got["kind"] == "estimate"
-    assert got["low"] <= 0.6 <= got["high"]
+    assert got["interval"]["low"] <= 0.6 <= got["interval"]["high"]
     assert got["n_test"] == 1200
 
 
@@ -64,9 +64,9 @@ def test_groups_are_printed_with_their_own_intervals(
         (line,) = [text for text in out.splitlines() if text.startswith(f" {one['group']} ")]
         assert re.split(r"\s{3,}", line.strip())[1:5] == [
             f"{one['estimate']:.3f}",
-            f"[{one['low']:.3f}, {one['high']:.3f}]",
+            f"[{one['interval']['low']:.3f}, {one['interval']['high']:.3f}]",
             f"{one['naive']:.3f}",
-            f"[{one['naive_low']:.3f}, {one['naive_high']:.3f}]",
+            f"[{one['naive_interval']['low']:.3f}, {one['naive_interval']['high']:.3f}]",
         ]
 
 
@@ -84,7 +84,7 @@ def test_compare(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--by", "model", "--compare", "large", "small", "--cluster", "prompt_id"]
     assert run(["estimate", str(rows), *words, "--json", "--plot", "d.png"]) == 0
     got = printed(capsys)
-    assert got["low"] <= 0.4 <= got["high"]
+    assert got["interval"]["low"] <= 0.4 <= got["interval"]["high"]
 
 
 def test_no_estimate_leaves_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +92,7 @@ def test_no_estimate_leaves_with_2(tmp_path: Path, capsys: pytest.CaptureFixture
     pl.DataFrame({"judge": [0, 1] * 60, "human": [None] * 60 + [0, 0, 1, 1] * 15}).write_csv(coin)
     assert run(["estimate", str(coin), "--json", "--plot", "coin.png"]) == 2
     got = printed(capsys)
-    assert got["estimate"] is got["low"] is None
+    assert got["estimate"] is got["interval"] is None
     assert "not better than chance" in got["reason"]
 
 
@@ -157,8 +157,8 @@ def test_a_pool_that_cannot_be_right_leaves_with_2(
     ).write_csv(tmp_path / "pool.csv")
     assert run(["estimate", str(tmp_path / "pool.csv"), "--by", "model", "--pool", "--json"]) == 2
     known, strange = printed(capsys)["groups"]
-    assert known["low"] < known["estimate"] < known["high"]
-    assert strange["estimate"] is strange["low"] is strange["high"] is None
+    assert known["interval"]["low"] < known["estimate"] < known["interval"]["high"]
+    assert strange["estimate"] is strange["interval"] is None
     assert strange["naive"] == 0.05
     assert "before clipping, the rate was -3.250" in strange["reason"]
     assert "errors on these test rows differ from those on the labelled ones" in strange["reason"]
@@ -185,7 +185,7 @@ def test_plan_writes_rows_that_estimate_takes_back(
     got = printed(capsys)
     assert got["method"] == "conditional"
     assert got["n_calibration_positive"] + got["n_calibration_negative"] == 200
-    assert got["low"] <= 0.6 <= got["high"]
+    assert got["interval"]["low"] <= 0.6 <= got["interval"]["high"]
     assert run(["estimate", "bare.csv", "--labels", "labels.csv", "--method", "ppi++"]) == 1
 
 

@@ -113,9 +113,9 @@ def test_people_alone_of_a_difference_and_of_classes() -> None:
     models = ["x", "y"] * 600
     got = estimate(judge=JUDGE, human=HUMAN, by=models, compare=("x", "y"))
     people = estimate(judge=JUDGE, human=HUMAN, by=models, compare=("x", "y"), method="human-only")
-    assert (got.human_only, got.human_only_low) == (people.estimate, people.low)
+    assert (got.human_only, got.human_only_interval) == (people.estimate, people.interval)
     words = [["B", "A"][v] for v in JUDGE]
     classes = [None if h is None else ["B", "A"][h] for h in HUMAN]
     exact = paper(method="human-only")
     shares = estimate(judge=words, human=classes).classes
-    assert (shares[0].human_only_low, shares[0].human_only_high) == (exact.low, exact.high)
+    assert shares[0].human_only_interval == exact.interval

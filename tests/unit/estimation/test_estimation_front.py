@@ -32,7 +32,7 @@ def test_the_papers_case_through_the_front_door() -> None:
     assert {one.method for one in got.alternatives} == set(METHODS) - {"misclassification"}
 
 
-AGREED = """method interval estimate low high confidence_level naive naive_low naive_high
+AGREED = """method interval_method estimate interval confidence_level naive naive_interval
 sensitivity specificity n_test n_calibration_positive n_calibration_negative assumptions warnings
 dropped"""
 
@@ -289,9 +289,9 @@ def test_exact_intervals_of_classes_are_called_so(by: list[str] | None) -> None:
     judge, human = (["BA"[v] if v is not None else None for v in row] for row in (JUDGE, HUMAN))
     for method, interval in (("human-only", "exact"), ("naive", "exact"), ("ppi++", "wald")):
         got = estimate(judge=judge, human=human, by=by, method=method)
-        assert got.interval == interval
+        assert got.interval_method == interval
         classes = got if by is None else got.groups[0]
-        assert classes.interval == interval
+        assert classes.interval_method == interval
         binary = paper(method=method)
         assert (classes.classes[0].low, classes.classes[0].high) == (binary.low, binary.high)
 

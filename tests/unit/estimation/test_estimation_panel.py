@@ -53,8 +53,8 @@ def test_each_model_has_its_rate_next_to_one_judges_and_peoples(rows: pl.DataFra
         mine = rows.filter(pl.col("model") == one.group)
         alone = estimate(mine, judge_column="gpt", cluster="prompt_id", method="ppi++")
         people = estimate(mine, judge_column="gpt", cluster="prompt_id", method="human-only")
-        assert (one.ppi_low, one.ppi_high) == pytest.approx((alone.low, alone.high))
-        assert (one.human_only_low, one.human_only_high) == (people.low, people.high)
+        assert (*one.ppi_interval,) == pytest.approx((alone.low, alone.high))
+        assert one.human_only_interval == people.interval
         assert one.naive[0] == alone.naive
         assert (one.n_labels, one.n_test) == (80, 220)
     assert np.mean([one.narrowing for one in got.groups]) < 0.95
@@ -153,7 +153,7 @@ def test_few_labels_are_left_to_one_judge(rows: pl.DataFrame) -> None:
     )
     assert (x.method, x.n_labels) == ("conditional", 49)
     assert (x.low, x.high) == pytest.approx((alone.low, alone.high))
-    assert x.shared_low is x.weight is None
+    assert x.shared_interval is x.weight is None
     assert any("fewer than 50 labels: conditional with gpt alone" in text for text in x.warnings)
     soft = few.with_columns(gpt=0.2 + 0.6 * pl.col("gpt"))
     assert panel(soft).groups[1].method == "ppi++"
@@ -208,7 +208,9 @@ def test_from_the_command_line(
     assert run([*words, "--labels-are-random", "--share", "--json", "--plot", "p.png"]) == 0
     got = json.loads(capsys.readouterr().out)
     assert got["kind"] == "panel_estimate"
-    assert all(one["low"] < one["shared_high"] <= 1 for one in got["groups"])
+    assert all(
+        one["interval"]["low"] < one["shared_interval"]["high"] <= 1 for one in got["groups"]
+    )
     assert run([*words, "--labels-are-random", "--fail-below", "0.6"]) == 2
     assert run(words) == 1
     assert "--labels-are-random" in capsys.readouterr().err

@@ -26,7 +26,7 @@ def test_means_take_shares(method: str) -> None:
     if method in expected:
         assert got.estimate == pytest.approx(expected[method])
     assert got.low < got.high
-    assert got.interval == ("exact" if method == "naive" else "wald")
+    assert got.interval_method == ("exact" if method == "naive" else "wald")
     assert got.sensitivity is None
     assert got.n_calibration == 100
     assert any("shares of people" in text for text in got.warnings)

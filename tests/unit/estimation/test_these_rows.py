@@ -82,18 +82,18 @@ def test_estimate_gives_it_for_a_random_sample_alone() -> None:
     judge = np.where(rng.random(400) < 0.85, human, 1 - human)
     human[120:] = np.nan
     declared = estimate(judge=judge, human=human, labels_are_random=True)
-    assert declared.rows_low < declared.estimate < declared.rows_high
-    assert (declared.rows_low, declared.rows_high) == interval_of(
+    assert declared.estimate in declared.rows_interval
+    assert (*declared.rows_interval,) == interval_of(
         make_sample(judge, human), confidence_level=0.95
     )
     unknown = estimate(judge=judge, human=human)
-    assert unknown.rows_low is None
+    assert unknown.rows_interval is None
     # Probabilities are divided at one half.
     soft = estimate(judge=0.2 + 0.6 * judge, human=human, labels_are_random=True)
-    assert (soft.rows_low, soft.rows_high) == (declared.rows_low, declared.rows_high)
+    assert soft.rows_interval == declared.rows_interval
     groups = estimate(
         judge=judge, human=human, by=["x", "y"] * 200, pool=True, labels_are_random=True
     )
-    assert all(group.rows_low is None for group in groups.groups)
+    assert all(group.rows_interval is None for group in groups.groups)
     assert interval_of(make_sample([1] * 9000, [1] * 9000), confidence_level=0.95) is None
     assert MOST_LABELS < 9000

@@ -33,7 +33,12 @@ BROKEN = [
     ("policy", _set("groups", 0, "errors", to=[0]), "groups.0: lists differ in length: scores"),
     ("policy", _set("groups", to=[]), "the result: groups is empty"),
     ("policy", _set("groups", 0, "n_accepted", to=9_999), "n_accepted 9999 is above"),
-    ("estimate", _set("low", to=0.99), "the result: low 0.99 is above high"),
+    ("estimate", _set("interval", "low", to=0.99), "interval: low 0.99 is above high"),
+    (
+        "estimate",
+        _set("rows_interval", to={"low": 0.1, "high": 1.2, "level": 0.9}),
+        "rows_interval",
+    ),
     ("estimate", _set("confidence_level", to=95), "field confidence_level"),
     ("estimate", _set("n_test", to=-1), "field n_test"),
     ("panel_estimate", _set("judges", to=[]), "the result: judges is empty"),

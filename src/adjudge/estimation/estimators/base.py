@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from adjudge.errors import ArgumentError
 from adjudge.estimation.sample import TOO_FEW, Sample, active_clusters, few_clusters, spread
+from adjudge.records import Interval
 from adjudge.validation import FloatArray, Seed
 
 
@@ -38,6 +39,10 @@ class Outcome:
     def rate(self) -> float | None:
         """The estimate clipped to [0, 1]."""
         return None if self.estimate is None else clamp(self.estimate)
+
+    def interval(self, level: float) -> Interval | None:
+        """The interval of a result, None if there is none."""
+        return None if self.low is None else Interval(self.low, self.high, level)
 
 
 class Estimator(ABC):
