@@ -21,7 +21,7 @@ from adjudge.selection.cascade import (
     with_failures,
 )
 from adjudge.selection.cascade_plan import Sheet, drop_stages
-from adjudge.selection.doubts.learned import Evidence
+from adjudge.selection.doubts.evidence import Evidence
 from adjudge.statistics.entropy import confidence, preference_entropy
 
 ALPHA, DELTA, SHARE, NEW = 0.10, 0.10, 0.3, 2000

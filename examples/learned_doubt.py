@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from adjudge.selection import Jury, mean_jury, pac_threshold, scope_threshold
-from adjudge.selection.doubts.learned import Evidence, LearnedDoubt, doubt_of, log_odds
+from adjudge.selection.doubts.evidence import Evidence, LearnedMargin, doubt_of, log_odds
 from adjudge.simulate.selective import misled_judges, several_judges
 from adjudge.statistics.ridge import HOME
 
@@ -90,7 +90,7 @@ def does_it_pay(repeats: int) -> None:
                     pairs, prefers_a = world(n + NEW, seed)
                     learning = round(SHARE * n)
                     first = slice(0, learning)
-                    doubt = LearnedDoubt.fit(some(pairs, first), prefers_a[first], seed=seed)
+                    doubt = LearnedMargin.fit(some(pairs, first), prefers_a[first], seed=seed)
                     home += doubt.penalty == 1e4
                     odds = log_odds(pairs.p)
                     test = partial(outcome, prefers_a=prefers_a, rule=rule)
@@ -149,7 +149,7 @@ def the_sign(repeats: int) -> None:
                 return float(np.logaddexp(0, -u @ w).sum() + HOME / 2 * (w @ w))
 
             free = x / scales @ minimize(loss, np.zeros(2)).x
-            bound = LearnedDoubt.fit(some(pairs, slice(0, 90)), prefers_a[:90]).margins(pairs)
+            bound = LearnedMargin.fit(some(pairs, slice(0, 90)), prefers_a[:90]).margins(pairs)
             row = []
             for margin in (free, bound):
                 scores = doubt_of(margin)
@@ -171,7 +171,7 @@ def same_labels(repeats: int) -> None:
         )
         pairs = Evidence(judges=tuple(f"judge {j}" for j in range(11)), p=p)
         first = slice(0, 60)
-        doubt = LearnedDoubt.fit(some(pairs, first), prefers_a[first], seed=seed)
+        doubt = LearnedMargin.fit(some(pairs, first), prefers_a[first], seed=seed)
         shares.append(outcome(doubt.margins(pairs), prefers_a, first, scope_threshold)[1])
     error = np.std(shares) / np.sqrt(repeats)
     print(f"   mean share of errors {np.mean(shares):.3f} (+- {error:.3f}) at alpha {ALPHA:g}")

@@ -17,7 +17,7 @@ from adjudge.monitoring.drawing import read_audit_labels, read_served_audits
 from adjudge.policy.audits import Monitor, read_monitor, state_name, write_state
 from adjudge.policy.result import Policy
 from adjudge.selection import find_guarantee, read_policy
-from adjudge.selection.cascade_policy import check_ended
+from adjudge.selection.doubts.registry import load_doubt
 from adjudge.selection.verifying import check_about, check_judge
 from adjudge.store import is_store
 from adjudge.validation import exact_level
@@ -76,8 +76,7 @@ def check_audits(
     given = prepare_judgments(audits, labels=labels)
     check_about(rules, given.about)
     remarks = check_judge(rules, given.frame)
-    if rules.cascade is not None:
-        check_ended(rules.cascade.rule, given.frame)
+    load_doubt(rules).check_decided(given.frame)
     previous = None if state is None else read_monitor(state, state_name(rules.rules_id, by))
     if previous is None:
         terms = MonitorTerms(

@@ -24,7 +24,7 @@ from adjudge.selection.cascade import (
     with_failures,
 )
 from adjudge.selection.cascade_plan import Sheet, drop_stages
-from adjudge.selection.doubts.learned import Evidence, log_odds
+from adjudge.selection.doubts.evidence import Evidence, log_odds
 
 ALPHA, DELTA, LABELS, BATCH = 0.1, 0.1, 200, 60
 COSTS = np.array([1.0, 5.0, 30.0])

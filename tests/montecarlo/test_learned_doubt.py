@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
-from adjudge.selection.doubts.learned import Evidence, LearnedDoubt, doubt_of, log_odds
+from adjudge.selection.doubts.evidence import Evidence, LearnedMargin, doubt_of, log_odds
 
 ALPHA, DELTA, LABELS, BATCH = 0.1, 0.1, 150, 60
 STATES = np.array(list(product([0.02, 0.2, 0.4, 0.6, 0.8, 0.98], repeat=4)))
@@ -46,7 +46,7 @@ def draw(truth, n, rng):
 def learned_scores(state, label, rng):
     """Doubt of every state and its verdict, from labels that calibrate nothing."""
     judges = ("w", "x", "y", "z")
-    learned = LearnedDoubt.fit(Evidence(judges=judges, p=STATES[state]), label, seed=rng)
+    learned = LearnedMargin.fit(Evidence(judges=judges, p=STATES[state]), label, seed=rng)
     margins = learned.margins(Evidence(judges=judges, p=STATES))
     return doubt_of(margins), margins
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.selection.doubts.learned import Evidence, LearnedDoubt
+from adjudge.selection.doubts.evidence import Evidence, LearnedMargin
 
 #: Multiples of 2^-10: 1 - p is exact, so that a swapped pair is the mirror image to the last bit.
 P = st.integers(0, 1024).map(lambda k: k / 1024)
@@ -41,8 +41,8 @@ def test_a_swap_turns_verdicts_and_leaves_doubts(drawn):
     if made.length_a is not None:
         a, b = made.length_a, made.length_b
         turned = replace(turned, length_a=np.where(swapped, b, a), length_b=np.where(swapped, a, b))
-    learned = LearnedDoubt.fit(made, labels)
-    again = LearnedDoubt.fit(turned, np.where(swapped, 1 - labels, labels))
+    learned = LearnedMargin.fit(made, labels)
+    again = LearnedMargin.fit(turned, np.where(swapped, 1 - labels, labels))
     assert (again.weights == learned.weights).all()
     margins, doubts = learned.predict(made)
     mirrored, same = again.predict(turned)

@@ -8,7 +8,7 @@ from shown_selection import POLICY, SELECTION
 
 from adjudge.policy.doubts import CascadeReport, CascadeRule, DroppedStage, LearningShare, Stage
 from adjudge.selection.cascade_plan import CascadePlan, CostPoint, JudgeAlone
-from adjudge.selection.selecting import StageCount
+from adjudge.selection.doubts.base import StageCount
 
 CHEAP = Stage(
     judge="cheap",

@@ -8,7 +8,7 @@ import numpy as np
 
 from adjudge.data.drift import Drift
 from adjudge.policy.doubts import DoubtReport, JuryReport
-from adjudge.policy.result import Alternative, Policy, PolicyGroup
+from adjudge.policy.result import Alternative, Contradiction, Policy, PolicyGroup
 from adjudge.policy.rules import Cut
 from adjudge.selection.comparing import Comparison
 from adjudge.selection.drawing import LabelPlan
@@ -16,7 +16,7 @@ from adjudge.selection.evaluating import Curve, Evaluation, MethodRisk, SignalQu
 from adjudge.selection.planning import PlanPoint, SelectionPlan
 from adjudge.selection.selecting import GroupCount, Selection
 from adjudge.selection.thresholds import BatchSelection, Threshold
-from adjudge.selection.verifying import Contradiction, PolicyCheck
+from adjudge.selection.verifying import PolicyCheck
 from adjudge_papers.items import ItemValue, PaperItem
 from adjudge_papers.scope import (
     PublishedQuality,

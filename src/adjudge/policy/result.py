@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -30,6 +31,8 @@ POLICY_SCHEMA = 2
 #: Calibration scores that a rule with a threshold keeps: enough for the drift test, which ignores
 #: gaps below 0.05, and the file stays small.
 KEPT_SCORES = 20_000
+#: Fields computed from sums of floats; every other number must be exactly the same.
+_ROUNDED = ("coverage", "empirical_risk", "effective_size", "cost")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,3 +219,34 @@ class Policy(ResultWithDigest):
         from adjudge.policy.view import view_policy
 
         return view_policy(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contradiction:
+    """A field of a policy, its value in the file, and the value that the other fields imply."""
+
+    field: str
+    stated: str
+    expected: str
+
+    @classmethod
+    def of(cls, field: str, stated: object, *, expected: str) -> Contradiction:
+        """The value in the file as JSON-like text, and what was expected."""
+        return cls(field=field, stated=_shorten(stated), expected=expected)
+
+    @classmethod
+    def between(
+        cls, part: object, expected: Mapping[str, Any], *, within: str = ""
+    ) -> Iterator[Contradiction]:
+        """The fields of a part that differ from these values."""
+        for name, value in expected.items():
+            stated = getattr(part, name)
+            both = stated is not None and value is not None
+            close = name in _ROUNDED and both and math.isclose(stated, value, rel_tol=1e-9)
+            if stated != value and not close:
+                yield cls.of(within + name, stated, expected=_shorten(value))
+
+
+def _shorten(value: object) -> str:
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -30,21 +30,9 @@ from adjudge.selection.candidates import (
     make_entries,
     pool_small,
 )
-from adjudge.selection.cascade import members_of, stage_names
-from adjudge.selection.cascade_plan import CascadePlan, plan_cascade, with_parts
-from adjudge.selection.cascade_policy import (
-    choose_plan,
-    plan_remarks,
-    refuse_with_cascade,
-    rows_to_calibrate,
-)
-from adjudge.selection.doubts.jury import INCOMPLETE, form_jury
-from adjudge.selection.doubts.learned import (
-    advise_learning,
-    judge_evidence,
-    learn_doubt,
-    refuse_learning,
-)
+from adjudge.selection.cascade_plan import CascadePlan
+from adjudge.selection.doubts.base import Doubt, DoubtOptions, Labelled
+from adjudge.selection.doubts.registry import ask_doubt
 from adjudge.selection.guarantees import DEFAULT, all_guarantees, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.labelled import read_labelled, without_ids
@@ -165,16 +153,23 @@ def calibrate(
     levels = Levels(exact_level(alpha), exact_level(delta, "delta"))
     check_count(seed, "seed")
     limit = None if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
-    _refuse_combinations(chosen, weights=weights, pooled=pooled, by=by, jury=jury)
-    in_stages = cascade is not None or plan is not None
-    refuse_learning(jury=jury, doubt=doubt, category=category, cascade=in_stages)
-    if in_stages:
-        refuse_with_cascade(jury=jury, doubt=doubt, weights=weights, judge=judge)
-    elif costs is not None:
-        raise ArgumentError("costs", tuple(costs), "only used with a cascade: add --cascade")
+    _check_guarantee(chosen, weights=weights, pooled=pooled, by=by)
+    asked = ask_doubt(
+        DoubtOptions(
+            jury=jury,
+            doubt=doubt,
+            cascade=cascade,
+            plan=plan,
+            costs=costs,
+            category=category,
+            learning_share=learning_share,
+            weights=weights,
+            judge=judge,
+        )
+    )
     named = (by, cluster, weights, category, "best" if best else None, *(columns or {}).values())
-    texts = in_stages or "learned" in (jury, doubt)
-    judgments = narrow(judgments, Needs(("judgments", "grades", "binary"), named, texts=texts))
+    needs = Needs(("judgments", "grades", "binary"), named, texts=asked.reads_texts)
+    judgments = narrow(judgments, needs)
     with name_columns(columns, labels_as) as name:
         judgments, labels, pairs = name(judgments), name(labels), name(pairs)
         leave_out = name(leave_out)
@@ -199,7 +194,7 @@ def calibrate(
         )
         remarks = (remark,)
     used = None
-    if not (in_stages or best or jury or doubt):
+    if not (asked.reads_columns or best):
         options = [name for name in (by, cluster, weights) if name is not None]
         used = {*ENTRY_COLUMNS, *NOTED_COLUMNS, *options}
     table = read_labelled(
@@ -209,65 +204,30 @@ def calibrate(
         by=by,
         weights=weights,
         min_answer_mass=limit,
-        below_cuts=not (in_stages or best),
-        keep_failed=in_stages,
+        below_cuts=not (asked.reads_failed or best),
+        keep_failed=asked.reads_failed,
         model_labels=model_labels,
         keep=used,
     )
-    if not in_stages:
+    if not asked.reads_failed:
         # Only a cascade reads these rows again: a large file is in memory once.
         given = replace(given, frame=given.frame.clear())
     frame, column = table.frame, table.cluster
     chosen_on: Mapping[str, int] = {}
     if leave_out is not None:
         frame, chosen_on = without_ids(frame, leave_out, cluster=column)
-    members, learned = None if jury is None else form_jury(frame, jury, about=table.about), None
-    chain = None
-    if members is not None:
-        frame = members.rows
-    if cascade is not None or plan is not None:
-        planned = choose_plan(
-            plan,
-            plan_now=lambda: plan_cascade(
-                given,
-                cascade or (),
-                alpha=alpha,
-                costs=costs,
-                ties=ties,
-                cluster=cluster,
-                category=category,
-                learning_share=learning_share,
-                min_answer_mass=limit,
-                seed=seed,
-                store=store,
-            ),
-            given={"cascade": cascade, "costs": costs, "category": category},
-            limit=limit,
-        )
-        planned = replace(planned, rule=with_parts(planned.rule, store))
-        chain = rows_to_calibrate(planned, frame, cluster=column, about=table.about, store=store)
-        frame = chain.cascade.rows
-    if "learned" in (jury, doubt):
-        learned = learn_doubt(
-            frame,
-            judge_evidence(frame) if members is None else members.evidence,
-            share=learning_share,
-            category=category,
-            cluster=column,
-            seed=seed,
-            about=table.about,
-        )
-        frame = learned.rows
+    settings = {
+        "alpha": alpha,
+        "ties": ties,
+        "cluster": cluster,
+        "min_answer_mass": limit,
+        "seed": seed,
+    }
+    fit = asked.learn(Labelled(frame, table.about, column, given, settings, store))
+    frame = fit.rows
     entries = make_entries(frame, by=by, cluster=column, weights=weights, seed=seed)
     repeated = {f"same {column} as a row that is used": frame.height - sum(map(len, entries))}
-    dropped = merge_dropped(
-        table.dropped,
-        chosen_on,
-        {INCOMPLETE: members.incomplete} if members else {},
-        learned.dropped if learned else {},
-        chain.dropped if chain else {},
-        repeated,
-    )
+    dropped = merge_dropped(table.dropped, chosen_on, fit.dropped, repeated)
     least = chosen.fewest_labels(chosen.levels_per_rule(levels, len(entries)))
     entries = pool_small(entries, least, small_groups=small_groups)
     terms = Terms(levels, len(entries), seed, table.cuts)
@@ -279,13 +239,9 @@ def calibrate(
     others = Comparison(chosen, terms, column, frame.get_column("id"))
     prints = sorted({name for entry in entries for name in entry.fingerprints})
     groups = candidates[chosen.name].groups(read_judge_parts(prints, store))
-    own_judges = tuple(dict.fromkeys(entry.judge for entry in entries))
-    if members is not None:
-        own_judges, prints = members.judges, list(members.fingerprints)
-    if chain is not None:
-        stages = chain.plan.rule.stages
-        own_judges = stage_names(members_of(chain.plan.rule))
-        prints = sorted({s.judge_fingerprint for s in stages if s.judge_fingerprint is not None})
+    judges = tuple(dict.fromkeys(entry.judge for entry in entries))
+    if fit.doubt.judges:
+        judges, prints = fit.doubt.judges, list(fit.doubt.fingerprints)
     return Policy(
         about=table.about,
         guarantee=chosen.name,
@@ -303,17 +259,13 @@ def calibrate(
         n_accepted_errors=sum(group.n_accepted_errors for group in groups),
         empirical_risk=own.empirical_risk,
         coverage=own.coverage,
-        judges=own_judges,
+        judges=judges,
         judge_fingerprints=tuple(prints),
         by=by,
         pooled=pooled,
         cluster=column,
         weights_column=weights,
-        jury=None if members is None else others.jury(members, own, learned),
-        doubt=None if learned is None else others.doubt(learned, category),
-        cascade=(
-            None if chain is None else chain.report(coverage_last=others.coverage(chain.last))
-        ),
+        **fit.entries(others.coverage, own.coverage),
         min_answer_mass=limit,
         cuts=table.cuts,
         seed=seed,
@@ -327,12 +279,11 @@ def calibrate(
             by=by,
             pooled=pooled,
             weights=weights,
-            jury=jury,
-            learned=learned is not None,
+            doubt=fit.doubt,
             cuts=table.cuts,
         )
         + table.makers
-        + (() if chain is None else chain.assumptions)
+        + fit.assumptions
         + ((WITHOUT_PROOF,) if since_change else ()),
         warnings=cautions(
             entries,
@@ -340,13 +291,10 @@ def calibrate(
             levels=levels,
             frame=frame,
             cluster=column,
-            jury=jury is not None,
-            learned=learned is not None,
-            cascade=chain is not None,
+            doubt=fit.doubt,
             about=table.about,
         )
-        + tuple(advise_learning(learned.n_pairs) if learned else ())
-        + (() if chain is None else plan_remarks(chain.plan, float(levels.alpha)))
+        + fit.remarks
         + remarks,
         dropped=dropped,
         groups=groups,
@@ -355,9 +303,10 @@ def calibrate(
     )
 
 
-def _refuse_combinations(
-    chosen: Guarantee, *, weights: str | None, pooled: bool, by: str | None, jury: str | None
+def _check_guarantee(
+    chosen: Guarantee, *, weights: str | None, pooled: bool, by: str | None
 ) -> None:
+    """Refuse options that the guarantee does not take."""
     if weights is not None and not chosen.takes_weights:
         can = " or ".join(one.name for one in all_guarantees() if one.takes_weights)
         raise ArgumentError(
@@ -370,8 +319,6 @@ def _refuse_combinations(
         raise ArgumentError("pooled", pooled, "leave it out: weights are used within each group")
     if by in ("judge", "protocol"):
         raise ArgumentError("by", by, "leave it out: each judge and protocol has its own rule")
-    if jury is not None and weights is not None:
-        raise ArgumentError("jury", jury, "leave out --weights: a jury cannot use weights")
 
 
 #: The columns of the rows that `cautions` looks at.
@@ -388,8 +335,7 @@ def assumptions(
     by: str | None = None,
     pooled: bool = False,
     weights: str | None = None,
-    jury: str | None = None,
-    learned: bool = False,
+    doubt: Doubt | None = None,
     cuts: Sequence[Cut] = (),
 ) -> tuple[str, ...]:
     """The conditions under which the promise holds, one sentence each."""
@@ -419,13 +365,8 @@ def assumptions(
         lines.append(f"the promise is about all groups of {by} together, not within each")
     elif by is not None:
         lines.append(f"the promise holds within each group of {by}")
-    if jury is not None and not learned:
-        lines.append(f"the jury's weights ({jury}) were not learned from the calibration labels")
-    if learned:
-        lines.append(
-            "verdict and doubt were learned from labels that do not calibrate; the promise is "
-            "about the learned verdict, which is not always the judge's"
-        )
+    if doubt is not None:
+        lines += doubt.assumptions
     if cuts:
         lines.append(
             f"labelled and new pairs here are those among {names_of(cuts)}, and that share was "
@@ -441,9 +382,7 @@ def cautions(
     levels: Levels,
     frame: pl.DataFrame,
     cluster: str | None,
-    jury: bool,
-    learned: bool,
-    cascade: bool = False,
+    doubt: Doubt,
     about: About = "pairs",
 ) -> tuple[str, ...]:
     """What a reader of the policy should know in addition to the promise, one sentence each."""
@@ -454,11 +393,7 @@ def cautions(
             f"{len(rules)} judges or protocols in the file: each has its own rule; do not use "
             "these labels to choose among them (select with --judge, combine with --jury)"
         )
-    if jury:
-        lines.append(
-            "the coverage of each judge alone is for comparison: if you choose the best judge with "
-            "these labels, you need other labels to calibrate"
-        )
+    lines += doubt.cautions
     if guarantee.uses_delta and len(entries) > 1:
         share = float(guarantee.levels_per_rule(levels, len(entries)).delta)
         lines.append(
@@ -467,17 +402,16 @@ def cautions(
         )
     ties = sum(int((entry.labels.scores == INFINITE_DOUBT).sum()) for entry in entries)
     if ties:
-        what = "the last judge failed or returned a tie" if cascade else "the judge returned a tie"
-        lines.append(f"{what} on {count(ties, 'labelled row')}: {_COUNTED}")
+        lines.append(f"{doubt.tie} on {count(ties, 'labelled row')}: {_COUNTED}")
     mute = sum(int((~entry.has_verdict).sum()) for entry in entries) - ties
     if about == "choices":
         lines += describe_choices(frame)
     elif mute:
-        why = "margin 0" if learned or cascade else "p = 0.5"
-        lines.append(f"no verdict on {count(mute, 'labelled row')} ({why}): {_COUNTED}")
+        rows = count(mute, "labelled row")
+        lines.append(f"no verdict on {rows} ({doubt.no_verdict}): {_COUNTED}")
     if any(len(entry.fingerprints) > 1 for entry in entries):
         lines.append("one judge has rows with several fingerprints: select cannot check them")
-    if not jury and not cascade and not any(entry.fingerprints for entry in entries):
+    if not doubt.judges and not any(entry.fingerprints for entry in entries):
         lines.append("the rows have no judge_fingerprint: select can only compare judge names")
     if cluster is None and "prompt_id" in frame.columns:
         keys = ["judge", "protocol", "prompt_id"]

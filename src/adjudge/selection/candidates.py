@@ -12,11 +12,8 @@ import polars as pl
 
 from adjudge.data.judgments import ERROR, HAS_VERDICT
 from adjudge.data.rows import one_row_per_cluster, partition
-from adjudge.policy.doubts import DoubtReport, JuryReport
 from adjudge.policy.result import KEPT_SCORES, Alternative, PolicyGroup
 from adjudge.policy.rules import Accepts, Cut, Rule, limit_rule, promise_below, share
-from adjudge.selection.doubts.jury import JuryRows
-from adjudge.selection.doubts.learned import LearnedRows, report_doubt
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.split_counts import TOGETHER, Levels, SplitCounts, SplitTable
@@ -383,21 +380,3 @@ class Comparison:
         )
         candidate = Candidate.build(self.guarantee, entries, self.terms, pooled=False)
         return candidate.alternative().coverage
-
-    def doubt(self, learned: LearnedRows, category: str | None) -> DoubtReport:
-        """With the learned doubt and with the judge's own doubt."""
-        without = self.coverage(learned.judged)
-        return report_doubt(learned, category=category, coverage_without=without)
-
-    def jury(self, members: JuryRows, own: Alternative, learned: LearnedRows | None) -> JuryReport:
-        """With the jury and with each of its judges alone."""
-        return JuryReport(
-            method=members.jury.method,
-            judges=members.judges,
-            weights=tuple(members.jury.weights.tolist()),
-            most_odds=members.jury.most_odds,
-            tail=members.jury.tail,
-            n_training=0 if learned is None else learned.n_learning,
-            coverage=own.coverage,
-            coverage_alone={name: self.coverage(rows) for name, rows in members.alone.items()},
-        )

@@ -18,11 +18,10 @@ from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError
 from adjudge.policy.doubts import CascadeRule, LearningShare, Stage
 from adjudge.records import MEASURED, About
-from adjudge.selection.doubts.jury import MEMBER, OF_JUDGES, name_members
-from adjudge.selection.doubts.learned import (
+from adjudge.selection.doubts.evidence import (
     ORDER_GAP,
     Evidence,
-    LearnedDoubt,
+    LearnedMargin,
     check_context,
     doubt_of,
     gap_between,
@@ -31,6 +30,7 @@ from adjudge.selection.doubts.learned import (
     with_context,
     with_learned,
 )
+from adjudge.selection.doubts.jury import MEMBER, OF_JUDGES, name_members
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.statistics.ridge import FOLDS
 from adjudge.validation import BoolArray, FloatArray, IntArray
@@ -79,7 +79,7 @@ class StageEvidence:
 
 
 def stage_doubts(
-    doubts: Sequence[LearnedDoubt], evidence: StageEvidence
+    doubts: Sequence[LearnedMargin], evidence: StageEvidence
 ) -> tuple[FloatArray, FloatArray]:
     """Margin and u of every row at every stage; 0 and infinity if a judge has no verdict."""
     margins = np.column_stack([one.margins(evidence.upto(j)) for j, one in enumerate(doubts)])
@@ -106,7 +106,7 @@ def stop_at(doubts: FloatArray, tau: float) -> IntArray:
 class FittedStages:
     """A ridge for each stage, and margins of the rows by ridges that were fitted without them."""
 
-    doubts: tuple[LearnedDoubt, ...]
+    doubts: tuple[LearnedMargin, ...]
     held_out: FloatArray
 
 
@@ -135,7 +135,7 @@ def fit_stages(
         )
         names, fit = learn(known, prefers_a, learns, units=units, seed=seed)
         whole, *others = (
-            LearnedDoubt(names, known.categories, scales, weights, float(penalty))
+            LearnedMargin(names, known.categories, scales, weights, float(penalty))
             for scales, weights, penalty in zip(*fit, strict=True)
         )
         doubts.append(whole)
@@ -337,9 +337,9 @@ def members_of(rule: CascadeRule) -> tuple[Member, ...]:
     return tuple((stage.judge, stage.protocol) for stage in rule.stages)
 
 
-def load_stage(rule: CascadeRule, stage: Stage) -> LearnedDoubt:
+def load_stage(rule: CascadeRule, stage: Stage) -> LearnedMargin:
     """What was learned about a stage."""
-    return LearnedDoubt(
+    return LearnedMargin(
         columns=stage.columns,
         categories=rule.categories,
         scales=np.asarray(stage.scales),

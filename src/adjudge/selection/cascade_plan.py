@@ -68,7 +68,7 @@ from adjudge.selection.cascade import (
     stop_at,
     with_failures,
 )
-from adjudge.selection.doubts.learned import (
+from adjudge.selection.doubts.evidence import (
     FEWEST_LEARNING,
     advise_learning,
     lengths_in,

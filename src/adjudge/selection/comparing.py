@@ -12,9 +12,8 @@ import polars as pl
 from adjudge.data.judgments import ERROR, HAS_VERDICT, WORDS
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Level, NotNegative, Proportion
-from adjudge.records import About
-from adjudge.selection.doubts.jury import form_jury
-from adjudge.selection.doubts.learned import (
+from adjudge.selection.doubts.base import DoubtRequest, Labelled
+from adjudge.selection.doubts.evidence import (
     FEWEST_LEARNING,
     Evidence,
     doubt_of,
@@ -81,8 +80,7 @@ class _Learner:
 def compare_doubts(
     labelled: LabelledRows,
     *,
-    jury: str | None,
-    doubt: str | None,
+    asked: DoubtRequest,
     learning_share: float,
     category: str | None,
     alphas: Sequence[Fraction],
@@ -95,14 +93,22 @@ def compare_doubts(
     Every split gives half of the labels to calibration. A learned doubt uses `learning_share` of
     that half for learning and calibrates on the rest. All doubts use the same splits.
     """
-    plain, rows, evidence = _candidates(labelled.frame, jury, labelled.about)
+    fit = asked.plain.learn(Labelled(labelled.frame, labelled.about))
+    rows, evidence = fit.rows, fit.evidence
+    if evidence is None:
+        evidence = judge_evidence(rows)
+    plain = [
+        _Doubt.of(name, rows.select("id").join(own, on="id", how="left", maintain_order="left"))
+        for name, own in fit.alone.items()
+    ]
+    plain.append(_Doubt.of(asked.plain.name or evidence.judges[0], rows))
     column = labelled.cluster
     clusters = None if column is None else rows.get_column(column).to_list()
     learner = None
-    if "learned" in (jury, doubt):
+    if asked is not asked.plain:
         names = dict(zip(WORDS[labelled.about], (1.0, -1.0), strict=True))
         learner = _Learner(
-            "learned doubt" if jury is None else "jury (learned)",
+            asked.plain.learned_name,
             with_context(evidence, rows, lengths=lengths_in(rows), category=category),
             np.array([names.get(one, 0.0) for one in rows.get_column("label")]),
             (rows.get_column("verdict") == "tie").fill_null(False).to_numpy(),
@@ -136,22 +142,6 @@ def compare_doubts(
         for name, parts in outcomes.items()
         for (guarantee, level), cells in zip(grid, zip(*parts, strict=True), strict=True)
     ]
-
-
-def _candidates(
-    frame: pl.DataFrame, jury: str | None, about: About
-) -> tuple[list[_Doubt], pl.DataFrame, Evidence]:
-    """The doubts that need no labels, their rows, and notes about these rows."""
-    if jury is None:
-        evidence = judge_evidence(frame)
-        return [_Doubt.of(evidence.judges[0], frame)], frame, evidence
-    members = form_jury(frame, jury, about=about)
-    ids = members.rows.select("id")
-    alone = [
-        _Doubt.of(name, ids.join(rows, on="id", how="left", maintain_order="left"))
-        for name, rows in members.alone.items()
-    ]
-    return [*alone, _Doubt.of("jury (mean)", members.rows)], members.rows, members.evidence
 
 
 def _learned_outcomes(

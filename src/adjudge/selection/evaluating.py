@@ -31,8 +31,10 @@ from adjudge.present.result import (
 from adjudge.present.text import group_name
 from adjudge.rows.choices import describe_choices, prepare_choices, refuse_with_best
 from adjudge.selection.comparing import MOST_SPLITS, Comparison, compare_doubts
-from adjudge.selection.doubts.learned import advise_learning, refuse_learning
-from adjudge.selection.doubts.signals import Signal, signals_of
+from adjudge.selection.doubts.base import DoubtOptions
+from adjudge.selection.doubts.evidence import advise_learning
+from adjudge.selection.doubts.own import Signal, signals_of
+from adjudge.selection.doubts.registry import ask_doubt
 from adjudge.selection.labelled import LabelledRows, only_ids, read_labelled
 from adjudge.selection.splits import ALPHAS, SplitRisk, choose_methods, split_risks
 from adjudge.statistics.numbers import (
@@ -283,7 +285,10 @@ def evaluate(
     baselines = {method.name for method in choose_methods() if method.baseline}
     count(splits, "splits", least=1)
     named = (cluster, category, "best" if best else None, *(columns or {}).values())
-    learned = "learned" in (jury, doubt)
+    asked = ask_doubt(
+        DoubtOptions(jury=jury, doubt=doubt, category=category, learning_share=learning_share)
+    )
+    learned = asked is not asked.plain
     judgments = narrow(judgments, Needs(("judgments", "grades", "binary"), named, texts=learned))
     with name_columns(columns, labels_as) as name:
         judgments, labels, pairs = name(judgments), name(labels), name(pairs)
@@ -298,7 +303,6 @@ def evaluate(
     del judgments  # a large file is in memory once: its rows are in `given`, then in `table`
     table = read_labelled(given, ties=ties, cluster=cluster, model_labels=model_labels)
     del given
-    refuse_learning(jury=jury, doubt=doubt, category=category)
     if choose_on is not None:
         table = only_ids(table, choose_on)
     column = table.cluster
@@ -331,8 +335,7 @@ def evaluate(
     if jury is not None or doubt is not None:
         comparisons = compare_doubts(
             table,
-            jury=jury,
-            doubt=doubt,
+            asked=asked,
             learning_share=learning_share,
             category=category,
             alphas=levels,

@@ -14,7 +14,7 @@ import polars as pl
 from adjudge.data.columns import make_room
 from adjudge.data.derived import PASS
 from adjudge.data.drift import Drift, drift_of
-from adjudge.data.judgments import HAS_VERDICT, Judgments, doubt_ties
+from adjudge.data.judgments import HAS_VERDICT, Judgments
 from adjudge.data.rows import merge_dropped, one_row_per_cluster, text_column
 from adjudge.data.source import name_columns
 from adjudge.data.tables import TableLike
@@ -37,22 +37,13 @@ from adjudge.present.text import count, number, percent
 from adjudge.records import GIVEN, LABELLED, MEASURED, About
 from adjudge.rows.choices import prepare_choices
 from adjudge.rows.cuts import BEYOND, lie_below
-from adjudge.selection.cascade import (
-    NOT_ASKED,
-    OTHER_JUDGE,
-    STAGE,
-    CascadeRows,
-    members_of,
-    of_stages,
-    run_cascade,
-)
-from adjudge.selection.doubts.jury import INCOMPLETE, jury_judgments
-from adjudge.selection.doubts.learned import count_overturned, doubt_again, judge_evidence
+from adjudge.selection.doubts.base import Doubt, StageCount
+from adjudge.selection.doubts.evidence import count_overturned
+from adjudge.selection.doubts.registry import load_doubt
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
 from adjudge.selection.labelled import read_new
 from adjudge.selection.verifying import (
     check_about,
-    check_judge,
     levels_of,
     policy_remarks,
     read_policy,
@@ -157,36 +148,18 @@ def select(
     elif best:
         check_about(rules, "choices")
     table = read_new(judgments, pairs=pairs, judge=judge, protocol=protocol, min_answer_mass=limit)
-    everything, usable, unmeasured = table.everything, table.measured, table.unmeasured
+    doubt = load_doubt(rules)
     check_about(rules, table.about)
-    warnings = policy_remarks(rules) + check_judge(rules, everything, store=store)
-    chain = None
-    if rules.cascade is not None:
-        chain = run_cascade(rules.cascade.rule, everything, about=table.about)
-        ignored = everything.filter(~of_stages(members_of(rules.cascade.rule))).height
-        if ignored:
-            warnings.append(f"{count(ignored, 'row')} {OTHER_JUDGE}: ignored")
-        usable, everything = chain.judged, pl.concat([chain.judged, chain.incomplete])
-        unmeasured = {NOT_ASKED: chain.incomplete.height}
-    members = None if rules.jury is None else jury_judgments(usable, rules.jury, table.about)
-    if members is not None:
-        usable = members.rows
-        everything = _with_incomplete(everything, usable)
-        unmeasured = {INCOMPLETE: everything.height - usable.height}
-    usable = doubt_ties(usable)
+    warnings = policy_remarks(rules) + doubt.check_judges(table.everything, store=store)
+    scored = doubt.score(table)
+    usable, everything = scored.rows, scored.everything
+    warnings += scored.remarks
     for column, option in ((rules.by, "by"), (rules.weights_column, "weights")):
         if column is not None and column not in usable.columns:
             raise ArgumentError("judgments", column, f"the policy needs this column ({option})")
     if rules.by is not None:
         usable = usable.with_columns(text_column(usable, rules.by, "by"))
         everything = everything.with_columns(text_column(everything, rules.by, "by"))
-    own = usable.get_column("verdict")
-    if rules.doubt is not None:
-        evidence = judge_evidence(usable) if members is None else members.evidence
-        usable = doubt_again(rules.doubt, usable, evidence, about=table.about)
-    if chain is not None:
-        ranked = chain.rows.select("verdict", "uncertainty")
-        usable = usable.with_columns(ranked.get_columns())
     placed = _place(rules, usable)
     if are_calibration_rows(rules, _scores(usable), placed):
         warnings.append(SAME_ROWS)
@@ -195,7 +168,7 @@ def select(
     decidable = np.where(below, placed, -1)
     accepted = _accept(rules, usable, decidable)
     reasons = _reasons(rules, usable, placed, accepted, below)
-    learned = _LEARNED if rules.learned else {}
+    learned = _LEARNED if doubt.learned else {}
     decided = usable.select(
         "id", "judge", "protocol", *(known.alias(name) for name, known in learned.items())
     ).with_columns(
@@ -204,12 +177,9 @@ def select(
     rows = make_room(everything, ["accepted", "reason", *learned]).join(
         decided, on=["id", "judge", "protocol"], how="left", maintain_order="left"
     )
-    why = pl.format("status {}", "status") if rules.jury is None else pl.lit(INCOMPLETE)
-    if chain is not None:
-        why = pl.lit(NOT_ASKED)
     rows = rows.with_columns(
         accepted=pl.col("accepted").fill_null(False),
-        reason=pl.coalesce("reason", pl.when(pl.col("accepted").is_null()).then(why)),
+        reason=pl.coalesce("reason", pl.when(pl.col("accepted").is_null()).then(scored.reason)),
     )
     n, kept = rows.height, int(rows.get_column("accepted").sum())
     abstained = Counter(reason for reason in reasons if reason is not None)
@@ -221,18 +191,18 @@ def select(
         n=n,
         n_accepted=kept,
         accepted_share=share(kept, n),
-        n_overturned=(
-            count_overturned(own, usable["verdict"], among=accepted) if rules.learned else None
-        ),
-        stages=() if chain is None else _stage_counts(rules, chain, accepted),
-        cost=None if chain is None else _cost(chain.judged),
-        drift=_drift(rules, usable, decidable, seed),
+        n_overturned=count_overturned(scored.judge_verdicts, usable["verdict"], among=accepted)
+        if doubt.learned
+        else None,
+        stages=scored.stages(accepted),
+        cost=scored.cost,
+        drift=_drift(rules, doubt, usable, decidable, seed),
         groups=_group_counts(rules, placed, accepted),
         promise=rules.promise,
         not_promised=rules.not_promised,
         assumptions=rules.assumptions,
         warnings=tuple(warnings),
-        dropped=merge_dropped(table.dropped, unmeasured, abstained),
+        dropped=merge_dropped(table.dropped, scored.unscored, abstained),
     )
     first = _COLUMNS
     if rules.about == "grades":
@@ -240,7 +210,7 @@ def select(
     elif rules.about == "choices":
         first, rows = _CHOICE_COLUMNS, _as_choices(rows)
     at = first.index("verdict") if learned else 0
-    first = [*first[:at], *learned, *first[at:], "reason", *([] if chain is None else [STAGE])]
+    first = [*first[:at], *learned, *first[at:], "reason", *doubt.columns]
     others = [name for name in rows.columns if name not in first]
     return SelectionRun(summary=summary, rows=rows.select([*first, *others]))
 
@@ -260,22 +230,6 @@ def _as_choices(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.drop("p_a", "p_fwd", "p_rev", "label", "no_choice", strict=False).rename(
         {"verdict": "choice"}
     )
-
-
-def _with_incomplete(everything: pl.DataFrame, usable: pl.DataFrame) -> pl.DataFrame:
-    """The jury's rows, and a row without a score for every pair that some judge lacks."""
-    left_out = everything.unique("id", keep="first", maintain_order=True).join(
-        usable, on="id", how="anti", maintain_order="left"
-    )
-    shared = [name for name in left_out.columns if name in usable.columns]
-    blank = ("p_a", "p_fwd", "p_rev", "p_tie", "uncertainty", "verdict", "judge_fingerprint")
-    left_out = left_out.select(shared).with_columns(
-        *(pl.lit(None, usable.schema[name]).alias(name) for name in blank if name in shared),
-        judge=pl.lit(usable["judge"][0], pl.String),
-        protocol=pl.lit(usable["protocol"][0], pl.String),
-        status=pl.lit("error"),
-    )
-    return pl.concat([usable, left_out], how="diagonal_relaxed")
 
 
 def _place(policy: Policy, rows: pl.DataFrame) -> IntArray:
@@ -329,27 +283,6 @@ def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tupl
     return tuple(counts)
 
 
-def _stage_counts(
-    policy: Policy, chain: CascadeRows, accepted: BoolArray
-) -> tuple[StageCount, ...]:
-    return tuple(
-        StageCount(
-            judge=judge,
-            n=int((chain.stage == at).sum()),
-            n_accepted=int((accepted & (chain.stage == at)).sum()),
-            n_failed=int(chain.failed[:, at].sum()),
-        )
-        for at, judge in enumerate(policy.judges)
-    )
-
-
-def _cost(rows: pl.DataFrame) -> float | None:
-    """The total cost of the rows; None if one of them has no cost."""
-    if "cost" not in rows.columns or rows.height == 0 or rows["cost"].null_count():
-        return None
-    return float(rows["cost"].sum())
-
-
 def _reasons(
     policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray, below: BoolArray
 ) -> list[str | None]:
@@ -372,7 +305,7 @@ def _reasons(
     ]
 
 
-def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> Drift:
+def _drift(policy: Policy, doubt: Doubt, rows: pl.DataFrame, placed: IntArray, seed: int) -> Drift:
     scores, parts, mute = _scores(rows), [], 0
     for at, group in enumerate(policy.groups):
         here = np.flatnonzero(placed == at)
@@ -387,9 +320,7 @@ def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> D
         parts.append((group.name, old[old < INFINITE_DOUBT], new[new < INFINITE_DOUBT]))
     drift = drift_of(parts)
     if mute:
-        noun = "judge tie" if policy.cascade is None else "row without a verdict"
-        plural = None if policy.cascade is None else "rows without a verdict"
-        drift = replace(drift, note=drift.note or f"without {count(mute, noun, plural)}")
+        drift = replace(drift, note=drift.note or f"without {count(mute, *doubt.mute)}")
     if policy.weights_column is not None and drift.flagged:
         note = "the weights account for a shift: it does not count as drift"
         return replace(drift, flagged=False, note=note)
@@ -409,18 +340,6 @@ class GroupCount:
     n: Count
     n_accepted: Count
     accepted_share: Proportion
-
-
-@dataclass(frozen=True, kw_only=True)
-class StageCount:
-    """New rows that ended at one judge of a cascade, and the number of its failures."""
-
-    judge: str
-    n: Count
-    n_accepted: Count
-    n_failed: Count
-
-    checks: ClassVar[tuple[Check, ...]] = (at_most("n_accepted", "n"),)
 
 
 @frozen

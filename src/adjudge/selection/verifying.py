@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,12 +15,11 @@ import numpy as np
 import polars as pl
 
 from adjudge.data import read_result
-from adjudge.data.rows import Identity, identities
+from adjudge.data.rows import Identity
 from adjudge.data.writing import read_json
 from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.judges.identity import match_judge
-from adjudge.policy.doubts import CascadeReport
-from adjudge.policy.result import KEPT_SCORES, Policy, PolicyGroup
+from adjudge.policy.result import KEPT_SCORES, Contradiction, Policy, PolicyGroup
 from adjudge.policy.rules import Cut, Rule, limit_rule, own_cuts, promise_below, share
 from adjudge.present.blocks import Block, Headline, Note, table_of
 from adjudge.present.load import from_dict
@@ -35,8 +33,8 @@ from adjudge.present.result import (
 )
 from adjudge.present.text import count
 from adjudge.records import About
-from adjudge.selection.cascade import members_of, of_stages, stage_names
-from adjudge.selection.cascade_policy import check_stages
+from adjudge.selection.doubts.own import identity_of
+from adjudge.selection.doubts.registry import load_doubt
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import effective_size
@@ -78,10 +76,7 @@ def matching_groups(
 
     PolicyMismatchError for another judge or prompt, as in `match_judge`.
     """
-    known = [
-        Identity(group.judge, group.protocol, group.judge_fingerprint, group.fingerprint_parts)
-        for group in policy.groups
-    ]
+    known = [identity_of(group) for group in policy.groups]
     match = match_judge(known, given, by_name=by_name, store=store)
     return [policy.groups[at] for at in match.positions], match.remark
 
@@ -102,18 +97,7 @@ def check_judge(policy: Policy, frame: pl.DataFrame, *, store: StorePlace = None
 
     The error names the part of the fingerprint that differs, if policy and store have the parts.
     """
-    remarks: list[str | None] = []
-    if policy.cascade is not None:
-        rule = policy.cascade.rule
-        return check_stages(rule, frame.filter(of_stages(members_of(rule))), store=store)
-    for given in identities(frame):
-        if policy.jury is None:
-            _, remark = matching_groups(policy, given, by_name=True, store=store)
-            remarks.append(remark)
-        elif given.fingerprint is not None and policy.judge_fingerprints:
-            members = [Identity(fingerprint=name) for name in policy.judge_fingerprints]
-            match_judge(members, Identity(fingerprint=given.fingerprint), made="the jury")
-    return list(dict.fromkeys(remark for remark in remarks if remark is not None))
+    return load_doubt(policy).check_judges(frame, store=store)
 
 
 NO_DIGEST = (
@@ -121,8 +105,6 @@ NO_DIGEST = (
     "again to have one"
 )
 _REMEDY = "write it again with adjudge calibrate -o; adjudge policy verify lists what differs"
-#: Fields computed from sums of floats; every other number must be exactly the same.
-_ROUNDED = ("coverage", "empirical_risk", "effective_size", "cost")
 
 
 def verify_policy(path: str | Path) -> PolicyCheck:
@@ -188,7 +170,7 @@ def contradictions(policy: Policy, *, source: str | Path) -> Iterator[Contradict
         )
     if (policy.delta is None) == chosen.uses_delta:
         expected = "a number" if chosen.uses_delta else "null"
-        yield Contradiction(field="delta", stated=_say(policy.delta), expected=expected)
+        yield Contradiction.of("delta", policy.delta, expected=expected)
         return
     levels = levels_of(policy)
     for at, group in enumerate(policy.groups):
@@ -196,17 +178,18 @@ def contradictions(policy: Policy, *, source: str | Path) -> Iterator[Contradict
             yield Contradiction(
                 field=f"groups.{at}.{one.field}", stated=one.stated, expected=one.expected
             )
-    yield from _compare(policy, _totals(policy, chosen))
-    if policy.cascade is not None:
-        yield from _of_cascade(policy.cascade)
+    yield from Contradiction.between(policy, _totals(policy, chosen))
+    yield from load_doubt(policy).contradictions()
     if policy.guarantee_version == chosen.version:
         promise = promise_below(chosen.promise(levels), policy.cuts)
-        yield from _compare(policy, {"promise": promise})
+        yield from Contradiction.between(policy, {"promise": promise})
     for other in policy.alternatives:
         if other.guarantee == policy.guarantee:
             copied = ("accepts", "threshold", "n_accepted", "coverage", "empirical_risk")
             words = ("indicative", "promise", "not_promised")
-            yield from _compare(policy, {name: getattr(other, name) for name in copied + words})
+            yield from Contradiction.between(
+                policy, {name: getattr(other, name) for name in copied + words}
+            )
 
 
 def _of_group(
@@ -222,24 +205,26 @@ def _of_group(
     whole = len(scores) == group.n_calibration
     if whole or chosen.per_batch or len(scores) != KEPT_SCORES:
         counts = {"n_calibration": len(scores), "n_errors": int(errors.sum())}
-        yield from _compare(group, counts)
+        yield from Contradiction.between(group, counts)
     if _can_recompute(policy, group):
         own = chosen.levels_per_rule(levels, len(policy.groups))
         rule = Rule(accepts="none")
         if len(scores) >= chosen.fewest_labels(own):
             labels = Labels(scores.astype(np.float64), errors.astype(np.int64))
             rule = limit_rule(chosen.decide(labels, own), scores, group, policy.cuts)
-        yield from _compare(group, {"accepts": rule.accepts, "threshold": rule.threshold})
+        yield from Contradiction.between(
+            group, {"accepts": rule.accepts, "threshold": rule.threshold}
+        )
     if (group.accepts == "below") != (group.threshold is not None):
         expected = "a number" if group.accepts == "below" else "null"
-        yield Contradiction(field="threshold", stated=_say(group.threshold), expected=expected)
+        yield Contradiction.of("threshold", group.threshold, expected=expected)
         return
-    yield from _compare(group, _implied(group))
+    yield from Contradiction.between(group, _implied(group))
     if group.accepts not in ("none", "batch"):
-        yield from _compare(group, _counts_below(group, whole=whole))
+        yield from Contradiction.between(group, _counts_below(group, whole=whole))
     weights = None if group.weights is None else np.asarray(group.weights)
     size = None if weights is None or not len(weights) else effective_size(weights)
-    yield from _compare(group, {"effective_size": size})
+    yield from Contradiction.between(group, {"effective_size": size})
 
 
 def _can_recompute(policy: Policy, group: PolicyGroup) -> bool:
@@ -300,12 +285,8 @@ def _totals(policy: Policy, chosen: Guarantee) -> dict[str, Any]:
     totals |= {
         "feasible": any(group.feasible for group in groups),
         "indicative": chosen.per_batch,
-        "judges": tuple(dict.fromkeys(group.judge for group in groups)),
+        "judges": load_doubt(policy).judges or tuple(dict.fromkeys(g.judge for g in groups)),
     }
-    if policy.jury is not None:
-        totals["judges"] = policy.jury.judges
-    if policy.cascade is not None:
-        totals["judges"] = stage_names(members_of(policy.cascade.rule))
     if len(groups) == 1:
         same = ("accepts", "threshold", "coverage", "empirical_risk")
         return totals | {name: getattr(groups[0], name) for name in same}
@@ -319,47 +300,6 @@ def _totals(policy: Policy, chosen: Guarantee) -> dict[str, Any]:
         "coverage": share(rows, totals["n_calibration"]),
         "empirical_risk": wrong / rows if rows else 0.0,
     }
-
-
-def _of_cascade(cascade: CascadeReport) -> Iterator[Contradiction]:
-    """The rows at the stages, and their cost, must add up to those of all rows."""
-    if len(cascade.stopped) != len(cascade.rule.stages):
-        expected = f"{len(cascade.rule.stages)} numbers"
-        yield Contradiction(
-            field="cascade.stopped", stated=_say(cascade.stopped), expected=expected
-        )
-        return
-    costs = np.cumsum([stage.cost for stage in cascade.rule.stages])
-    rows = sum(cascade.stopped)
-    cost = float(np.repeat(costs, cascade.stopped).mean()) if rows else cascade.cost
-    implied = {"n_verdicts": rows, "cost": cost, "cost_last": cascade.rule.stages[-1].cost}
-    for one in _compare(cascade, implied):
-        yield replace(one, field=f"cascade.{one.field}")
-
-
-def _compare(
-    part: Policy | PolicyGroup | CascadeReport, expected: Mapping[str, Any]
-) -> Iterator[Contradiction]:
-    for name, value in expected.items():
-        stated = getattr(part, name)
-        both = stated is not None and value is not None
-        close = name in _ROUNDED and both and math.isclose(stated, value, rel_tol=1e-9)
-        if stated != value and not close:
-            yield Contradiction(field=name, stated=_say(stated), expected=_say(value))
-
-
-def _say(value: object) -> str:
-    text = "null" if value is None else repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Contradiction:
-    """A field of a policy, its value in the file, and the value that the other fields imply."""
-
-    field: str
-    stated: str
-    expected: str
 
 
 @frozen

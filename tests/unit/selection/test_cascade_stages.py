@@ -12,7 +12,7 @@ from adjudge.selection.cascade import (
     stop_at,
     with_failures,
 )
-from adjudge.selection.doubts.learned import Evidence
+from adjudge.selection.doubts.evidence import Evidence
 
 
 def seen(p, *, ties=None, gaps=None):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.selection.doubts.learned import Evidence, LearnedDoubt, log_odds
+from adjudge.selection.doubts.evidence import Evidence, LearnedMargin, log_odds
 from adjudge.simulate.selective import misled_judges
 from adjudge.statistics.entropy import preference_entropy
 
@@ -42,7 +42,7 @@ def swap(pairs, here):
 
 def test_swapping_a_and_b_turns_the_verdict_and_leaves_the_doubt():
     pairs, prefers_a = evidence()
-    learned = LearnedDoubt.fit(pairs, prefers_a)
+    learned = LearnedMargin.fit(pairs, prefers_a)
     assert len(learned.columns) == 14
     assert (learned.weights[2:] != 0).all()
     here = np.random.default_rng(2).random(200) < 0.5
@@ -50,13 +50,13 @@ def test_swapping_a_and_b_turns_the_verdict_and_leaves_the_doubt():
     turned, same = learned.predict(swap(pairs, here))
     assert (turned == np.where(here, -margins, margins)).all()
     assert (same == doubts).all()
-    again = LearnedDoubt.fit(swap(pairs, here), np.where(here, 1 - prefers_a, prefers_a))
+    again = LearnedMargin.fit(swap(pairs, here), np.where(here, 1 - prefers_a, prefers_a))
     assert (again.weights == learned.weights).all()
 
 
 def test_a_row_is_the_same_alone_and_among_others():
     pairs, prefers_a = evidence()
-    learned = LearnedDoubt.fit(pairs, prefers_a)
+    learned = LearnedMargin.fit(pairs, prefers_a)
     margins = learned.margins(pairs)
     for at in (0, 7, 199):
         own = slice(at, at + 1)
@@ -89,11 +89,11 @@ def test_columns_are_what_the_rows_have():
 
 def test_an_unknown_category_adds_nothing():
     pairs, prefers_a = evidence()
-    learned = LearnedDoubt.fit(pairs, prefers_a)
+    learned = LearnedMargin.fit(pairs, prefers_a)
     others = [learned.margins(replace(pairs, category=[name] * 200)) for name in ("law", None)]
     known = set(learned.columns) - {"sign x category code", "sign x category math"}
     kept = [at for at, name in enumerate(learned.columns) if name in known]
-    without = LearnedDoubt(
+    without = LearnedMargin(
         tuple(learned.columns[at] for at in kept), (), learned.scales[kept],
         learned.weights[kept], learned.penalty,
     )  # fmt: skip
@@ -103,11 +103,11 @@ def test_an_unknown_category_adds_nothing():
 
 def test_what_was_learned_from_must_be_there():
     pairs, prefers_a = evidence()
-    learned = LearnedDoubt.fit(pairs, prefers_a)
+    learned = LearnedMargin.fit(pairs, prefers_a)
     with pytest.raises(ArgumentError, match="sign x order gap"):
         learned.margins(replace(pairs, order_gap=None))
     with pytest.raises(ArgumentError, match="one for each of 200 pairs"):
-        LearnedDoubt.fit(pairs, prefers_a[:-1])
+        LearnedMargin.fit(pairs, prefers_a[:-1])
 
 
 def test_log_odds_are_cut_and_mirrored():
@@ -123,7 +123,7 @@ def test_at_home_an_over_confident_judge_keeps_its_order():
     odds = rng.normal(size=400) * 12
     pairs = Evidence(judges=("x",), p=1 / (1 + np.exp(-odds[:, None])))
     prefers_a = (rng.random(400) < 1 / (1 + np.exp(-odds / 6))).astype(int)
-    learned = LearnedDoubt.fit(pairs, prefers_a)
+    learned = LearnedMargin.fit(pairs, prefers_a)
     assert (np.abs(log_odds(pairs.p)) > 4.9).mean() > 0.6
     doubts = learned.predict(pairs)[1]
     order = np.argsort(preference_entropy(pairs.p[:, 0]), kind="stable")
@@ -133,7 +133,7 @@ def test_at_home_an_over_confident_judge_keeps_its_order():
 
 def test_a_margin_of_zero_is_the_largest_doubt():
     pairs, prefers_a = evidence()
-    learned = LearnedDoubt.fit(Evidence(judges=("x",), p=pairs.p[:, :1]), prefers_a)
+    learned = LearnedMargin.fit(Evidence(judges=("x",), p=pairs.p[:, :1]), prefers_a)
     margins, doubts = learned.predict(Evidence(judges=("x",), p=np.array([[0.5], [0.501]])))
     assert (margins[0], doubts[0]) == (0, 0.5)
     assert doubts[1] < 0.5

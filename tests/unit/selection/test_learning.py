@@ -11,7 +11,7 @@ import pytest
 from adjudge.data import write_result
 from adjudge.errors import ArgumentError, DataError
 from adjudge.selection import calibrate, evaluate, read_policy, scope_threshold, select
-from adjudge.selection.doubts.learned import Evidence, LearnedDoubt, doubt_of, log_odds
+from adjudge.selection.doubts.evidence import Evidence, LearnedMargin, doubt_of, log_odds
 from adjudge.simulate.selective import misled_judges, several_judges, two_order_judge
 
 
@@ -77,7 +77,7 @@ def test_on_clean_judges_the_learned_jury_loses_little():
     for seed in range(300):
         p, prefers_a = several_judges(1300, skills=(1.0, 0.9, 0.8), scales=(2, 2, 2), seed=seed)
         pairs = Evidence(judges=("x", "y", "z"), p=p)
-        learned = LearnedDoubt.fit(replace(pairs, p=p[:90]), prefers_a[:90], seed=seed)
+        learned = LearnedMargin.fit(replace(pairs, p=p[:90]), prefers_a[:90], seed=seed)
 
         def coverage(margin, start, right=prefers_a):
             scores, errors = doubt_of(margin), ((margin > 0) != (right > 0)).astype(int)

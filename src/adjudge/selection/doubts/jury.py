@@ -1,9 +1,10 @@
-"""Juries: one probability per pair from several judges, with its own rows."""
+"""Juries: the judges of a pair as one, by the mean of their log odds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,10 +12,24 @@ from numpy.typing import ArrayLike
 
 from adjudge.data.derived import verdict_by
 from adjudge.data.judgments import ERROR, IS_ERROR, WORDS, doubt_ties
+from adjudge.data.rows import Identity, identities
 from adjudge.errors import ArgumentError
+from adjudge.judges.identity import match_judge
 from adjudge.policy.doubts import JuryReport
+from adjudge.policy.result import Policy
 from adjudge.records import About
-from adjudge.selection.doubts.learned import (
+from adjudge.selection.doubts.base import (
+    NO_COSTS,
+    NOT_LEARNED,
+    Coverage,
+    Doubt,
+    DoubtFit,
+    DoubtOptions,
+    DoubtRequest,
+    Labelled,
+    ScoredRows,
+)
+from adjudge.selection.doubts.evidence import (
     MOST_ODDS,
     TAIL,
     Evidence,
@@ -22,7 +37,9 @@ from adjudge.selection.doubts.learned import (
     order_gap,
     sum_in_order,
 )
+from adjudge.selection.labelled import NewRows
 from adjudge.statistics.entropy import preference_entropy
+from adjudge.store import StorePlace
 from adjudge.validation import FloatArray, one_of, probabilities
 
 JURIES = ("mean", "learned")
@@ -82,50 +99,171 @@ def mean_jury(judges: int, *, method: str = "mean") -> Jury:
 
 
 @dataclass(frozen=True)
-class JuryRows:
-    """A jury's rows, one per pair that every member scored, and the evidence of each member.
+class JuryDoubt(Doubt):
+    """Several judges as one. Its rows are those that every judge scored.
 
-    `rows` and `evidence` have the same order; `alone` has each member's own rows.
+    A `learned` jury has the rows of the mean jury: a learned doubt over it keeps the verdict
+    without labels.
     """
 
     jury: Jury
-    judges: tuple[str, ...]
-    fingerprints: tuple[str, ...]
-    rows: pl.DataFrame
-    evidence: Evidence
-    alone: Mapping[str, pl.DataFrame]
-    incomplete: int
+    members: tuple[str, ...]
+    prints: tuple[str, ...]
 
+    @property
+    def judges(self) -> tuple[str, ...]:
+        return self.members
 
-def form_jury(frame: pl.DataFrame, method: str, *, about: About = "pairs") -> JuryRows:
-    """A jury of every judge in the labelled frame; errors are the jury's own.
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        return self.prints
 
-    A `learned` jury has the rows of the mean jury. What is learned is added in `learning`, so the
-    verdict without labels is kept.
-    """
-    if method == "logistic":
-        raise ArgumentError("jury", method, "the new name is learned: use --jury learned")
-    one_of(method, JURIES, "jury")
-    frame = name_members(frame)
-    judges = tuple(frame.get_column(MEMBER).unique().sort().to_list())
-    if len(judges) < 2:
-        raise ArgumentError("jury", method, f"needs two judges or more; there is only {judges[0]}")
-    made = _assemble(frame, mean_jury(len(judges), method=method), judges, about)
-    return replace(made, rows=doubt_ties(made.rows).with_columns(IS_ERROR.alias(ERROR)))
-
-
-def jury_judgments(frame: pl.DataFrame, report: JuryReport, about: About = "pairs") -> JuryRows:
-    """Turn new rows of the members into rows of a calibrated jury."""
-    frame = name_members(frame)
-    there = set(frame.get_column(MEMBER).unique().to_list())
-    missing = [name for name in report.judges if name not in there]
-    if missing:
-        raise ArgumentError(
-            "judgments", ", ".join(sorted(there)), "also needs " + ", ".join(missing)
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        return (
+            "the coverage of each judge alone is for comparison: if you choose the best judge with "
+            "these labels, you need other labels to calibrate",
         )
-    frame = frame.filter(pl.col(MEMBER).is_in(list(report.judges)))
-    jury = Jury(report.method, np.asarray(report.weights), report.most_odds, report.tail)
-    return _assemble(frame, jury, report.judges, about)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        method = self.jury.method
+        return (f"the jury's weights ({method}) were not learned from the calibration labels",)
+
+    @classmethod
+    def load(cls, policy: Policy) -> JuryDoubt | None:
+        if (saved := policy.jury) is None:
+            return None
+        jury = Jury(saved.method, np.asarray(saved.weights), saved.most_odds, saved.tail)
+        return cls(jury, saved.judges, policy.judge_fingerprints)
+
+    def score(self, new: NewRows) -> ScoredRows:
+        frame = name_members(new.measured)
+        there = set(frame.get_column(MEMBER).unique().to_list())
+        missing = [name for name in self.judges if name not in there]
+        if missing:
+            raise ArgumentError(
+                "judgments", ", ".join(sorted(there)), "also needs " + ", ".join(missing)
+            )
+        frame = frame.filter(pl.col(MEMBER).is_in(list(self.judges)))
+        rows, evidence, _ = self.assemble(frame, new.about)
+        everything = _with_incomplete(new.everything, rows)
+        return ScoredRows(
+            rows=doubt_ties(rows),
+            judge_verdicts=rows["verdict"],
+            everything=everything,
+            unscored={INCOMPLETE: everything.height - rows.height},
+            reason=pl.lit(INCOMPLETE),
+            evidence=evidence,
+        )
+
+    def check_judges(self, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
+        members = [Identity(fingerprint=name) for name in self.fingerprints]
+        for judge in identities(frame):
+            if judge.fingerprint is not None and members:
+                match_judge(members, Identity(fingerprint=judge.fingerprint), made="the jury")
+        return []
+
+    def assemble(self, frame: pl.DataFrame, about: About) -> tuple[pl.DataFrame, Evidence, int]:
+        """The jury's rows, the evidence of its members in the same order, and the number of pairs
+        that some member did not score.
+
+        The jury's p_tie is the mean over its judges, with 0 for a judge without ties.
+        """
+        table, incomplete = _side_by_side(frame, list(self.judges))
+        members = table.select(self.judges).to_numpy()
+        p = self.jury.predict(members)
+        rows = (
+            table.drop(self.judges)
+            .with_columns(
+                judge=pl.lit(JURY),
+                protocol=pl.lit(self.jury.method),
+                status=pl.lit("ok"),
+                p_a=pl.Series(p, dtype=pl.Float64),
+                uncertainty=pl.Series(preference_entropy(p) if len(p) else [], dtype=pl.Float64),
+                judge_fingerprint=pl.lit(None, pl.String),
+            )
+            .with_columns(verdict=verdict_by(table.columns, WORDS[about]))
+        )
+        gaps = order_gap(frame)
+        if gaps is not None:
+            gap = frame.with_columns(pl.Series(_GAP, gaps))
+            wide = gap.pivot(on=MEMBER, index="id", values=_GAP)
+            wide = table.select("id").join(wide, on="id", how="left", maintain_order="left")
+            columns = [wide[name].to_numpy() for name in self.judges]
+            gaps = sum_in_order(columns) / len(columns)
+        return rows, Evidence(judges=self.judges, p=members, order_gap=gaps), incomplete
+
+
+@dataclass(frozen=True)
+class JuryFit(DoubtFit):
+    """A jury and its labelled rows; `members` are each judge's own rows."""
+
+    doubt: JuryDoubt
+    members: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+    @property
+    def alone(self) -> Mapping[str, pl.DataFrame]:
+        return self.members
+
+    def entries(self, coverage: Coverage, total: float) -> dict[str, Any]:
+        jury = self.doubt.jury
+        return {
+            "jury": JuryReport(
+                method=jury.method,
+                judges=self.doubt.judges,
+                weights=tuple(jury.weights.tolist()),
+                most_odds=jury.most_odds,
+                tail=jury.tail,
+                n_training=0,
+                coverage=total,
+                coverage_alone={name: coverage(rows) for name, rows in self.alone.items()},
+            )
+        }
+
+
+@dataclass(frozen=True)
+class JuryRequest(DoubtRequest):
+    """All judges of the rows as one."""
+
+    method: str
+
+    refuses = {"doubt": "leave it out: --jury learned includes it"} | NOT_LEARNED | NO_COSTS
+    name = "jury (mean)"
+    learned_name = "jury (learned)"
+
+    @classmethod
+    def ask(cls, options: DoubtOptions) -> JuryRequest | None:
+        return None if options.jury is None else cls(options.jury)
+
+    def check(self, options: DoubtOptions) -> None:
+        if options.weights is not None:
+            raise ArgumentError(
+                "jury", self.method, "leave out --weights: a jury cannot use weights"
+            )
+        super().check(options)
+
+    def learn(self, labelled: Labelled) -> JuryFit:
+        """A jury of every judge in the labelled rows; errors are the jury's own."""
+        if self.method == "logistic":
+            raise ArgumentError("jury", self.method, "the new name is learned: use --jury learned")
+        one_of(self.method, JURIES, "jury")
+        frame = name_members(labelled.frame)
+        judges = tuple(frame.get_column(MEMBER).unique().sort().to_list())
+        if len(judges) < 2:
+            raise ArgumentError(
+                "jury", self.method, f"needs two judges or more; there is only {judges[0]}"
+            )
+        prints = frame["judge_fingerprint"].drop_nulls().unique().sort().to_list()
+        doubt = JuryDoubt(mean_jury(len(judges), method=self.method), judges, tuple(prints))
+        rows, evidence, incomplete = doubt.assemble(frame, labelled.about)
+        return JuryFit(
+            doubt=doubt,
+            rows=doubt_ties(rows).with_columns(IS_ERROR.alias(ERROR)),
+            evidence=evidence,
+            dropped={INCOMPLETE: incomplete},
+            members={name: frame.filter(pl.col(MEMBER) == name) for name in judges},
+        )
 
 
 def name_members(frame: pl.DataFrame) -> pl.DataFrame:
@@ -133,39 +271,6 @@ def name_members(frame: pl.DataFrame) -> pl.DataFrame:
     several = frame.get_column("protocol").n_unique() > 1
     name = pl.format("{} ({})", "judge", "protocol") if several else pl.col("judge")
     return frame.with_columns(name.alias(MEMBER))
-
-
-def _assemble(frame: pl.DataFrame, jury: Jury, judges: tuple[str, ...], about: About) -> JuryRows:
-    """The jury's p_tie: the mean over its judges, with 0 for a judge without ties."""
-    table, incomplete = _side_by_side(frame, list(judges))
-    members = table.select(judges).to_numpy()
-    p = jury.predict(members)
-    rows = (
-        table.drop(judges)
-        .with_columns(
-            judge=pl.lit(JURY),
-            protocol=pl.lit(jury.method),
-            status=pl.lit("ok"),
-            p_a=pl.Series(p, dtype=pl.Float64),
-            uncertainty=pl.Series(preference_entropy(p) if len(p) else [], dtype=pl.Float64),
-            judge_fingerprint=pl.lit(None, pl.String),
-        )
-        .with_columns(verdict=verdict_by(table.columns, WORDS[about]))
-    )
-    gaps = order_gap(frame)
-    if gaps is not None:
-        wide = frame.with_columns(pl.Series(_GAP, gaps)).pivot(on=MEMBER, index="id", values=_GAP)
-        wide = table.select("id").join(wide, on="id", how="left", maintain_order="left")
-        gaps = sum_in_order([wide[name].to_numpy() for name in judges]) / len(judges)
-    return JuryRows(
-        jury=jury,
-        judges=judges,
-        fingerprints=tuple(frame["judge_fingerprint"].drop_nulls().unique().sort().to_list()),
-        rows=rows,
-        evidence=Evidence(judges=judges, p=members, order_gap=gaps),
-        alone={name: frame.filter(pl.col(MEMBER) == name) for name in judges},
-        incomplete=incomplete,
-    )
 
 
 def _side_by_side(frame: pl.DataFrame, judges: list[str]) -> tuple[pl.DataFrame, int]:
@@ -185,6 +290,22 @@ def _side_by_side(frame: pl.DataFrame, judges: list[str]) -> tuple[pl.DataFrame,
     if complete.height == 0:
         raise ArgumentError("jury", ", ".join(judges), "no pair was scored by all of them")
     return complete.sort("id"), table.height - complete.height
+
+
+def _with_incomplete(everything: pl.DataFrame, usable: pl.DataFrame) -> pl.DataFrame:
+    """The jury's rows, and a row without a score for every pair that some judge lacks."""
+    left_out = everything.unique("id", keep="first", maintain_order=True).join(
+        usable, on="id", how="anti", maintain_order="left"
+    )
+    shared = [name for name in left_out.columns if name in usable.columns]
+    blank = ("p_a", "p_fwd", "p_rev", "p_tie", "uncertainty", "verdict", "judge_fingerprint")
+    left_out = left_out.select(shared).with_columns(
+        *(pl.lit(None, usable.schema[name]).alias(name) for name in blank if name in shared),
+        judge=pl.lit(usable["judge"][0], pl.String),
+        protocol=pl.lit(usable["protocol"][0], pl.String),
+        status=pl.lit("error"),
+    )
+    return pl.concat([usable, left_out], how="diagonal_relaxed")
 
 
 def _table(p: ArrayLike) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Every signal in a judge's rows: a probability, a doubt and a verdict for each row."""
+"""The judge's own doubt: its uncertainty, and every other signal in its rows for comparison."""
 
 from __future__ import annotations
 
@@ -9,9 +9,22 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.columns import UNNAMED
-from adjudge.data.judgments import HAS_VERDICT, IS_ERROR, WORDS
-from adjudge.data.rows import stated_confidence
+from adjudge.data.judgments import HAS_VERDICT, IS_ERROR, WORDS, doubt_ties
+from adjudge.data.rows import Identity, stated_confidence
 from adjudge.errors import ArgumentError
+from adjudge.policy.result import Policy, PolicyGroup
+from adjudge.selection.doubts.base import (
+    NO_COSTS,
+    NOT_LEARNED,
+    Doubt,
+    DoubtFit,
+    DoubtOptions,
+    DoubtRequest,
+    Labelled,
+    ScoredRows,
+    check_identities,
+)
+from adjudge.selection.labelled import NewRows
 from adjudge.statistics.entropy import (
     INFINITE_DOUBT,
     confidence,
@@ -20,6 +33,7 @@ from adjudge.statistics.entropy import (
     single_order_preference,
     swap_vote_preference,
 )
+from adjudge.store import StorePlace
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: An uncertainty column that differs from the entropy of p_a by more than rounding is a signal.
@@ -128,3 +142,42 @@ def _one_order(rows: pl.DataFrame, seed: int) -> FloatArray:
 def _close(given: FloatArray, own: FloatArray) -> bool:
     """Whether a doubt is another one after rounding."""
     return bool((np.abs(given - own) <= _ROUNDING).all())
+
+
+@dataclass(frozen=True)
+class OwnDoubt(Doubt):
+    """The judge's own verdict and uncertainty; each judge and protocol has its own rule."""
+
+    groups: tuple[PolicyGroup, ...] = ()
+
+    @classmethod
+    def load(cls, policy: Policy) -> OwnDoubt:
+        return cls(policy.groups)
+
+    def score(self, new: NewRows) -> ScoredRows:
+        rows = doubt_ties(new.measured)
+        reason = pl.format("status {}", "status")
+        return ScoredRows(rows, rows["verdict"], new.everything, new.unmeasured, reason)
+
+    def check_judges(self, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
+        return check_identities([identity_of(group) for group in self.groups], frame, store=store)
+
+
+@dataclass(frozen=True)
+class OwnRequest(DoubtRequest):
+    """The judge's own doubt, for which nothing was asked."""
+
+    reads_columns = False
+    refuses = NOT_LEARNED | NO_COSTS
+
+    @classmethod
+    def ask(cls, options: DoubtOptions) -> OwnRequest:
+        return cls()
+
+    def learn(self, labelled: Labelled) -> DoubtFit:
+        return DoubtFit(OwnDoubt(), labelled.frame)
+
+
+def identity_of(group: PolicyGroup) -> Identity:
+    """The judge of a group of the policy."""
+    return Identity(group.judge, group.protocol, group.judge_fingerprint, group.fingerprint_parts)

@@ -1,0 +1,240 @@
+"""The interface of a doubt: what judges said about a row becomes one verdict and one doubt.
+
+Before new rows are scored, a doubt is a fixed function of a row, so every guarantee holds for it as
+for any other score. A new doubt is a file with a `Doubt` and its `DoubtRequest`, and a line in
+`adjudge.selection.doubts`; what it saves is a `SavedDoubt` in the policy.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import polars as pl
+
+from adjudge.data.judgments import Judgments
+from adjudge.data.rows import Identity, identities
+from adjudge.errors import ArgumentError
+from adjudge.judges.identity import match_judge
+from adjudge.policy.result import Contradiction, Policy
+from adjudge.present.result import Check, Count, at_most
+from adjudge.records import About
+from adjudge.selection.doubts.evidence import Evidence
+from adjudge.selection.labelled import NewRows
+from adjudge.store import StorePlace
+from adjudge.validation import BoolArray
+
+if TYPE_CHECKING:
+    from adjudge.selection.cascade_plan import CascadePlan
+
+#: Refusals of options that only a learned doubt takes, and of those that only a cascade takes.
+NOT_LEARNED = {"category": "needs --doubt learned, --jury learned or --cascade"}
+NO_COSTS = {"costs": "only used with a cascade: add --cascade"}
+
+#: The coverage of labelled rows under the policy's guarantee, for comparison only.
+Coverage = Callable[[pl.DataFrame], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageCount:
+    """New rows that ended at one judge of a cascade, and the number of its failures."""
+
+    judge: str
+    n: Count
+    n_accepted: Count
+    n_failed: Count
+
+    checks: ClassVar[tuple[Check, ...]] = (at_most("n_accepted", "n"),)
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """New rows as a doubt decides them: one row per decision.
+
+    `rows` have its verdict and uncertainty; `judge_verdicts` are the judge's own on the same rows.
+    `everything` has these rows with the judge's own values, and those that could not be scored:
+    they are counted in `unscored`, and `reason` is the reason of each. `evidence` is what a learned
+    doubt can use.
+    """
+
+    rows: pl.DataFrame
+    judge_verdicts: pl.Series
+    everything: pl.DataFrame
+    unscored: Mapping[str, int]
+    reason: pl.Expr
+    evidence: Evidence | None = None
+    remarks: tuple[str, ...] = ()
+
+    def stages(self, accepted: BoolArray) -> tuple[StageCount, ...]:
+        """How many rows ended at each judge, if judges are asked one after the other."""
+        return ()
+
+    @property
+    def cost(self) -> float | None:
+        """The total cost of the rows, if judges are asked one after the other."""
+        return None
+
+
+class Doubt(ABC):
+    """A fixed function of what judges said about a row: its verdict and its doubt."""
+
+    #: Whether its verdict can differ from the judge's.
+    learned: ClassVar[bool] = False
+    #: The noun, and its plural, for a row with infinite doubt.
+    mute: ClassVar[tuple[str, str | None]] = ("judge tie", None)
+    #: Why a labelled row has infinite doubt, and why one has no verdict.
+    tie: ClassVar[str] = "the judge returned a tie"
+    no_verdict: ClassVar[str] = "p = 0.5"
+    #: Columns that it adds to the rows of a selection.
+    columns: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The judges that it combines; empty if every row is of one judge."""
+        return ()
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """The fingerprints of these judges."""
+        return ()
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the promise assumes because of it, one sentence each."""
+        return ()
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What a reader of its policy should know."""
+        return ()
+
+    @classmethod
+    @abstractmethod
+    def load(cls, policy: Policy) -> Doubt | None:
+        """The doubt that the policy saves; None if it saves another one."""
+
+    @abstractmethod
+    def score(self, new: NewRows) -> ScoredRows:
+        """Verdict and doubt of every row; ArgumentError if rows lack what it needs."""
+
+    @abstractmethod
+    def check_judges(self, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
+        """Notes on rows that cannot be checked; PolicyMismatchError for another judge or prompt."""
+
+    def check_decided(self, frame: pl.DataFrame) -> None:
+        """PolicyMismatchError for rows that it cannot have decided."""
+        return
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """Fields of its entry in a policy that others contradict."""
+        yield from ()
+
+
+def check_identities(
+    known: Sequence[Identity],
+    frame: pl.DataFrame,
+    *,
+    made: str = "the policy",
+    store: StorePlace = None,
+) -> list[str]:
+    """What could not be compared of the rows' judges; PolicyMismatchError for another judge."""
+    remarks = [
+        match_judge(known, judge, made=made, by_name=True, store=store).remark
+        for judge in identities(frame)
+    ]
+    return list(dict.fromkeys(remark for remark in remarks if remark is not None))
+
+
+@dataclass(frozen=True)
+class DoubtOptions:
+    """The options of calibrate and evaluate that ask for a doubt, or that not every doubt takes."""
+
+    jury: str | None = None
+    doubt: str | None = None
+    cascade: str | Sequence[str] | None = None
+    plan: CascadePlan | str | Path | None = None
+    costs: Sequence[float] | None = None
+    category: str | None = None
+    learning_share: float = 0.3
+    weights: str | None = None
+    judge: str | None = None
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The labelled rows that a doubt learns from; a cascade also reads `judgments`.
+
+    `settings` are those of the calibration: alpha, ties, cluster, min_answer_mass, seed.
+    """
+
+    frame: pl.DataFrame
+    about: About
+    cluster: str | None = None
+    judgments: Judgments | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    store: StorePlace = None
+
+
+@dataclass(frozen=True)
+class DoubtFit:
+    """A doubt, and the labelled rows that are left to calibrate, with its verdicts and errors.
+
+    `evidence` is what was seen of each row, if a learned doubt can use it.
+    """
+
+    doubt: Doubt
+    rows: pl.DataFrame
+    evidence: Evidence | None = None
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def alone(self) -> Mapping[str, pl.DataFrame]:
+        """The rows of each judge alone, if it combines several."""
+        return {}
+
+    def entries(self, coverage: Coverage, total: float) -> dict[str, Any]:
+        """Its fields in the policy; `total` is the coverage of its own rows."""
+        return {}
+
+
+class DoubtRequest(ABC):
+    """A doubt that was asked for, with the options it takes."""
+
+    #: Whether it reads columns beyond those of a rule, the texts, and rows without a score.
+    reads_columns: ClassVar[bool] = True
+    reads_texts: ClassVar[bool] = False
+    reads_failed: ClassVar[bool] = False
+    #: Options that it does not take, in the order in which they are refused, and what to do.
+    refuses: ClassVar[Mapping[str, str]] = {}
+    #: The word for it in the option `doubt`.
+    word: ClassVar[str | None] = None
+    #: Its name in a comparison, and that of what is learned over it.
+    name: ClassVar[str | None] = None
+    learned_name: ClassVar[str] = "learned doubt"
+
+    @property
+    def plain(self) -> DoubtRequest:
+        """The doubt that it is learned over; itself if nothing is learned."""
+        return self
+
+    @classmethod
+    @abstractmethod
+    def ask(cls, options: DoubtOptions) -> DoubtRequest | None:
+        """The request that these options make; None if they ask for another doubt."""
+
+    def check(self, options: DoubtOptions) -> None:
+        """Refuse options that cannot be combined with it."""
+        for name, remedy in self.refuses.items():
+            value = getattr(options, name)
+            if value is not None:
+                listed = not isinstance(value, str) and isinstance(value, Sequence)
+                raise ArgumentError(name, tuple(value) if listed else value, remedy)
+
+    @abstractmethod
+    def learn(self, labelled: Labelled) -> DoubtFit:
+        """The doubt for these rows; ArgumentError if they lack what it needs."""

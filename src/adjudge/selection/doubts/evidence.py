@@ -1,0 +1,308 @@
+"""."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from adjudge.data.judgments import WORDS, doubt_ties
+from adjudge.data.rows import text_column
+from adjudge.data.tables import as_text
+from adjudge.errors import ArgumentError
+from adjudge.policy.doubts import Lengths
+from adjudge.records import About
+from adjudge.statistics.numbers import cluster_codes
+from adjudge.statistics.ridge import RidgeFit, fit_ridge
+from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, zero_one
+
+#: Log odds are clipped here (p of 0.9926): a judge with a larger p is overconfident, not surer.
+MOST_ODDS = 4.9
+#: Slope outside the clipping range: too small to outvote other judges, enough to keep the order.
+TAIL = 0.01
+#: The log odds of the largest p below 1.
+_LARGEST = 37.0
+ORDER_GAP = "sign x order gap"
+
+
+def log_odds(p: FloatArray, most: float = MOST_ODDS, tail: float = TAIL) -> FloatArray:
+    """log(p / (1 - p)), clipped at +-`most`; p and 1 - p give exactly opposite values.
+
+    Outside the range the slope is `tail`, not 0. An overconfident judge has most of its pairs
+    there, and if they were tied, the order of its doubt would be lost.
+
+    >>> log_odds(np.array([0.5, 0.9, 0.999, 1.0])).round(2).tolist()
+    [-0.0, 2.2, 4.92, 5.22]
+    """
+    top = np.maximum(p, 1 - p)
+    with np.errstate(divide="ignore"):
+        size = np.minimum(np.log(top) - np.log(1 - top), _LARGEST)
+    kept = np.minimum(size, most) + tail * np.maximum(size - most, 0)
+    return np.asarray(np.where(p > 0.5, 1.0, -1.0) * kept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """The evidence about some pairs, one row each; None if the rows do not have it.
+
+    `p` has a column per judge, NaN if that judge failed: it is then ignored, and the mean is over
+    the others. `order_gap` is the distance between a judge's log odds in the two orders. Lengths
+    can have any unit, if it is the same in calibration and use.
+    """
+
+    judges: tuple[str, ...]
+    p: FloatArray
+    order_gap: FloatArray | None = None
+    length_a: FloatArray | None = None
+    length_b: FloatArray | None = None
+    category: Sequence[str | None] | None = None
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Every category that occurs, sorted."""
+        return tuple(sorted({name for name in self.category or () if name is not None}))
+
+    def columns(self, categories: Sequence[str]) -> Mapping[str, FloatArray]:
+        """The ridge's columns by name, the two of `ridge` first; each changes sign under A/B swap.
+
+        A category that is not among `categories` is 0 in all of their columns.
+        """
+        spoke = ~np.isnan(self.p)
+        odds = np.where(spoke, log_odds(self.p), 0.0)
+        voices = np.maximum(spoke.sum(axis=1), 1)
+        each = list(zip(odds.T, spoke.T, strict=True))
+        mean = sum_in_order([own for own, _ in each]) / voices
+        sign = np.sign(mean)
+        columns = {"mean odds": mean, "sign": sign}
+        if len(each) > 1:
+            columns |= {f"odds of {name}": odds[:, at] for at, name in enumerate(self.judges)}
+            # Measured in favour of the mean's verdict: the judge that supports it least.
+            worst = np.min([np.where(here, sign * own, np.inf) for own, here in each], axis=0)
+            columns["sign x worst judge"] = sign * np.where(np.isinf(worst), 0.0, worst)
+            apart = [np.where(here, (own - mean) ** 2, 0.0) for own, here in each]
+            columns["sign x spread"] = sign * np.sqrt(sum_in_order(apart) / voices)
+        if self.order_gap is not None:
+            columns[ORDER_GAP] = sign * self.order_gap
+        if self.length_a is not None and self.length_b is not None:
+            long_a, long_b = np.log1p(self.length_a), np.log1p(self.length_b)
+            columns["length ratio"] = long_a - long_b
+            columns["sign x length gap"] = sign * np.abs(long_a - long_b)
+            columns["sign x length"] = sign * ((long_a + long_b) / 2)
+        if self.category is not None:
+            given = np.array(self.category, dtype=object)
+            columns |= {f"sign x category {name}": sign * (given == name) for name in categories}
+        return columns
+
+
+@dataclass(frozen=True)
+class LearnedMargin:
+    """A fitted ridge: the sign of its margin is the verdict, its doubt a fitted error probability.
+
+        margin = sum_k w_k x_k / scale_k,    doubt = 1 / (1 + exp(|margin|)) in (0, 1/2]
+
+    The doubt is a score that must be calibrated on other labels, not a calibrated probability. A
+    margin of 0 is not a verdict.
+    """
+
+    columns: tuple[str, ...]
+    categories: tuple[str, ...]
+    scales: FloatArray
+    weights: FloatArray
+    penalty: float
+
+    @classmethod
+    def fit(
+        cls,
+        evidence: Evidence,
+        prefers_a: ArrayLike,
+        *,
+        clusters: Sequence[object] | None = None,
+        seed: Seed = 0,
+    ) -> LearnedMargin:
+        """Learn from labelled pairs without human ties; folds consist of complete `clusters`.
+
+        >>> p = np.array([[0.9, 0.2], [0.3, 0.8], [0.8, 0.3], [0.2, 0.6]] * 5)
+        >>> pairs = Evidence(judges=("x", "y"), p=p)
+        >>> learned = LearnedMargin.fit(pairs, [1, 0, 1, 0] * 5)
+        >>> learned.weights[2:4].round(1).tolist()  # y is wrong, and that is information
+        [0.7, -0.9]
+        """
+        y, rows = zero_one(prefers_a, "prefers_a"), len(evidence.p)
+        if len(y) != rows:
+            raise ArgumentError("prefers_a", len(y), f"give one for each of {rows} pairs")
+        units = np.arange(rows) if clusters is None else cluster_codes(clusters)[0]
+        everything = np.ones((1, rows), dtype=np.bool_)
+        names, fit = learn(evidence, y, everything, units=units, seed=seed)
+        return cls(names, evidence.categories, fit.scales[0], fit.weights[0], float(fit.penalty[0]))
+
+    def margins(self, evidence: Evidence) -> FloatArray:
+        """How strongly each pair favours A; a row's margin does not depend on the other rows."""
+        columns = evidence.columns(self.categories)
+        for name in self.columns:
+            if name not in columns:
+                raise ArgumentError(
+                    "evidence", name, "the learned doubt needs the columns it is computed from"
+                )
+        parts = zip(self.columns, self.scales, self.weights, strict=True)
+        return sum_in_order([columns[name] / scale * weight for name, scale, weight in parts])
+
+    def predict(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+        """Margins and doubts."""
+        margins = self.margins(evidence)
+        return margins, doubt_of(margins)
+
+
+def learn(
+    evidence: Evidence, prefers_a: IntArray, learns: BoolArray, *, units: IntArray, seed: Seed
+) -> tuple[tuple[str, ...], RidgeFit]:
+    """The names of the columns, and a ridge for each sample of rows that `learns` marks."""
+    columns = evidence.columns(evidence.categories)
+    table = np.column_stack(list(columns.values()))
+    signed = table * (2 * prefers_a - 1)[:, None]
+    return tuple(columns), fit_ridge(signed, learns, units=units, rng=generator(seed))
+
+
+def doubt_of(margins: FloatArray) -> FloatArray:
+    """1 / (1 + exp(|margin|)): decreases with the margin's size, for either sign."""
+    small = np.exp(-np.abs(margins))
+    return np.asarray(small / (1 + small))
+
+
+def sum_in_order(parts: Sequence[FloatArray]) -> FloatArray:
+    """The sum, term by term: the rounding of a matrix product depends on the other rows."""
+    total = np.zeros_like(parts[0])
+    for part in parts:
+        total = total + part
+    return total
+
+
+def take_rows(evidence: Evidence, rows: BoolArray) -> Evidence:
+    """The evidence of some of the rows."""
+
+    def some(values: FloatArray | None) -> FloatArray | None:
+        return None if values is None else values[rows]
+
+    names = evidence.category
+    return replace(
+        evidence,
+        p=evidence.p[rows],
+        order_gap=some(evidence.order_gap),
+        length_a=some(evidence.length_a),
+        length_b=some(evidence.length_b),
+        category=None if names is None else [n for n, r in zip(names, rows, strict=True) if r],
+    )
+
+
+def order_gap(frame: pl.DataFrame) -> FloatArray | None:
+    """The distance between the log odds of the two orders; None unless every row has both."""
+    if frame.get_column("p_fwd").null_count() or frame.get_column("p_rev").null_count():
+        return None
+    return gap_between(frame.get_column("p_fwd").to_numpy(), frame.get_column("p_rev").to_numpy())
+
+
+def gap_between(forward: FloatArray, reverse: FloatArray) -> FloatArray:
+    """The distance between the log odds of p in the two orders; NaN if one is missing."""
+    return np.asarray(np.abs(log_odds(forward) - log_odds(reverse)))
+
+
+#: With fewer labels, the share for learning costs more than it gains.
+WORTH_LEARNING = 150
+#: The fewest labels to learn from.
+FEWEST_LEARNING = 10
+
+
+def judge_evidence(frame: pl.DataFrame) -> Evidence:
+    """The evidence of one judge; several judges of a pair need a jury."""
+    names = frame.select("judge", "protocol").unique()
+    if names.height > 1:
+        raise ArgumentError(
+            "doubt", "learned", f"{names.height} judges or protocols: select one with --judge or "
+            "--protocol, or use --jury learned"
+        )  # fmt: skip
+    p = frame.get_column("p_a").to_numpy().astype(np.float64)
+    return Evidence(judges=tuple(names["judge"]), p=p[:, None], order_gap=order_gap(frame))
+
+
+def with_context(
+    evidence: Evidence, frame: pl.DataFrame, *, lengths: Lengths | None, category: str | None
+) -> Evidence:
+    """The evidence with lengths and categories from the same rows."""
+    if lengths is not None:
+        a, b = (_length(frame, f"{lengths}_{side}") for side in ("a", "b"))
+        evidence = replace(evidence, length_a=a, length_b=b)
+    if category is not None:
+        names = text_column(frame, category, "category").to_list()
+        evidence = replace(evidence, category=names)
+    return evidence
+
+
+def check_context(
+    frame: pl.DataFrame, *, lengths: Lengths | None, category: str | None, who: str
+) -> None:
+    """Refuse rows without a column that was used for learning."""
+    needed = {} if lengths is None else dict.fromkeys((f"{lengths}_a", f"{lengths}_b"), "lengths")
+    if category is not None:
+        needed[category] = "category"
+    for column, use in needed.items():
+        if column not in frame.columns:
+            raise ArgumentError("judgments", column, f"{who} needs this column ({use})")
+
+
+def lengths_in(frame: pl.DataFrame) -> Lengths | None:
+    """The source of lengths: length_a and length_b, else the texts; None if rows have neither."""
+    kinds: tuple[Lengths, ...] = ("length", "response")
+    for kind in kinds:
+        here = [name for name in (f"{kind}_a", f"{kind}_b") if name in frame.columns]
+        if len(here) == 2:
+            return kind
+        if here:
+            [missing] = {f"{kind}_a", f"{kind}_b"} - set(here)
+            raise ArgumentError("doubt", "learned", f"{here[0]} is there, but {missing} is missing")
+    return None
+
+
+def advise_learning(rows: int) -> list[str]:
+    """A warning if there are too few labels to learn from; a cluster counts as one row."""
+    if rows >= WORTH_LEARNING:
+        return []
+    return [
+        f"{rows} labelled rows: below about {WORTH_LEARNING}, learning costs more labels than it "
+        "saves; use the doubt that is not learned"
+    ]
+
+
+def with_learned(
+    frame: pl.DataFrame, margins: FloatArray, doubts: FloatArray, *, about: About = "pairs"
+) -> pl.DataFrame:
+    """The rows with the learned verdict and doubt instead of the judge's; ties remain ties."""
+    margin = pl.Series("margin", margins)
+    tie = pl.when(pl.col("verdict") == "tie").then(pl.lit("tie"))
+    first, second = WORDS[about]
+    verdict = tie.when(margin > 0).then(pl.lit(first)).when(margin < 0).then(pl.lit(second))
+    return doubt_ties(frame.with_columns(verdict=verdict, uncertainty=pl.Series(doubts)))
+
+
+def count_overturned(
+    judged: pl.Series, learned: pl.Series, *, among: BoolArray | None = None
+) -> int:
+    """How many verdicts of the judge the learned doubt reversed."""
+    other = (judged != learned).fill_null(False).to_numpy()
+    return int((other if among is None else other & among).sum())
+
+
+def _length(frame: pl.DataFrame, column: str) -> FloatArray:
+    values = frame.get_column(column)
+    if column.startswith("response"):
+        values = as_text(values).str.len_chars()
+    numbers = as_text(values).cast(pl.Float64, strict=False)
+    bad = (~(numbers.is_finite() & (numbers >= 0))).fill_null(True)
+    if bad.any():
+        at = int(bad.arg_true()[0])
+        raise ArgumentError(
+            f"{column} of id {frame['id'][at]!r}", values[at], "the learned doubt needs a length "
+            "in every row: fill it, or drop both columns before calibrating"
+        )  # fmt: skip
+    return numbers.to_numpy()
