@@ -292,9 +292,9 @@ def class_shares(
     [0.333, 0.333, 0.333]
     """
     size = len(names)
-    known = labels >= 0
+    labelled = labels >= 0
     table = np.zeros((size, size))
-    np.add.at(table, (verdicts[known], labels[known]), 1)
+    np.add.at(table, (verdicts[labelled], labels[labelled]), 1)
     per_class = table.sum(axis=0)
     seen = np.bincount(verdicts[test], minlength=size).astype(np.float64)
     n = float(seen.sum())
@@ -314,7 +314,7 @@ def class_shares(
         )
     active = None
     if clusters is not None:
-        active = min(holding(clusters, rows) for rows in (known, test))
+        active = min(holding(clusters, rows) for rows in (labelled, test))
         if active < 2:
             return _refuse(TOO_FEW)
     confusion = table / per_class
@@ -390,11 +390,11 @@ def _influences(
     with e_x the verdict's unit vector; M^-1 p = theta and M^-1 M_b = e_b.
     """
     columns = np.linalg.inv(confusion)[:, verdicts]
-    known = labels >= 0
-    own = labels[known]
-    weight = (shares / np.bincount(own, minlength=len(shares)))[own]
+    labelled = labels >= 0
+    classes = labels[labelled]
+    weight = (shares / np.bincount(classes, minlength=len(shares)))[classes]
     values = np.where(test, (columns - shares[:, None]) / test.sum(), 0.0)
-    values[:, known] -= weight * (columns[:, known] - np.eye(len(shares))[:, own])
+    values[:, labelled] -= weight * (columns[:, labelled] - np.eye(len(shares))[:, classes])
     return values
 
 

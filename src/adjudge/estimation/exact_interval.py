@@ -58,9 +58,9 @@ def rows_interval(
     (0.498, 0.658)
     """
     tail = (1 - open_unit(confidence_level, "confidence_level")) / 2
-    for name, part in (("negative", negative), ("positive", positive)):
-        if not 0 <= part.ones <= part.labelled <= part.rows:
-            raise ArgumentError(name, tuple(part), "give ones <= labelled <= rows")
+    for name, counts in (("negative", negative), ("positive", positive)):
+        if not 0 <= counts.ones <= counts.labelled <= counts.rows:
+            raise ArgumentError(name, tuple(counts), "give ones <= labelled <= rows")
     total = negative.rows + positive.rows
     if negative.labelled + positive.labelled == 0:
         raise ArgumentError("labelled", 0, "label some rows")
@@ -77,7 +77,7 @@ def interval_of(sample: Sample, *, confidence_level: float) -> tuple[float, floa
     if not 0 < sample.m <= MOST_LABELS:
         return None
     rows, says = sample.test | sample.labelled, sample.judge > 0.5
-    parts = [
+    counts = [
         VerdictCounts(
             int((rows & verdict).sum()),
             int((sample.labelled & verdict).sum()),
@@ -85,7 +85,7 @@ def interval_of(sample: Sample, *, confidence_level: float) -> tuple[float, floa
         )
         for verdict in (~says, says)
     ]
-    return rows_interval(*parts, confidence_level=confidence_level)
+    return rows_interval(*counts, confidence_level=confidence_level)
 
 
 class _Verdict:
@@ -131,7 +131,7 @@ class _Verdict:
 
 def _most(first: _Verdict, second: _Verdict, tail: float) -> int:
     """The largest number of 1s in all rows that the labels do not rule out."""
-    (low0, high0), (low1, high1) = (one.ends(tail * _SPENT / 4) for one in (first, second))
+    (low0, high0), (low1, high1) = (verdict.ends(tail * _SPENT / 4) for verdict in (first, second))
     low, high = low0 + low1, high0 + high1
     while low < high:
         middle = (low + high + 1) // 2

@@ -22,6 +22,7 @@ from adjudge.estimation.rate import (
     condition_of_people,
     draw_naive_and_rate,
     estimate_rate,
+    known_seed,
     level_text,
     offer_declaration,
     rate_table,
@@ -145,7 +146,7 @@ def estimate_groups(rows: Grades, sample: Sample, request: Request) -> GroupedEs
         judge_differs_p_value=p_value,
         warnings=warnings,
         dropped=rows.dropped,
-        seed=request.known_seed,
+        seed=known_seed(request.seed),
     )
 
 

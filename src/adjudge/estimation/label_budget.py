@@ -212,9 +212,9 @@ def ppi_variance(p: float, q1: float, theta: float, n: int, m: int) -> float:
 
 def _human_rates(q0: float, q1: float, theta: float) -> tuple[float, float]:
     """The human rate given verdict 1 and given verdict 0, by Bayes."""
-    one = theta * q1 + (1 - theta) * (1 - q0)
-    r1 = theta * q1 / one if one > 0 else 0.0
-    r0 = theta * (1 - q1) / (1 - one) if one < 1 else 0.0
+    says_one = theta * q1 + (1 - theta) * (1 - q0)
+    r1 = theta * q1 / says_one if says_one > 0 else 0.0
+    r0 = theta * (1 - q1) / (1 - says_one) if says_one < 1 else 0.0
     return min(r1, 1.0), min(r0, 1.0)
 
 
@@ -227,7 +227,7 @@ def variance_ratio(p: float, q0: float, q1: float, theta: float, n: int, m: int)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guess:
+class PlanInputs:
     """The inputs of a plan: the judge's rate and quality, test rows, labels of class 0 and 1."""
 
     p: float
@@ -258,14 +258,14 @@ class Guess:
         )
         return split(m, p=self.p, q0=soft0, q1=soft1, pilot=min(PILOT, m // 2))
 
-    def try_random(self, m: int) -> Trial:
+    def try_random(self, m: int) -> Simulation:
         """Simulate the conditional estimator with labels sampled at random from the test rows.
 
         If no row is left to the judge, no simulated sample has a result.
         """
         left = self.n + sum(self.have) - m
         if left < 1:
-            return Trial(math.inf, 0.0, 1.0)
+            return Simulation(math.inf, 0.0, 1.0)
         return try_random_labels(
             theta=self.theta,
             q0=self.q0,
@@ -314,7 +314,7 @@ class Guess:
         return self.corrected_width(m0, m1, self.n - draws)
 
 
-class Trial(NamedTuple):
+class Simulation(NamedTuple):
     """Mean width of the intervals, the share that contain the rate, the share without a result."""
 
     width: float
@@ -324,15 +324,15 @@ class Trial(NamedTuple):
 
 def try_random_labels(
     *, theta: float, q0: float, q1: float, test_rows: int, labels: int, confidence_level: float
-) -> Trial:
+) -> Simulation:
     """Sample `labels` rows at random 1,000 times and apply `conditional` to each sample.
 
     A sample without a label for one verdict has no result; its width counts as 1, because every
     rate is possible.
 
-    >>> trial = try_random_labels(theta=0.5, q0=0.8, q1=0.9, test_rows=2000, labels=200,
-    ...                           confidence_level=0.95)
-    >>> round(trial.width, 2), trial.coverage > 0.93
+    >>> simulation = try_random_labels(theta=0.5, q0=0.8, q1=0.9, test_rows=2000, labels=200,
+    ...                                confidence_level=0.95)
+    >>> round(simulation.width, 2), simulation.coverage > 0.93
     (0.1, True)
     """
     rng = generator(0)
@@ -345,10 +345,10 @@ def try_random_labels(
     z = normal_quantile(confidence_level)
     centre, se = adjust(p, r1, r0, n, size1, size0, z)
     low, high = np.clip(centre - z * se, 0, 1), np.clip(centre + z * se, 0, 1)
-    given = ((size1 > 0) | (p == 0)) & ((size0 > 0) | (p == 1))
-    held = given & (low <= theta) & (theta <= high)
-    return Trial(
-        float(np.where(given, high - low, 1.0).mean()),
-        float(held.sum() / max(given.sum(), 1)),
-        float(1 - given.mean()),
+    answered = ((size1 > 0) | (p == 0)) & ((size0 > 0) | (p == 1))
+    covered = answered & (low <= theta) & (theta <= high)
+    return Simulation(
+        float(np.where(answered, high - low, 1.0).mean()),
+        float(covered.sum() / max(answered.sum(), 1)),
+        float(1 - answered.mean()),
     )

@@ -64,8 +64,8 @@ def _others_on_question(
 
     def others(values: FloatArray) -> FloatArray:
         whole = np.bincount(questions, weights=values, minlength=count)[questions]
-        own = np.bincount(cells, weights=values, minlength=count * size)[cells]
-        return np.asarray(whole - own)
+        cell = np.bincount(cells, weights=values, minlength=count * size)[cells]
+        return np.asarray(whole - cell)
 
     rows = others(np.ones(len(questions)))
     means = [

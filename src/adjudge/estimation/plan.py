@@ -16,8 +16,8 @@ from adjudge.estimation.label_budget import (
     MOST_LABELS,
     REPEATS,
     Allocation,
-    Guess,
-    Trial,
+    PlanInputs,
+    Simulation,
     by_verdict,
     check_share,
     one_each,
@@ -180,7 +180,7 @@ def plan_rate(
     >>> plan.m0, plan.m1, round(plan.expected_width, 3)
     (117, 83, 0.216)
     """
-    guess = Guess(
+    inputs = PlanInputs(
         p=check_share(judge_rate, "judge_rate"),
         q0=check_share(specificity, "specificity"),
         q1=check_share(sensitivity, "sensitivity"),
@@ -199,47 +199,47 @@ def plan_rate(
     if width is not None:
         positive(width, "width")
     count(step, "step", least=1)
-    if guess.q0 + guess.q1 <= 1:
-        return _plan_people_alone(guess, width, labels)
+    if inputs.q0 + inputs.q1 <= 1:
+        return _plan_people_alone(inputs, width, labels)
     m = labels
     if width is not None:
-        m = _fewest(lambda size: guess.corrected_width(*guess.by_class(size)), width)
+        m = _fewest(lambda size: inputs.corrected_width(*inputs.by_class(size)), width)
     if m is None:
-        floor = guess.corrected_width(MOST_LABELS, MOST_LABELS)
+        floor = inputs.corrected_width(MOST_LABELS, MOST_LABELS)
         reason = (
             f"no number of labels gives width {width:g}: the {n_test} test rows alone give "
             f"{floor:.3f}; judge more rows"
         )
-        return _plan(guess, width, None, reason, step)
-    return _plan(guess, width, m, None, step)
+        return _plan(inputs, width, None, reason, step)
+    return _plan(inputs, width, m, None, step)
 
 
 def _plan(
-    guess: Guess, width: float | None, labels: int | None, reason: str | None, step: int
+    inputs: PlanInputs, width: float | None, labels: int | None, reason: str | None, step: int
 ) -> RatePlan:
     """The plan for `m` labels; if no number is enough, the judge's value at 200 or those there.
 
     Without a number of labels there is no width, only the cost of the requested width by other
     methods.
     """
-    theta, level = guess.theta, guess.level
-    m = labels if labels is not None else max(sum(guess.have), 200)
-    quota = guess.by_class(m)
-    optimal = optimal_split(m, theta=theta, q0=guess.q0, q1=guess.q1)
-    verdicts = by_verdict(m, p=guess.p, q0=guess.q0, q1=guess.q1, theta=theta)
-    plan_width, ppi_width = guess.corrected_width(*quota), guess.ppi_width(m)
+    theta, level = inputs.theta, inputs.level
+    m = labels if labels is not None else max(sum(inputs.have), 200)
+    quota = inputs.by_class(m)
+    optimal = optimal_split(m, theta=theta, q0=inputs.q0, q1=inputs.q1)
+    verdicts = by_verdict(m, p=inputs.p, q0=inputs.q0, q1=inputs.q1, theta=theta)
+    plan_width, ppi_width = inputs.corrected_width(*quota), inputs.ppi_width(m)
     human_width = _human_width(theta, m, level)
-    ratio = variance_ratio(guess.p, guess.q0, guess.q1, theta, guess.n, m)
-    quality = (guess.q0 + guess.q1) / 2
+    ratio = variance_ratio(inputs.p, inputs.q0, inputs.q1, theta, inputs.n, m)
+    quality = (inputs.q0 + inputs.q1) / 2
     region = proposition_61(quality)
-    draws = None if labels is None else guess.draws(quota)
+    draws = None if labels is None else inputs.draws(quota)
     people_need = random_need = None
-    trial = guess.try_random(m)
+    simulation = inputs.try_random(m)
     if width is None:
         judged = (
             "leave no row to the judge and give"
-            if math.isinf(trial.width)
-            else f"give a width of {trial.width:.3f} with conditional (estimate "
+            if math.isinf(simulation.width)
+            else f"give a width of {simulation.width:.3f} with conditional (estimate "
             f"--labels-are-random; mean of {REPEATS:,} simulated samples),"
         )
         advice = (
@@ -249,13 +249,13 @@ def _plan(
     else:
         people_need = _fewest(lambda size: _human_width(theta, size, level), width)
         random_need = _fewest(
-            lambda size: guess.try_random(size).width, width, least=guess.fewest_random
+            lambda size: inputs.try_random(size).width, width, least=inputs.fewest_random
         )
         if random_need is not None:
-            trial = guess.try_random(random_need)
+            simulation = inputs.try_random(random_need)
         costs = [
-            (random_need, _random_cost(guess, random_need, trial)),
-            (labels, None if labels is None else _correction_cost(guess, labels, draws)),
+            (random_need, _random_cost(inputs, random_need, simulation)),
+            (labels, None if labels is None else _correction_cost(inputs, labels, draws)),
             (people_need, None if people_need is None else f"people alone need {people_need:,}"),
         ]
         cheapest_first = sorted(
@@ -278,49 +278,49 @@ def _plan(
         target_width=width,
         confidence_level=level,
         rate=theta,
-        judge_rate=guess.p,
-        sensitivity=guess.q1,
-        specificity=guess.q0,
-        n_test=guess.n,
+        judge_rate=inputs.p,
+        sensitivity=inputs.q1,
+        specificity=inputs.q0,
+        n_test=inputs.n,
         labels=labels,
         optimal_m0=known(optimal.m0),
         optimal_m1=known(optimal.m1),
-        optimal_width=known(guess.corrected_width(*optimal)),
+        optimal_width=known(inputs.corrected_width(*optimal)),
         expected_draws=draws,
         random_m=labels,
-        random_width=known(guess.corrected_width(*one_each(m, theta))),
+        random_width=known(inputs.corrected_width(*one_each(m, theta))),
         ppi_width=known(ppi_width),
         human_only_labels=people_need,
         conditional_labels=random_need,
-        conditional_width=None if math.isinf(trial.width) else trial.width,
-        simulated_coverage=None if math.isinf(trial.width) else trial.coverage,
+        conditional_width=None if math.isinf(simulation.width) else simulation.width,
+        simulated_coverage=None if math.isinf(simulation.width) else simulation.coverage,
         verdict_m0=known(verdicts.m0),
         verdict_m1=known(verdicts.m1),
-        verdict_width=known(guess.verdict_width(verdicts)),
+        verdict_width=known(inputs.verdict_width(verdicts)),
         judge_helps=ratio <= 1,
         variance_ratio=ratio,
         proposition_51=proposition_51(quality),
         proposition_61=region,
         proposition_61_says=region is not None and region[0] <= theta <= region[1],
         reason=reason,
-        next_labels=_next_labels(guess, step) if min(guess.have) > 0 else (),
+        next_labels=_next_labels(inputs, step) if min(inputs.have) > 0 else (),
         how_to_draw=HOW_TO_DRAW,
         assumptions=(
-            f"the judge says 1 on {percent(guess.p)} of test rows, with sensitivity "
-            f"{guess.q1:.3f} and specificity {guess.q0:.3f}; the plan is only as good as these",
+            f"the judge says 1 on {percent(inputs.p)} of test rows, with sensitivity "
+            f"{inputs.q1:.3f} and specificity {inputs.q0:.3f}; the plan is only as good as these",
         ),
-        warnings=_plan_warnings(guess, quota, draws, random_need or m),
+        warnings=_plan_warnings(inputs, quota, draws, random_need or m),
     )
 
 
-def _plan_people_alone(guess: Guess, width: float | None, labels: int | None) -> RatePlan:
+def _plan_people_alone(inputs: PlanInputs, width: float | None, labels: int | None) -> RatePlan:
     """The plan if the judge is not better than chance: no correction, people alone."""
-    have = guess.have
+    have = inputs.have
     theta = have[1] / sum(have) if sum(have) else 0.5
     m = labels
     if width is not None:
-        m = _fewest(lambda size: _human_width(theta, size, guess.level), width)
-    human = None if m is None else _human_width(theta, m, guess.level)
+        m = _fewest(lambda size: _human_width(theta, size, inputs.level), width)
+    human = None if m is None else _human_width(theta, m, inputs.level)
     cost = (
         ""
         if human is None
@@ -330,19 +330,19 @@ def _plan_people_alone(guess: Guess, width: float | None, labels: int | None) ->
         human_only_width=human,
         recommendation=f"do not use this judge{cost}",
         target_width=width,
-        confidence_level=guess.level,
-        judge_rate=guess.p,
-        sensitivity=guess.q1,
-        specificity=guess.q0,
-        n_test=guess.n,
+        confidence_level=inputs.level,
+        judge_rate=inputs.p,
+        sensitivity=inputs.q1,
+        specificity=inputs.q0,
+        n_test=inputs.n,
         labels=m,
         random_m=m,
         human_only_labels=m if labels is None else None,
         judge_helps=False,
         proposition_61_says=False,
         reason=(
-            f"sensitivity {guess.q1:.3f} + specificity {guess.q0:.3f} is not above 1: a judge not "
-            "better than chance cannot be corrected"
+            f"sensitivity {inputs.q1:.3f} + specificity {inputs.q0:.3f} is not above 1: a judge "
+            "not better than chance cannot be corrected"
         ),
         assumptions=(f"a human rate near {theta:.2f}",),
     )
@@ -371,11 +371,11 @@ def _human_width(theta: float, m: int, level: float) -> float:
     return high - low
 
 
-def _next_labels(guess: Guess, step: int) -> tuple[NextLabels, ...]:
+def _next_labels(inputs: PlanInputs, step: int) -> tuple[NextLabels, ...]:
     """The effect of `step` more labels: at random, split by Algorithm 1, or in one class."""
-    m0, m1 = guess.have
-    ones = round(step * guess.theta)
-    wanted = min(max(guess.by_class(m0 + m1 + step).m1 - m1, 0), step)
+    m0, m1 = inputs.have
+    ones = round(step * inputs.theta)
+    wanted = min(max(inputs.by_class(m0 + m1 + step).m1 - m1, 0), step)
     ways = (
         ("none yet", 0, 0),
         ("sampled at random", step - ones, ones),
@@ -389,30 +389,30 @@ def _next_labels(guess: Guess, step: int) -> tuple[NextLabels, ...]:
             how=how,
             m0=m0 + a,
             m1=m1 + b,
-            expected_width=guess.corrected_width(m0 + a, m1 + b),
+            expected_width=inputs.corrected_width(m0 + a, m1 + b),
         )
         for how, a, b in ways
     )
 
 
-def _random_cost(guess: Guess, needs: int | None, trial: Trial) -> str | None:
+def _random_cost(inputs: PlanInputs, needs: int | None, simulation: Simulation) -> str | None:
     """The cost of conditional in random labels, if there are enough rows for it."""
     if needs is None:
         return None
-    have = sum(guess.have)
+    have = sum(inputs.have)
     more = f" ({have:,} exist, {max(needs - have, 0):,} more)" if have else ""
     return (
         f"{needs:,} random labels{more}, used with conditional (estimate "
-        f"--labels-are-random; {REPEATS:,} simulated samples: mean width {trial.width:.3f}, "
-        f"{percent(trial.coverage)} contain the rate)"
+        f"--labels-are-random; {REPEATS:,} simulated samples: mean width {simulation.width:.3f}, "
+        f"{percent(simulation.coverage)} contain the rate)"
     )
 
 
-def _correction_cost(guess: Guess, labels: int, draws: int | None) -> str:
+def _correction_cost(inputs: PlanInputs, labels: int, draws: int | None) -> str:
     if draws is None:
         filled = "but one class does not occur"
     elif draws:
-        filled = f"about {draws:,} {'more ' * bool(sum(guess.have))}random rows"
+        filled = f"about {draws:,} {'more ' * bool(sum(inputs.have))}random rows"
     else:
         filled = "which the existing labels fill"
     return (
@@ -422,29 +422,29 @@ def _correction_cost(guess: Guess, labels: int, draws: int | None) -> str:
 
 
 def _plan_warnings(
-    guess: Guess, quota: Allocation, draws: int | None, random_labels: int
+    inputs: PlanInputs, quota: Allocation, draws: int | None, random_labels: int
 ) -> tuple[str, ...]:
     warnings = []
-    if random_labels < guess.fewest_random:
+    if random_labels < inputs.fewest_random:
         warnings.append(
             f"{random_labels:,} random labels give fewer than {BEHIND_EACH} for one verdict: the "
-            f"width of conditional is approximate there; use {guess.fewest_random:,} or more"
+            f"width of conditional is approximate there; use {inputs.fewest_random:,} or more"
         )
-    if guess.theta in (0.0, 1.0):
+    if inputs.theta in (0.0, 1.0):
         warnings.append(
-            f"the corrected rate is at the edge ({guess.theta:g}): widths there are clipped and "
+            f"the corrected rate is at the edge ({inputs.theta:g}): widths there are clipped and "
             "not informative; a class that does not occur cannot be labelled"
         )
         return tuple(warnings)
-    width, after = guess.corrected_width(*quota), guess.width_after(quota, draws)
-    if draws is not None and draws > guess.n:
+    width, after = inputs.corrected_width(*quota), inputs.width_after(quota, draws)
+    if draws is not None and draws > inputs.n:
         warnings.append(
-            f"filling both classes needs about {draws:,} random rows, but there are {guess.n:,} "
+            f"filling both classes needs about {draws:,} random rows, but there are {inputs.n:,} "
             "rows: the split cannot be filled here; judge more rows, or label at random"
         )
     elif after > 1.05 * width:
         warnings.append(
-            f"{draws:,} labels sampled from these {guess.n:,} rows leave fewer to the judge: "
+            f"{draws:,} labels sampled from these {inputs.n:,} rows leave fewer to the judge: "
             f"correction then gives a width near {after:.3f}, not {width:.3f}; judge more rows, "
             "or use conditional"
         )

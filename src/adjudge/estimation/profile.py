@@ -82,7 +82,7 @@ def profile_interval(
         streams = [np.random.default_rng([root, round(theta * 2**52)]) for theta in rates]
         same = data.repeat(len(rates))
         kept = _keep(np.array(rates), same, 1 - level, replicates, streams)
-        return [bool(one) for one in kept]
+        return [bool(rate_kept) for rate_kept in kept]
 
     best = float(np.clip((counts.p + counts.q0 - 1) / (counts.q0 + counts.q1 - 1), 0, 1))
     grid = np.arange(_GRID) / (_GRID - 1)
@@ -156,7 +156,7 @@ def _keep(
     if (1 - alpha) ** _FIRST < _RARE:
         unsure &= first > 1 / (_FIRST + 1)
     if unsure.any():
-        again = [stream for stream, one in zip(streams, unsure, strict=True) if one]
+        again = [stream for stream, open_ in zip(streams, unsure, strict=True) if open_]
         kept[unsure] = tests.select(unsure).p_values(replicates, again) > alpha
     return kept
 

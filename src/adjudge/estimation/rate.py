@@ -251,11 +251,6 @@ class Request:
         """Whether the labels are known to be a random sample of the test rows."""
         return are_random(self.labels_drawn)
 
-    @property
-    def known_seed(self) -> int | None:
-        """The seed as a result keeps it: None for a Generator, whose state is not known."""
-        return known_seed(self.seed)
-
 
 def known_seed(seed: Seed) -> int | None:
     """The seed as a result keeps it: None for a Generator, whose state is not known."""
@@ -374,7 +369,7 @@ def estimate_rate(
         alternatives=others,
         warnings=warnings,
         dropped=dropped or {},
-        seed=request.known_seed,
+        seed=known_seed(request.seed),
     )
     return result, outcome
 
@@ -562,8 +557,8 @@ def _facts(result: Estimate) -> Facts:
     facts = [Fact(result.estimator.title, number(result.estimate), ends, tone=tone)]
     if result.estimator.uses_labels:
         ends = show_interval(result.naive_interval)
-        said = level(result.confidence_level)
-        note = f"naive {said} interval {ends}, not corrected for judge errors"
+        confidence = level(result.confidence_level)
+        note = f"naive {confidence} interval {ends}, not corrected for judge errors"
         facts.append(Fact(NAIVE.title, number(result.naive), "" if result.naive is None else note))
     if result.people_alone is not None:
         facts.append(_people_fact(result, result.people_alone))

@@ -56,8 +56,8 @@ class Sample:
     @property
     def graded(self) -> bool:
         """Whether some labels are shares of people, between 0 and 1."""
-        known = self.human[self.labelled]
-        return bool(((known > 0) & (known < 1)).any())
+        labels = self.human[self.labelled]
+        return bool(((labels > 0) & (labels < 1)).any())
 
     @property
     def n(self) -> int:

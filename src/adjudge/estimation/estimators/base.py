@@ -146,7 +146,7 @@ def widen(
     return with_interval(estimate, centre, half, se, influence, warnings, doubts)
 
 
-def refuse_outside(got: Outcome) -> Outcome:
+def refuse_outside(outcome: Outcome) -> Outcome:
     """The outcome, or a refusal if its entire interval lies outside [0, 1].
 
     Clipping such an interval would leave [0, 0] or [1, 1]: certainty from an assumption that the
@@ -154,18 +154,18 @@ def refuse_outside(got: Outcome) -> Outcome:
     chance to the interval of Eq. 6 in at most 2.2 % of samples at 95 % (measured, 1,000 test rows,
     30 to 500 labels per class, q0 = q1 = 0.7 and 0.9), and in under 1 % at a rate of 0.98.
     """
-    if got.estimate is None or got.centre is None or got.half is None:
-        return got
-    if not outside(got.centre, got.half):
-        return got
-    return refusal(explain_outside(got.estimate, got.centre, got.half))
+    if outcome.estimate is None or outcome.centre is None or outcome.half is None:
+        return outcome
+    if not outside(outcome.centre, outcome.half):
+        return outcome
+    return refusal(explain_outside(outcome.estimate, outcome.centre, outcome.half))
 
 
-def refuse_everything(got: Outcome) -> Outcome:
+def refuse_everything(outcome: Outcome) -> Outcome:
     """The outcome, or a refusal if its interval is all of [0, 1] and so not informative."""
-    if got.low is None or got.high is None or got.low > 0 or got.high < 1:
-        return got
-    because = "" if got.reason is None else f"{got.reason}; "
+    if outcome.low is None or outcome.high is None or outcome.low > 0 or outcome.high < 1:
+        return outcome
+    because = "" if outcome.reason is None else f"{outcome.reason}; "
     return refusal(
         f"{because}the interval is all of [0, 1]: every rate is compatible with these "
         "labels; label more rows, or use another judge"

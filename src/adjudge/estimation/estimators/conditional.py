@@ -109,11 +109,11 @@ def _weights(sample: Sample) -> FloatArray | None:
     for verdict in (0.0, 1.0):
         rows = sample.labelled & (sample.judge == verdict)
         unknown = rows & np.isnan(weights)
-        known = weights[rows & ~unknown]
-        if unknown.any() and len(np.unique(known)) > 1:
+        chosen = weights[rows & ~unknown]
+        if unknown.any() and len(np.unique(chosen)) > 1:
             return None
         # A random label among labels of one probability within the verdict counts like them.
-        weights[unknown] = known[0] if known.size else 1.0
+        weights[unknown] = chosen[0] if chosen.size else 1.0
     return weights
 
 

@@ -434,33 +434,35 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     wider = normal_quantile(1 - (1 - confidence_level) / max(len(names), 1)) / z
     flat = replace(sample, clusters=None)
     for code, name in enumerate(names):
-        part = flat.restrict(np.asarray(sample.strata == code))
-        if part.n == 0:
+        stratum = flat.restrict(np.asarray(sample.strata == code))
+        if stratum.n == 0:
             unused.append(name)
             continue
-        got = estimator(part, confidence_level=confidence_level)
-        if got.estimate is None or got.centre is None or got.half is None:
-            refused.append(f"{name}: {got.reason}")
+        outcome = estimator(stratum, confidence_level=confidence_level)
+        if outcome.estimate is None or outcome.centre is None or outcome.half is None:
+            refused.append(f"{name}: {outcome.reason}")
             continue
-        if outside(got.centre, wider * got.half):
-            refused.append(f"{name}: {explain_outside(got.estimate, got.centre, got.half)}")
+        if outside(outcome.centre, wider * outcome.half):
+            refused.append(
+                f"{name}: {explain_outside(outcome.estimate, outcome.centre, outcome.half)}"
+            )
             continue
-        if outside(got.centre, got.half):
+        if outside(outcome.centre, outcome.half):
             warnings.append(
-                f"stratum {name}: its rate before clipping, {got.estimate:.3f}, has its entire "
+                f"stratum {name}: its rate before clipping, {outcome.estimate:.3f}, has its entire "
                 "interval outside [0, 1]: by chance, or the judge's errors differ on its test rows"
             )
-        share = part.n / sample.n
-        rates.append(got.estimate)
+        share = stratum.n / sample.n
+        rates.append(outcome.estimate)
         shares.append(share)
-        theta += share * got.estimate
-        centre += share * got.centre
-        variance += (share * got.half / z) ** 2
-        if got.influence is not None:
-            influence += share * got.influence
-        influence[part.test] += got.estimate / sample.n
-        warnings += [f"stratum {name}: {text}" for text in got.warnings]
-        doubts += [f"stratum {name}: {text}" for text in got.doubts]
+        theta += share * outcome.estimate
+        centre += share * outcome.centre
+        variance += (share * outcome.half / z) ** 2
+        if outcome.influence is not None:
+            influence += share * outcome.influence
+        influence[stratum.test] += outcome.estimate / sample.n
+        warnings += [f"stratum {name}: {text}" for text in outcome.warnings]
+        doubts += [f"stratum {name}: {text}" for text in outcome.doubts]
     if refused:
         shown = "; ".join(refused[:_MOST_SHOWN])
         more = f"; and {len(refused) - _MOST_SHOWN:,} more" if len(refused) > _MOST_SHOWN else ""

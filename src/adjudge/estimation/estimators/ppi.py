@@ -28,12 +28,14 @@ def tuned_weight(sample: Sample) -> float:
     m + n - 1), as in the reference implementation.
     """
     x, z = sample.judge, sample.human
-    known = sample.labelled
-    everything = np.concatenate([x[known], x[sample.test]])
+    labelled = sample.labelled
+    everything = np.concatenate([x[labelled], x[sample.test]])
     variance = float(everything.var(ddof=1)) if everything.size > 1 else 0.0
     if variance == 0:
         return 0.0
-    covariance = float(((z[known] - z[known].mean()) * (x[known] - x[known].mean())).mean())
+    covariance = float(
+        ((z[labelled] - z[labelled].mean()) * (x[labelled] - x[labelled].mean())).mean()
+    )
     return clamp(covariance / ((1 + sample.m / sample.n) * variance))
 
 
@@ -110,22 +112,22 @@ def ppi_adjusted(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     >>> plain.estimate == adjusted.estimate, plain.half < adjusted.half
     (True, True)
     """
-    got = ppi(sample, confidence_level=confidence_level)
-    if got.estimate is None or got.influence is None or got.standard_error is None:
-        return got
+    outcome = ppi(sample, confidence_level=confidence_level)
+    if outcome.estimate is None or outcome.influence is None or outcome.standard_error is None:
+        return outcome
     lam, x = tuned_weight(sample), sample.judge
-    test, known = x[sample.test], x[sample.labelled]
-    typical = lam * float(np.concatenate([test, known]).mean())
+    test, labelled = x[sample.test], x[sample.labelled]
+    typical = lam * float(np.concatenate([test, labelled]).mean())
     rest = np.concatenate(
-        [sample.human[sample.labelled] - lam * known, np.array([1, 1, 0, 0]) - typical]
+        [sample.human[sample.labelled] - lam * labelled, np.array([1, 1, 0, 0]) - typical]
     )
     variance = lam**2 * float(test.var()) / sample.n + float(rest.var(ddof=1)) / len(rest)
     return widen(
         sample,
-        got.estimate,
-        got.influence,
+        outcome.estimate,
+        outcome.influence,
         confidence_level,
-        se=got.standard_error,
+        se=outcome.standard_error,
         around=(lam * float(test.mean()) + float(rest.mean()), math.sqrt(variance)),
     )
 
