@@ -168,8 +168,8 @@ class Backend(ABC):
         """
         return None
 
-    def take_route(self, route: str | None) -> None:  # noqa: B027  (most have no routes)
-        """Use the route of earlier replies; None: they were stored before routes existed."""
+    def take_route(self, route: str) -> None:  # noqa: B027  (most have no routes)
+        """Use the route of stored replies."""
 
     def remarks(self) -> Sequence[str]:
         """Notes for the run's summary on how the questions were asked."""

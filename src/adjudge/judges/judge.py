@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from adjudge.errors import ArgumentError, BackendMissingError
+from adjudge.data.rows import Identity
+from adjudge.errors import ArgumentError, BackendMissingError, PolicyMismatchError
 from adjudge.judges.flow import NotSentError
 from adjudge.judges.interface import (
     Backend,
@@ -38,6 +39,7 @@ from adjudge.judges.interface import (
 from adjudge.plugins import Builtin, Registry
 from adjudge.present.result import plain
 from adjudge.records import Item, Pair, Subject
+from adjudge.store import StorePlace, read_judge_parts
 from adjudge.store.interface import Store, call_key, content_hash, sha256_json
 from adjudge.store.thread import StoreThread
 
@@ -85,8 +87,6 @@ PROTOCOLS: Registry[type[JudgeProtocol]] = Registry(
         "grade": Builtin(_PROTOCOLS + "grade:GradeProtocol"),
     },
 )
-#: Parts that judges of earlier versions lack. If one side lacks a part, it is not compared.
-LATER_PARTS = frozenset({"route"})
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 _WANT_NAMES = {
     "Choice": "letter probabilities",
@@ -98,10 +98,6 @@ _WANT_NAMES = {
 _QUESTIONS = 3
 #: Seconds between two checks whether another process has learnt the route.
 _POLL_S = 0.1
-EARLIER = (
-    "the store has replies of this judge from an earlier version, which did not keep their route:"
-    " the route is not compared, and the run asks as that version did"
-)
 
 
 def parse_judge(spec: str, **options: Any) -> Backend:
@@ -170,8 +166,10 @@ def _installed(registry: Registry[Kind]) -> dict[str, Kind]:
     return kinds
 
 
-def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the parts in which two judges differ, if both can have the part.
+def differing_parts(parts: Mapping[str, Any], others: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the parts in which two judges differ.
+
+    A judge has no route until its server has answered: the route is compared if both have one.
 
     >>> differing_parts({"model": "a", "protocol": "preference"}, {"model": "b", "seed": 1})
     ('model', 'protocol', 'seed')
@@ -179,13 +177,8 @@ def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[s
     ()
     """
     missing = object()
-    names = sorted((one.keys() | other.keys()).difference(incomparable_parts(one, other)))
-    return tuple(name for name in names if one.get(name, missing) != other.get(name, missing))
-
-
-def incomparable_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
-    """The newer parts that only one of two judges has."""
-    return tuple(sorted(LATER_PARTS & (one.keys() ^ other.keys())))
+    names = (parts.keys() | others.keys()) - ({"route"} & (parts.keys() ^ others.keys()))
+    return tuple(n for n in sorted(names) if parts.get(n, missing) != others.get(n, missing))
 
 
 def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -> Judge:
@@ -273,17 +266,18 @@ def _without_credentials(value: Any) -> Any:
     return _CREDENTIALS.sub("", value) if isinstance(value, str) else value
 
 
-def kept_route(judge: Judge, store: Store) -> tuple[Judge, str | None] | None:
-    """The judge by the route of the replies in the store, and a remark; None if it has none."""
-    routed = by_route(judge)
-    for route, candidate in routed.items():
-        if store.judge_parts(candidate.fingerprint) is not None:
+def take_known_route(judge: Judge, is_known: Callable[[str], bool]) -> Judge | None:
+    """The judge by the route whose fingerprint is known, which it then uses; None without one."""
+    for route, candidate in by_route(judge).items():
+        if is_known(candidate.fingerprint):
             judge.backend.take_route(route)
-            return candidate, None
-    if routed and store.judge_parts(judge.fingerprint) is not None:
-        judge.backend.take_route(None)
-        return judge, EARLIER
+            return candidate
     return None
+
+
+def kept_route(judge: Judge, store: Store) -> Judge | None:
+    """The judge by the route of the replies in the store; None if it has none."""
+    return take_known_route(judge, lambda known: store.judge_parts(known) is not None)
 
 
 async def ask_route(judge: Judge, subjects: Iterable[Subject]) -> Judge:
@@ -309,33 +303,128 @@ def usual_route(judge: Judge) -> Judge:
 
 async def settle(
     judge: Judge, store: StoreThread, subjects: Iterable[Subject], *, batch: bool
-) -> tuple[Judge, str | None, set[str]]:
-    """The judge with its complete fingerprint, a remark, and the claimed calls.
+) -> tuple[Judge, set[str]]:
+    """The judge with its complete fingerprint, and the claimed calls.
 
     If several processes start together on one store, one asks. The others take its result, once it
     has claimed its first calls and stored the judge.
     """
     if not judge.backend.routes(judge.protocol.wants):
-        return judge, None, set()
+        return judge, set()
     claimed = call_key(judge.fingerprint, "route", None, 0, "")
     try:
         while True:
             claim = await store.do_apart(lambda opened: opened.claim([claimed], retry=(), since=0))
             settled = await store.do(lambda opened: kept_route(judge, opened))
             if settled is not None:
-                return *settled, {claimed} & claim.ours
+                return settled, {claimed} & claim.ours
             if claimed in claim.ours:
                 break
             await asyncio.sleep(_POLL_S)
         if batch:
-            return usual_route(judge), None, {claimed}
+            return usual_route(judge), {claimed}
         await judge.backend.start()
-        return await ask_route(judge, subjects), None, {claimed}
+        return await ask_route(judge, subjects), {claimed}
     except NotSentError:
         # Stopped before its turn: nothing more is asked.
         await judge.backend.close()
-        return judge, None, {claimed}
+        return judge, {claimed}
     except BaseException:
         await judge.backend.close()
         await store.do(lambda opened: opened.release([claimed]))
         raise
+
+
+@dataclass(frozen=True)
+class Match:
+    """Which of the known judges this is (positions), and what could not be compared."""
+
+    positions: tuple[int, ...]
+    remark: str | None = None
+
+
+def match_judge(
+    known: Sequence[Identity],
+    given: Identity,
+    *,
+    made: str = "the policy",
+    remedy: str = "calibrate on judgments of this one",
+    by_name: bool = False,
+    store: StorePlace = None,
+) -> Match:
+    """Find `given` among the judges that something was `made` for; refuse another judge.
+
+    Equal fingerprints are one judge (with `by_name`, name and protocol must also agree). If both
+    sides have fingerprints and none is equal, it is another judge, whatever its name. If one side
+    has none, name and protocol must agree as far as they are known.
+
+    PolicyMismatchError names the part that differs: the parts of the two fingerprints if they are
+    known (possibly from the `store`), else judge, protocol or judge_fingerprint.
+
+    >>> old = [Identity("gpt", "preference", "f1")]
+    >>> match_judge(old, Identity("gpt", "preference", "f1"))
+    Match(positions=(0,), remark=None)
+    >>> match_judge(old, Identity("gpt", "preference")).remark
+    'rows of gpt (preference) have no judge_fingerprint: only its name was compared'
+    """
+    alike = [at for at, one in enumerate(known) if _names_agree(one, given)]
+    if given.fingerprint is not None:
+        pool = alike if by_name else range(len(known))
+        equal = tuple(at for at in pool if known[at].fingerprint == given.fingerprint)
+        if equal:
+            return Match(equal)
+    comparable = tuple(
+        at for at in alike if given.fingerprint is None or known[at].fingerprint is None
+    )
+    if not comparable:
+        raise _mismatch([known[at] for at in alike] or known, given, made, remedy, store)
+    return Match(comparable, _remark(known[comparable[0]], given, made))
+
+
+def _known_parts(given: Identity, store: StorePlace) -> Mapping[str, Any] | None:
+    """The parts of a fingerprint, if they came with it or are in the store."""
+    if given.parts is not None or given.fingerprint is None:
+        return given.parts
+    return read_judge_parts([given.fingerprint], store).get(given.fingerprint)
+
+
+def _names_agree(one: Identity, other: Identity) -> bool:
+    return all(
+        mine is None or theirs is None or mine == theirs
+        for mine, theirs in ((one.judge, other.judge), (one.protocol, other.protocol))
+    )
+
+
+def _remark(known: Identity, given: Identity, made: str) -> str | None:
+    if known.judge is None or given.judge is None:
+        return f"the rows do not name their judge: it must be the one {made} was made for"
+    side = f"rows of {given} have" if given.fingerprint is None else f"{made} has"
+    whose = "" if given.fingerprint is None else f" of {given}"
+    return f"{side} no judge_fingerprint{whose}: only its name was compared"
+
+
+def _mismatch(
+    known: Sequence[Identity],
+    given: Identity,
+    made: str,
+    remedy: str,
+    store: StorePlace,
+) -> PolicyMismatchError:
+    parts = _known_parts(given, store)
+    mine = next((one.parts for one in known if one.parts is not None), None)
+    names = ", ".join(dict.fromkeys(str(one) for one in known))
+    if parts is not None and mine is not None:
+        differs = differing_parts(mine, parts) or ("route",)
+        why = f" with another prompt, model or settings (differs: {', '.join(differs)})"
+    elif any(_names_agree(one, given) for one in known):
+        differs = ("judge_fingerprint",)
+        old = ", ".join(dict.fromkeys(str(one.fingerprint)[:12] for one in known))
+        why = f" with fingerprint {old}, but here it is {str(given.fingerprint)[:12]}"
+        if given.judge is not None:
+            why += (
+                ": same judge name and protocol, so its prompt, weights, engine or settings differ"
+            )
+    else:
+        differs = ("protocol" if given.judge in {one.judge for one in known} else "judge",)
+        why = f", not for {given}"
+    return PolicyMismatchError(f"{made} was made for {names}{why}; {remedy}", differs=differs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import math
 import signal
 import threading
@@ -189,9 +188,9 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
             store = stack.enter_context(use_store(options.store, readonly=True))
         except StoreMissingError:
             store = None
-        kept_judge = None if store is None else kept_route(judge, store)
-        judge, remark = kept_judge or (judge, None)
-        routes = by_route(judge) if kept_judge is None else {}
+        stored_judge = None if store is None else kept_route(judge, store)
+        routes = by_route(judge) if stored_judge is None else {}
+        judge = stored_judge or judge
         if len(routes) == 1:
             judge = usual_route(judge)
         for subject in subjects.read():
@@ -221,7 +220,6 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
         cost_estimate=None if price is None else price.of(read, written),
         price_source=None if price is None else price.source,
         unknown_parts=("route",) if len(routes) > 1 else (),
-        notes=() if remark is None else (remark,),
     )
 
 
@@ -250,7 +248,6 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
     stop = options.stop
     with (
         _signals(stop, options.handle_signals),
-        _frozen_heap(),
         closing(options.subjects(pairs, judges[0])) as subjects,
         ExitStack() as resources,
     ):
@@ -322,7 +319,7 @@ class _Run:
             settled = await stop.see_through(
                 settle(judge, self.store, subjects, batch=options.batch), grace_s=GRACE_S
             )
-        judge, remark, claimed = settled or (judge, None, set())
+        judge, claimed = settled or (judge, set())
         each = len(call_keys(judge, next(iter(self._subjects))))
         context = RunContext(
             judge=judge,
@@ -341,7 +338,6 @@ class _Run:
             pace=pace,
             budget=options.max_cost,
             spent=sum(other.tally.cost for other in self.contexts),
-            remarks=() if remark is None else (remark,),
         )
         self.contexts.append(context)
         if subjects.total and not stop.requested:
@@ -467,23 +463,6 @@ def _signals(stop: Stop, wanted: bool) -> Iterator[None]:
     finally:
         for name in caught:
             loop.remove_signal_handler(name)
-
-
-@contextmanager
-def _frozen_heap() -> Iterator[None]:
-    """Take what is loaded by now out of the garbage collector's rounds until the run ends.
-
-    A run makes many short-lived objects, and every full collection would walk through all modules
-    and the caller's data: a sixth of the time of a run. What was frozen before stays frozen.
-    """
-    if gc.get_freeze_count():
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 def run_to_end(work: Coroutine[Any, Any, T], stop: Stop) -> T:

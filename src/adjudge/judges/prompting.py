@@ -119,14 +119,6 @@ def builtin_prompt(name: str) -> Prompt:
     return make_prompt(f"{name}.txt", source.read_text(encoding="utf-8"))
 
 
-@lru_cache(maxsize=1)
-def builtin_prompts() -> Mapping[str, Prompt]:
-    """Every prompt that comes with adjudge, by its SHA-256."""
-    names = [file.name for file in (files("adjudge.judges") / "prompts").iterdir()]
-    prompts = [builtin_prompt(name.removesuffix(".txt")) for name in names if name.endswith(".txt")]
-    return {prompt.sha256: prompt for prompt in prompts}
-
-
 def read_prompt(path: str | Path) -> Prompt:
     """A user's own prompt file."""
     source = Path(path)

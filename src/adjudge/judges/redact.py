@@ -208,15 +208,8 @@ def _may_cut_escapes(raw: str) -> bool:
 def _strings(raw: str) -> list[tuple[int, str, bool]]:
     """The strings of a JSON text, their level, and whether each is a name.
 
-    In most answers no string contains a quote, so quotes alone separate the strings. Levels matter
-    if tokens alternate with their alternatives; they take time to follow.
+    Levels matter if tokens alternate with their alternatives; they take time to follow.
     """
-    if raw.count('"top_logprobs"') < 2 and '\\"' not in raw:
-        parts = raw.split('"')
-        return [
-            (0, string, after[:1] == ":" or (after[:1].isspace() and after.lstrip()[:1] == ":"))
-            for string, after in zip(parts[1::2], parts[2::2], strict=False)
-        ]
     if raw.count('"top_logprobs"') < 2:
         return [(0, string, bool(colon)) for _, string, colon in _STRINGS.findall(raw)]
     strings, level = [], 0

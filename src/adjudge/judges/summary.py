@@ -157,7 +157,6 @@ class JudgingPlan(Result):
     cost_estimate: NotNegative | None
     price_source: str | None
     unknown_parts: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
     def view(self) -> list[Block]:
         return view_plan(self)
@@ -314,10 +313,8 @@ def view_plan(plan: JudgingPlan) -> list[Block]:
         cost = _FREE
     else:
         cost = Fact("cost, about", f"${plan.cost_estimate:,.4f}", str(plan.price_source))
-    notes = [f"note: {note}" for note in plan.notes]
-    if plan.unknown_parts:
-        parts = ", ".join(plan.unknown_parts)
-        notes.append(f"fingerprint: {parts} unknown until the server has answered a first question")
+    parts = ", ".join(plan.unknown_parts)
+    unknown = f"fingerprint: {parts} unknown until the server has answered a first question"
     return [
         Headline(
             f"{plan.judge} asked by {plan.protocol}, {count(plan.subjects, 'subject')}: "
@@ -333,7 +330,7 @@ def view_plan(plan: JudgingPlan) -> list[Block]:
                 cost,
             ]
         ),
-        *notes_of(notes),
+        *notes_of([unknown] if parts else []),
     ]
 
 

@@ -16,7 +16,7 @@ from adjudge.judges.answers import softmax
 from adjudge.judges.criteria import Criterion
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt
 from adjudge.judges.judge import PROTOCOLS
-from adjudge.judges.prompting import Value, builtin_prompts, fill, placeholders
+from adjudge.judges.prompting import Value, fill, placeholders
 from adjudge.judges.protocols._pairwise import pair_values
 from adjudge.judges.subjects import Subjects, SubjectSource
 from adjudge.present.blocks import Block, Heading, Headline, Note, notes_of
@@ -244,8 +244,7 @@ def _questions(
     for fingerprint, judge in judges.items():
         sha256 = judge.parts.get("protocol.prompt_sha256")
         stored = prompts.get(str(sha256))
-        # A store of an earlier version has no prompt; a built-in prompt is known by its hash.
-        prompt = builtin_prompts().get(str(sha256))
+        prompt = None
         if stored is not None:
             prompt = Prompt(
                 name=stored.name, text=stored.text, sha256=str(sha256), answer=stored.answer

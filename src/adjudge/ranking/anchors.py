@@ -24,7 +24,7 @@ from adjudge.data.families import family_of
 from adjudge.data.rows import Identity, merge_dropped
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
-from adjudge.judges.identity import match_judge
+from adjudge.judges.judge import match_judge
 from adjudge.present import text
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of, warnings_of
 from adjudge.present.load import from_dict

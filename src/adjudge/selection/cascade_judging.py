@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
+from typing import ParamSpec, Protocol
 
 import polars as pl
 
@@ -13,22 +15,19 @@ from adjudge.data.judgments import mark_off_answer
 from adjudge.data.rows import Identity
 from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, PolicyMismatchError
-from adjudge.judges.identity import match_judge
 from adjudge.judges.interface import Judge
-from adjudge.judges.judge import PROTOCOLS, by_route
+from adjudge.judges.judge import PROTOCOLS, match_judge, take_known_route
 from adjudge.judges.judging import JudgingRun, run_options
-from adjudge.judges.options import JudgingOptions, OneJudge
-from adjudge.judges.prices import Price
-from adjudge.judges.progress import ProgressCallback, choose_progress
+from adjudge.judges.options import JudgingOptions, spread_options
 from adjudge.judges.rows import Outcome, StopRule
 from adjudge.judges.subjects import SubjectSource
 from adjudge.policy.doubts import CascadeReport
 from adjudge.policy.result import Policy
-from adjudge.records import MEASURED, Grade, Judgment, Pair, Status, Subject
+from adjudge.records import MEASURED, Grade, Judgment, Pair, Subject
 from adjudge.selection.cascade import CascadeRows, run_cascade
 from adjudge.selection.verifying import read_policy
-from adjudge.store.interface import DEFAULT_STORE, StorePlace
 
+P = ParamSpec("P")
 #: Columns of the judges' rows that a cascade reads, in addition to its context columns.
 _READ = {
     "id": pl.String,
@@ -46,101 +45,48 @@ _READ = {
 _MEASURED = pl.col("status").is_in(list(MEASURED))
 
 
+class _Call(Protocol[P]):
+    """A function of pairs, a policy and, by name, of options."""
+
+    def __call__(
+        self,
+        pairs: SubjectSource,
+        policy: Policy | str | Path,
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> JudgingRun: ...
+
+
+def _takes(
+    make_options: Callable[P, JudgingOptions],
+) -> Callable[
+    [Callable[[SubjectSource, Policy | str | Path, JudgingOptions], JudgingRun]], _Call[P]
+]:
+    """A function whose keyword arguments are the options, which are declared once."""
+    return partial(spread_options, make_options=make_options)
+
+
+@_takes(JudgingOptions)
 def judge_cascade(
-    pairs: SubjectSource,
-    policy: Policy | str | Path,
-    *,
-    judges: Sequence[OneJudge] = (),
-    store: StorePlace = DEFAULT_STORE,
-    output: str | Path | None = None,
-    limit: int | None = None,
-    format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
-    reason: bool | None = None,
-    samples: int | None = None,
-    max_tokens: int | None = None,
-    prompt: str | Path | None = None,
-    criteria: str | Path | None = None,
-    base_url: str | None = None,
-    timeout: float | None = None,
-    concurrency: int | None = None,
-    rpm: float | None = None,
-    max_cost: float | None = None,
-    prices: str | Path | Mapping[str, Price] | None = None,
-    retry: Collection[Status] = (),
-    keep_going: bool = False,
-    keep_raw: bool = True,
-    engine: str = "local",
-    workers: int | None = None,
-    ray_address: str | None = None,
-    progress: ProgressCallback | bool | None = None,
+    pairs: SubjectSource, policy: Policy | str | Path, options: JudgingOptions
 ) -> JudgingRun:
     """Ask the judges of a cascade policy, each only about the pairs that are still undecided.
 
     The result has the rows of every judge that was asked, ready for `select`. Repeat the call to
-    resume.
+    resume. Every field of `JudgingOptions` is a keyword argument, and is explained there.
 
     Args:
         pairs: Pairs or items to judge. A path, a frame, or an iterable of Pair or Item.
         policy: The policy that calibrate --cascade wrote. A file, or the policy itself.
-        judges: The stages as objects or specs, cheap to strong, if their names in the policy are
-            not enough to reach them.
-        store: Store of all replies: a file or postgresql://... Stored replies are not asked again.
-        output: File for the rows (.jsonl, .csv, .tsv, .parquet, optionally .gz), written by atomic
-            rename. Without it the rows are in `JudgingRun.judgments`.
-        limit: Judge only the first N pairs.
-        format: Name of a public format, if it cannot be detected from content.
-        columns: Columns with other names. A mapping of our names to those of the files.
-        labels_as: Meaning of words in label and verdict columns, such as {"0": "A", "1": "B"}.
-        reason: Let the judge write reasons before its verdict.
-        samples: Number of answers per order, for judges without log probabilities.
-        max_tokens: Maximum tokens of a written answer; raise it if the judge reasons.
-        prompt: Your own prompt file.
-        criteria: Your own criteria: a JSON file, or the text of one criterion.
-        base_url: Another server than the default one.
-        timeout: Seconds to wait for one answer from a server.
-        concurrency: Maximum calls in flight.
-        rpm: Maximum requests per minute, retries included.
-        max_cost: Stop before the next call would exceed this many dollars.
-        prices: Your own prices, a file or a mapping.
-        retry: Statuses to ask again; errors are always asked again.
-        keep_going: Continue if the first ten replies have no usable score for one reason.
-        keep_raw: False leaves the server's raw answers out of the store.
-        engine: Where judges run: local or ray.
-        workers: Number of Ray workers.
-        ray_address: HOST:PORT of a Ray cluster's head.
-        progress: A progress line on a terminal; or a function that is called with the progress.
+        options: The fields of `JudgingOptions`, by name. `judge` has the stages as objects or
+            specs, cheap to strong, if their names in the policy are not enough to reach them. The
+            protocol and the stop rule are those of the policy.
     """
+    if options.stop_rule is not None:
+        raise ArgumentError("stop_rule", options.stop_rule, "the policy has one: leave it out")
+    asked_by = None if options.protocol == "preference" else str(options.protocol)
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
-    options = JudgingOptions(
-        judge=list(judges),
-        store=store,
-        output=output,
-        limit=limit,
-        format=format,
-        columns=columns,
-        labels_as=labels_as,
-        reason=reason,
-        samples=samples,
-        max_tokens=max_tokens,
-        prompt=prompt,
-        criteria=criteria,
-        base_url=base_url,
-        timeout=timeout,
-        concurrency=concurrency,
-        rpm=rpm,
-        max_cost=max_cost,
-        prices=prices,
-        retry=retry,
-        keep_going=keep_going,
-        keep_raw=keep_raw,
-        engine=engine,
-        workers=workers,
-        ray_address=ray_address,
-        progress=choose_progress(progress),
-    )
-    return run_options(pairs, cascade_options(rules, options))
+    return run_options(pairs, cascade_options(rules, options, protocol=asked_by))
 
 
 def cascade_options(
@@ -187,12 +133,7 @@ def check_judges(policy: Policy, judges: Sequence[Judge]) -> list[Judge]:
         )
     checked = []
     for stage, judge in zip(stages, judges, strict=True):
-        routed = by_route(judge)
-        for route, candidate in routed.items():
-            if candidate.fingerprint == stage.judge_fingerprint:
-                judge.backend.take_route(route)
-                judge = candidate
-                break
+        judge = take_known_route(judge, {stage.judge_fingerprint}.__contains__) or judge
         known = Identity(
             stage.judge, stage.protocol, stage.judge_fingerprint, stage.fingerprint_parts
         )

@@ -18,7 +18,7 @@ from adjudge.data import read_result
 from adjudge.data.rows import Identity
 from adjudge.data.writing import read_json
 from adjudge.errors import DataError, PolicyMismatchError
-from adjudge.judges.identity import match_judge
+from adjudge.judges.judge import match_judge
 from adjudge.policy.result import KEPT_SCORES, Contradiction, Policy, PolicyGroup
 from adjudge.policy.rules import Cut, Rule, limit_rule, own_cuts, promise_below, share
 from adjudge.present.blocks import Block, Headline, Note, table_of

@@ -17,7 +17,13 @@ from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, DataError, InputError
 from adjudge.judges.criteria import read_criteria
 from adjudge.judges.interface import Judge, Question
-from adjudge.judges.judge import PROTOCOLS, by_route, make_judge, parse_judge, parse_protocol
+from adjudge.judges.judge import (
+    PROTOCOLS,
+    make_judge,
+    parse_judge,
+    parse_protocol,
+    take_known_route,
+)
 from adjudge.judges.prompting import read_prompt
 from adjudge.policy.result import Policy, PolicyGroup
 from adjudge.policy.rules import names_of, own_cuts
@@ -324,11 +330,7 @@ def check_servable(policy: Policy) -> None:
 def by_policy_route(policy: Policy, judge: Judge) -> Judge:
     """The judge by the route of the policy's judgments, if the server has several routes."""
     prints = {group.judge_fingerprint for group in policy.groups}
-    for route, candidate in by_route(judge).items():
-        if candidate.fingerprint in prints:
-            judge.backend.take_route(route)
-            return candidate
-    return judge
+    return take_known_route(judge, prints.__contains__) or judge
 
 
 def matching_rules(policy: Policy, judge: Judge) -> list[PolicyGroup]:

@@ -10,7 +10,7 @@ import pytest
 
 from adjudge.data.rows import Identity, identities
 from adjudge.errors import PolicyMismatchError, StoreError
-from adjudge.judges.identity import match_judge
+from adjudge.judges.judge import match_judge
 from adjudge.store import open_store
 
 OLD = Identity("gpt", "preference", "f1", {"model": "gpt", "prompt": "p1"})

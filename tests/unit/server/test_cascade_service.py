@@ -68,7 +68,7 @@ def rule_all(service: JudgeService, subjects: Sequence[Any], **options: Any) -> 
 def test_rulings_are_those_of_select_and_the_strong_judge_rests(policy: Policy) -> None:
     served, asked = backends(LOST), backends(LOST)
     rulings = rule_all(JudgeService(in_protocol(served), policy), NEW)
-    run = judge_cascade(NEW, policy, judges=asked, store=None)
+    run = judge_cascade(NEW, policy, judge=asked, store=None)
     left = pl.DataFrame(
         [{"id": p.id, "prompt": p.prompt, "left": p.response_a, "right": p.response_b,
           "better": {"A": "l", "B": "r"}.get(p.label or "")} for p in NEW]
@@ -76,7 +76,7 @@ def test_rulings_are_those_of_select_and_the_strong_judge_rests(policy: Policy) 
     named = {"response_a": "left", "response_b": "right", "label": "better"}
     words = {"l": "A", "r": "B"}
     same = judge_cascade(
-        left, policy, judges=backends(LOST), store=None, columns=named, labels_as=words
+        left, policy, judge=backends(LOST), store=None, columns=named, labels_as=words
     )
     assert same.judgments.equals(run.judgments)
     rows = {row["id"]: row for row in select(run.judgments, policy).rows.to_dicts()}
@@ -119,7 +119,7 @@ def test_grades_lengths_and_categories() -> None:
     made = calibrate(rows, cascade=names, costs=COSTS, alpha=0.1, category="kind")
     assert (made.about, made.cascade is not None) == ("grades", True)
     asked = backends()
-    again = judge_cascade(items[:40], made, judges=asked, store=None)
+    again = judge_cascade(items[:40], made, judge=asked, store=None)
     chosen = {row["id"]: row for row in select(again.judgments, made).rows.to_dicts()}
     assert 0 < asked[1].asked < 40
     service = JudgeService(in_protocol(backends(), "grade"), made)
@@ -149,7 +149,7 @@ def test_texts_give_the_lengths_in_a_run_and_a_service() -> None:
     made = calibrate(rows, pairs=table, cascade=names, costs=COSTS, alpha=0.1)
     assert made.cascade is not None
     assert made.cascade.rule.lengths == "response"
-    run = judge_cascade(pairs[:30], made, judges=backends(), store=None)
+    run = judge_cascade(pairs[:30], made, judge=backends(), store=None)
     chosen = {row["id"]: row for row in select(run.judgments, made, pairs=table).rows.to_dicts()}
     rulings = rule_all(JudgeService(in_protocol(backends()), made), pairs[:30])
     assert [one.learned_doubt for one in rulings] == [

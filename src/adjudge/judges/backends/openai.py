@@ -114,9 +114,9 @@ class OpenAIBackend(ChatServerBackend):
             return (*likeliest, *_LETTERS.values())
         return likeliest if Reasoned in wants else ()
 
-    def take_route(self, route: str | None) -> None:
-        self._route_is_fixed = route is not None
-        if route is None or route in (*_LETTERS.values(), *_LIKELIHOODS.values()):
+    def take_route(self, route: str) -> None:
+        self._route_is_fixed = True
+        if route in (*_LETTERS.values(), *_LIKELIHOODS.values()):
             self._route = route
         else:
             self._route, self._top_logprobs = None, int(route.rpartition(" ")[2])

@@ -395,10 +395,7 @@ def read_line(line: str, whole: bool) -> tuple[str, dict[str, Any]]:
 
 
 def _kept(want: Want) -> Sequence[str] | Mapping[str, Any] | int:
-    """The parts of a want that are needed to read its answer: options, format, maximum tokens.
-
-    A folder of an earlier version has null for a text.
-    """
+    """The parts of a want that are needed to read its answer: options, format, maximum tokens."""
     if isinstance(want, Choice):
         return want.options
     if isinstance(want, Reasoned):
@@ -406,10 +403,11 @@ def _kept(want: Want) -> Sequence[str] | Mapping[str, Any] | int:
     return want.max_tokens if isinstance(want, Text) else 0
 
 
-def _want(kept: Any) -> Want:
-    if isinstance(kept, dict):
-        return Reasoned(tuple(kept["options"]), kept["format"], kept["max_tokens"])
-    return Choice(tuple(kept)) if isinstance(kept, list) else Text(kept or 0)
+def _want(parts: Any) -> Want:
+    """The reverse of `_kept`."""
+    if isinstance(parts, dict):
+        return Reasoned(tuple(parts["options"]), parts["format"], parts["max_tokens"])
+    return Choice(tuple(parts)) if isinstance(parts, list) else Text(parts)
 
 
 def _locked(folder: Path) -> IO[str] | None:

@@ -117,7 +117,7 @@ class TransformersBackend(Backend):
             return ()
         return (_TREES, _PADDED) if self._on_cuda else (_PADDED,)
 
-    def take_route(self, route: str | None) -> None:
+    def take_route(self, route: str) -> None:
         self._route = route
         if route != _TREES:
             reason = "as the replies in the store were asked"

@@ -122,7 +122,7 @@ class Worker:
             passed=runner.first_replies.passed,
             short=self._short,
             load=context.judge.backend.load(),
-            remarks=(*context.remarks, *context.judge.backend.remarks()),
+            remarks=tuple(context.judge.backend.remarks()),
             stopped=self._stop.reason,
         )
 
@@ -143,7 +143,7 @@ class Worker:
         await store.open()
         try:
             await backend.start()
-            judge, remark, claimed = await settle(judge, store, self._order.first, batch=False)
+            judge, claimed = await settle(judge, store, self._order.first, batch=False)
             self._held = len(claimed)
             with closing(CallList()) as calls:
                 self._context = RunContext(
@@ -156,7 +156,6 @@ class Worker:
                     budget=None if options.max_cost is None else self._budget,
                     more_budget=self._more_budget,
                     pace=pace,
-                    remarks=() if remark is None else (remark,),
                     claimed=claimed,
                 )
                 self._runner = Runner(self._context)

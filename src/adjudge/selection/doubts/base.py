@@ -18,7 +18,7 @@ import polars as pl
 from adjudge.data.judgments import Judgments
 from adjudge.data.rows import Identity, identities
 from adjudge.errors import ArgumentError
-from adjudge.judges.identity import match_judge
+from adjudge.judges.judge import match_judge
 from adjudge.policy.result import Contradiction, Policy
 from adjudge.present.result import Check, Count, at_most
 from adjudge.records import About

@@ -14,7 +14,7 @@ from adjudge.data.derived import verdict_by
 from adjudge.data.judgments import ERROR, IS_ERROR, WORDS, doubt_ties
 from adjudge.data.rows import Identity, identities
 from adjudge.errors import ArgumentError
-from adjudge.judges.identity import match_judge
+from adjudge.judges.judge import match_judge
 from adjudge.policy.doubts import JuryReport
 from adjudge.policy.result import Policy
 from adjudge.records import About
