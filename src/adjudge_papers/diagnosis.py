@@ -175,13 +175,25 @@ def reproduce_diagnosis(
     seed: int = 0,
     **asking: Any,
 ) -> DiagnosisReproduction:
-    """Tables 1 to 6, Figures 2 to 6 and the claims of the text, ours and the paper's.
+    """The tables and figures of the diagnosis paper.
 
-    `summeval` is the release's model_annotations.aligned.jsonl, reduced to `documents` and
-    `systems` (None: all). With `judge`, one spec or several, it must have the articles; each judge
-    compares all pairs `repeats` times in one order and scores every summary (`asking`: options of
-    `judge_pairs`, for example a store or `min_answer_mass`). `tournaments` and `scores` are your
-    own files.
+    Cycles, rankings, score sets and the meaning of their width: on your files, on judges asked
+    about SummEval, on its crowd workers, or simulated if no data is given.
+
+    Args:
+        summeval: SummEval as published (model_annotations.aligned.jsonl, with its articles for
+            `judge`). Its crowd workers are compared with its experts.
+        tournaments: Your judges' pairwise verdicts: a tournaments file.
+        scores: Scores of your judges, in the scores format.
+        judge: Ask this judge about SummEval with both protocols of the paper, all pairs and all
+            scores; several are asked one after the other.
+        documents: Documents of SummEval. All of them if None.
+        systems: Systems of SummEval, of its 16. All of them if None.
+        repeats: How often each pair is asked in one order.
+        samples: Written answers per question, for judges without logprobs.
+        splits: Random halves of the rows.
+        seed: Seed of everything random.
+        asking: Options of `judge_pairs`, for example a store or `min_answer_mass`.
 
     >>> done = reproduce_diagnosis(splits=1)
     >>> done.tournaments, done.pictured, done.items[0].name, done.items[0].status
@@ -205,16 +217,16 @@ def reproduce_diagnosis(
         published_cycles=published_cycles(seed),
         cycles=cycles,
         rankings=(*_rankings(given, seed), *_published_rankings()),
-        sets=(*(c for one in tables.values() for c in one.cells), *_published_sets()),
-        pairs=(*(p for one in tables.values() for p in one.pairs), *_published_pairs()),
-        pooled=tuple(part for one in tables.values() for part in one.pooled),
+        sets=(*(c for table in tables.values() for c in table.cells), *_published_sets()),
+        pairs=(*(p for table in tables.values() for p in table.pairs), *_published_pairs()),
+        pooled=tuple(part for table in tables.values() for part in table.pooled),
         variance=(
             *measures.published_variance(),
             *(
                 share
-                for data, one in tables.items()
+                for data, table in tables.items()
                 for share in measures.share_variance(
-                    data, measures.SET_SIZE, measures.size_grid(one.cells)
+                    data, measures.SET_SIZE, measures.size_grid(table.cells)
                 )
             ),
             *measures.share_variance(

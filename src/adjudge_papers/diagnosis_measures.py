@@ -19,6 +19,7 @@ from adjudge.diagnosis import count_cycles, score_set_rows
 from adjudge.present.result import Correlation, Count, Proportion
 from adjudge.ranking import copeland, least_reversals, rank_correlations, schulze, win_rate
 from adjudge.ranking.orders import order_strengths
+from adjudge.records import Interval
 from adjudge.statistics.agreement import spearman, spearman_interval
 from adjudge.statistics.bradley_terry import fit_strengths
 from adjudge.statistics.numbers import bootstrap_weights
@@ -30,6 +31,7 @@ from adjudge_papers.diagnosis_published import (
     published_rows,
 )
 from adjudge_papers.diagnosis_sets import SetCell
+from adjudge_papers.reproduction import interval_of
 
 #: The paper's five in its order; its "MFAS-Copeland" is the Copeland score.
 METHODS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
@@ -62,8 +64,7 @@ class RankingRow:
     systems: Count
     documents: Count
     tau: Correlation | None
-    low: float | None = None
-    high: float | None = None
+    interval: Interval | None = None
     published: Correlation | None = None
 
 
@@ -92,8 +93,7 @@ class CyclesAndWidths:
     sets: str
     documents: Count
     spearman: Correlation | None
-    low: float | None
-    high: float | None
+    interval: Interval | None
 
 
 # --- rankings --------------------------------------------------------------------------------
@@ -114,9 +114,9 @@ def compare_rankings(
     both have, for the same criterion (any, if the tournament has none or people have one).
     """
     rows = []
-    for one in tournaments:
-        own = _same_criterion(one, people)
-        matched = _match(one, own)
+    for tournament in tournaments:
+        scored = _same_criterion(tournament, people)
+        matched = _match(tournament, scored)
         if matched is None:
             continue
         wins, means, documents = matched
@@ -124,53 +124,57 @@ def compare_rankings(
         for method, order in METHODS.items():
             drawn = [] if method == _TOO_SLOW else _resample(order, wins, means, weights)
             tau = _tau(order, wins.sum(axis=0), np.nanmean(means, axis=0))
-            low = high = None
+            interval = None
             if tau is not None and len(drawn) > 1 and documents > 2:
-                low, high = _hull(tau, np.array(drawn))
+                interval = interval_of(*_hull(tau, np.array(drawn)))
             rows.append(
                 RankingRow(
                     data=data,
-                    judge=one.judge or "unnamed",
-                    criterion=one.criterion or "unnamed",
+                    judge=tournament.judge or "unnamed",
+                    criterion=tournament.criterion or "unnamed",
                     method=method,
                     systems=wins.shape[1],
                     documents=documents,
                     tau=tau,
-                    low=low,
-                    high=high,
-                    published=published_tau(one.judge or "", one.criterion or "", method),
+                    interval=interval,
+                    published=published_tau(
+                        tournament.judge or "", tournament.criterion or "", method
+                    ),
                 )
             )
     return rows
 
 
-def _same_criterion(one: Tournaments, people: pl.DataFrame) -> pl.DataFrame:
+def _same_criterion(tournament: Tournaments, people: pl.DataFrame) -> pl.DataFrame:
     names = people["criterion"].unique()
-    if one.criterion is None or len(names) == 1:
+    if tournament.criterion is None or len(names) == 1:
         return people if len(names) == 1 else people.clear()
-    return people.filter(pl.col("criterion") == one.criterion)
+    return people.filter(pl.col("criterion") == tournament.criterion)
 
 
-def _match(one: Tournaments, people: pl.DataFrame) -> tuple[FloatArray, FloatArray, int] | None:
+def _match(
+    tournament: Tournaments, people: pl.DataFrame
+) -> tuple[FloatArray, FloatArray, int] | None:
     """Wins (documents, systems, systems) and people's scores (documents, systems) of both."""
-    known = people.filter(
-        pl.col("doc_id").is_in(list(one.documents)), pl.col("model").is_in(list(one.models))
+    scored = people.filter(
+        pl.col("doc_id").is_in(list(tournament.documents)),
+        pl.col("model").is_in(list(tournament.models)),
     )
-    models = [name for name in one.models if name in set(known["model"])]
-    documents = [name for name in one.documents if name in set(known["doc_id"])]
+    models = [name for name in tournament.models if name in set(scored["model"])]
+    documents = [name for name in tournament.documents if name in set(scored["doc_id"])]
     if len(models) < 2 or not documents:
         return None
     place = {name: at for at, name in enumerate(models)}
     scores = np.full((len(documents), len(models)), np.nan)
     at = {name: number for number, name in enumerate(documents)}
-    for document, model, score in known.select("doc_id", "model", "human").iter_rows():
+    for document, model, score in scored.select("doc_id", "model", "human").iter_rows():
         scores[at[document], place[model]] = score
-    kept = [one.models.index(name) for name in models]
+    places = [tournament.models.index(name) for name in models]
     wins = np.zeros((len(documents), len(models), len(models)))
-    for number, document in enumerate(one.documents):
+    for number, document in enumerate(tournament.documents):
         if document in at:
-            _, share = one.matrix(number)
-            wins[at[document]] = share[np.ix_(kept, kept)]
+            _, share = tournament.matrix(number)
+            wins[at[document]] = share[np.ix_(places, places)]
     return wins, scores, len(documents)
 
 
@@ -213,11 +217,11 @@ def _resample(
     return [float(tau) for tau in taus[np.isfinite(taus)]]
 
 
-def _taus(one: FloatArray, other: FloatArray) -> FloatArray:
+def _taus(strengths: FloatArray, means: FloatArray) -> FloatArray:
     """Kendall's tau-b of each row with the same row of the other table."""
-    i, j = np.array(list(combinations(range(one.shape[1]), 2))).T
+    i, j = np.array(list(combinations(range(strengths.shape[1]), 2))).T
     # Strengths that differ only by rounding are equal.
-    a, b = (np.sign(np.round(table[:, i] - table[:, j], 9)) for table in (one, other))
+    a, b = (np.sign(np.round(table[:, i] - table[:, j], 9)) for table in (strengths, means))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1)))
 
@@ -335,7 +339,6 @@ def cycles_and_widths(
             groups[ALL, ALL] = mean
         for (judge, criterion), part in groups.items():
             rate, width = part["rate"].to_numpy(), part["width"].to_numpy()
-            low, high = spearman_interval(rate, width, np.arange(len(rate)))
             parts.append(
                 CyclesAndWidths(
                     data=data,
@@ -344,8 +347,7 @@ def cycles_and_widths(
                     sets=sets,
                     documents=len(rate),
                     spearman=spearman(rate, width),
-                    low=low,
-                    high=high,
+                    interval=interval_of(*spearman_interval(rate, width, np.arange(len(rate)))),
                 )
             )
     return parts
@@ -354,9 +356,14 @@ def cycles_and_widths(
 def _cycle_rates(tournaments: Sequence[Tournaments]) -> pl.DataFrame:
     """The rate of every document with a decisive triple."""
     rows = [
-        (one.judge or "", one.criterion or "", document, count_cycles(one.matrix(at)[0]).rate)
-        for one in tournaments
-        for at, document in enumerate(one.documents)
+        (
+            tournament.judge or "",
+            tournament.criterion or "",
+            document,
+            count_cycles(tournament.matrix(at)[0]).rate,
+        )
+        for tournament in tournaments
+        for at, document in enumerate(tournament.documents)
     ]
     names = {"judge": pl.String, "criterion": pl.String, "doc_id": pl.String, "rate": pl.Float64}
     return pl.DataFrame(rows, schema=names, orient="row").drop_nulls("rate")

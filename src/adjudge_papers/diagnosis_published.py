@@ -48,9 +48,9 @@ def published_row(table: str, judge: str, **key: str | float) -> dict[str, Any]:
     return next((row for row in published_rows(table) if wanted.items() <= row.items()), {})
 
 
-def published_agreement(one: str, other: str, criterion: str) -> float | None:
+def published_agreement(judge: str, other_judge: str, criterion: str) -> float | None:
     """Spearman of two judges' widths of Table 4."""
-    pair = {published_judge(one), published_judge(other)}
+    pair = {published_judge(judge), published_judge(other_judge)}
     return next(
         (
             row["spearman"]

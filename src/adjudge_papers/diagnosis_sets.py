@@ -18,6 +18,7 @@ from adjudge.data.scores import Scores, scored_by_both
 from adjudge.diagnosis.scores.evaluation import ScoreRows, error_by_width, split_by_judge
 from adjudge.diagnosis.scores.result import WidthBin
 from adjudge.present.result import Correlation, Count, Level, NotNegative, Proportion
+from adjudge.records import Interval
 from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 from adjudge.statistics.numbers import conformal_quantile, mean_known
 from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, generator
@@ -28,6 +29,7 @@ from adjudge_papers.diagnosis_published import (
     published_pooled,
     published_row,
 )
+from adjudge_papers.reproduction import interval_of
 
 SCALE = (1, 5)
 #: For every row of a cell: the size of its set, and whether the human score is inside.
@@ -86,8 +88,7 @@ class PooledErrors:
     n: Count
     spearman: Correlation | None
     p_value: Proportion | None
-    low: float | None
-    high: float | None
+    interval: Interval | None
     bins: tuple[WidthBin, ...]
     published: Correlation | None = None
 
@@ -135,7 +136,7 @@ def tabulate_sets(data: str, scores: Scores, *, splits: int = 20, seed: int = 0)
     main = widths[MAIN_ALPHA]
     return SetTables(
         tuple(
-            _table_cell(data, cell, alpha, tests, [one[cell.number] for one in widths[alpha]])
+            _table_cell(data, cell, alpha, tests, [split[cell.number] for split in widths[alpha]])
             for cell in cells
             for alpha in ALPHAS
         ),
@@ -229,28 +230,30 @@ def _pairs(
     sets: Sequence[Sequence[_Sets]],
 ) -> list[WidthPair]:
     parts = []
-    for one, other in combinations(cells, 2):
-        if one.criterion != other.criterion or one.judge == other.judge:
+    for first, second in combinations(cells, 2):
+        if first.criterion != second.criterion or first.judge == second.judge:
             continue
-        _, mine, theirs = np.intersect1d(one.key, other.key, return_indices=True)
+        _, mine, theirs = np.intersect1d(first.key, second.key, return_indices=True)
         values, rows = [], 0
         for test, widths in zip(tests, sets, strict=True):
-            kept = test[one.number][mine] & test[other.number][theirs]
-            rows = max(rows, int(kept.sum()))
+            both = test[first.number][mine] & test[second.number][theirs]
+            rows = max(rows, int(both.sum()))
             values.append(
-                spearman(widths[one.number][0][mine][kept], widths[other.number][0][theirs][kept])
+                spearman(
+                    widths[first.number][0][mine][both], widths[second.number][0][theirs][both]
+                )
             )
         value = mean_known(values)
         parts.append(
             WidthPair(
                 data=data,
-                judge_a=one.judge,
-                judge_b=other.judge,
-                criterion=one.criterion,
+                judge_a=first.judge,
+                judge_b=second.judge,
+                criterion=first.criterion,
                 n=rows,
                 spearman=value,
                 p_value=spearman_p(value, rows),
-                published=published_agreement(one.judge, other.judge, one.criterion),
+                published=published_agreement(first.judge, second.judge, first.criterion),
             )
         )
     return parts
@@ -269,7 +272,6 @@ def _pooled(
         error = np.concatenate([cell.error[test[cell.number]] for cell in own])
         document = np.concatenate([cell.document[test[cell.number]] for cell in own])
         value = spearman(width, error)
-        low, high = spearman_interval(width, error, document)
         parts.append(
             PooledErrors(
                 data=data,
@@ -277,8 +279,7 @@ def _pooled(
                 n=len(width),
                 spearman=value,
                 p_value=spearman_p(value, len(width)),
-                low=low,
-                high=high,
+                interval=interval_of(*spearman_interval(width, error, document)),
                 bins=error_by_width(width, error, document, SCALE, 0.95),
                 published=published_pooled(criterion),
             )

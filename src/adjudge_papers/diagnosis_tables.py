@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from adjudge.diagnosis.measures import ends_of
 from adjudge.present.blocks import Block, Headline, Note, Table, table_of
 from adjudge.present.text import DASH, count, interval, number, percent, signed, span
 from adjudge.statistics.numbers import mean_known
@@ -129,7 +130,7 @@ def _rankings(result: DiagnosisReproduction) -> Table:
         }
         first = own[methods[0]]
         ours = [number(own[method].tau, 3) for method in methods]
-        ends = interval(first.low, first.high, 2)
+        ends = interval(*ends_of(first.interval), 2)
         sizes = f"{first.documents:,} x {first.systems:,}"
         name = ", ".join(key if key[0] == PAPER else key[1:])
         lines.append((name, sizes, ours[0], ends, *ours[1:]))
@@ -246,7 +247,7 @@ def _pooled(result: DiagnosisReproduction) -> Table:
         "data, criterion": lambda p: f"{p.data}, {p.criterion or 'all'}",
         "rows": lambda p: number(p.n),
         "width and error": lambda p: signed(p.spearman, 2),
-        "95 % interval": lambda p: interval(p.low, p.high, 2),
+        "95 % interval": lambda p: interval(*ends_of(p.interval), 2),
         "p": lambda p: _p(p.p_value),
         "paper": lambda p: signed(p.published, 2 if p.criterion else 3),
     }
@@ -324,7 +325,7 @@ def _together(result: DiagnosisReproduction) -> list[Block]:
         "data, sets": lambda t: f"{t.data}, {t.sets}",
         "documents": lambda t: number(t.documents),
         "Spearman": lambda t: signed(t.spearman, 2),
-        "95 % interval": lambda t: interval(t.low, t.high, 2),
+        "95 % interval": lambda t: interval(*ends_of(t.interval), 2),
     }
     caption = (
         "Section 5.3: a document's cycle rate and its mean set width (the paper has no number)"

@@ -153,7 +153,10 @@ class Claim:
 def _run_over_the_rates(result: ReportingReproduction) -> str | None:
     if result.single_run is None or not result.settings:
         return None
-    entries, rates = len(result.single_run.naive), {len(one.rates) for one in result.settings}
+    entries, rates = (
+        len(result.single_run.naive),
+        {len(setting.rates) for setting in result.settings},
+    )
     return None if rates == {entries} else f"single_run has {entries} entries, not one per rate"
 
 
@@ -237,7 +240,7 @@ class ReportingReproduction(Reproduction):
             "figure6": run,
             "figure7": any(row.bias_corrected is not None for row in self.protocol),
         }
-        return possible.get(name, name in {f"figure{one.figure}" for one in self.settings})
+        return possible.get(name, name in {f"figure{setting.figure}" for setting in self.settings})
 
 
 def reproduce_reporting(
@@ -255,13 +258,29 @@ def reproduce_reporting(
     seed: int = 0,
     **asking: Any,
 ) -> ReportingReproduction:
-    """Every figure and table: eight settings, label shift, the protocol of section 8.2, all items.
+    """The tables and figures of the reporting paper.
 
-    The paper's simulation runs unchanged. The protocol runs on `data` (see `arena_protocol` for the
-    kinds of data and for asking a `judge`), else on simulated battles.
+    The paper's simulation runs unchanged: 21 rates, 8 settings, label shift. The protocol of
+    section 8.2 (`arena_protocol`), splits of labelled rows, runs on your own data.
+
+    Args:
+        data: Your own rows for section 8.2, all labelled: grades, judgments or battles; with
+            `judge`, pairs or items. Without it, simulated battles.
+        judge: The judge to ask about the pairs or items of `data`.
+        judge_column: Column of the judge's verdicts, or of its probability that the answer is right
+            or that A wins.
+        human_column: Column of the human labels.
+        by: Column of the model (not for battles).
+        repeats: Samples per rate and setting.
+        splits: Random splits of section 8.2.
+        calibration: Share of rows whose labels are used in a split.
+        sample: Rows of `data` to ask about, drawn at random; without `data`, battles to simulate.
+        confidence_level: Confidence level of the intervals.
+        seed: Seed of everything random.
+        asking: Options of `judge_pairs`, for example a store.
 
     >>> result = reproduce_reporting(repeats=50, splits=5, sample=400)
-    >>> [one.figure for one in result.settings]
+    >>> [setting.figure for setting in result.settings]
     ['9', '10', '11', '12', '13', '14', '15', '16']
     """
     simulation = simulate_paper(repeats=repeats, confidence_level=confidence_level, seed=seed)
@@ -305,18 +324,28 @@ def arena_protocol(
     seed: int = 0,
     **asking: Any,
 ) -> ReportingReproduction:
-    """Section 8.2 on labelled data: 100 random splits 90/10, per model bias, coverage and length.
+    """Section 8.2 on labelled data: random splits 90/10, per model bias, coverage and length.
 
-    Rows are answers of a model (`by`) with the judge's 0/1 or probability (judge, p_pass), or pairs
-    and battles (model_a, model_b) whose judge column names the winner or has P(A wins) (p_a). A
-    battle counts once for each of its models; ties are left out and counted. Every row needs a
-    human label: the truth of a split is the human rate on its test rows. With a `judge` the rows
-    are pairs or items that it is asked about first (`sample` of them; `asking`: options of
-    `judge_pairs`, for example a store). Without `data`, battles of six models are simulated.
+    A battle counts once for each of its models; ties are left out and counted. Every row needs a
+    human label: the truth of a split is the human rate on its test rows. With probabilities, as in
+    the paper, their means replace the shares in Eq. 5 to 8. The interval treats them as shares of
+    0/1 verdicts, whose spread is never smaller. `spread_length` is the length by the spread of the
+    probabilities.
 
-    With probabilities, as in the paper, their means replace the shares in Eq. 5 to 8. The interval
-    treats them as shares of 0/1 verdicts, whose spread is never smaller. `spread_length` is the
-    length by the spread of the probabilities.
+    Args:
+        data: Answers of a model with the judge's 0/1 or probability (judge, p_pass), or pairs and
+            battles (model_a, model_b) whose judge column names the winner or has P(A wins) (p_a).
+            Without it, battles of six models are simulated.
+        judge: The judge to ask about the pairs or items of `data`.
+        judge_column: Column of the judge's verdicts or probabilities.
+        human_column: Column of the human labels.
+        by: Column of the model (not for battles).
+        splits: Random splits.
+        calibration: Share of rows whose labels are used in a split.
+        sample: Rows of `data` to ask about, drawn at random; without `data`, battles to simulate.
+        confidence_level: Confidence level of the intervals.
+        seed: Seed of everything random.
+        asking: Options of `judge_pairs`, for example a store.
     """
     level = open_unit(confidence_level, "confidence_level")
     share = open_unit(calibration, "calibration")
@@ -485,18 +514,18 @@ def _claims(
     settings: tuple[Simulation, ...], shift: ShiftBias, level: float, repeats: int
 ) -> tuple[Claim, ...]:
     """The statements of the paper's text with our numbers, and whether they agree."""
-    main = next(one for one in settings if one.figure == MAIN)
+    main = next(setting for setting in settings if setting.figure == MAIN)
     gap = np.array(main.naive) - np.array(main.rates)
     crossing = float(np.interp(0, -gap, np.array(main.rates)))
     curve = length_curve(0.3, level)
     enough = next((m for m, w in zip(curve.labels, curve.equal, strict=True) if w < 0.1), None)
-    covered = [share for one in settings for share in one.coverage]
+    covered = [share for setting in settings for share in setting.coverage]
     floor = float(binom.ppf(1e-3 / len(covered), repeats, level)) / repeats
     blind = sum(share < 0.05 for share in main.coverage_naive)
     ratios = [
         adaptive / equal
-        for one in settings
-        for adaptive, equal in zip(one.length_adaptive, one.length_equal, strict=True)
+        for setting in settings
+        for adaptive, equal in zip(setting.length_adaptive, setting.length_equal, strict=True)
     ]
     shorter = sum(ratio < 1 for ratio in ratios)
     ends = {name: max(abs(values[0]), abs(values[-1])) for name, values in shift.bias.items()}
@@ -563,15 +592,15 @@ def _setting_table(result: ReportingReproduction) -> Table:
     return table_of(
         result.settings,
         {
-            "figure": lambda one: one.figure,
-            "labels": lambda one: number(one.m),
-            "q0": lambda one: number(one.specificity, 1),
-            "q1": lambda one: number(one.sensitivity, 1),
-            "coverage": lambda one: ends(one.coverage),
-            "adaptive coverage": lambda one: ends(one.coverage_adaptive),
-            "naive coverage": lambda one: number(median(one.coverage_naive)),
-            "length": lambda one: number(mean(one.length_equal)),
-            "adaptive length": lambda one: number(mean(one.length_adaptive)),
+            "figure": lambda setting: setting.figure,
+            "labels": lambda setting: number(setting.m),
+            "q0": lambda setting: number(setting.specificity, 1),
+            "q1": lambda setting: number(setting.sensitivity, 1),
+            "coverage": lambda setting: ends(setting.coverage),
+            "adaptive coverage": lambda setting: ends(setting.coverage_adaptive),
+            "naive coverage": lambda setting: number(median(setting.coverage_naive)),
+            "length": lambda setting: number(mean(setting.length_equal)),
+            "adaptive length": lambda setting: number(mean(setting.length_adaptive)),
         },
         caption=f"{level_text(result.confidence_level)} intervals over {rates}: coverage from "
         "least to most (naive: median), mean length; labels split equally, adaptive: by "
@@ -592,9 +621,9 @@ def _protocol_table(result: ReportingReproduction) -> Table:
         "length": lambda row: number(row.length),
         "no estimate": lambda row: number(row.refused),
     }
-    said = "0/1 verdicts"
+    answers = "0/1 verdicts"
     if result.probabilities:
-        said = "probabilities; own: by their own spread, where Eq. 6 takes them for shares"
+        answers = "probabilities; own: by their own spread, where Eq. 6 takes them for shares"
         columns["own coverage"] = lambda row: percent(row.spread_coverage, 0)
         columns["own length"] = lambda row: number(row.spread_length)
     if any(row.paper_coverage is not None for row in result.protocol):
@@ -605,6 +634,6 @@ def _protocol_table(result: ReportingReproduction) -> Table:
         columns,
         caption=f"Table 2 and Figure 7: section 8.2 on {result.rows_of()}, "
         f"{count_of(result.splits or 0, 'split')}: mean error of the judge's own rate and of the "
-        f"corrected one; no estimate: splits without one; {said}",
+        f"corrected one; no estimate: splits without one; {answers}",
         optional=("no estimate", "rows"),
     )

@@ -111,7 +111,7 @@ def gather_rows(
     judge = _column(frame, name, judge_column, _JUDGE)
     human = _column(frame, name, human_column, _HUMAN)
     if judge == "p_a" and "judge" in frame.columns and frame["judge"].n_unique() > 1:
-        judges = ", ".join(str(one) for one in frame["judge"].unique(maintain_order=True)[:5])
+        judges = ", ".join(str(name) for name in frame["judge"].unique(maintain_order=True)[:5])
         raise DataError(
             name, f"has rows of several judges ({judges})", remedy="keep the rows of one judge"
         )
@@ -129,22 +129,24 @@ def simulate_arena(*, battles: int, seed: int) -> ArenaRows:
         models=6, battles=battles, ties=0.0, beta=2.5, spread=0.5, bias=0.5, seed=seed
     ).frame
     edge = drawn["score_a"].to_numpy() - drawn["score_b"].to_numpy()
-    said = pl.Series("p_a", expit(_SURENESS * edge))
-    frame = drawn.select("model_a", "model_b", "human_pref", said)
+    p_a = pl.Series("p_a", expit(_SURENESS * edge))
+    frame = drawn.select("model_a", "model_b", "human_pref", p_a)
     return _battle_rows(frame, "p_a", "human_pref", "simulator")
 
 
 def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str) -> ArenaRows:
     columns = {"model": _column(frame, name, by, ()), "judge": judge, "human": human}
-    rows = pl.DataFrame([tidy(frame[own], name, own).alias(to) for to, own in columns.items()])
+    rows = pl.DataFrame(
+        [tidy(frame[column], name, column).alias(to) for to, column in columns.items()]
+    )
     words = {word: str(value) for word, value in GRADE.words.items()}
-    said = pl.col("judge", "human").str.to_lowercase().replace(words)
-    rows = rows.with_columns(said.cast(pl.Float64, strict=False))
-    kept = Rows(rows).without(
+    answers = pl.col("judge", "human").str.to_lowercase().replace(words)
+    rows = rows.with_columns(answers.cast(pl.Float64, strict=False))
+    used = Rows(rows).without(
         ~(pl.col("judge").is_between(0, 1) & pl.col("human").is_in([0.0, 1.0])).fill_null(False),
         "verdict or label is not 0 or 1",
     )
-    return _seen(kept.without(pl.col("model").is_null(), _NO_MODEL))
+    return _seen(used.without(pl.col("model").is_null(), _NO_MODEL))
 
 
 def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> ArenaRows:
@@ -162,16 +164,16 @@ def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> Aren
     between = share.is_between(0, 1, closed="none")
     # A column of 0 and 1 names the winner, as in released battles; other values are P(A wins).
     certain = judge != "p_a" and not text.select(between.any()).item()
-    said = _winner("judge") if certain else pl.when(share.is_between(0, 1)).then(share)
-    decided = text.with_columns(said.alias("judge"), _winner("human").alias("human"))
+    verdict = _winner("judge") if certain else pl.when(share.is_between(0, 1)).then(share)
+    decided = text.with_columns(verdict.alias("judge"), _winner("human").alias("human"))
     undecided = pl.any_horizontal(pl.col("judge", "human").is_null())
-    kept = Rows(decided).without(undecided, "tie, or no winner named")
-    kept = kept.without(pl.any_horizontal(pl.col("model_a", "model_b").is_null()), _NO_MODEL)
-    first = kept.frame.select(pl.col("model_a").alias("model"), "judge", "human")
-    second = kept.frame.select(
+    used = Rows(decided).without(undecided, "tie, or no winner named")
+    used = used.without(pl.any_horizontal(pl.col("model_a", "model_b").is_null()), _NO_MODEL)
+    first = used.frame.select(pl.col("model_a").alias("model"), "judge", "human")
+    second = used.frame.select(
         pl.col("model_b").alias("model"), judge=1 - pl.col("judge"), human=1 - pl.col("human")
     )
-    return _seen(Rows(pl.concat([first, second]), kept.dropped))
+    return _seen(Rows(pl.concat([first, second]), used.dropped))
 
 
 def _winner(column: str) -> pl.Expr:
@@ -180,8 +182,8 @@ def _winner(column: str) -> pl.Expr:
 
 
 def _seen(rows: Rows) -> ArenaRows:
-    said = rows.frame["judge"]
-    return ArenaRows(rows, not said.is_in([0.0, 1.0]).all())
+    answers = rows.frame["judge"]
+    return ArenaRows(rows, not answers.is_in([0.0, 1.0]).all())
 
 
 def _column(frame: pl.DataFrame, name: str, wanted: str | None, usual: tuple[str, ...]) -> str:

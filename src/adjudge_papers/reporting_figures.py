@@ -201,7 +201,7 @@ def figure_6(result: ReportingReproduction) -> Drawing:
 
 def setting_figure(result: ReportingReproduction, *, figure_number: str) -> Drawing:
     """Figures 9 to 16: one setting each."""
-    [setting] = [one for one in result.settings if one.figure == figure_number]
+    [setting] = [drawn for drawn in result.settings if drawn.figure == figure_number]
     with themed():
         figure, left = _three_panels(setting, result.confidence_level)
         for values, style, colour, name in (

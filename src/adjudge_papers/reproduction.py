@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from adjudge.present.blocks import Block, Figure, Headline, notes_of
 from adjudge.present.result import Count, Result, frozen
+from adjudge.records import Interval
 from adjudge_papers.items import SECTION, PaperItem, item_blocks
 
 #: A picture by name: the function that draws it from a reproduction, and its caption.
@@ -65,6 +66,11 @@ class Reproduction(Result):
             ),
             *self.remarks(),
         ]
+
+
+def interval_of(low: float | None, high: float | None) -> Interval | None:
+    """A 95 % interval; None if it has no ends."""
+    return None if low is None or high is None else Interval(low, high, level=0.95)
 
 
 def contains(name: str, part: str) -> bool:

@@ -212,17 +212,26 @@ def reproduce_scope(
     seed: int = 0,
     **asking: Any,
 ) -> ScopeReproduction:
-    """Ties dropped, `n` items sampled, 1,000 splits in halves, alphas 0.05 to 0.25, all methods.
+    """The tables and figures of the SCOPE paper.
 
-    `data` maps a name (mt-bench, rewardbench, chatbot-arena or your own) to judgments with labels,
-    or to pairs with labels that `judge` is then asked about, in our format or as published. The
-    judge is asked by every protocol of the paper: preference in both orders, verbalized confidence,
-    and simulated annotators, whose demonstrations (50 pairs, or a fifth if there are few) are in
-    neither calibration nor test. `asking` are options of `judge_pairs`, for example a store.
-    Without data, judgments of the paper's shape are simulated; their figures are not the paper's.
+    Ties dropped, `n` items sampled, random halves, alphas 0.05 to 0.25, all methods. A judge is
+    asked by every protocol of the paper: preference in both orders, verbalized confidence, and
+    simulated annotators, whose demonstrations (50 pairs, or a fifth if there are few) are in
+    neither calibration nor test.
+
+    Args:
+        data: Labelled judgments, or pairs to be judged, by name. Names with published figures:
+            mt-bench, rewardbench, chatbot-arena. Pairs are in our format or as published. Without
+            data, judgments of the paper's shape are simulated; their figures are not the paper's.
+        judge: The judge to ask if a file holds pairs: in both orders, for its confidence, and as
+            five annotators.
+        n: Items sampled from each data set.
+        splits: Random 50/50 splits.
+        seed: Seed of everything random.
+        asking: Options of `judge_pairs`, for example a store.
 
     >>> done = reproduce_scope(n=100, splits=20)
-    >>> done.simulated, [one.dataset for one in done.datasets]
+    >>> done.simulated, [reproduced.dataset for reproduced in done.datasets]
     (True, ['mt-bench', 'rewardbench', 'chatbot-arena'])
     """
     count(n, "n", least=10)
@@ -232,8 +241,8 @@ def reproduce_scope(
         raise ArgumentError("judge", str(judge), "give the pairs to ask it about: --data NAME=FILE")
     else:
         sources = [
-            _Source(one.name, read_judgments(one.frame), n, "simulator")
-            for one in simulate_benchmarks(n, seed=seed)
+            _Source(benchmark.name, read_judgments(benchmark.frame), n, "simulator")
+            for benchmark in simulate_benchmarks(n, seed=seed)
         ]
     paper = read_published("scope")
     done = ScopeReproduction(
@@ -297,15 +306,15 @@ def _ask(
     sample = _sample(pairs.join(pool, on="id", how="anti"), n, seed)
     rows, warnings = [], []
     for protocol in PROTOCOLS:
-        own: dict[str, Any] = {}
+        personas: dict[str, Any] = {}
         if protocol == "annotators":
             if pool.height < _PER_PERSONA:
                 need = _PER_PERSONA * _POOL_SHARE
                 warnings.append(f"{name}: annotators were not asked: they need {need} pairs")
                 continue
-            own["demonstrations"] = pool
+            personas["demonstrations"] = pool
         try:
-            run = judge_pairs(sample, judge=judge, protocol=protocol, **asking, **own)
+            run = judge_pairs(sample, judge=judge, protocol=protocol, **asking, **personas)
         except UnusableRepliesError as error:
             if protocol == PROTOCOLS[0]:
                 raise
@@ -322,8 +331,8 @@ def _decided(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _reproduce(source: _Source, n: int, splits: int, seed: int) -> ReproducedSet:
-    kept = _sample(source.frame.select("id").unique(maintain_order=True), n, seed)
-    rows = source.frame.join(kept, on="id", how="semi", maintain_order="left")
+    sample = _sample(source.frame.select("id").unique(maintain_order=True), n, seed)
+    rows = source.frame.join(sample, on="id", how="semi", maintain_order="left")
     # The paper splits by item; repeated prompts are not kept together.
     table = Table(frame=rows, name=source.file)
     judges = read_labelled(table, cluster=None).frame.partition_by(
@@ -332,10 +341,12 @@ def _reproduce(source: _Source, n: int, splits: int, seed: int) -> ReproducedSet
     return ReproducedSet(
         dataset=source.name,
         n_available=source.available,
-        n_sampled=kept.height,
+        n_sampled=sample.height,
         evaluation=evaluate(table, methods=METHODS, splits=splits, cluster=None, seed=seed),
         coin_votes=tuple(
-            measure_quality(coin_vote(own, seed=seed)) for own in judges if has_both_orders(own)
+            measure_quality(coin_vote(judge_rows, seed=seed))
+            for judge_rows in judges
+            if has_both_orders(judge_rows)
         ),
     )
 
@@ -351,14 +362,14 @@ def _sample(rows: pl.DataFrame, n: int, seed: int) -> pl.DataFrame:
 # --- tables ----------------------------------------------------------------------------------
 
 
-def _quality_table(done: ScopeReproduction, one: ReproducedSet) -> blocks.Table:
+def _quality_table(result: ScopeReproduction, reproduced: ReproducedSet) -> blocks.Table:
     """Tables 1 and 2: each metric with the paper's, if it has the judge and the signal."""
-    rows = sorted(one.qualities, key=_place)
+    rows = sorted(reproduced.qualities, key=_place)
     theirs = {
         (s.judge, s.signal): p
         for s in rows
-        for p in done.published_qualities
-        if p.signal == s.signal and p.is_of(one.dataset, s.judge)
+        for p in result.published_qualities
+        if p.signal == s.signal and p.is_of(reproduced.dataset, s.judge)
     }
 
     def metric(name: str) -> dict[str, Callable[[SignalQuality], str]]:
@@ -369,7 +380,7 @@ def _quality_table(done: ScopeReproduction, one: ReproducedSet) -> blocks.Table:
             )
         return columns
 
-    items = f"{one.n_sampled:,} of {count_of(one.n_available, 'item')} without ties"
+    items = f"{reproduced.n_sampled:,} of {count_of(reproduced.n_available, 'item')} without ties"
     return table_of(
         rows,
         {
@@ -382,7 +393,7 @@ def _quality_table(done: ScopeReproduction, one: ReproducedSet) -> blocks.Table:
             **metric("auroc"),
             **metric("auprc"),
         },
-        caption=f"{one.dataset}: {items} (Tables 1 and 2)",
+        caption=f"{reproduced.dataset}: {items} (Tables 1 and 2)",
         text_columns=2,
         optional=("accuracy", "rows"),
     )
@@ -395,15 +406,21 @@ def _place(quality: SignalQuality) -> tuple[float, str, int]:
     return size_of(quality.judge) or 0.0, quality.judge, at
 
 
-def _risk_table(done: ScopeReproduction, one: ReproducedSet, key: JudgeKey) -> blocks.Table:
-    paper = {(p.method, p.alpha): p for p in done.published if p.is_of(one.dataset, key[0])}
+def _risk_table(
+    result: ScopeReproduction, reproduced: ReproducedSet, key: JudgeKey
+) -> blocks.Table:
+    paper = {
+        (p.method, p.alpha): p for p in result.published if p.is_of(reproduced.dataset, key[0])
+    }
 
     def theirs(m: MethodRisk, field: str) -> str:
         known = paper.get((m.method, m.alpha))
         return number(None if known is None else getattr(known, field))
 
     rows = [
-        m for m in one.evaluation.paper_rows(key) if m.alpha == _TABLE_3 or m.method == _FIGURE_2
+        m
+        for m in reproduced.evaluation.paper_rows(key)
+        if m.alpha == _TABLE_3 or m.method == _FIGURE_2
     ]
     cells = [
         (
@@ -421,5 +438,6 @@ def _risk_table(done: ScopeReproduction, one: ReproducedSet, key: JudgeKey) -> b
     return blocks.Table(
         ("method", "alpha", "coverage", "paper", "error share", "paper", "ratio", "above alpha"),
         cells,
-        caption=f"{one.dataset}, {one.evaluation.judge_name(key)} (Table 3; Figure 2 for scope)",
+        caption=f"{reproduced.dataset}, {reproduced.evaluation.judge_name(key)} (Table 3; Figure 2 "
+        "for scope)",
     )

@@ -42,32 +42,32 @@ _PAPER, _LAST = ", paper", float("inf")
 _METRICS = {"ece": "ECE", "auroc": "AUROC", "auprc": "AUPRC"}
 
 
-def figure_2(done: ScopeReproduction) -> Drawing:
+def figure_2(result: ScopeReproduction) -> Drawing:
     """Coverage of scope against alpha: a panel for each data set, a line for each judge."""
 
-    def draw(axes: Axes, one: ReproducedSet) -> None:
-        for key, colour, mark, name in _judges(done, one):
-            rows = one.rows_of(_METHOD, key)
+    def draw(axes: Axes, reproduced: ReproducedSet) -> None:
+        for key, colour, mark, name in _judges(result, reproduced):
+            rows = reproduced.rows_of(_METHOD, key)
             axes.plot(_alphas(rows), [row.coverage for row in rows], color=colour, marker=mark,
                       markersize=5, label=name)  # fmt: skip
-        _rings(axes, done, one, "coverage")
+        _rings(axes, result, reproduced, "coverage")
         axes.set_ylim(-0.02, 1.04)
-        axes.set_xticks(one.evaluation.alphas)
-        axes.set_title(f"{_name(done, one)}\n{_coverage(one)}")
+        axes.set_xticks(reproduced.evaluation.alphas)
+        axes.set_title(f"{_name(result, reproduced)}\n{_coverage(reproduced)}")
 
-    return _panels(done, draw, "share of verdicts accepted")
+    return _panels(result, draw, "share of verdicts accepted")
 
 
-def figure_3(done: ScopeReproduction) -> Drawing:
+def figure_3(result: ScopeReproduction) -> Drawing:
     """Error share of scope against alpha, a standard deviation to either side, below y = x."""
 
-    def draw(axes: Axes, one: ReproducedSet) -> None:
-        end = max(one.evaluation.alphas) * 1.08
+    def draw(axes: Axes, reproduced: ReproducedSet) -> None:
+        end = max(reproduced.evaluation.alphas) * 1.08
         axes.plot([0, end], [0, end], color=MUTED, linestyle="--", linewidth=1.2,
                   label="error share = alpha")  # fmt: skip
         within = total = 0
-        for key, colour, mark, name in _judges(done, one):
-            rows = one.rows_of(_METHOD, key)
+        for key, colour, mark, name in _judges(result, reproduced):
+            rows = reproduced.rows_of(_METHOD, key)
             risk = np.array([row.risk for row in rows])
             spread = np.array([row.risk_sd for row in rows])
             low, high = np.maximum(risk - spread, 0), risk + spread
@@ -78,27 +78,27 @@ def figure_3(done: ScopeReproduction) -> Drawing:
         axes.fill_between(
             [], [], color=MUTED, alpha=0.3, linewidth=0, label="± one standard deviation"
         )
-        _rings(axes, done, one, "risk")
+        _rings(axes, result, reproduced, "risk")
         axes.set_ylim(bottom=0)
-        axes.set_title(f"{_name(done, one)}\n{within} of {total} means at or below alpha")
+        axes.set_title(f"{_name(result, reproduced)}\n{within} of {total} means at or below alpha")
 
-    return _panels(done, draw, "error share among accepted")
+    return _panels(result, draw, "error share among accepted")
 
 
-def table_3(done: ScopeReproduction) -> Drawing:
+def table_3(result: ScopeReproduction) -> Drawing:
     """Every method at alpha 0.10: what it accepts, and how much of that is wrong."""
 
-    def draw(axes: Axes, one: ReproducedSet) -> None:
+    def draw(axes: Axes, reproduced: ReproducedSet) -> None:
         axes.axhline(_ALPHA, color=MUTED, linestyle="--", linewidth=1.2, label="alpha = 0.1")
         above: dict[str, int] = {}
-        keys = _judges(done, one)
+        keys = _judges(result, reproduced)
         for key, colour, _, _ in keys:
             for method, mark in _METHOD_MARKS.items():
-                for row in one.rows_of(method, key):
+                for row in reproduced.rows_of(method, key):
                     if row.alpha == _ALPHA:
                         axes.plot(row.coverage, row.risk, mark, color=colour, markersize=8)
                         above[method] = above.get(method, 0) + (not row.within_alpha)
-        for theirs in _published(done, one):
+        for theirs in _published(result, reproduced):
             if theirs.alpha == _ALPHA and None not in (theirs.coverage, theirs.risk):
                 _ring(axes, theirs, theirs.coverage, theirs.risk, _METHOD_MARKS[theirs.method])
         for name, colour in {name: colour for _, colour, _, name in keys}.items():
@@ -107,22 +107,29 @@ def table_3(done: ScopeReproduction) -> Drawing:
             axes.plot([], [], mark, color=INK, markersize=7, label=method)
         axes.set_xlim(-0.03, 1.05)
         axes.set_ylim(bottom=0)
-        said = ", ".join(f"{method} {n}" for method, n in above.items() if n)
+        exceeding = ", ".join(f"{method} {n}" for method, n in above.items() if n)
         axes.set_title(
-            f"{_name(done, one)}\nMeans above alpha, {count(len(keys), 'judge')}:\n{said or 'none'}"
+            f"{_name(result, reproduced)}\nMeans above alpha, {count(len(keys), 'judge')}:\n"
+            f"{exceeding or 'none'}"
         )
 
-    return _panels(done, draw, "error share among accepted", "share of verdicts accepted", high=4.4)
+    return _panels(
+        result, draw, "error share among accepted", "share of verdicts accepted", high=4.4
+    )
 
 
-def quality_figure(done: ScopeReproduction) -> Drawing:
+def quality_figure(result: ScopeReproduction) -> Drawing:
     """ECE, AUROC and AUPRC of every signal of every judge; the paper's below, as rings."""
     rows = [
-        (f"{name}, {clip(one.dataset)}" if len(done.datasets) > 1 else name, one, key[0])
-        for one in done.datasets
-        for key, _, _, name in _judges(done, one)
+        (
+            f"{name}, {clip(reproduced.dataset)}" if len(result.datasets) > 1 else name,
+            reproduced,
+            key[0],
+        )
+        for reproduced in result.datasets
+        for key, _, _, name in _judges(result, reproduced)
     ]
-    papers = list(dict.fromkeys(theirs.judge for theirs in done.published_qualities))
+    papers = list(dict.fromkeys(theirs.judge for theirs in result.published_qualities))
     names = [*(name for name, _, _ in rows), *(judge + _PAPER for judge in papers)]
     marks = dict(zip(reversed(SIGNALS), MARKS, strict=False))
     with themed():
@@ -130,17 +137,19 @@ def quality_figure(done: ScopeReproduction) -> Drawing:
         panels = figure.subplots(1, len(_METRICS), sharey=True)
         for axes, (metric, title) in zip(panels, _METRICS.items(), strict=True):
             best = {}
-            for at, (_, one, judge) in enumerate(rows):
-                own = {s.signal: getattr(s, metric) for s in one.qualities if s.judge == judge}
+            for at, (_, reproduced, judge) in enumerate(rows):
+                metrics = {
+                    s.signal: getattr(s, metric) for s in reproduced.qualities if s.judge == judge
+                }
                 for signal, (_, colour) in SIGNALS.items():
-                    if own.get(signal) is not None:
+                    if metrics.get(signal) is not None:
                         large = 8 if signal == "preference_entropy" else 6
-                        axes.plot(own[signal], at, marks[signal], color=colour, ms=large,
+                        axes.plot(metrics[signal], at, marks[signal], color=colour, ms=large,
                                   alpha=0.9)  # fmt: skip
-                known = {signal: v for signal, v in own.items() if v is not None}
-                if known:
-                    best[at] = (min if metric == "ece" else max)(known, key=known.__getitem__)
-            for theirs in done.published_qualities:
+                measured = {signal: v for signal, v in metrics.items() if v is not None}
+                if measured:
+                    best[at] = (min if metric == "ece" else max)(measured, key=measured.__getitem__)
+            for theirs in result.published_qualities:
                 value = getattr(theirs, metric)
                 if value is not None:
                     at = len(rows) + papers.index(theirs.judge)
@@ -157,7 +166,7 @@ def quality_figure(done: ScopeReproduction) -> Drawing:
             extreme = "lowest" if metric == "ece" else "highest"
             axes.set_title(f"{title}: BPE is {extreme} in {won} of {len(best)}")
             axes.set_xlabel(f"{title}, {'less' if metric == 'ece' else 'more'} is better")
-        here = {s.signal for one in done.datasets for s in one.qualities}
+        here = {s.signal for reproduced in result.datasets for s in reproduced.qualities}
         for signal, (name, colour) in SIGNALS.items():
             if signal in here:
                 panels[0].plot([], [], marks[signal], color=colour, label=name)
@@ -168,7 +177,7 @@ def quality_figure(done: ScopeReproduction) -> Drawing:
 
 
 def _panels(
-    done: ScopeReproduction,
+    result: ScopeReproduction,
     draw: Callable[[Axes, ReproducedSet], None],
     y_label: str,
     x_label: str = "alpha: error level allowed",
@@ -176,15 +185,15 @@ def _panels(
     high: float = 4.2,
 ) -> Drawing:
     """A panel for each data set, three in a row, one legend below all."""
-    across = min(3, len(done.datasets))
-    down = -(-len(done.datasets) // across)
+    across = min(3, len(result.datasets))
+    down = -(-len(result.datasets) // across)
     with themed():
         figure = new_figure(max(7.2, 4.9 * across), high * down + 0.5)
         axes = figure.subplots(down, across, squeeze=False, sharey=True)
-        for panel, one in zip(axes.flat, done.datasets, strict=False):
-            draw(panel, one)
+        for panel, reproduced in zip(axes.flat, result.datasets, strict=False):
+            draw(panel, reproduced)
             panel.set_xlabel(x_label)
-        for panel in axes.flat[len(done.datasets) :]:
+        for panel in axes.flat[len(result.datasets) :]:
             panel.set_visible(False)
         for row in axes:
             row[0].set_ylabel(y_label)
@@ -218,9 +227,11 @@ def _add_legend(figure: Drawing, handles: Mapping[str, Artist]) -> None:
     )
 
 
-def _judges(done: ScopeReproduction, one: ReproducedSet) -> list[tuple[JudgeKey, str, str, str]]:
+def _judges(
+    result: ScopeReproduction, reproduced: ReproducedSet
+) -> list[tuple[JudgeKey, str, str, str]]:
     """Every judge of a data set with its colour, mark and name: the same in every panel."""
-    keys = list(dict.fromkeys(key for each in done.datasets for key in each.keys))
+    keys = list(dict.fromkeys(key for each in result.datasets for key in each.keys))
     look: dict[JudgeKey, tuple[str, str]] = {}
     others = 0
     for key in keys:
@@ -230,16 +241,16 @@ def _judges(done: ScopeReproduction, one: ReproducedSet) -> list[tuple[JudgeKey,
         else:
             look[key] = (_OTHERS[others % len(_OTHERS)], "vP*X<"[others % 5])
             others += 1
-    return [(key, *look[key], clip(key[0])) for key in one.keys]
+    return [(key, *look[key], clip(key[0])) for key in reproduced.keys]
 
 
-def _published(done: ScopeReproduction, one: ReproducedSet) -> list[PublishedRisk]:
+def _published(result: ScopeReproduction, reproduced: ReproducedSet) -> list[PublishedRisk]:
     """The paper's numbers for this data set, of all its judges."""
-    return [theirs for theirs in done.published if contains(one.dataset, theirs.dataset)]
+    return [theirs for theirs in result.published if contains(reproduced.dataset, theirs.dataset)]
 
 
-def _rings(axes: Axes, done: ScopeReproduction, one: ReproducedSet, field: str) -> None:
-    for theirs in _published(done, one):
+def _rings(axes: Axes, result: ScopeReproduction, reproduced: ReproducedSet, field: str) -> None:
+    for theirs in _published(result, reproduced):
         if theirs.method == _METHOD:
             _ring(axes, theirs, theirs.alpha, getattr(theirs, field))
 
@@ -255,18 +266,21 @@ def _ring(
               label=theirs.judge + _PAPER)  # fmt: skip
 
 
-def _name(done: ScopeReproduction, one: ReproducedSet) -> str:
-    return f"{one.dataset} (simulated)" if done.simulated else clip(one.dataset)
+def _name(result: ScopeReproduction, reproduced: ReproducedSet) -> str:
+    return f"{reproduced.dataset} (simulated)" if result.simulated else clip(reproduced.dataset)
 
 
 def _alphas(rows: Sequence[MethodRisk]) -> list[float]:
     return [row.alpha for row in rows]
 
 
-def _coverage(one: ReproducedSet) -> str:
+def _coverage(reproduced: ReproducedSet) -> str:
     """The smallest and the largest coverage of the judges at the paper's alpha."""
     shares = [
-        row.coverage for key in one.keys for row in one.rows_of(_METHOD, key) if row.alpha == _ALPHA
+        row.coverage
+        for key in reproduced.keys
+        for row in reproduced.rows_of(_METHOD, key)
+        if row.alpha == _ALPHA
     ]
     if not shares:
         return "coverage"

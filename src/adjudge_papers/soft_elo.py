@@ -211,10 +211,19 @@ def reproduce_soft_elo(
     replicates: int = 20,
     seed: int = 42,
 ) -> SoftEloReproduction:
-    """Hard-Elo, Soft-Elo and label smoothing on every released file in `source`, and appendices.
+    """The tables and figures of the Soft-Elo paper.
 
-    The paper's settings are the defaults: 5 model splits, 20 resamples, alpha 0.10, l2 0.01.
-    Without `source`, battles are simulated; the return value of `simulate_release` also works.
+    Leave-one-model-out Elo, conformal intervals, smoothing, temperature, languages, biases, with
+    the paper's settings by default.
+
+    Args:
+        source: The release's data folder, a folder of annotations_*.csv, or one file; without it,
+            simulated battles of the same shape. The return value of `simulate_release` also works.
+        l2: Penalty l2 |theta|^2; 0.005 is the released code's.
+        alpha: Error level of conformal intervals.
+        splits: Random halves of the models.
+        replicates: Resamples per model.
+        seed: Seed of everything random.
     """
     l2 = positive(l2, "l2")
     exact_level(alpha)
@@ -257,7 +266,7 @@ def reproduce_soft_elo(
 
 def _simulated(runs: Sequence[SimulatedRun] | None, seed: int) -> list[Run]:
     drawn = simulate_release(seed=seed) if runs is None else runs
-    return [_run(one.corpus, one.judge, one.frame) for one in drawn]
+    return [_run(run.corpus, run.judge, run.frame) for run in drawn]
 
 
 def _read(source: Path) -> list[Run]:
@@ -342,14 +351,14 @@ def _row(run: Run, l2: float, alpha: float, splits: int, replicates: int, seed: 
         position=measures.position_effect(run, human, l2),
         held_out=tuple(
             row
-            for one in (hard, soft)
-            if one is not None
-            for row in held_out_intervals(one, alpha=alpha)
+            for held_out in (hard, soft)
+            if held_out is not None
+            for row in held_out_intervals(held_out, alpha=alpha)
         ),
         budgets=sample_efficiency(battles, human, l2=l2, seed=seed),
         smoothed={
-            name.removeprefix("smoothed "): one.mae
-            for name, one in held.items()
+            name.removeprefix("smoothed "): held_out.mae
+            for name, held_out in held.items()
             if name.startswith("smoothed ")
         },
         chosen_smoothing_mae=held["smoothed"].mae,
@@ -413,15 +422,17 @@ def _published_rows() -> dict[tuple[str, str], dict[str, Any]]:
 
 def _jury(runs: list[Run], l2: float) -> JuryRow | None:
     """All judges of a corpus as one, and the best of them on the same battles."""
-    rows, said = gather_jury(Rows(_together(runs)))
+    rows, answers = gather_jury(Rows(_together(runs)))
     if not rows.frame.height:
         return None
-    battles = code_battles(rows.frame, said=said)
+    battles = code_battles(rows.frame, said=answers)
     human = human_reference(battles, l2=l2)
     held = residuals(hold_out_each(battles, jury_rule(battles), l2=l2, replicates=0), human)
     alone = {
-        judge: residuals(hold_out_each(one, soft_rule(one), l2=l2, replicates=0), human).mae
-        for judge, one in juror_battles(battles).items()
+        judge: residuals(
+            hold_out_each(alone_battles, soft_rule(alone_battles), l2=l2, replicates=0), human
+        ).mae
+        for judge, alone_battles in juror_battles(battles).items()
     }
     known = {judge: mae for judge, mae in alone.items() if mae is not None}
     if not known:

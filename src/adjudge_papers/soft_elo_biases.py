@@ -123,12 +123,12 @@ def figure_11(result: SoftEloReproduction) -> Drawing:
 def _draw_slots(axes: Axes, rows: Sequence[tuple[SoftEloRow, PositionEffect]]) -> None:
     name_rows(axes, [row.judge for row, _ in rows])
     for at, (_, part) in enumerate(rows):
-        for y, value, low, high, colour in (
-            (at - 0.19, part.first_share, part.low, part.high, ACCENT),
-            (at + 0.19, part.flip_share, part.flip_low, part.flip_high, WARM),
+        for y, value, interval, colour in (
+            (at - 0.19, part.first_share, part.interval, ACCENT),
+            (at + 0.19, part.flip_share, part.flip_interval, WARM),
         ):
             axes.barh(y, 100 * value, height=0.34, color=colour, alpha=0.85)
-            ends = whiskers(value, low, high)
+            ends = whiskers(value, interval)
             if ends is not None:
                 axes.errorbar(100 * value, y, xerr=100 * np.array(ends), color=INK, capsize=3,
                               lw=1.2)  # fmt: skip
@@ -146,11 +146,13 @@ def _draw_orders(axes: Axes, rows: Sequence[tuple[SoftEloRow, PositionEffect]]) 
     name_rows(axes, [row.judge for row, _ in rows])
     gaps = []
     for at, (_, part) in enumerate(rows):
-        for one in part.models:
-            axes.plot([one.first, one.second], [at - 0.2, at + 0.2], color=GRID, lw=0.8, zorder=1)
+        for model in part.models:
+            axes.plot(
+                [model.first, model.second], [at - 0.2, at + 0.2], color=GRID, lw=0.8, zorder=1
+            )
         for y, errors, colour, mean in (
-            (at - 0.2, [one.first for one in part.models], ACCENT, part.first_mae),
-            (at + 0.2, [one.second for one in part.models], WARM, part.second_mae),
+            (at - 0.2, [model.first for model in part.models], ACCENT, part.first_mae),
+            (at + 0.2, [model.second for model in part.models], WARM, part.second_mae),
         ):
             axes.plot(errors, [y] * len(errors), "o", color=colour, ms=3.5, alpha=0.6)
             if mean is not None:
@@ -184,7 +186,7 @@ def figure_12(result: SoftEloReproduction) -> Drawing:
         left.axvline(50, color=MUTED, lw=1, ls="--")
         for at, (_, part, share) in enumerate(rows):
             left.barh(at, 100 * share, height=0.62, color=ACCENT, alpha=0.85)
-            ends = whiskers(share, part.low, part.high)
+            ends = whiskers(share, part.interval)
             if ends is not None:
                 left.errorbar(100 * share, at, xerr=100 * np.array(ends), color=INK, capsize=3,
                               lw=1.2)  # fmt: skip
@@ -254,7 +256,7 @@ def _plot_excess(
     """One excess with its interval; returned if there is one."""
     if part is None:
         return []
-    if part.low is not None and part.high is not None:
-        axes.plot([part.low, part.high], [at, at], color=colour, lw=2, alpha=0.5)
+    if part.interval is not None:
+        axes.plot([*part.interval], [at, at], color=colour, lw=2, alpha=0.5)
     axes.plot(part.excess, at, "o", mfc=colour if filled else "white", mec=colour, mew=1.6, ms=6.5)
     return [part.excess]

@@ -63,18 +63,18 @@ def figure_3(result: SoftEloReproduction) -> Drawing:
 
 
 def _draw_agreement(axes: Axes, rows: Sequence[SoftEloRow]) -> None:
-    starts = sorted({one.low for row in rows for one in row.agreement})
+    starts = sorted({bin_.low for row in rows for bin_ in row.agreement})
     if not starts:
         raise ArgumentError("figure", "figure-03", "it takes battles that people and judge decided")
     heights = []
     for at, low in enumerate(starts):
-        bins = [one for row in rows for one in row.agreement if one.low == low]
-        shares = np.array([one.agreement for one in bins])
+        bins = [bin_ for row in rows for bin_ in row.agreement if bin_.low == low]
+        shares = np.array([bin_.agreement for bin_ in bins])
         spread = float(shares.std(ddof=1)) if len(shares) > 1 else 0.0
         heights.append(float(shares.mean()))
         axes.bar(at, 100 * heights[-1], width=0.72, color=ACCENT, alpha=0.8)
         axes.errorbar(at, 100 * heights[-1], yerr=100 * spread, color=INK, capsize=3, lw=1.2)
-        n = round(sum(one.n for one in bins) / len(bins))
+        n = round(sum(bin_.n for bin_ in bins) / len(bins))
         axes.text(at, 3, f"n = {n:,}", ha="center", color="white", fontsize=8)
     axes.axhline(50, color=MUTED, lw=1, ls="--")
     axes.set_xticks(range(len(starts)), _edges(starts))
@@ -102,9 +102,9 @@ def _plot_reliability(
     axes: Axes, bins: Sequence[ReliabilityBin], colour: str, label: str | None, mark: str = "o"
 ) -> None:
     """Shares with a standard error to either side."""
-    x = np.array([one.predicted for one in bins])
-    y = np.array([one.observed for one in bins])
-    error = np.sqrt(y * (1 - y) / np.array([max(1, one.n) for one in bins]))
+    x = np.array([bin_.predicted for bin_ in bins])
+    y = np.array([bin_.observed for bin_ in bins])
+    error = np.sqrt(y * (1 - y) / np.array([max(1, bin_.n) for bin_ in bins]))
     axes.errorbar(x, y, yerr=error, marker=mark, color=colour, ms=4.5, lw=1.5, capsize=2,
                   label=label)  # fmt: skip
 
@@ -117,11 +117,11 @@ def figure_6(result: SoftEloReproduction) -> Drawing:
         figure = new_figure(11.4, 4.8)
         left, right = figure.subplots(1, 2)
         _draw_settling(left, rows, judge_looks(result.rows))
-        ticks = sorted({one.per_model for one in row.budgets})
+        ticks = sorted({budget.per_model for budget in row.budgets})
         lines = {}
         for method in ("hard-elo", "soft-elo"):
-            known = [one for one in row.budgets if one.method == method]
-            lines[method] = {one.per_model: one.mae for one in known}
+            known = [budget for budget in row.budgets if budget.method == method]
+            lines[method] = {budget.per_model: budget.mae for budget in known}
             right.plot(list(lines[method]), list(lines[method].values()), marker=MARK[method],
                        color=COLOUR[method], label=NAME[method])  # fmt: skip
         both = [tick for tick in ticks if all(tick in line for line in lines.values())]
@@ -143,15 +143,15 @@ def _draw_settling(
     ticks: set[float] = set()
     late: list[float] = []
     for row in rows:
-        budgets = [one for one in row.budgets if one.betas]
+        budgets = [budget for budget in row.budgets if budget.betas]
         if row.beta is None or not budgets:
             continue
-        x = [one.per_model for one in budgets]
-        means = [float(np.mean(one.betas)) - row.beta for one in budgets]
+        x = [budget.per_model for budget in budgets]
+        means = [float(np.mean(budget.betas)) - row.beta for budget in budgets]
         colour, mark = looks[row.judge]
-        for one in budgets:
-            away = [beta - row.beta for beta in one.betas]
-            axes.plot([one.per_model] * len(away), away, mark, color=colour, ms=3, alpha=0.5)
+        for budget in budgets:
+            away = [beta - row.beta for beta in budget.betas]
+            axes.plot([budget.per_model] * len(away), away, mark, color=colour, ms=3, alpha=0.5)
         axes.plot(x, means, marker=mark, color=colour, ms=5, lw=1.6, label=short(row.judge))
         ticks.update(x)
         late += [abs(mean) for tick, mean in zip(x, means, strict=True) if tick >= 50]
@@ -197,10 +197,10 @@ def figure_7(result: SoftEloReproduction) -> Drawing:
 
 
 def _plot_agreement(axes: Axes, bins: Sequence[AgreementBin], corpus: str) -> None:
-    shown = [one for one in bins if one.n >= _FEWEST]
-    x = [(one.low + one.high) / 2 for one in shown]
-    y = np.array([one.agreement for one in shown])
-    error = 100 * np.sqrt(y * (1 - y) / np.array([one.n for one in shown]))
+    shown = [bin_ for bin_ in bins if bin_.n >= _FEWEST]
+    x = [(bin_.low + bin_.high) / 2 for bin_ in shown]
+    y = np.array([bin_.agreement for bin_ in shown])
+    error = 100 * np.sqrt(y * (1 - y) / np.array([bin_.n for bin_ in shown]))
     axes.errorbar(x, 100 * y, yerr=error, marker=corpus_mark(corpus), color=corpus_colour(corpus),
                   ms=3.5, lw=1.4, capsize=2)  # fmt: skip
 

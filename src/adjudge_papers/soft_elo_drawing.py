@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from adjudge.diagnosis.measures import ends_of
 from adjudge.errors import ArgumentError
 from adjudge.present.text import clip, percent, span
 from adjudge.present.theme import MARKS, SERIES
+from adjudge.records import Interval
 from adjudge_papers.items import read_published
 
 if TYPE_CHECKING:
@@ -84,8 +86,9 @@ def add_legend(axes: Axes, *, loc: _Corner = "best", fontsize: float = 10) -> No
         axes.legend(loc=loc, fontsize=fontsize)
 
 
-def whiskers(value: float, low: float | None, high: float | None) -> list[list[float]] | None:
+def whiskers(value: float, interval: Interval | None) -> list[list[float]] | None:
     """The ends of an interval as matplotlib wants them; None without one."""
+    low, high = ends_of(interval)
     if low is None or high is None:
         return None
     return [[max(0.0, value - low)], [max(0.0, high - value)]]

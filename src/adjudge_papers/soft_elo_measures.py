@@ -20,7 +20,6 @@ from adjudge.data.battles import Battles
 from adjudge.data.families import of_family
 from adjudge.data.rows import has_values
 from adjudge.diagnosis import family_of, family_scores, position_bias
-from adjudge.diagnosis.measures import ends_of
 from adjudge.present.result import Correlation, Count, NotNegative, Proportion
 from adjudge.ranking import (
     fit_temperature,
@@ -38,6 +37,7 @@ from adjudge.ranking.temperature import (
     Temperature,
     temperature_with_ties,
 )
+from adjudge.records import Interval
 from adjudge.statistics.bradley_terry import fit_strengths, to_elo
 from adjudge.statistics.numbers import (
     binomial_interval,
@@ -47,6 +47,7 @@ from adjudge.statistics.numbers import (
 )
 from adjudge.validation import BoolArray, FloatArray, IntArray
 from adjudge_papers.items import read_published, read_rows
+from adjudge_papers.reproduction import interval_of
 
 #: Figure 3a's bins of |s|; the last is open.
 AGREEMENT_EDGES = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
@@ -70,8 +71,7 @@ class FamilyExcess:
     own_models: Count
     other_models: Count
     excess: float
-    low: float | None
-    high: float | None
+    interval: Interval | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +116,7 @@ class LengthEffect:
 
     near_tied: Count
     longer_share: Proportion | None
-    low: float | None
-    high: float | None
+    interval: Interval | None
     partial: Correlation | None
     p_value: Proportion | None
 
@@ -141,11 +140,9 @@ class PositionEffect:
 
     pairs: Count
     first_share: Proportion
-    low: float | None
-    high: float | None
+    interval: Interval | None
     flip_share: Proportion
-    flip_low: float | None
-    flip_high: float | None
+    flip_interval: Interval | None
     advantage: float | None
     first_favoured: Proportion
     first_mae: NotNegative | None
@@ -341,8 +338,7 @@ def length_effect(run: Run, hard: Residuals) -> LengthEffect | None:
     return LengthEffect(
         near_tied=len(longer),
         longer_share=share,
-        low=ends[0],
-        high=ends[1],
+        interval=interval_of(*ends),
         partial=partial,
         p_value=p,
     )
@@ -378,7 +374,6 @@ def position_effect(run: Run, human: HeldOut, l2: float) -> PositionEffect | Non
     # The sign of a missing score is missing.
     sides = [np.sign(gap) / 2 + 0.5 for gap in (forward, reverse)]
     bias = position_bias(sides[0], sides[1], gap_fwd=forward, gap_rev=reverse)
-    flips = ends_of(bias.flip_interval)
     both = np.isfinite(forward) & np.isfinite(reverse)
     held = [
         residuals(
@@ -389,15 +384,16 @@ def position_effect(run: Run, human: HeldOut, l2: float) -> PositionEffect | Non
         )
         for side in sides
     ]
-    errors = [dict(zip(one.names, np.abs(one.values).tolist(), strict=True)) for one in held]
+    errors = [
+        dict(zip(errors_of.names, np.abs(errors_of.values).tolist(), strict=True))
+        for errors_of in held
+    ]
     return PositionEffect(
         pairs=bias.n,
         first_share=bias.first_share,
-        low=bias.low,
-        high=bias.high,
+        interval=bias.interval,
         flip_share=bias.flip_share,
-        flip_low=flips[0],
-        flip_high=flips[1],
+        flip_interval=bias.flip_interval,
         advantage=bias.first_advantage,
         first_favoured=float((forward > reverse)[both].mean()),
         first_mae=held[0].mae,
@@ -465,8 +461,7 @@ def _family_excess(judge: str, values: FloatArray, names: tuple[str, ...]) -> Fa
         own_models=seen.own_models,
         other_models=seen.other_models,
         excess=seen.excess,
-        low=seen.low,
-        high=seen.high,
+        interval=seen.interval,
     )
 
 

@@ -58,11 +58,11 @@ def figure_1(result: SoftEloReproduction) -> Drawing:
 
 
 def _models(row: SoftEloRow) -> int:
-    return len({one.model for one in row.held_out})
+    return len({model.model for model in row.held_out})
 
 
 def _draw_targets(axes: Axes, row: SoftEloRow) -> None:
-    reach = max((one.high for one in row.agreement), default=6.0)
+    reach = max((bin_.high for bin_ in row.agreement), default=6.0)
     s = np.linspace(-reach, reach, 401)
     axes.plot(s, np.sign(s) / 2 + 0.5, color=WARM, label="verdict")
     if row.beta is not None:
@@ -76,23 +76,23 @@ def _draw_targets(axes: Axes, row: SoftEloRow) -> None:
 
 def _draw_intervals(axes: Axes, row: SoftEloRow) -> None:
     """Each model's interval on people's scale, the strongest on top; hard behind soft."""
-    people = {one.model: one.human_elo for one in row.held_out}
+    people = {model.model: model.human_elo for model in row.held_out}
     names = sorted(people, key=lambda name: -people[name])
     place = {name: at for at, name in enumerate(names)}
     name_rows(axes, names, size=9 if len(names) <= 40 else 7)
     widths, inside, bounded, last = {}, 0, 0, ""
     for method, thick, alpha in (("hard-elo", 6.0, 0.3), ("soft-elo", 2.4, 1.0)):
-        rows = [one for one in row.held_out if one.method == method]
-        known = [(one, one.low, one.high) for one in rows]
-        drawn = [(one, a, b) for one, a, b in known if a is not None and b is not None]
-        for one, low, high in drawn:
-            at = place[one.model]
+        rows = [model for model in row.held_out if model.method == method]
+        known = [(model, model.low, model.high) for model in rows]
+        drawn = [(model, a, b) for model, a, b in known if a is not None and b is not None]
+        for model, low, high in drawn:
+            at = place[model.model]
             axes.plot([low, high], [at, at], color=COLOUR[method], lw=thick, alpha=alpha,
                       solid_capstyle="butt")  # fmt: skip
         if drawn:
             axes.plot([], [], color=COLOUR[method], lw=thick, alpha=alpha, label=NAME[method])
             widths[method] = median(high - low for _, low, high in drawn)
-            inside, bounded = sum(one.covered is True for one, *_ in drawn), len(drawn)
+            inside, bounded = sum(model.covered is True for model, *_ in drawn), len(drawn)
             last = NAME[method]
     axes.plot([people[name] for name in names], range(len(names)), "|", color=INK, ms=7, mew=1.6,
               label="people")  # fmt: skip
@@ -110,25 +110,29 @@ def figure_2(result: SoftEloReproduction) -> Drawing:
     with themed():
         figure = new_figure(11.4, 4.8)
         left, right = figure.subplots(1, 2)
-        _draw_ramp(left, [one for one in row.held_out if one.method == "hard-elo"], row)
+        _draw_ramp(
+            left, [judge_row for judge_row in row.held_out if judge_row.method == "hard-elo"], row
+        )
         right.axhline(0, color=MUTED, lw=1)
         looks = judge_looks(result.rows)
-        for one in rows:
-            if len(one.hard_quarters) == 4:
-                colour, mark = looks[one.judge]
-                right.plot(range(4), one.hard_quarters, marker=mark, color=colour, ms=5,
-                           lw=1.6, label=short(one.judge))  # fmt: skip
+        for judge_row in rows:
+            if len(judge_row.hard_quarters) == 4:
+                colour, mark = looks[judge_row.judge]
+                right.plot(range(4), judge_row.hard_quarters, marker=mark, color=colour, ms=5,
+                           lw=1.6, label=short(judge_row.judge))  # fmt: skip
         right.set_xticks(range(4), QUARTERS)
         right.set_ylabel("mean of judge − people, Elo")
-        rising = sum(one.hard_quarters[-1:] > one.hard_quarters[:1] for one in rows)
+        rising = sum(
+            judge_row.hard_quarters[-1:] > judge_row.hard_quarters[:1] for judge_row in rows
+        )
         right.set_title(f"It rises from weak to strong for {rising} of {len(rows)} judges")
         add_legend(right, loc="best", fontsize=8)
     return figure
 
 
 def _draw_ramp(axes: Axes, held: Sequence[HeldOutRow], row: SoftEloRow) -> None:
-    x = np.array([one.human_elo for one in held])
-    y = np.array([one.residual for one in held])
+    x = np.array([model.human_elo for model in held])
+    y = np.array([model.residual for model in held])
     if len(x) < 4:
         axes.set_title(f"{short(row.judge)}: fewer than four models")
         return
@@ -174,12 +178,12 @@ def _draw_quarters(axes: Axes, rows: Sequence[SoftEloRow], *, each: bool = False
     ramps = {}
     for method in _METHODS:
         quarters = [_quarters_of(row, method) for row in rows]
-        known = np.array([one for one in quarters if len(one) == 4])
+        known = np.array([ramp for ramp in quarters if len(ramp) == 4])
         if not len(known):
             continue
         if each:
-            for one in known:
-                axes.plot(range(4), one, color=COLOUR[method], lw=0.8, alpha=0.35, zorder=1)
+            for ramp in known:
+                axes.plot(range(4), ramp, color=COLOUR[method], lw=0.8, alpha=0.35, zorder=1)
         plot_band(axes, range(4), known, COLOUR[method], NAME[method], MARK[method])
         mean = known.mean(axis=0)
         ramps[method] = float(mean[3] - mean[0])
@@ -194,7 +198,7 @@ def _quarters_of(row: SoftEloRow, method: str) -> tuple[float, ...]:
 
 
 def _draw_budgets(axes: Axes, rows: Sequence[SoftEloRow]) -> None:
-    sizes = [{one.per_model for one in row.budgets} for row in rows]
+    sizes = [{budget.per_model for budget in row.budgets} for row in rows]
     ticks = sorted(set.intersection(*sizes)) if sizes else []
     if not ticks:
         axes.set_title("Too few battles for smaller budgets")
@@ -202,7 +206,8 @@ def _draw_budgets(axes: Axes, rows: Sequence[SoftEloRow]) -> None:
     fewest = {}
     for method in _METHODS:
         errors = [
-            {one.per_model: one.mae for one in row.budgets if one.method == method} for row in rows
+            {budget.per_model: budget.mae for budget in row.budgets if budget.method == method}
+            for row in rows
         ]
         each = np.array([[seen.get(tick, np.nan) for tick in ticks] for seen in errors if seen])
         if len(each):

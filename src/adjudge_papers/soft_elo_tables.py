@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from adjudge.diagnosis.measures import ends_of
 from adjudge.present.blocks import Block, Headline, Table, table_of
 from adjudge.present.text import (
     DASH,
@@ -146,7 +147,7 @@ def _judges(
 
 def _mean_rows(result: SoftEloReproduction, columns: Sequence[_Column]) -> list[tuple[str, Any]]:
     """The mean over the judges of each corpus that has several, the paper's over the same ones."""
-    fields = [f"{prefix}{one.field}" for prefix in ("", "published_") for one in columns]
+    fields = [f"{prefix}{column.field}" for prefix in ("", "published_") for column in columns]
     return [
         (
             name,
@@ -240,16 +241,16 @@ def _stability(rows: Sequence[_Named]) -> Table:
     return table_of(
         known,
         {
-            "judge": lambda one: one[0],
-            "beta": lambda one: number(one[2].pooled, 3),
-            "sd of folds": lambda one: number(one[2].fold_sd, 4),
-            "mean away": lambda one: number(one[2].mean_deviation, 4),
-            "farthest": lambda one: number(one[2].largest_deviation, 4),
-            "error": lambda one: number(one[1].soft_mae, 2),
-            "error, pooled": lambda one: number(one[2].pooled_mae, 2),
-            "beta, ties half": lambda one: number(one[2].with_ties, 3),
-            "error, ties half": lambda one: number(one[2].with_ties_mae, 2),
-            "rho, ties half": lambda one: number(one[2].with_ties_spearman),
+            "judge": lambda named: named[0],
+            "beta": lambda named: number(named[2].pooled, 3),
+            "sd of folds": lambda named: number(named[2].fold_sd, 4),
+            "mean away": lambda named: number(named[2].mean_deviation, 4),
+            "farthest": lambda named: number(named[2].largest_deviation, 4),
+            "error": lambda named: number(named[1].soft_mae, 2),
+            "error, pooled": lambda named: number(named[2].pooled_mae, 2),
+            "beta, ties half": lambda named: number(named[2].with_ties, 3),
+            "error, ties half": lambda named: number(named[2].with_ties_mae, 2),
+            "rho, ties half": lambda named: number(named[2].with_ties_spearman),
         },
         caption="beta over folds, pooled over all votes, and with ties at one half, appendix C",
         optional=("mean away", "rho, ties half"),
@@ -261,15 +262,15 @@ def _signal(rows: Sequence[_Named]) -> Table:
     return table_of(
         known,
         {
-            "judge": lambda one: one[0],
-            "agreement": lambda one: percent(one[1].agreement_rate),
-            "r with |s|": lambda one: number(one[1].agreement_correlation),
-            "ECE, beta 1": lambda one: number(one[1].raw_ece),
-            "against own scores": lambda one: percent(one[1].contradictions),
-            "r of residual, hard": lambda one: signed(one[2].hard_correlation, 2),
-            "soft": lambda one: signed(one[2].soft_correlation, 2),
-            "|s| top-top": lambda one: number(one[2].top_top, 2),
-            "top-bottom": lambda one: number(one[2].top_bottom, 2),
+            "judge": lambda named: named[0],
+            "agreement": lambda named: percent(named[1].agreement_rate),
+            "r with |s|": lambda named: number(named[1].agreement_correlation),
+            "ECE, beta 1": lambda named: number(named[1].raw_ece),
+            "against own scores": lambda named: percent(named[1].contradictions),
+            "r of residual, hard": lambda named: signed(named[2].hard_correlation, 2),
+            "soft": lambda named: signed(named[2].soft_correlation, 2),
+            "|s| top-top": lambda named: number(named[2].top_top, 2),
+            "top-bottom": lambda named: number(named[2].top_bottom, 2),
         },
         caption="What |s| says, residuals against strength, |s| by quarter: sections 4.2 and 4.3, "
         "appendix G",
@@ -282,12 +283,12 @@ def _biases(rows: Sequence[_Named]) -> Table:
     return table_of(
         known,
         {
-            "judge": lambda one: one[0],
-            "near-tied": lambda one: number(one[1].near_tied),
-            "longer wins": lambda one: percent(one[1].longer_share),
-            "95 % interval": lambda one: percent_interval(one[1].low, one[1].high),
-            "residual and length": lambda one: signed(one[1].partial, 2),
-            "p": lambda one: number(one[1].p_value),
+            "judge": lambda named: named[0],
+            "near-tied": lambda named: number(named[1].near_tied),
+            "longer wins": lambda named: percent(named[1].longer_share),
+            "95 % interval": lambda named: percent_interval(*ends_of(named[1].interval)),
+            "residual and length": lambda named: signed(named[1].partial, 2),
+            "p": lambda named: number(named[1].p_value),
         },
         caption="Length: near-tied verdicts, and the partial correlation with the Elo residual, "
         "Figure 12",
@@ -299,13 +300,13 @@ def _position(rows: Sequence[_Named]) -> Table:
     return table_of(
         known,
         {
-            "judge": lambda one: one[0],
-            "first slot wins": lambda one: percent(one[1].first_share),
-            "verdict flips": lambda one: percent(one[1].flip_share),
-            "points": lambda one: signed(one[1].advantage, 2),
-            "first favoured": lambda one: percent(one[1].first_favoured),
-            "error, A first": lambda one: number(one[1].first_mae, 1),
-            "A second": lambda one: number(one[1].second_mae, 1),
+            "judge": lambda named: named[0],
+            "first slot wins": lambda named: percent(named[1].first_share),
+            "verdict flips": lambda named: percent(named[1].flip_share),
+            "points": lambda named: signed(named[1].advantage, 2),
+            "first favoured": lambda named: percent(named[1].first_favoured),
+            "error, A first": lambda named: number(named[1].first_mae, 1),
+            "A second": lambda named: number(named[1].second_mae, 1),
         },
         caption="Order of presentation, Figure 11",
     )
@@ -314,11 +315,11 @@ def _position(rows: Sequence[_Named]) -> Table:
 def _families(rows: Sequence[_Named]) -> Table:
     known = [(name, row) for name, row in rows if row.hard_family or row.family_points]
     cells: dict[str, Callable[[_Named], str]] = {
-        "judge": lambda one: one[0],
-        "own models": lambda one: _own(one[1].hard_family or one[1].family_points),
-        "points": lambda one: _excess(one[1].family_points, 2),
-        "Elo, hard": lambda one: _excess(one[1].hard_family, 0),
-        "Elo, soft": lambda one: _excess(one[1].soft_family, 0),
+        "judge": lambda named: named[0],
+        "own models": lambda named: _own(named[1].hard_family or named[1].family_points),
+        "points": lambda named: _excess(named[1].family_points, 2),
+        "Elo, hard": lambda named: _excess(named[1].hard_family, 0),
+        "Elo, soft": lambda named: _excess(named[1].soft_family, 0),
     }
     caption = "Own family's models minus the others, in points and in Elo, Figure 13"
     return table_of(known, cells, caption=caption, text_columns=2)
@@ -331,9 +332,9 @@ def _own(part: FamilyExcess | None) -> str:
 def _excess(part: FamilyExcess | None, digits: int) -> str:
     if part is None:
         return DASH
-    if part.low is None or part.high is None:
+    if part.interval is None:
         return signed(part.excess, digits)
-    low, high = signed(part.low, digits), signed(part.high, digits)
+    low, high = (signed(end, digits) for end in part.interval)
     return f"{signed(part.excess, digits)} [{low}, {high}]"
 
 
@@ -360,13 +361,13 @@ def _own_betas(rows: Sequence[LanguageRow], names: Sequence[str]) -> Table:
     return table_of(
         list(zip(names, rows, strict=True)),
         {
-            "language": lambda one: one[0],
-            "|s|": lambda one: number(one[1].mean_score, 2),
-            "agreement": lambda one: percent(one[1].agreement),
-            "own beta": lambda one: number(one[1].own_beta, 2),
-            "sd": lambda one: number(one[1].own_beta_sd, 2),
-            "error, pooled": lambda one: number(one[1].soft_mae, 1),
-            "error, own": lambda one: number(one[1].own_beta_mae, 1),
+            "language": lambda named: named[0],
+            "|s|": lambda named: number(named[1].mean_score, 2),
+            "agreement": lambda named: percent(named[1].agreement),
+            "own beta": lambda named: number(named[1].own_beta, 2),
+            "sd": lambda named: number(named[1].own_beta_sd, 2),
+            "error, pooled": lambda named: number(named[1].soft_mae, 1),
+            "error, own": lambda named: number(named[1].own_beta_mae, 1),
         },
         caption="A beta for each language, means over judges, appendix E",
     )

@@ -203,10 +203,10 @@ def test_hard_documents_have_cycles_and_residual_widths_do_not_say_so(
     """The truth is known: the same hardness makes cycles and errors. Adaptive sets see it."""
     whole = {part.sets: part for part in done.together if part.judge == "all"}
     adaptive, residual = whole["adaptive"], whole["residual"]
-    assert adaptive.low is not None
-    assert adaptive.low > 0.5
-    assert residual.high is not None
-    assert residual.high < 0
+    assert adaptive.interval is not None
+    assert adaptive.interval.low > 0.5
+    assert residual.interval is not None
+    assert residual.interval.high < 0
 
 
 def test_simulated_sets_hold_and_width_of_a_constant_quantile_does_not_follow_error(

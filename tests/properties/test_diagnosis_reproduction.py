@@ -65,8 +65,8 @@ def test_tables_of_any_scores(data: st.DataObject) -> None:
     plain(rows)
     for row in rows:
         assert row.tau is None or -1 - 1e-9 <= row.tau <= 1 + 1e-9
-        if row.low is not None and row.high is not None and row.tau is not None:
-            assert row.low - 1e-9 <= row.tau <= row.high + 1e-9
+        if row.interval is not None and row.tau is not None:
+            assert row.interval.low - 1e-9 <= row.tau <= row.interval.high + 1e-9
 
 
 @given(

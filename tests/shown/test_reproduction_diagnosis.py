@@ -13,6 +13,7 @@ from adjudge_papers.diagnosis import CycleRow, DiagnosisReproduction, PublishedC
 from adjudge_papers.diagnosis_measures import CyclesAndWidths, RankingRow, VarianceShare
 from adjudge_papers.diagnosis_sets import PooledErrors, SetCell, WidthPair
 from adjudge_papers.items import ItemValue, PaperItem
+from adjudge_papers.reproduction import interval_of
 from shown import assert_shown, drawn, ends, legend, terminal_lines
 
 DATA = "your judges"
@@ -79,7 +80,7 @@ PAPER = DiagnosisReproduction(
     ),
     rankings=tuple(
         RankingRow(data=DATA, judge=judge, criterion="coherence", method=method, systems=8,
-                   documents=30, tau=tau, low=low, high=high, published=published)
+                   documents=30, tau=tau, interval=interval_of(low, high), published=published)
         for judge, method, tau, low, high, published in (
             ("gpt-4o-mini", "win-rate", 0.7143, 0.43, 0.93, 0.714),
             ("gpt-4o-mini", "mfas", 0.6429, None, None, 0.643),
@@ -104,10 +105,10 @@ PAPER = DiagnosisReproduction(
                   n=120, spearman=0.11, p_value=0.23, published=0.23),
     ),
     pooled=(
-        PooledErrors(data=DATA, criterion=None, n=480, spearman=0.351, p_value=1e-15, low=0.21,
-                     high=0.49, bins=BINS, published=0.576),
+        PooledErrors(data=DATA, criterion=None, n=480, spearman=0.351, p_value=1e-15,
+                     interval=interval_of(0.21, 0.49), bins=BINS, published=0.576),
         PooledErrors(data=DATA, criterion="coherence", n=240, spearman=0.094, p_value=0.146,
-                     low=-0.06, high=0.25, bins=BINS, published=0.16),
+                     interval=interval_of(-0.06, 0.25), bins=BINS, published=0.16),
     ),
     variance=(
         VarianceShare(data="paper", quantity="mean set size", cells=16, criterion=0.842,
@@ -119,9 +120,9 @@ PAPER = DiagnosisReproduction(
     ),
     together=(
         CyclesAndWidths(data=DATA, judge="mine", criterion="coherence", sets="residual",
-                        documents=30, spearman=-0.123, low=-0.44, high=0.19),
+                        documents=30, spearman=-0.123, interval=interval_of(-0.44, 0.19)),
         CyclesAndWidths(data=DATA, judge="all", criterion="all", sets="residual", documents=30,
-                        spearman=0.081, low=None, high=None),
+                        spearman=0.081, interval=None),
     ),
     transitivity=Transitivity(
         groups=(CYCLES,), worst=(), combine="mean", rows=2520, dropped={"no verdict": 4},

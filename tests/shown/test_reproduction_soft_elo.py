@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adjudge_papers.items import ItemValue, PaperItem
+from adjudge_papers.reproduction import interval_of
 from adjudge_papers.soft_elo import JuryRow, SoftEloReproduction, SoftEloRow
 from adjudge_papers.soft_elo_measures import (
     BetaStability,
@@ -36,13 +37,15 @@ PAPER = SoftEloReproduction(
             hard_width_range=(81.2, 186.7), soft_width_range=(63.1, 104.9), agreement_rate=0.6183,
             agreement_correlation=0.2145, raw_ece=0.1423, contradictions=0.1187,
             hard_family=FamilyExcess(
-                family="Qwen", own_models=3, other_models=19, excess=21.4, low=-4.6, high=47.3
+                family="Qwen", own_models=3, other_models=19, excess=21.4,
+                interval=interval_of(-4.6, 47.3),
             ),
             soft_family=FamilyExcess(
-                family="Qwen", own_models=3, other_models=19, excess=8.8, low=None, high=None
+                family="Qwen", own_models=3, other_models=19, excess=8.8, interval=None
             ),
             family_points=FamilyExcess(
-                family="Qwen", own_models=3, other_models=19, excess=0.137, low=-0.052, high=0.326
+                family="Qwen", own_models=3, other_models=19, excess=0.137,
+                interval=interval_of(-0.052, 0.326),
             ),
             stability=BetaStability(
                 pooled=0.5144, fold_sd=0.00471, mean_deviation=0.00263, largest_deviation=0.01582,
@@ -52,13 +55,13 @@ PAPER = SoftEloReproduction(
                 hard_correlation=0.583, soft_correlation=-0.417, top_top=0.612, top_bottom=1.538
             ),
             length=LengthEffect(
-                near_tied=731, longer_share=0.5514, low=0.5146, high=0.5878, partial=0.3172,
-                p_value=0.0213,
+                near_tied=731, longer_share=0.5514, interval=interval_of(0.5146, 0.5878),
+                partial=0.3172, p_value=0.0213,
             ),
             position=PositionEffect(
-                pairs=1444, first_share=0.6317, low=0.6121, high=0.6509, flip_share=0.3346,
-                flip_low=0.3102, flip_high=0.3598, advantage=0.513, first_favoured=0.7214,
-                first_mae=29.46, second_mae=32.08,
+                pairs=1444, first_share=0.6317, interval=interval_of(0.6121, 0.6509),
+                flip_share=0.3346, flip_interval=interval_of(0.3102, 0.3598), advantage=0.513,
+                first_favoured=0.7214, first_mae=29.46, second_mae=32.08,
             ),
             warnings=("low beta",), published_mean_score=1.51, published_kappa=0.162,
             published_beta=0.50, published_ece=0.027, published_hard_mae=27.5,

@@ -102,8 +102,8 @@ def test_residuals_by_strength_and_family(tmp_path: Path) -> None:
     assert (family.family, family.own_models, family.other_models) == ("Google", 6, 16)
     expected = sum(own[True]) / 6 - sum(own[False]) / 16
     assert family.excess == pytest.approx(expected, abs=1e-6)
-    assert family.low is not None
-    assert family.low < family.excess
+    assert family.interval is not None
+    assert family.interval.low < family.excess
     assert result.published_quarters["soft"] == (12.0, 8.0, 4.0, -24.0)
     assert "-61 -12 +36 +40" in str(result)
     assert "6 Google" in str(result)
