@@ -28,14 +28,13 @@ _ROOMS: dict[str, str] = {
     "adjudge.diagnosis.bias": "BiasReport",
     "adjudge.diagnosis.cycles": "CycleCount",
     "adjudge.diagnosis.family": "FamilyBias FamilyScores",
-    "adjudge.diagnosis.length": "LengthBias",
+    "adjudge.diagnosis.length": "LengthBias VerbosityBias",
     "adjudge.diagnosis.position": "PositionBias",
     "adjudge.diagnosis.prompts": "PromptSensitivity",
     "adjudge.diagnosis.reliability": "Reliability",
     "adjudge.diagnosis.repeats": "Contradictions Retest",
     "adjudge.diagnosis.scores.result": "ScoreDiagnosis",
     "adjudge.diagnosis.transitivity": "Transitivity",
-    "adjudge.diagnosis.verbosity": "VerbosityBias",
     "adjudge.errors": (
         "AdjudgeError ArgumentError DataError JudgeError PolicyMismatchError StoreError"
     ),

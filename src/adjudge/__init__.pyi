@@ -49,6 +49,7 @@ from adjudge.diagnosis.cycles import CycleCount as CycleCount
 from adjudge.diagnosis.family import FamilyBias as FamilyBias
 from adjudge.diagnosis.family import FamilyScores as FamilyScores
 from adjudge.diagnosis.length import LengthBias as LengthBias
+from adjudge.diagnosis.length import VerbosityBias as VerbosityBias
 from adjudge.diagnosis.position import PositionBias as PositionBias
 from adjudge.diagnosis.prompts import PromptSensitivity as PromptSensitivity
 from adjudge.diagnosis.reliability import Reliability as Reliability
@@ -56,7 +57,6 @@ from adjudge.diagnosis.repeats import Contradictions as Contradictions
 from adjudge.diagnosis.repeats import Retest as Retest
 from adjudge.diagnosis.scores.result import ScoreDiagnosis as ScoreDiagnosis
 from adjudge.diagnosis.transitivity import Transitivity as Transitivity
-from adjudge.diagnosis.verbosity import VerbosityBias as VerbosityBias
 from adjudge.errors import AdjudgeError as AdjudgeError
 from adjudge.errors import ArgumentError as ArgumentError
 from adjudge.errors import DataError as DataError

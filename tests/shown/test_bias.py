@@ -10,11 +10,10 @@ from adjudge.data.battles import SameAnswer
 from adjudge.diagnosis.agreement import Agreement, Ceiling
 from adjudge.diagnosis.bias import BiasReport, JudgeBias
 from adjudge.diagnosis.family import FamilyBias, FamilyScores
-from adjudge.diagnosis.length import LengthBias, LengthWinner
+from adjudge.diagnosis.length import LengthBias, LengthWinner, VerbosityBias
 from adjudge.diagnosis.position import PositionBias, PositionGroup
 from adjudge.diagnosis.reliability import Reliability, ReliabilityBin
 from adjudge.diagnosis.repeats import Contradictions, Retest
-from adjudge.diagnosis.verbosity import VerbosityBias
 from shown import assert_shown, drawn, ends, html_lines, legend, terminal_lines
 
 POSITION = PositionBias(

@@ -5,7 +5,7 @@ from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.bias import diagnose_bias
 from adjudge.diagnosis.cycles import count_cycles, cyclic_triples
 from adjudge.diagnosis.family import family_bias, family_scores
-from adjudge.diagnosis.length import length_bias
+from adjudge.diagnosis.length import length_bias, verbosity_bias
 from adjudge.diagnosis.position import position_bias
 from adjudge.diagnosis.prompts import diagnose_prompts, prompt_change
 from adjudge.diagnosis.reliability import reliability
@@ -14,7 +14,6 @@ from adjudge.diagnosis.scores.diagnose import diagnose_scores, score_set_rows
 from adjudge.diagnosis.scores.nonconformity import ordinal_nonconformity
 from adjudge.diagnosis.scores.sets import PredictedSets, ScoreSets, advise
 from adjudge.diagnosis.transitivity import diagnose_transitivity
-from adjudge.diagnosis.verbosity import verbosity_bias
 
 __all__ = [
     "PredictedSets",

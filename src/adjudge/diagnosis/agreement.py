@@ -154,7 +154,7 @@ def agreement(
         raise ArgumentError("human", "no label on any judged row", "label some of the rows")
     answers, ratings = answers[used], ratings[used]
     codes, groups = recode(codes[used])
-    statistics = _statistics(values, level)
+    statistics = _statistics_of(values, level)
     single = ratings.shape[1] == 1
     row, rater = (np.arange(len(ratings)), 0) if single else np.nonzero(ratings >= 0)
     labels = ratings[row, rater]
@@ -201,9 +201,12 @@ def agreement(
         alpha=alpha,
         alpha_interval=alpha_ends,
         ceiling=_human_ceiling(ratings, raw_rows, codes, statistics, confidence_level),
-        judge_values={_text(value): int(n) for value, n in zip(values, judge_counts, strict=True)},
+        judge_values={
+            _value_text(value): int(n) for value, n in zip(values, judge_counts, strict=True)
+        },
         human_values={
-            _text(value): round(float(n), 6) for value, n in zip(values, human_counts, strict=True)
+            _value_text(value): round(float(n), 6)
+            for value, n in zip(values, human_counts, strict=True)
         },
         dropped=merge_dropped(
             {
@@ -219,7 +222,7 @@ def measure_agreement(rows: BiasRows) -> Agreement | str:
     """Agreement of one judge's verdicts with the labels, or why there is none."""
     if not rows.has("label", "verdict"):
         return "no labelled verdict: add label, or give --labels"
-    tied, human = _preferences(rows.frame)
+    tied, human = _human_labels(rows.frame)
     frame = rows.frame.filter(~tied)
     # People's ties are left out, so a judge's tie is not an answer either.
     verdicts = frame["verdict"].replace("tie", None)
@@ -236,7 +239,7 @@ def measure_agreement(rows: BiasRows) -> Agreement | str:
     return replace(result, dropped=merge_dropped({"human tie": int(tied.sum())}, result.dropped))
 
 
-def _preferences(frame: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+def _human_labels(frame: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     """Which rows people call a tie, and the labels of the others: one, or one per rater."""
     if LABELS_OF not in frame.columns:
         is_tie = (frame["label"] == "tie").fill_null(False)
@@ -258,7 +261,7 @@ def _preferences(frame: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 def _code_values(judge: Any, human: Any, level: str) -> tuple[list[Any], IntArray, IntArray]:
     """The values, and both sides as their positions: of people one column per rater."""
     if all(isinstance(side, pl.Series) and side.dtype == pl.String for side in (judge, human)):
-        values = _values({*judge.unique(), *human.unique()} - {None}, level)
+        values = _sorted_values({*judge.unique(), *human.unique()} - {None}, level)
         answers, labels = (
             side.cast(pl.Enum(values)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
             for side in (judge, human)
@@ -273,7 +276,7 @@ def _code_values(judge: Any, human: Any, level: str) -> tuple[list[Any], IntArra
         [None if value is None or value != value else value for value in side]
         for side in (judge, cells)
     ]
-    values = _values({*sides[0], *sides[1]} - {None}, level)
+    values = _sorted_values({*sides[0], *sides[1]} - {None}, level)
     place = {None: -1, **{value: at for at, value in enumerate(values)}}
     answers, ratings = (
         np.fromiter((place[value] for value in side), dtype=np.int64, count=len(side))
@@ -282,11 +285,11 @@ def _code_values(judge: Any, human: Any, level: str) -> tuple[list[Any], IntArra
     return values, answers, ratings.reshape(-1, widths.pop() if widths else 1)
 
 
-def _text(value: object) -> str:
+def _value_text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _values(values: set[Any], level: str) -> list[Any]:
+def _sorted_values(values: set[Any], level: str) -> list[Any]:
     numeric = all(isinstance(v, (int, float, np.number)) for v in values)
     if level != "nominal" and not numeric:
         raise ArgumentError("level", level, "give numbers, or level='nominal' for names")
@@ -322,21 +325,21 @@ class _Statistics:
     alpha: Statistic
 
 
-def _statistics(values: Sequence[Any], level: str) -> _Statistics:
+def _statistics_of(values: Sequence[Any], level: str) -> _Statistics:
     if level == "interval":
         # Only differences matter; centred on their mean, equal values cancel exactly.
         points = np.array(values, dtype=np.float64)
-        moments = partial(_moments, points=points - points.mean())
+        moments = partial(_pair_moments, points=points - points.mean())
         return _Statistics(moments, _kappa_of_moments, _alpha_of_moments)
     places = np.arange(len(values), dtype=np.float64) if level == "ordinal" else None
     return _Statistics(
-        partial(_tables, size=len(values)),
+        partial(_pair_tables, size=len(values)),
         partial(kappa_of_tables, points=places),
         partial(_alpha_of_tables, level=level),
     )
 
 
-def _tables(
+def _pair_tables(
     first: IntArray,
     second: IntArray,
     weight: FloatArray,
@@ -350,7 +353,7 @@ def _tables(
     return table.reshape(groups, size, size).astype(np.float64, copy=False)
 
 
-def _moments(
+def _pair_moments(
     first: IntArray,
     second: IntArray,
     weight: FloatArray,

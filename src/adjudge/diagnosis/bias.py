@@ -21,7 +21,7 @@ from adjudge.diagnosis.family import (
     measure_family,
     measure_family_scores,
 )
-from adjudge.diagnosis.length import LengthBias, measure_length
+from adjudge.diagnosis.length import LengthBias, VerbosityBias, measure_length, measure_verbosity
 from adjudge.diagnosis.measures import (
     FLOOR,
     BiasMeasures,
@@ -39,7 +39,6 @@ from adjudge.diagnosis.repeats import (
     measure_contradictions,
     measure_retest,
 )
-from adjudge.diagnosis.verbosity import VerbosityBias, measure_verbosity
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of
 from adjudge.present.figure import (
@@ -245,7 +244,7 @@ def diagnose_bias(
         confidence_level=confidence_level,
         seed=seed,
     )
-    by_judge = sorted((part["judge"][0], part) for part in partition(frame, ["judge"]))
+    by_judge = sorted((rows_of["judge"][0], rows_of) for rows_of in partition(frame, ["judge"]))
     judges = [
         _diagnose_rows(
             replace(
@@ -290,8 +289,8 @@ def _diagnose_rows(rows: BiasRows) -> JudgeBias:
 def view_bias(report: BiasReport) -> list[Block]:
     """Which biases are shown, every measure with its interval, and a sentence about each."""
     several = len(report.judges) > 1
-    diagnoses = [(judge.who, part) for judge in report.judges for part in judge.parts()]
-    blocks: list[Block] = [_headline(report)]
+    diagnoses = [(judge.who, entry) for judge in report.judges for entry in judge.parts()]
+    blocks: list[Block] = [_bias_headline(report)]
     if diagnoses:
         blocks.append(_measures_table(report))
     for judge, diagnosis in diagnoses:
@@ -311,7 +310,7 @@ def view_bias(report: BiasReport) -> list[Block]:
             f"with no bias at all, up to {alarms} of {count(tests, 'test')} would show one by "
             "chance"
         )
-    return [*blocks, *notes_of(notes), *explain(report.assumptions), *_picture(report)]
+    return [*blocks, *notes_of(notes), *explain(report.assumptions), *_bias_picture(report)]
 
 
 def _tests(judges: Sequence[JudgeBias]) -> list[BiasTest]:
@@ -320,16 +319,16 @@ def _tests(judges: Sequence[JudgeBias]) -> list[BiasTest]:
     Near-tied pairs test the liking for length only where nothing better does.
     """
     return [
-        part
+        test
         for judge in judges
-        for part in judge.parts()
-        if isinstance(part, BiasTest)
-        and part.low is not None
-        and not (isinstance(part, VerbosityBias) and judge.length is not None)
+        for test in judge.parts()
+        if isinstance(test, BiasTest)
+        and test.low is not None
+        and not (isinstance(test, VerbosityBias) and judge.length is not None)
     ]
 
 
-def _headline(report: BiasReport) -> Headline:
+def _bias_headline(report: BiasReport) -> Headline:
     judges = report.judges
     if not any(judge.parts() for judge in judges):
         return Headline("Nothing could be measured", "The reasons are below.", tone="bad")
@@ -337,12 +336,12 @@ def _headline(report: BiasReport) -> Headline:
     if not tests:
         return Headline("No bias could be tested: no measure of one has an interval")
     tested = count(len(tests), "test")
-    shown = {judge.who: [part.title for part in _tests([judge]) if part.biased] for judge in judges}
+    shown = {judge.who: [test.title for test in _tests([judge]) if test.biased] for judge in judges}
     biased = {judge: ", ".join(titles) for judge, titles in shown.items() if titles}
     if not biased:
         whom = count(len(judges), "judge")
         if len(judges) == 1:
-            whom, tested = judges[0].who, f"{tested}: {', '.join(part.title for part in tests)}"
+            whom, tested = judges[0].who, f"{tested}: {', '.join(test.title for test in tests)}"
         return Headline(
             f"No bias shown by {whom} in {tested}",
             "This does not prove that the judge is fair: the intervals show what is still "
@@ -354,7 +353,7 @@ def _headline(report: BiasReport) -> Headline:
     else:
         listed = "; ".join(f"{judge} ({titles})" for judge, titles in biased.items())
         finding = f"{len(biased)} of {len(judges)} judges show a bias: {listed}"
-    remedies = {part.remedy for part in tests if part.biased}
+    remedies = {test.remedy for test in tests if test.biased}
     advice = ", ".join(remedy for remedy in _REMEDIES if remedy in remedies)
     return Headline(finding, f"{advice}.".capitalize(), "bad")
 
@@ -413,7 +412,7 @@ _MARKS = dict(zip(_COLOURS, MARKS, strict=False))
 _JudgeMeasures = Sequence[tuple[JudgeBias, list[tuple[str, Measure]]]]
 
 
-def _picture(report: BiasReport) -> list[Block]:
+def _bias_picture(report: BiasReport) -> list[Block]:
     captions = []
     if any(j.position or j.length or j.verbosity or j.family for j in report.judges):
         ends = level(report.confidence_level)

@@ -81,7 +81,7 @@ def measure(
     unbiased: float | None = None,
     floor: float = 0.0,
 ) -> Measure:
-    """A measure that departs if `shows` says so."""
+    """A measure that departs by the rule of `shows`."""
     departs = unbiased is not None and shows(value, interval, unbiased, floor)
     return Measure(name, value, interval, unbiased, n, departs)
 

@@ -209,7 +209,7 @@ def position_bias(
         dropped=merge_dropped(
             {"no answer": int(unasked.sum()), "one order only": int((~both & ~unasked).sum())}
         ),
-        by_group=_by_group(groups, both, lean, pair_codes, flips, decided, confidence_level),
+        by_group=_position_groups(groups, both, lean, pair_codes, flips, decided, confidence_level),
         confidence_level=confidence_level,
         first_advantage=advantage,
         advantage_interval=advantage_ends,
@@ -278,7 +278,7 @@ def _lean_interval(lean: FloatArray, codes: IntArray, confidence_level: float) -
     )
 
 
-def _by_group(
+def _position_groups(
     groups: ArrayLike | Sequence[Any] | None,
     both: BoolArray,
     lean: FloatArray,

@@ -364,7 +364,11 @@ def prompt_change(
     changed = np.array([1 - _same_share(a, b) for a, b in tallies])
     repeated = np.array([min(a.total(), b.total()) > 1 for a, b in tallies])
     again = np.array(
-        [(_flips(a) + _flips(b)) / 2 for a, b in tallies if min(a.total(), b.total()) > 1]
+        [
+            (_change_again(a) + _change_again(b)) / 2
+            for a, b in tallies
+            if min(a.total(), b.total()) > 1
+        ]
     )
     excess = shift = distance = None
     excess_ends: Interval | None = None
@@ -405,7 +409,7 @@ def _same_share(first: Counter[Any], second: Counter[Any]) -> float:
     return same / (first.total() * second.total())
 
 
-def _flips(answers: Counter[Any]) -> float:
+def _change_again(answers: Counter[Any]) -> float:
     """The probability that two different answers of one row differ."""
     k = answers.total()
     return 1 - sum(times * (times - 1) for times in answers.values()) / (k * (k - 1))
@@ -437,7 +441,7 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
         values = "scores" if result.answers == "scores" else "P(A)"
         changes[f"|difference| of {values}"] = lambda g: text.number(g.distance, 2)
     caption = f"{result.answers.capitalize()} that differ between the two prompts"
-    blocks: list[Block] = [_headline(result), table(changes, caption)]
+    blocks: list[Block] = [_prompts_headline(result), table(changes, caption)]
     if again:
         columns: dict[str, Callable[[PromptChange], str]] = {
             "asked twice": lambda g: text.number(g.repeated),
@@ -476,7 +480,7 @@ def _changed_range(result: PromptSensitivity) -> str:
     return f"{shown} of {result.answers} change with the prompt"
 
 
-def _headline(result: PromptSensitivity) -> Headline:
+def _prompts_headline(result: PromptSensitivity) -> Headline:
     tested = [g for g in result.groups if g.excess is not None or g.shift is not None]
     matter = sum(group.more_than_again or group.shifted for group in tested)
     if not tested:

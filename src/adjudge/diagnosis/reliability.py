@@ -257,7 +257,7 @@ def reliability(
         interval=ends,
         biased=shows(float(gap.mean()), ends, 0.0, floor),
         floor=floor,
-        curve=_curve(table, sure, right, codes, confidence_level),
+        curve=_reliability_curve(table, sure, right, codes, confidence_level),
         dropped={},
         confidence_level=confidence_level,
     )
@@ -321,7 +321,7 @@ class _BinSums:
     def draw_signs(self, replicates: int, random: np.random.Generator) -> FloatArray:
         """Totals if each cluster's residuals get a random sign, (replicates, bins)."""
         if self.each is None:
-            return _normal(self.products, replicates, random)
+            return _draw_normal(self.products, replicates, random)
         signs = 2.0 * random.integers(0, 2, size=(replicates, self.groups)) - 1.0
         return np.asarray(signs @ self.each, dtype=np.float64)
 
@@ -329,12 +329,14 @@ class _BinSums:
         """The change of the totals if clusters are resampled, (replicates, bins)."""
         if self.each is None:
             around_mean = self.products - np.outer(self.total, self.total) / self.groups
-            return _normal(around_mean, replicates, random)
+            return _draw_normal(around_mean, replicates, random)
         weights = bootstrap_weights(self.groups, replicates, random)
         return np.asarray((weights - 1) @ self.each, dtype=np.float64)
 
 
-def _normal(covariance: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
+def _draw_normal(
+    covariance: FloatArray, replicates: int, random: np.random.Generator
+) -> FloatArray:
     zero = np.zeros(len(covariance))
     drawn = random.multivariate_normal(zero, covariance, replicates, method="eigh")
     return np.asarray(drawn, dtype=np.float64)
@@ -370,7 +372,7 @@ def _ece_interval(
     return Interval(max(0.0, ece - reach), min(1.0, ece + reach), level=confidence_level)
 
 
-def _curve(
+def _reliability_curve(
     table: Bins, sure: FloatArray, right: IntArray, codes: IntArray, confidence_level: float
 ) -> tuple[ReliabilityBin, ...]:
     curve = []

@@ -210,7 +210,7 @@ def diagnose_transitivity(
             count_cycles(tournaments.matrix(at)[0]) for at in range(len(tournaments.documents))
         ]
         expected = expected_cycles(tournaments, replicates=replicates, seed=seed)
-        groups.append(_group(tournaments, counts, expected, confidence_level))
+        groups.append(_transitivity_group(tournaments, counts, expected, confidence_level))
         documents.extend(_worst_documents(tournaments, counts, worst))
     documents.sort(key=lambda document: (-document.rate, -document.cycles))
     return Transitivity(
@@ -226,7 +226,7 @@ def diagnose_transitivity(
     )
 
 
-def _group(
+def _transitivity_group(
     tournaments: Tournaments,
     counts: list[CycleCount],
     expected: ExpectedCycles,
@@ -316,13 +316,13 @@ def _worst_documents(
 def view_transitivity(result: Transitivity) -> list[Block]:
     """Cycle rates and documents with a cycle, both with what noise alone would show."""
     ends = f"{level(result.confidence_level)} interval"
-    lines = [f"{_name(g)}: {_describe_cycles(g)}" for g in result.groups]
+    lines = [f"{_judge_and_criterion(g)}: {_describe_cycles(g)}" for g in result.groups]
     blocks: list[Block] = [
-        _headline(result),
+        _cycles_headline(result),
         table_of(
             result.groups,
             {
-                "judge, criterion": _name,
+                "judge, criterion": _judge_and_criterion,
                 "documents": lambda g: number(g.documents),
                 "mean": lambda g: percent(g.mean_rate),
                 ends: lambda g: percent_interval(*ends_of(g.mean_interval)),
@@ -338,7 +338,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
         table_of(
             result.groups,
             {
-                "judge, criterion": _name,
+                "judge, criterion": _judge_and_criterion,
                 "share": lambda g: percent(g.share_with_cycle),
                 ends: lambda g: percent_interval(*ends_of(g.share_interval)),
                 "from noise": lambda g: percent(g.expected_share),
@@ -349,7 +349,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
         table_of(
             result.groups,
             {
-                "judge, criterion": _name,
+                "judge, criterion": _judge_and_criterion,
                 "cycles": lambda g: number(g.cycles),
                 "triples": lambda g: number(g.triples),
                 "decisive": lambda g: number(g.decisive_edges),
@@ -365,7 +365,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
             result.worst,
             {
                 "document": lambda d: d.doc_id,
-                "judge, criterion": _name,
+                "judge, criterion": _judge_and_criterion,
                 "cycle to read first": _first_cycle,
                 "rate": lambda d: percent(d.rate),
                 "cycles": lambda d: f"{d.cycles:,} of {d.triples:,}",
@@ -389,11 +389,11 @@ def _first_cycle(document: WorstDocument) -> str:
     return " > ".join((*models, *models[:1])) or DASH
 
 
-def _name(group: TransitivityGroup | WorstDocument) -> str:
+def _judge_and_criterion(group: TransitivityGroup | WorstDocument) -> str:
     return group_name(group.judge, group.criterion)
 
 
-def _headline(result: Transitivity) -> Headline:
+def _cycles_headline(result: Transitivity) -> Headline:
     ranges = result.ranges()
     if ranges is None:
         return Headline(f"No cycle could be counted: {_NO_TRIPLE}", tone="bad")

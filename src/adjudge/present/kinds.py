@@ -71,7 +71,7 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "prompt_sensitivity": "adjudge.diagnosis.prompts:PromptSensitivity",
             "position_bias": "adjudge.diagnosis.position:PositionBias",
             "length_bias": "adjudge.diagnosis.length:LengthBias",
-            "verbosity_bias": "adjudge.diagnosis.verbosity:VerbosityBias",
+            "verbosity_bias": "adjudge.diagnosis.length:VerbosityBias",
             "family_bias": "adjudge.diagnosis.family:FamilyBias",
             "family_scores": "adjudge.diagnosis.family:FamilyScores",
             "agreement": "adjudge.diagnosis.agreement:Agreement",

@@ -175,9 +175,9 @@ def diagnose_scores(
     return ScoreDiagnosis(
         groups=tuple(group for evaluation in evaluations for group in evaluation.groups),
         agreement=_between_judges(evaluations, main, confidence_level),
-        pooled=_pooled(evaluations, levels),
+        pooled=_pooled_widths(evaluations, levels),
         human_agreement=_human_agreement(judges, confidence_level),
-        family=_family(judges, families, confidence_level),
+        family=_family_points(judges, families, confidence_level),
         documents=documents,
         scale=limits,
         sets=used,
@@ -188,8 +188,8 @@ def diagnose_scores(
         seed=seed if isinstance(seed, int) else None,
         dropped=labelled.dropped,
         assumptions=(
-            *_assumptions(used, weigh, target),
-            *_reason(sets, used, fewest, weigh, main),
+            *_promise_and_limits(used, weigh, target),
+            *_why_not_learned(sets, used, fewest, weigh, main),
             *_without_adaptive(frame),
             *scores.makers,
         ),
@@ -289,7 +289,7 @@ def score_set_rows(
 # --- judges ----------------------------------------------------------------------------------
 
 
-def _family(
+def _family_points(
     judges: Sequence[ScoreRows], families: Mapping[str, str] | None, confidence_level: float
 ) -> tuple[FamilyScores, ...]:
     """Each judge's scores of its own family compared with people's, if it scored any."""
@@ -370,7 +370,7 @@ def _between_judges(
     return tuple(results)
 
 
-def _pooled(
+def _pooled_widths(
     evaluations: Sequence[Evaluation], levels: Sequence[Fraction]
 ) -> tuple[PooledWidth, ...]:
     """Width against error over all rows, and the mean of the same within one criterion."""
@@ -406,7 +406,7 @@ def _fewest_documents(frame: pl.DataFrame) -> int:
     return min(counts.to_list(), default=0)
 
 
-def _reason(asked: str, used: str, fewest: int, weigh: str, level: Fraction) -> list[str]:
+def _why_not_learned(asked: str, used: str, fewest: int, weigh: str, level: Fraction) -> list[str]:
     """Why sets that learn the judge's scale are not the default here."""
     if asked != "auto" or used == "learned" or weigh == "rows":
         return []
@@ -417,7 +417,7 @@ def _reason(asked: str, used: str, fewest: int, weigh: str, level: Fraction) -> 
     ]
 
 
-def _assumptions(sets: str, weigh: str, target: str) -> tuple[str, ...]:
+def _promise_and_limits(sets: str, weigh: str, target: str) -> tuple[str, ...]:
     """The promise and its conditions, one sentence each."""
     whom = (
         "the rounded mean of the raters (halves up)"

@@ -200,7 +200,7 @@ class JudgeScale:
 
     def cells(self, judge: FloatArray) -> IntArray:
         """The row of the table for each judge score."""
-        return _cells(self.scores, self.reached, judge)
+        return _places(self.scores, self.reached, judge)
 
 
 def learn_scale(
@@ -213,12 +213,12 @@ def learn_scale(
     >>> learned.table[learned.cells(np.array([1.0, 9.0]))].argmax(axis=1) + 1
     array([2, 5])
     """
-    weights, judge_scores = _weights(entries, documents), judge[entries.row]
+    weights, judge_scores = _entry_weights(entries, documents), judge[entries.row]
     scores, which = np.unique(judge_scores, return_inverse=True)
     total = max(1.0, float(weights.sum()))
     reached = np.append(0.0, np.cumsum(np.bincount(which, weights=weights)) / total)
     size = scale[1] - scale[0] + 1
-    cell = _cells(scores, reached, judge_scores) * size + entries.score - scale[0]
+    cell = _places(scores, reached, judge_scores) * size + entries.score - scale[0]
     counts = np.bincount(cell, weights=weights, minlength=(_CELLS + 1) * size)
     near_scores = _kernel(size, _NEAR_SCORES)
     counts = counts.reshape(-1, size) @ (near_scores / near_scores.sum(axis=1, keepdims=True))
@@ -228,13 +228,13 @@ def learn_scale(
     return JudgeScale(scores, reached, smooth / smooth.sum(axis=1, keepdims=True))
 
 
-def _cells(scores: FloatArray, reached: FloatArray, judge: FloatArray) -> IntArray:
+def _places(scores: FloatArray, reached: FloatArray, judge: FloatArray) -> IntArray:
     """A score's place is the middle of its ranks; a new score lies between its two neighbours."""
     below, up_to = np.searchsorted(scores, judge, "left"), np.searchsorted(scores, judge, "right")
     return np.rint(_CELLS * (reached[below] + reached[up_to]) / 2).astype(np.int64)
 
 
-def _weights(entries: Target, documents: IntArray) -> FloatArray:
+def _entry_weights(entries: Target, documents: IntArray) -> FloatArray:
     spread = 1 / entries.raters
     _, index = np.unique(documents[entries.row], return_inverse=True)
     rows = np.bincount(index, weights=spread)

@@ -70,13 +70,13 @@ def view_scores(result: ScoreDiagnosis) -> list[Block]:
     main = [g for g in result.groups if (g.method, g.alpha) == key]
     ends = f"{level(result.confidence_level)} interval"
     return [
-        _headline(result, main),
-        *_sizes(result),
-        _advice(result, main),
+        _sets_headline(result, main),
+        *_size_tables(result),
+        _advice_table(result, main),
         table_of(
             result.human_agreement,
             {
-                "judge, criterion": _name,
+                "judge, criterion": _judge_and_criterion,
                 "agree": lambda h: percent(h.agreement.raw),
                 "kappa": lambda h: number(h.agreement.kappa, 2),
                 ends: lambda h: interval(*ends_of(h.agreement.kappa_interval), 2),
@@ -89,15 +89,15 @@ def view_scores(result: ScoreDiagnosis) -> list[Block]:
         *notes_of([*_remarks(result), *left_out(result.dropped)]),
         *notes_of([f"Promise: {result.assumptions[0]}"] if result.assumptions else []),
         *explain(result.assumptions[1:]),
-        *_figures(result),
+        *_score_figures(result),
     ]
 
 
-def _name(group: ScoreSetGroup | HumanAgreement) -> str:
+def _judge_and_criterion(group: ScoreSetGroup | HumanAgreement) -> str:
     return group_name(group.judge, group.criterion)
 
 
-def _headline(result: ScoreDiagnosis, main: list[ScoreSetGroup]) -> Headline:
+def _sets_headline(result: ScoreDiagnosis, main: list[ScoreSetGroup]) -> Headline:
     documents = count(result.documents, "labelled document")
     if all(g.whole_scale for g in result.groups):
         return Headline(f"Every set is the entire scale: {documents} are too few", tone="bad")
@@ -110,7 +110,7 @@ def _headline(result: ScoreDiagnosis, main: list[ScoreSetGroup]) -> Headline:
     )
 
 
-def _sizes(result: ScoreDiagnosis) -> list[Block]:
+def _size_tables(result: ScoreDiagnosis) -> list[Block]:
     """A table for each judge, the main method first.
 
     The names of both would leave 80 columns no room for the numbers.
@@ -135,10 +135,10 @@ def _sizes(result: ScoreDiagnosis) -> list[Block]:
     ]
 
 
-def _advice(result: ScoreDiagnosis, main: list[ScoreSetGroup]) -> Table:
+def _advice_table(result: ScoreDiagnosis, main: list[ScoreSetGroup]) -> Table:
     """Rows by the size of their set, and how size and error correlate if that is known."""
     columns: dict[str, Callable[[ScoreSetGroup], str]] = {
-        "judge, criterion": _name,
+        "judge, criterion": _judge_and_criterion,
         "trust": lambda g: percent(g.trust),
         "look": lambda g: percent(g.look),
         "human": lambda g: percent(g.human),
@@ -162,8 +162,10 @@ def _remarks(result: ScoreDiagnosis) -> list[str]:
     for alpha in sorted({g.alpha for g in result.groups}):
         sizes = {g.mean_size for g in result.groups if g.alpha == alpha}
         if sizes == {float(whole)}:
-            lines.append(f"alpha {alpha:g}: every set is the entire scale{_reason(result, alpha)}")
-    lines += _gain(result)
+            lines.append(
+                f"alpha {alpha:g}: every set is the entire scale{_why_whole_scale(result, alpha)}"
+            )
+    lines += _describe_gain(result)
     lines += [
         f"set size against error, {entry.method} sets: Spearman {signed(entry.pooled, 2)} over all "
         f"rows, {signed(entry.within, 2)} within one judge and criterion"
@@ -179,7 +181,7 @@ def _remarks(result: ScoreDiagnosis) -> list[str]:
     ]
 
 
-def _gain(result: ScoreDiagnosis) -> list[str]:
+def _describe_gain(result: ScoreDiagnosis) -> list[str]:
     """Mean size next to that of residual sets with the same promise."""
     methods = dict.fromkeys(g.method for g in result.groups)
     residual = "per-criterion" if "per-criterion" in methods else "constant"
@@ -222,7 +224,7 @@ def _odd_scores(result: ScoreDiagnosis, judge: str | None) -> list[str]:
     return lines
 
 
-def _reason(result: ScoreDiagnosis, alpha: float) -> str:
+def _why_whole_scale(result: ScoreDiagnosis, alpha: float) -> str:
     """Half of the documents calibrate; D of them reach 1 - alpha only if D >= (1 - alpha)/alpha."""
     exact = Fraction(str(alpha))
     needed, half = math.ceil((1 - exact) / exact), result.documents // 2
@@ -245,7 +247,7 @@ _MARKS = dict(zip(_COLOURS, MARKS, strict=False))
 _APART_TO_ALIKE = ("#9ab7d9", "#f7f7f7", "#eda383")
 
 
-def _figures(result: ScoreDiagnosis) -> list[Block]:
+def _score_figures(result: ScoreDiagnosis) -> list[Block]:
     """In the order of importance; widths are left out if they are not informative."""
     telling = result.telling_methods
     compared = {entry.method for entry in result.agreement} & set(telling)
@@ -306,7 +308,7 @@ class SizeCell:
 
 
 def size_map(
-    cells: Sequence[SizeCell], what: str, *, whole: int, room: tuple[float, float, float]
+    cells: Sequence[SizeCell], sets: str, *, whole: int, room: tuple[float, float, float]
 ) -> Drawing:
     """Heat map of `cells`; `room`: width of the margins and of a criterion, height of a judge."""
     judges, criteria = unique(c.judge for c in cells), unique(c.criterion for c in cells)
@@ -327,7 +329,7 @@ def size_map(
         bar.outline.set_visible(False)
         sizes = [c.mean_size for c in cells]
         shown = span(f"{min(sizes):.1f}", f"{max(sizes):.1f}")
-        set_suptitle(figure, f"{what} have {shown} of {whole} scores")
+        set_suptitle(figure, f"{sets} have {shown} of {whole} scores")
     return figure
 
 
@@ -352,7 +354,7 @@ def width_figure(result: ScoreDiagnosis, methods: Sequence[str]) -> Drawing:
         set_suptitle(figure, f"Width against error within a criterion (Spearman): {values}")
         judges = {g.judge for g in groups}
         dots = {"label": "small dots: one judge", "marker": "o", "ms": 3, "linestyle": ""}
-        _legend(figure, methods, extra=dots if len(judges) > 1 else None)
+        _draw_methods_legend(figure, methods, extra=dots if len(judges) > 1 else None)
     return figure
 
 
@@ -457,7 +459,7 @@ def coverage_figure(result: ScoreDiagnosis) -> Drawing:
         set_suptitle(figure, _coverage_title(result))
         judges = {g.judge for g in result.groups}
         band = {"label": "band: one standard deviation over judges", "linewidth": 7}
-        _legend(figure, methods, extra=band if len(judges) > 1 else None, promise=True)
+        _draw_methods_legend(figure, methods, extra=band if len(judges) > 1 else None, promise=True)
     return figure
 
 
@@ -480,7 +482,7 @@ def _shortfall(group: ScoreSetGroup) -> float:
     return max(0.0, round(1 - group.alpha - group.coverage, 9))
 
 
-def _legend(
+def _draw_methods_legend(
     figure: Drawing,
     methods: Sequence[str],
     *,
