@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from adjudge.rows.choices import prepare_choices
 from adjudge.selection import scope_threshold
+from adjudge.selection.choices import prepare_choices
 from adjudge.simulate.pairs import simulate_choices
 from adjudge.statistics.entropy import preference_entropy
 from adjudge.validation import BoolArray, IntArray

@@ -77,8 +77,8 @@ _ROOMS: dict[str, str] = {
         "register_guarantee scope_threshold select verify_policy"
     ),
     "adjudge.selection.cascade_plan": "CascadePlan",
-    "adjudge.selection.drawing": "LabelPlan",
     "adjudge.selection.evaluating": "Evaluation",
+    "adjudge.selection.label_plan": "LabelPlan",
     "adjudge.selection.planning": "SelectionPlan",
     "adjudge.selection.selecting": "Selection",
     "adjudge.selection.thresholds": "BatchSelection Threshold",

@@ -144,8 +144,8 @@ from adjudge.selection import scope_threshold as scope_threshold
 from adjudge.selection import select as select
 from adjudge.selection import verify_policy as verify_policy
 from adjudge.selection.cascade_plan import CascadePlan as CascadePlan
-from adjudge.selection.drawing import LabelPlan as LabelPlan
 from adjudge.selection.evaluating import Evaluation as Evaluation
+from adjudge.selection.label_plan import LabelPlan as LabelPlan
 from adjudge.selection.planning import SelectionPlan as SelectionPlan
 from adjudge.selection.selecting import Selection as Selection
 from adjudge.selection.thresholds import BatchSelection as BatchSelection

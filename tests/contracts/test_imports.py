@@ -20,16 +20,12 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"records", "validation", "plugins", "atomic"}),
     frozenset({"statistics"}),
     frozenset({"present"}),
-    frozenset({"policy/rules"}),
-    frozenset({"results", "simulate", "data"}),
+    frozenset({"simulate", "data"}),
     frozenset({"store"}),
     frozenset({"judges"}),
-    frozenset({"rows"}),
     frozenset({"policy"}),
     ANALYSES,
     frozenset({"auditing"}),
-    frozenset({"present/figures"}),
-    frozenset({"present/views"}),
     frozenset({"report"}),
     frozenset({"demo"}),
     frozenset({"server"}),
@@ -40,15 +36,9 @@ FLOOR_OF = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 DOORS = {"__init__", "__main__"}
 
 
-def room_of(parts: list[str]) -> str:
-    """The room of a module; views and figures in `present` are rooms of their own."""
-    whole = "/".join(parts[:2])
-    return whole if whole in FLOOR_OF else parts[0]
-
-
-def imported_rooms(tree: ast.AST, *, lazy: bool = False) -> Iterator[tuple[str, int, bool]]:
-    """Every room that is imported, the line, and whether a function does it."""
-    for node in ast.iter_child_nodes(tree):
+def imported_rooms(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every room that is imported, at the top or in a function, and the line."""
+    for node in ast.walk(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -61,18 +51,15 @@ def imported_rooms(tree: ast.AST, *, lazy: bool = False) -> Iterator[tuple[str, 
         for name in names:
             parts = name.split(".")
             if parts[0] == "adjudge" and len(parts) > 1 and parts[1] != "__version__":
-                yield room_of(parts[1:]), node.lineno, lazy
-        in_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        yield from imported_rooms(node, lazy=lazy or in_function)
+                yield parts[1], node.lineno
 
 
 def wrong_imports(name: str, source: str) -> list[str]:
     """What is wrong with the imports of a file, given its path under src/adjudge."""
-    room = room_of(name.removesuffix(".py").split("/"))
+    room = name.removesuffix(".py").split("/")[0]
     wrong = []
-    for other, line, lazy in imported_rooms(ast.parse(source)):
-        shows_itself = lazy and other == "present/views" and "(self)" in source
-        if room in DOORS or other == room or shows_itself:
+    for other, line in imported_rooms(ast.parse(source)):
+        if room in DOORS or other == room:
             continue
         if FLOOR_OF[other] > FLOOR_OF[room]:
             wrong.append(f"{name}:{line} imports {other} from a floor below")
@@ -85,7 +72,7 @@ MODULES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*
 
 
 def test_every_room_has_a_floor() -> None:
-    rooms = {room_of(name.removesuffix(".py").split("/")) for name in MODULES} - DOORS
+    rooms = {name.removesuffix(".py").split("/")[0] for name in MODULES} - DOORS
     assert rooms - FLOOR_OF.keys() == set()
 
 

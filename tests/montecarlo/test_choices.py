@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from adjudge.policy.rules import Rule
-from adjudge.rows.choices import prepare_choices
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
+from adjudge.selection.choices import prepare_choices
 from adjudge.simulate.pairs import simulate_choices
 from adjudge.statistics.entropy import preference_entropy
 from adjudge.validation import FloatArray, IntArray

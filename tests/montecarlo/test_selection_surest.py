@@ -14,7 +14,7 @@ from scipy import stats
 from adjudge.data import prepare_judgments
 from adjudge.policy.rules import Rule
 from adjudge.selection import calibrate, pac_threshold, plan_labels
-from adjudge.selection.drawing import cut_at
+from adjudge.selection.label_plan import cut_at
 from adjudge.simulate.selective import (
     ScoredWorld,
     confidently_wrong,

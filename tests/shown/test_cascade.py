@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from shown_cascade import CASCADE_PLAN, CASCADE_POLICY, CASCADE_SELECTION, RULE
+from shown_cascade import CASCADE_PLAN, CASCADE_POLICY, CASCADE_SELECTION, RULE, point
 
 from adjudge.judges.summary import Judging, JudgingCascade
 from shown import assert_shown, html_lines, terminal_lines
@@ -61,6 +61,21 @@ def test_a_plan_of_one_judge_of_ones_own_tau_and_of_none() -> None:
         "bad: No tau passes at alpha 0.1: every row would go to strong",
         "Allow a larger alpha, label more rows, or use better judges.",
     ]
+
+
+@pytest.mark.parametrize(("tau", "half"), [("0.22", "0.11"), ("0.26", "0.13"), ("0.04", "0.02")])
+def test_a_long_curve_has_nine_lines_the_planned_tau_and_half_of_it(tau: str, half: str) -> None:
+    taus = [at / 100 for at in range(41)]
+    plan = replace(
+        CASCADE_PLAN,
+        rule=replace(RULE, tau=float(tau)),
+        points=tuple(point(value, 31.0 - 50 * value, 0.9 - value, value) for value in taus),
+    )
+    shown = [line.split(" | ")[0] for line in html_lines(plan) if line.count(" | ") == 5][1:]
+    evenly = {f"{at / 100:.3g}" for at in range(0, 41, 5)}
+    assert {line.removeprefix("* ") for line in shown} == evenly | {tau, half}
+    assert [line for line in shown if line.startswith("*")] == [f"* {tau}"]
+    assert shown == sorted(shown, key=lambda line: float(line.removeprefix("* ")))
 
 
 def test_measured_costs_are_dollars() -> None:

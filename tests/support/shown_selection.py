@@ -11,8 +11,8 @@ from adjudge.policy.doubts import DoubtReport, JuryReport
 from adjudge.policy.result import Alternative, Contradiction, Policy, PolicyGroup
 from adjudge.policy.rules import Cut
 from adjudge.selection.comparing import Comparison
-from adjudge.selection.drawing import LabelPlan
 from adjudge.selection.evaluating import Curve, Evaluation, MethodRisk, SignalQuality
+from adjudge.selection.label_plan import LabelPlan
 from adjudge.selection.planning import PlanPoint, SelectionPlan
 from adjudge.selection.selecting import GroupCount, Selection
 from adjudge.selection.thresholds import BatchSelection, Threshold

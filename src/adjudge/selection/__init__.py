@@ -4,7 +4,6 @@ from adjudge.selection.calibrating import calibrate
 from adjudge.selection.cascade_judging import judge_cascade
 from adjudge.selection.cascade_plan import plan_cascade
 from adjudge.selection.doubts.jury import Jury, mean_jury
-from adjudge.selection.drawing import ids_to_label, plan_labels
 from adjudge.selection.evaluating import evaluate
 from adjudge.selection.guarantees import (
     all_guarantees,
@@ -21,6 +20,7 @@ from adjudge.selection.guarantees.fdr import (
 )
 from adjudge.selection.guarantees.pac import pac_threshold, pac_thresholds
 from adjudge.selection.guarantees.scope import scope_threshold
+from adjudge.selection.label_plan import ids_to_label, plan_labels
 from adjudge.selection.planning import plan_selection
 from adjudge.selection.selecting import SelectionRun, select
 from adjudge.selection.split_counts import Levels

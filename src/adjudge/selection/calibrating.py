@@ -20,7 +20,6 @@ from adjudge.policy.result import Policy
 from adjudge.policy.rules import Cut, names_of
 from adjudge.present.text import count
 from adjudge.records import GIVEN, LABELLED, MIN_ANSWER_MASS, About
-from adjudge.rows.choices import describe_choices, prepare_choices, refuse_with_best
 from adjudge.selection.candidates import (
     ENTRY_COLUMNS,
     Candidate,
@@ -31,6 +30,7 @@ from adjudge.selection.candidates import (
     pool_small,
 )
 from adjudge.selection.cascade_plan import CascadePlan
+from adjudge.selection.choices import describe_choices, prepare_choices, refuse_with_best
 from adjudge.selection.doubts.base import Doubt, DoubtOptions, Labelled
 from adjudge.selection.doubts.registry import ask_doubt
 from adjudge.selection.guarantees import DEFAULT, all_guarantees, find_guarantee

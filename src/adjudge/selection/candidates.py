@@ -26,6 +26,17 @@ SMALL_GROUPS = ("refuse", "pool")
 POOLED = "(small groups)"
 #: The columns of every entry.
 ENTRY_COLUMNS = ("judge", "protocol", "judge_fingerprint", "uncertainty", "verdict", ERROR)
+HALF_SPLITS = 20
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The requested levels, the number of rules that share delta, the seed, and the cuts."""
+
+    levels: Levels
+    rules: int
+    seed: int
+    cuts: Sequence[Cut] = ()
 
 
 @dataclass(frozen=True)
@@ -118,9 +129,6 @@ def _pool(own: Sequence[Entry]) -> Entry:
         seed=own[0].seed,
         members=tuple(entry.group or "" for entry in own),
     )
-
-
-HALF_SPLITS = 20
 
 
 @dataclass(frozen=True)
@@ -233,16 +241,6 @@ def _indication(n: int, coverage: float, risk: float) -> Acceptance:
 
 def _risk(accepted: BoolArray, errors: IntArray) -> float:
     return float(errors[accepted].mean()) if accepted.any() else 0.0
-
-
-@dataclass(frozen=True)
-class Terms:
-    """The requested levels, the number of rules that share delta, the seed, and the cuts."""
-
-    levels: Levels
-    rules: int
-    seed: int
-    cuts: Sequence[Cut] = ()
 
 
 @dataclass(frozen=True)

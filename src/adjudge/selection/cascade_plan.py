@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -28,17 +27,9 @@ from adjudge.policy.doubts import (
     LearningShare,
     Lengths,
     Stage,
-    money,
 )
 from adjudge.present.blocks import (
     Block,
-    Figure,
-    Headline,
-    Note,
-    Table,
-    explain,
-    table_of,
-    warnings_of,
 )
 from adjudge.present.result import (
     Check,
@@ -50,8 +41,6 @@ from adjudge.present.result import (
     frozen,
     not_empty,
 )
-from adjudge.present.text import clip_names, count, left_out, percent
-from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
 from adjudge.records import MIN_ANSWER_MASS, About
 from adjudge.selection.cascade import (
     OTHER_JUDGE,
@@ -90,10 +79,108 @@ from adjudge.validation import (
 from adjudge.validation import count as check_count
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
+    pass
 
 NOT_EVERY_STAGE = "not judged by every stage"
+PLAN_SCHEMA = 1
+#: The most coverage that a plan gives up when it drops a judge: within the error of the estimates.
+_SLACK = 0.01
+#: How many values of tau are tried, and how many a plan keeps.
+_TRIED, _KEPT = 200, 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostPoint:
+    """A cascade that stops at `tau`: its cost per row, and what could be accepted at alpha.
+
+    `coverage` is the largest share whose mean fitted error probability is at most alpha, `wrong`
+    the observed share of errors in it; `stops` the share of rows that end at each stage. All are
+    computed with ridges that were fitted without the row.
+    """
+
+    tau: Proportion
+    cost: NotNegative
+    coverage: Proportion
+    wrong: Proportion | None
+    stops: tuple[Proportion, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeAlone:
+    """One judge of the cascade asked about every row."""
+
+    judge: str
+    cost: NotNegative
+    coverage: Proportion
+    wrong: Proportion | None
+
+
+def _planned_point_is_there(plan: CascadePlan) -> str | None:
+    """The figure and the table mark the planned point."""
+    if any(point.tau == plan.rule.tau for point in plan.points):
+        return None
+    return f"no point has the planned tau {plan.rule.tau!r}"
+
+
+def _last_judge_costs_something(plan: CascadePlan) -> str | None:
+    """Costs are shown as shares of the last judge's cost."""
+    return None if plan.last.cost > 0 else "the last judge costs nothing"
+
+
+def _stops_have_stages(plan: CascadePlan) -> str | None:
+    sizes = {len(point.stops) for point in plan.points}
+    if sizes == {len(plan.rule.stages)}:
+        return None
+    return "points and stages differ in length"
+
+
+@frozen
+class CascadePlan(ResultWithDigest):
+    """Cost and coverage of a cascade, stage by stage, estimated only on the learning share.
+
+    `points` is the curve over tau of the kept stages. `feasible` is False if no tau passes at
+    alpha: then only the last judge is left.
+    """
+
+    kind: ClassVar[str] = "plan_cascade"
+    rows_in: ClassVar[str] = "points"
+    digest_since: ClassVar[int] = 1
+    checks: ClassVar[tuple[Check, ...]] = (
+        not_empty("points", "alone"),
+        _planned_point_is_there,
+        _last_judge_costs_something,
+        _stops_have_stages,
+    )
+
+    schema_version: Count = PLAN_SCHEMA
+    about: About = "pairs"
+    alpha: Level
+    rule: CascadeRule
+    tau_given: bool = False
+    feasible: bool
+    cost_source: CostSource
+    points: tuple[CostPoint, ...]
+    alone: tuple[JudgeAlone, ...]
+    dropped_stages: tuple[DroppedStage, ...] = ()
+    min_answer_mass: Proportion | None = None
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count]
+
+    @property
+    def planned(self) -> CostPoint:
+        """The point of the planned tau."""
+        return next(point for point in self.points if point.tau == self.rule.tau)
+
+    @property
+    def last(self) -> JudgeAlone:
+        """The last of the requested judges, alone."""
+        return self.alone[-1]
+
+    def view(self) -> list[Block]:
+        from adjudge.selection.cascade_view import view_cascade_plan
+
+        return view_cascade_plan(self)
 
 
 def plan_cascade(
@@ -371,108 +458,6 @@ def _fingerprint(frame: pl.DataFrame, stage: Member) -> str | None:
     return None if prints.is_empty() else str(prints[0])
 
 
-PLAN_SCHEMA = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class CostPoint:
-    """A cascade that stops at `tau`: its cost per row, and what could be accepted at alpha.
-
-    `coverage` is the largest share whose mean fitted error probability is at most alpha, `wrong`
-    the observed share of errors in it; `stops` the share of rows that end at each stage. All are
-    computed with ridges that were fitted without the row.
-    """
-
-    tau: Proportion
-    cost: NotNegative
-    coverage: Proportion
-    wrong: Proportion | None
-    stops: tuple[Proportion, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgeAlone:
-    """One judge of the cascade asked about every row."""
-
-    judge: str
-    cost: NotNegative
-    coverage: Proportion
-    wrong: Proportion | None
-
-
-def _planned_point_is_there(plan: CascadePlan) -> str | None:
-    """The figure and the table mark the planned point."""
-    if any(point.tau == plan.rule.tau for point in plan.points):
-        return None
-    return f"no point has the planned tau {plan.rule.tau!r}"
-
-
-def _last_judge_costs_something(plan: CascadePlan) -> str | None:
-    """Costs are shown as shares of the last judge's cost."""
-    return None if plan.last.cost > 0 else "the last judge costs nothing"
-
-
-def _stops_have_stages(plan: CascadePlan) -> str | None:
-    sizes = {len(point.stops) for point in plan.points}
-    if sizes == {len(plan.rule.stages)}:
-        return None
-    return "points and stages differ in length"
-
-
-@frozen
-class CascadePlan(ResultWithDigest):
-    """Cost and coverage of a cascade, stage by stage, estimated only on the learning share.
-
-    `points` is the curve over tau of the kept stages. `feasible` is False if no tau passes at
-    alpha: then only the last judge is left.
-    """
-
-    kind: ClassVar[str] = "plan_cascade"
-    rows_in: ClassVar[str] = "points"
-    digest_since: ClassVar[int] = 1
-    checks: ClassVar[tuple[Check, ...]] = (
-        not_empty("points", "alone"),
-        _planned_point_is_there,
-        _last_judge_costs_something,
-        _stops_have_stages,
-    )
-
-    schema_version: Count = PLAN_SCHEMA
-    about: About = "pairs"
-    alpha: Level
-    rule: CascadeRule
-    tau_given: bool = False
-    feasible: bool
-    cost_source: CostSource
-    points: tuple[CostPoint, ...]
-    alone: tuple[JudgeAlone, ...]
-    dropped_stages: tuple[DroppedStage, ...] = ()
-    min_answer_mass: Proportion | None = None
-    assumptions: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, Count]
-
-    @property
-    def planned(self) -> CostPoint:
-        """The point of the planned tau."""
-        return next(point for point in self.points if point.tau == self.rule.tau)
-
-    @property
-    def last(self) -> JudgeAlone:
-        """The last of the requested judges, alone."""
-        return self.alone[-1]
-
-    def view(self) -> list[Block]:
-
-        return view_cascade_plan(self)
-
-
-#: The most coverage that a plan gives up when it drops a judge: within the error of the estimates.
-_SLACK = 0.01
-#: How many values of tau are tried, and how many a plan keeps.
-_TRIED, _KEPT = 200, 40
-
-
 @dataclass(frozen=True)
 class Sheet:
     """One cascade on the learning rows: held-out doubts and errors of each row at each stage."""
@@ -581,179 +566,3 @@ def drop_stages(
         )
         kept = tuple(other for other in kept if other != worst)
     return kept if sheet(kept).planned is not None else kept[-1:], dropped
-
-
-#: Lines of the curve that a table shows.
-_LINES = 9
-
-
-def view_cascade_plan(plan: CascadePlan) -> list[Block]:
-    """The planned cascade, the curve over tau, each judge alone, and the judges that do not pay."""
-    stages = plan.rule.judges
-    curve = Table(
-        (
-            "tau",
-            "cost",
-            "accepted",
-            "error share",
-            *(f"ends at {at + 1}" for at in range(len(stages))),
-        ),
-        [
-            (
-                ("* " if point.tau == plan.rule.tau else "  ") + f"{point.tau:.3g}",
-                percent(point.cost / plan.last.cost),
-                percent(point.coverage),
-                percent(point.wrong),
-                *(percent(share) for share in point.stops),
-            )
-            for point in _some(plan)
-        ],
-        caption=f"Cost and coverage over tau at alpha {plan.alpha:g}, on "
-        f"{count(plan.rule.n_learning, 'row')} of the learning share, each scored by a fit "
-        "without it",
-    )
-    alone = table_of(
-        plan.alone,
-        {
-            "judge alone": lambda one: one.judge,
-            "cost per row": lambda one: money(one.cost, plan.cost_source),
-            "accepted": lambda one: percent(one.coverage),
-            "error share": lambda one: percent(one.wrong),
-        },
-        caption="Each judge alone on the same rows",
-    )
-    notes = [
-        f"dropped {one.judge}: with it {percent(one.coverage_with)} accepted at "
-        f"{money(one.cost_with, plan.cost_source)} per row at the planned tau, without it "
-        f"{percent(one.coverage_without)} at {money(one.cost_without, plan.cost_source)} at the "
-        "cheapest tau"
-        for one in plan.dropped_stages
-    ]
-    share = plan.rule.learning
-    notes += [
-        f"cost: per row, relative to {plan.last.judge} alone; accepted: the largest share with a "
-        "mean fitted error probability of at most alpha; error share: by the labels; * planned",
-        f"learning share: {percent(share.share)} of the rows by a hash of {share.column} "
-        f"(seed {share.seed}); calibrate refuses them",
-        *left_out(plan.dropped),
-    ]
-    figure = Figure(
-        "cascade",
-        partial(cascade_figure, plan),
-        "Up and to the left is better: more is accepted at less cost. A smaller tau moves right "
-        "along the curve.",
-    )
-    assumed = explain(plan.assumptions)
-    return [
-        _headline(plan),
-        curve,
-        alone,
-        *warnings_of(plan.warnings),
-        Note(notes),
-        *assumed,
-        figure,
-    ]
-
-
-def _headline(plan: CascadePlan) -> Headline:
-    stages, planned, last = plan.rule.judges, plan.planned, plan.last
-    if not plan.feasible:
-        return Headline(
-            f"No tau passes at alpha {plan.alpha:g}: every row would go to {stages[-1]}",
-            "Allow a larger alpha, label more rows, or use better judges.",
-            tone="bad",
-        )
-    whole = percent(planned.cost / last.cost)
-    if len(stages) == 1:
-        return Headline(
-            f"No cascade saves cost: {stages[0]} alone accepts about {percent(planned.coverage)} "
-            f"at alpha {plan.alpha:g}",
-            f"Ask {stages[0]} about every row.",
-        )
-    tau = f"tau {planned.tau:.3g}" + (" (yours)" if plan.tau_given else "")
-    return Headline(
-        f"{' -> '.join(stages)} at {tau}: about {percent(planned.coverage)} accepted at alpha "
-        f"{plan.alpha:g} for {whole} of the cost of {last.judge} alone, which accepts about "
-        f"{percent(last.coverage)}",
-        "Calibrate it on the other labels: adjudge calibrate --plan.",
-    )
-
-
-def _some(plan: CascadePlan) -> list[CostPoint]:
-    """Lines of the curve, evenly spaced, with the planned one and half of it."""
-    points, last = plan.points, len(plan.points) - 1
-    places = {round(at * last / (_LINES - 1)) for at in range(_LINES)} if last else {0}
-    half = min(points, key=lambda point: abs(point.tau - plan.rule.tau / 2))
-    places |= {points.index(plan.planned), points.index(half)}
-    return [points[at] for at in sorted(places)]
-
-
-def cascade_figure(plan: CascadePlan) -> Drawing:
-    """Coverage against cost, the curve of the cascade and a dot for each judge alone."""
-    with themed():
-        figure = new_figure(7.4, 4.6)
-        axes = figure.subplots()
-        whole = plan.last.cost
-        points = sorted(plan.points, key=lambda point: (point.cost, point.coverage))
-        axes.plot(
-            [point.cost / whole for point in points],
-            [point.coverage for point in points],
-            color=ACCENT,
-            marker=".",
-            markersize=9,
-            label="cascade, over tau",
-            clip_on=False,
-            zorder=3,
-        )
-        dropped = {stage.judge for stage in plan.dropped_stages}
-        judges = [judge.judge for judge in plan.alone]
-        names = dict(zip(judges, clip_names(judges), strict=True))
-        for judge in plan.alone:
-            colour = WARM if judge.judge in dropped else MUTED
-            where = (judge.cost / whole, judge.coverage)
-            axes.plot(*where, "s", color=colour, markersize=7, clip_on=False)
-            name = names[judge.judge] + (", dropped" if judge.judge in dropped else " alone")
-            # The name stays inside the axes.
-            right, low = where[0] > 0.6, where[1] < 0.1
-            axes.annotate(
-                name,
-                where,
-                xytext=(-8 if right else 8, 8 if low else -14),
-                textcoords="offset points",
-                color=colour,
-                fontsize=9,
-                ha="right" if right else "left",
-                # If a judge alone is as good as the cascade, its name is over the curve.
-                bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
-                zorder=3,
-            )
-        planned = plan.planned
-        named = "your tau" if plan.tau_given else "planned tau"
-        axes.plot(
-            planned.cost / whole,
-            planned.coverage,
-            "o",
-            color=GOOD,
-            markersize=11,
-            label=f"{named} {planned.tau:.3g}",
-            zorder=4,
-            markerfacecolor="none",
-            markeredgewidth=2.5,
-            clip_on=False,
-        )
-        axes.set_xlim(left=0)
-        axes.set_ylim(0, 1.03)
-        axes.set_xlabel(f"cost of a row, as a share of {names[plan.last.judge]} alone")
-        axes.set_ylabel(f"share accepted at alpha {plan.alpha:g}")
-        axes.set_title(_title(plan), color=INK)
-        axes.legend(fontsize=9, loc="lower right")
-    return figure
-
-
-def _title(plan: CascadePlan) -> str:
-    planned, last = plan.planned, plan.last
-    return (
-        f"About {percent(planned.coverage, 0)} accepted at "
-        f"{percent(planned.cost / last.cost, 0)} of the cost; the last judge alone: "
-        f"{percent(last.coverage, 0)}"
-    )

@@ -29,7 +29,7 @@ from adjudge.present.result import (
     same_length,
 )
 from adjudge.present.text import group_name
-from adjudge.rows.choices import describe_choices, prepare_choices, refuse_with_best
+from adjudge.selection.choices import describe_choices, prepare_choices, refuse_with_best
 from adjudge.selection.comparing import MOST_SPLITS, Comparison, compare_doubts
 from adjudge.selection.doubts.base import DoubtOptions
 from adjudge.selection.doubts.evidence import advise_learning
@@ -49,6 +49,14 @@ from adjudge.validation import FloatArray, IntArray, count, exact_level
 
 #: A judge and its protocol.
 JudgeKey = tuple[str, str | None]
+_CURVE_POINTS = 200
+CAVEATS = (
+    "measured on the labelled rows alone: rows that were not labelled at random can do better or "
+    "worse",
+    "both halves of a split come from the same labels, so results vary less here than over new "
+    "calibration sets",
+    "if you choose a judge, signal or method with this table, calibrate on other labels",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,16 +205,6 @@ class Evaluation(Result):
         from adjudge.selection.evaluation_view import view_evaluation
 
         return view_evaluation(self)
-
-
-_CURVE_POINTS = 200
-CAVEATS = (
-    "measured on the labelled rows alone: rows that were not labelled at random can do better or "
-    "worse",
-    "both halves of a split come from the same labels, so results vary less here than over new "
-    "calibration sets",
-    "if you choose a judge, signal or method with this table, calibrate on other labels",
-)
 
 
 def evaluate(

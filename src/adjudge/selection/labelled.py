@@ -1,10 +1,17 @@
-"""."""
+"""The rows of selection: labelled rows to learn from, new rows to decide on, and their cuts.
+
+Labels drawn only among the surest rows have no information about the others. Below the cut such
+labels are a random sample, and so are random labels that lie there. A sample below one cut and a
+sample below another are both random below both. So everything made from them uses, and holds for,
+the pairs below every cut: those whose score, by the judge that was cut, is at most the cut.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
 from adjudge.data.judgments import (
@@ -24,15 +31,17 @@ from adjudge.data.labels import (
     leave_out_sampled_by,
     state_model_labels,
 )
-from adjudge.data.refusals import shorten
-from adjudge.data.rows import Rows, cluster_column, sort_rows, text_column
+from adjudge.data.refusals import refuse_values, shorten
+from adjudge.data.rows import Rows, cluster_column, sort_rows, text_column, tidy
 from adjudge.data.tables import TableLike, as_text, read_table, source_name
-from adjudge.errors import ArgumentError, DataError
+from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.policy.rules import Cut
-from adjudge.records import About
-from adjudge.rows.cuts import BEYOND, cuts_of, lie_below
+from adjudge.records import CUT_COLUMNS, About
 from adjudge.validation import one_of
 
+#: Why a row above a cut neither calibrates nor is accepted.
+BEYOND = "outside the share that was labelled"
+_KEEP = "keep the columns that plan labels wrote; adjudge label --plan FILE -o copies them"
 TIES = ("drop", "error")
 #: The column of human labels, and its values.
 _LABELS: Mapping[About, tuple[str, str]] = {
@@ -156,6 +165,96 @@ def read_labelled(
     return LabelledRows(frame, column, rows.dropped, given.about, cuts, stated)
 
 
+def read_new(
+    judgments: TableLike | Judgments,
+    *,
+    pairs: TableLike | None = None,
+    judge: str | None = None,
+    protocol: str | None = None,
+    min_answer_mass: float | None = None,
+) -> NewRows:
+    """The rows that select decides on; `min_answer_mass` as in `read_labelled`."""
+    given = prepare_judgments(judgments, pairs=pairs, judge=judge, protocol=protocol)
+    # `select` adds columns of one chunk, and polars copies a frame whose chunks differ.
+    frame = mark_off_answer(given.frame.rechunk(), min_answer_mass)
+    usable = measured(Rows(frame))
+    return NewRows(frame, usable.frame, given.dropped, usable.dropped, given.about)
+
+
+def cuts_of(frame: pl.DataFrame, name: str) -> tuple[Cut, ...]:
+    """The cuts of the labels of these rows; for each score the lowest.
+
+    >>> cut = Cut(judge="x", protocol="preference", at=0.3, share=0.6)
+    >>> cuts_of(pl.DataFrame({"sampled_by": ["surest"], **cut.columns}), "labels") == (cut,)
+    True
+    """
+    if "sampled_by" not in frame.columns:
+        return ()
+    drawn = frame.filter(pl.col("sampled_by").is_in(CUT_BY))
+    if drawn.height == 0:
+        return ()
+    needed = CUT_COLUMNS[:3]
+    for column in needed:
+        if column not in drawn.columns or drawn[column].null_count():
+            how = drawn["sampled_by"][0]
+            problem, remedy = f"is missing for labels that were sampled by {how}", _KEEP
+            if how == "audit":
+                remedy = "after an alarm, use calibrate --from-audits STATE for the old threshold"
+            raise DataError(name, problem, column=column, remedy=remedy)
+    read = {c: tidy(drawn[c], name, c) for c in CUT_COLUMNS if c in drawn.columns}
+    for column in needed[:2]:
+        value = read[column].cast(pl.Float64, strict=False)
+        refuse_values(
+            read[column],
+            ~value.is_finite().fill_null(False),
+            "{} is not a number",
+            source=name,
+            remedy=_KEEP,
+        )
+        read[column] = value
+    lowest: dict[tuple[str | None, ...], Cut] = {}
+    for row in pl.DataFrame(list(read.values())).unique().sort("cut", descending=True).to_dicts():
+        cut = Cut(
+            judge=row["cut_judge"],
+            protocol=row.get("cut_protocol"),
+            judge_fingerprint=row.get("cut_fingerprint"),
+            at=row["cut"],
+            share=row["cut_share"],
+        )
+        lowest[cut.judge, cut.protocol, cut.judge_fingerprint] = cut
+    return tuple(lowest.values())
+
+
+def lie_below(rows: pl.DataFrame, cuts: Sequence[Cut], *, scored: pl.DataFrame) -> pl.Series:
+    """Which rows are of pairs below every cut.
+
+    `scored` has the judgments of the judges whose score was cut, with that score as `uncertainty`.
+    For a jury or a learned doubt that is not the score of `rows`. If a cut's judge is missing
+    there, PolicyMismatchError names it.
+    """
+    below = np.ones(rows.height, dtype=np.bool_)
+    for cut in cuts:
+        own = scored.filter(*(_is(column, cut) for column in ("judge", "protocol")))
+        known = own.filter(_is("judge_fingerprint", cut) | pl.col("judge_fingerprint").is_null())
+        if known.height == 0:
+            differs = "judge" if own.height == 0 else "judge_fingerprint"
+            raise PolicyMismatchError(
+                f"labels were drawn among {cut.name}, but its judgments are missing"
+                + (" (the rows of this judge have another fingerprint)" if own.height else "")
+                + "; give them too, or draw labels by the judge you have",
+                differs=(differs,),
+            )
+        kept = known.filter(pl.Series(cut.rule.accept(known["uncertainty"].to_numpy())))
+        below &= rows["id"].is_in(kept["id"].implode()).to_numpy()
+    return pl.Series(below)
+
+
+def _is(column: str, cut: Cut) -> pl.Expr:
+    """Whether a row agrees with the cut in this column; unknown values agree."""
+    value = getattr(cut, column)
+    return pl.lit(True) if value is None else pl.col(column) == value
+
+
 def without_ids(
     frame: pl.DataFrame, ids: TableLike, *, cluster: str | None
 ) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -192,22 +291,6 @@ def read_ids(ids: TableLike) -> pl.Series:
     if "id" not in table.columns:
         raise DataError(source_name(ids), "is missing", column="id", remedy="give a column of ids")
     return as_text(table.get_column("id")).unique()
-
-
-def read_new(
-    judgments: TableLike | Judgments,
-    *,
-    pairs: TableLike | None = None,
-    judge: str | None = None,
-    protocol: str | None = None,
-    min_answer_mass: float | None = None,
-) -> NewRows:
-    """The rows that select decides on; `min_answer_mass` as in `read_labelled`."""
-    given = prepare_judgments(judgments, pairs=pairs, judge=judge, protocol=protocol)
-    # `select` adds columns of one chunk, and polars copies a frame whose chunks differ.
-    frame = mark_off_answer(given.frame.rechunk(), min_answer_mass)
-    usable = measured(Rows(frame))
-    return NewRows(frame, usable.frame, given.dropped, usable.dropped, given.about)
 
 
 def _with_weights(frame: pl.DataFrame, column: str) -> pl.DataFrame:

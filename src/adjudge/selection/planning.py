@@ -39,11 +39,56 @@ from adjudge.validation import exact_level, open_unit
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-
 _SMALLEST = 25
 _FEWEST_LABELS = 20
 #: How far the plan extrapolates, as a multiple of the number of labels.
 _BEYOND = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanPoint:
+    """What to expect from `n` calibration labels."""
+
+    n: Count
+    coverage: Proportion
+    coverage_sd: NotNegative
+    risk: Proportion
+    share_above: Proportion
+    share_feasible: Proportion
+    extrapolated: bool
+
+
+def _recommended_point(plan: SelectionPlan) -> str | None:
+    if plan.recommended is None:
+        return None if len(plan.points) > 1 else "nothing is recommended, and there is no doubling"
+    known = plan.recommended in [point.n for point in plan.points]
+    return None if known else f"recommended {plan.recommended} is not among the points"
+
+
+@frozen
+class SelectionPlan(Result):
+    """Expected coverage against the number of calibration labels."""
+
+    kind: ClassVar[str] = "plan_selection"
+    rows_in: ClassVar[str] = "points"
+    checks: ClassVar[tuple[Check, ...]] = (_recommended_point,)
+
+    guarantee: str
+    alpha: Level
+    delta: Level | None
+    judge: str
+    gain: float
+    n_labelled: Count
+    repeats: Repeats
+    seed: Count | None
+    recommended: Count | None
+    points: tuple[PlanPoint, ...]
+    assumptions: tuple[str, ...]
+    dropped: Mapping[str, Count]
+
+    def view(self) -> list[Block]:
+
+        return view_plan(self)
 
 
 def plan_selection(
@@ -195,106 +240,6 @@ def _recommended(points: list[PlanPoint], gain: float) -> int | None:
     return best if points and points[-1].coverage >= gain else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanPoint:
-    """What to expect from `n` calibration labels."""
-
-    n: Count
-    coverage: Proportion
-    coverage_sd: NotNegative
-    risk: Proportion
-    share_above: Proportion
-    share_feasible: Proportion
-    extrapolated: bool
-
-
-def _recommended_point(plan: SelectionPlan) -> str | None:
-    if plan.recommended is None:
-        return None if len(plan.points) > 1 else "nothing is recommended, and there is no doubling"
-    known = plan.recommended in [point.n for point in plan.points]
-    return None if known else f"recommended {plan.recommended} is not among the points"
-
-
-@frozen
-class SelectionPlan(Result):
-    """Expected coverage against the number of calibration labels."""
-
-    kind: ClassVar[str] = "plan_selection"
-    rows_in: ClassVar[str] = "points"
-    checks: ClassVar[tuple[Check, ...]] = (_recommended_point,)
-
-    guarantee: str
-    alpha: Level
-    delta: Level | None
-    judge: str
-    gain: float
-    n_labelled: Count
-    repeats: Repeats
-    seed: Count | None
-    recommended: Count | None
-    points: tuple[PlanPoint, ...]
-    assumptions: tuple[str, ...]
-    dropped: Mapping[str, Count]
-
-    def view(self) -> list[Block]:
-
-        return view_plan(self)
-
-
-def plan_figure(plan: SelectionPlan) -> Drawing:
-    """Expected coverage against the number of labels, with one standard deviation."""
-    with themed():
-        figure = new_figure(7.2, 4.4)
-        axes = figure.subplots()
-        n = np.array([p.n for p in plan.points])
-        mean = np.array([p.coverage for p in plan.points])
-        spread = np.array([p.coverage_sd for p in plan.points])
-        axes.fill_between(
-            n,
-            np.clip(mean - spread, 0, 1),
-            np.clip(mean + spread, 0, 1),
-            color=ACCENT,
-            alpha=0.14,
-            linewidth=0,
-            label="± one std. deviation over draws",
-        )
-        measured = sum(not p.extrapolated for p in plan.points)
-        if measured < len(n):
-            first = max(measured - 1, 0)  # the dotted line starts where the other ends
-            axes.plot(n[first:], mean[first:], color=ACCENT, linestyle=":", label="extrapolated")
-        if measured:
-            known = n[:measured], mean[:measured]
-            axes.plot(*known, color=ACCENT, marker="o", label="from your labels")
-        if plan.recommended is not None:
-            axes.axvline(plan.recommended, color=GOOD, linewidth=1.3, zorder=1)
-            axes.annotate(
-                f"{plan.recommended:,} labels",
-                (plan.recommended, 0.03),
-                xytext=(5, 0),
-                textcoords="offset points",
-            )
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(n, [f"{v:,}" for v in n])
-        axes.minorticks_off()
-        axes.set_ylim(0, 1.03)
-        axes.set_xlabel("human labels for calibration")
-        axes.set_ylabel("share of verdicts accepted")
-        axes.set_title(_plan_title(plan), color=INK)
-        axes.legend(fontsize=8.5, loc="lower right")
-    return figure
-
-
-def _plan_title(plan: SelectionPlan) -> str:
-    last = plan.points[-1]
-    reached = f"{percent(last.coverage, 0)} accepted with {last.n:,} labels"
-    if plan.recommended is None:
-        return f"{plan.guarantee} at alpha {plan.alpha:g}: {reached}"
-    return (
-        f"After {plan.recommended:,} labels, doubling them adds less than {100 * plan.gain:g} "
-        "points of coverage"
-    )
-
-
 def view_plan(plan: SelectionPlan) -> list[Block]:
     """Coverage against labels, and from which number on more of them add little."""
     return [
@@ -352,4 +297,58 @@ def _plan_headline(plan: SelectionPlan) -> Headline:
     return Headline(
         f"{rule} accepts {percent(at.coverage)} of the verdicts with {count(at.n, 'label')}; "
         f"doubling them adds less than {100 * plan.gain:g} points of coverage"
+    )
+
+
+def plan_figure(plan: SelectionPlan) -> Drawing:
+    """Expected coverage against the number of labels, with one standard deviation."""
+    with themed():
+        figure = new_figure(7.2, 4.4)
+        axes = figure.subplots()
+        n = np.array([p.n for p in plan.points])
+        mean = np.array([p.coverage for p in plan.points])
+        spread = np.array([p.coverage_sd for p in plan.points])
+        axes.fill_between(
+            n,
+            np.clip(mean - spread, 0, 1),
+            np.clip(mean + spread, 0, 1),
+            color=ACCENT,
+            alpha=0.14,
+            linewidth=0,
+            label="± one std. deviation over draws",
+        )
+        measured = sum(not p.extrapolated for p in plan.points)
+        if measured < len(n):
+            first = max(measured - 1, 0)  # the dotted line starts where the other ends
+            axes.plot(n[first:], mean[first:], color=ACCENT, linestyle=":", label="extrapolated")
+        if measured:
+            known = n[:measured], mean[:measured]
+            axes.plot(*known, color=ACCENT, marker="o", label="from your labels")
+        if plan.recommended is not None:
+            axes.axvline(plan.recommended, color=GOOD, linewidth=1.3, zorder=1)
+            axes.annotate(
+                f"{plan.recommended:,} labels",
+                (plan.recommended, 0.03),
+                xytext=(5, 0),
+                textcoords="offset points",
+            )
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(n, [f"{v:,}" for v in n])
+        axes.minorticks_off()
+        axes.set_ylim(0, 1.03)
+        axes.set_xlabel("human labels for calibration")
+        axes.set_ylabel("share of verdicts accepted")
+        axes.set_title(_plan_title(plan), color=INK)
+        axes.legend(fontsize=8.5, loc="lower right")
+    return figure
+
+
+def _plan_title(plan: SelectionPlan) -> str:
+    last = plan.points[-1]
+    reached = f"{percent(last.coverage, 0)} accepted with {last.n:,} labels"
+    if plan.recommended is None:
+        return f"{plan.guarantee} at alpha {plan.alpha:g}: {reached}"
+    return (
+        f"After {plan.recommended:,} labels, doubling them adds less than {100 * plan.gain:g} "
+        "points of coverage"
     )

@@ -35,13 +35,12 @@ from adjudge.present.result import (
 )
 from adjudge.present.text import count, number, percent
 from adjudge.records import GIVEN, LABELLED, MEASURED, About
-from adjudge.rows.choices import prepare_choices
-from adjudge.rows.cuts import BEYOND, lie_below
+from adjudge.selection.choices import prepare_choices
 from adjudge.selection.doubts.base import Doubt, StageCount
 from adjudge.selection.doubts.evidence import count_overturned
 from adjudge.selection.doubts.registry import load_doubt
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
-from adjudge.selection.labelled import read_new
+from adjudge.selection.labelled import BEYOND, lie_below, read_new
 from adjudge.selection.verifying import (
     check_about,
     levels_of,
@@ -60,6 +59,56 @@ _LEARNED = {
     "learned_verdict": pl.col("verdict"),
     "learned_doubt": pl.when(pl.col("uncertainty") < INFINITE_DOUBT).then("uncertainty"),
 }
+SAME_ROWS = (
+    "these are, or include, the rows that the policy was calibrated on: the error share among them "
+    "is not a promise about new rows"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupCount:
+    """What was accepted of the new rows of one rule."""
+
+    judge: str
+    group: str | None
+    n: Count
+    n_accepted: Count
+    accepted_share: Proportion
+
+
+@frozen
+class Selection(Result):
+    """The result of a policy on a file of new rows; the rows are returned with it.
+
+    `n_overturned`: accepted rows whose learned verdict is not the judge's; None if the policy
+    learned no doubt. `stages` are those of a cascade, `cost` the cost of its rows, if known.
+    """
+
+    kind: ClassVar[str] = "selection"
+    rows_in: ClassVar[str] = "groups"
+    checks: ClassVar[tuple[Check, ...]] = (at_most("n_accepted", "n"),)
+
+    about: About = "pairs"
+    guarantee: str
+    alpha: Level
+    delta: Level | None
+    n: Count
+    n_accepted: Count
+    accepted_share: Proportion
+    n_overturned: Count | None = None
+    stages: tuple[StageCount, ...] = ()
+    cost: NotNegative | None = None
+    drift: Drift
+    groups: tuple[GroupCount, ...] = ()
+    promise: str
+    not_promised: str
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count]
+
+    def view(self) -> list[Block]:
+
+        return view_selection(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,23 +264,6 @@ def select(
     return SelectionRun(summary=summary, rows=rows.select([*first, *others]))
 
 
-def _as_grades(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows in the columns of grades, which `estimate` and `label` also read."""
-    judge = pl.when(pl.col("verdict").is_not_null()).then((pl.col("verdict") == PASS).cast(pl.Int8))
-    return (
-        rows.drop("p_fwd", "p_rev", "label", strict=False)
-        .rename({"judge": "judge_name", "p_a": "p_pass"})
-        .with_columns(judge.alias("judge"))
-    )
-
-
-def _as_choices(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows in the columns of choices; `reason` explains a missing choice."""
-    return rows.drop("p_a", "p_fwd", "p_rev", "label", "no_choice", strict=False).rename(
-        {"verdict": "choice"}
-    )
-
-
 def _place(policy: Policy, rows: pl.DataFrame) -> IntArray:
     """The policy's group of each row; -1: none."""
     where: dict[tuple[str, str | None, str | None], int] = {}
@@ -266,21 +298,31 @@ def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
     return np.asarray(accepted & rows.select(HAS_VERDICT).to_series().to_numpy())
 
 
-def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tuple[GroupCount, ...]:
-    counts = []
-    for at, group in enumerate(policy.groups):
-        here = placed == at
-        n, kept = int(here.sum()), int(accepted[here].sum())
-        counts.append(
-            GroupCount(
-                judge=group.judge,
-                group=group.group,
-                n=n,
-                n_accepted=kept,
-                accepted_share=share(kept, n),
-            )
-        )
-    return tuple(counts)
+def are_calibration_rows(policy: Policy, scores: FloatArray, placed: IntArray) -> bool:
+    """Whether every calibration score, as often as it occurs, is among the new rows' scores.
+
+    `placed` has the policy's group of each new row. Groups without a new row do not count. Scores
+    with few distinct values are not evidence, because all of them occur in any file: at least half
+    of the old and half of the new scores must be distinct.
+    """
+    parts = [
+        (np.asarray(group.scores), scores[placed == number])
+        for number, group in enumerate(policy.groups)
+        if (placed == number).any()
+    ]
+    return bool(parts) and all(_mostly_distinct(*part) and _contains(*part) for part in parts)
+
+
+def _mostly_distinct(*samples: FloatArray) -> bool:
+    return all(2 * len(np.unique(scores)) >= len(scores) for scores in samples)
+
+
+def _contains(old: FloatArray, new: FloatArray) -> bool:
+    """Whether every value of `old` occurs in `new` at least as often."""
+    values, times = np.unique(old, return_counts=True)
+    ordered = np.sort(new)
+    there = np.searchsorted(ordered, values, "right") - np.searchsorted(ordered, values, "left")
+    return bool(np.all(there >= times))
 
 
 def _reasons(
@@ -303,6 +345,30 @@ def _reasons(
             strict=True,
         )
     ]
+
+
+def reason_to_abstain(
+    accepted: bool,
+    *,
+    status: str = "ok",
+    verdict: str | None,
+    group: PolicyGroup | None,
+    beyond_cut: bool = False,
+) -> str | None:
+    """Why a row is not accepted, as written in select's rows and by the server."""
+    if accepted:
+        return None
+    if status not in MEASURED:
+        return f"status {status}"
+    if verdict is None:
+        return "no verdict"
+    if verdict == "tie":
+        return "judge tie"
+    if beyond_cut:
+        return BEYOND
+    if group is None:
+        return "group not calibrated"
+    return "nothing is accepted in this group" if group.accepts == "none" else "too uncertain"
 
 
 def _drift(policy: Policy, doubt: Doubt, rows: pl.DataFrame, placed: IntArray, seed: int) -> Drift:
@@ -331,69 +397,38 @@ def _scores(rows: pl.DataFrame) -> FloatArray:
     return rows.get_column("uncertainty").to_numpy().astype(np.float64)
 
 
-@dataclass(frozen=True, kw_only=True)
-class GroupCount:
-    """What was accepted of the new rows of one rule."""
-
-    judge: str
-    group: str | None
-    n: Count
-    n_accepted: Count
-    accepted_share: Proportion
-
-
-@frozen
-class Selection(Result):
-    """The result of a policy on a file of new rows; the rows are returned with it.
-
-    `n_overturned`: accepted rows whose learned verdict is not the judge's; None if the policy
-    learned no doubt. `stages` are those of a cascade, `cost` the cost of its rows, if known.
-    """
-
-    kind: ClassVar[str] = "selection"
-    rows_in: ClassVar[str] = "groups"
-    checks: ClassVar[tuple[Check, ...]] = (at_most("n_accepted", "n"),)
-
-    about: About = "pairs"
-    guarantee: str
-    alpha: Level
-    delta: Level | None
-    n: Count
-    n_accepted: Count
-    accepted_share: Proportion
-    n_overturned: Count | None = None
-    stages: tuple[StageCount, ...] = ()
-    cost: NotNegative | None = None
-    drift: Drift
-    groups: tuple[GroupCount, ...] = ()
-    promise: str
-    not_promised: str
-    assumptions: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, Count]
-
-    def view(self) -> list[Block]:
-
-        return view_selection(self)
-
-
-def stage_table(selection: Selection) -> list[Block]:
-    """Where the new rows ended."""
-    if not selection.stages:
-        return []
-    return [
-        table_of(
-            selection.stages,
-            {
-                "stage": lambda one: one.judge,
-                "ended": lambda one: number(one.n),
-                "accepted": lambda one: number(one.n_accepted),
-                "failed": lambda one: number(one.n_failed),
-            },
-            caption="The cascade"
-            + ("" if selection.cost is None else f"; its rows cost ${selection.cost:,.4f}"),
+def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tuple[GroupCount, ...]:
+    counts = []
+    for at, group in enumerate(policy.groups):
+        here = placed == at
+        n, kept = int(here.sum()), int(accepted[here].sum())
+        counts.append(
+            GroupCount(
+                judge=group.judge,
+                group=group.group,
+                n=n,
+                n_accepted=kept,
+                accepted_share=share(kept, n),
+            )
         )
-    ]
+    return tuple(counts)
+
+
+def _as_grades(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows in the columns of grades, which `estimate` and `label` also read."""
+    judge = pl.when(pl.col("verdict").is_not_null()).then((pl.col("verdict") == PASS).cast(pl.Int8))
+    return (
+        rows.drop("p_fwd", "p_rev", "label", strict=False)
+        .rename({"judge": "judge_name", "p_a": "p_pass"})
+        .with_columns(judge.alias("judge"))
+    )
+
+
+def _as_choices(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows in the columns of choices; `reason` explains a missing choice."""
+    return rows.drop("p_a", "p_fwd", "p_rev", "label", "no_choice", strict=False).rename(
+        {"verdict": "choice"}
+    )
 
 
 def view_selection(selection: Selection) -> list[Block]:
@@ -459,6 +494,25 @@ def _selection_headline(selection: Selection) -> Headline:
     return Headline(text, action, tone="bad" if bad else "plain")
 
 
+def stage_table(selection: Selection) -> list[Block]:
+    """Where the new rows ended."""
+    if not selection.stages:
+        return []
+    return [
+        table_of(
+            selection.stages,
+            {
+                "stage": lambda one: one.judge,
+                "ended": lambda one: number(one.n),
+                "accepted": lambda one: number(one.n_accepted),
+                "failed": lambda one: number(one.n_failed),
+            },
+            caption="The cascade"
+            + ("" if selection.cost is None else f"; its rows cost ${selection.cost:,.4f}"),
+        )
+    ]
+
+
 def _describe_drift(selection: Selection) -> str:
     drift = selection.drift
     if drift.statistic is None or drift.p_value is None:
@@ -470,60 +524,3 @@ def _describe_drift(selection: Selection) -> str:
         f"calibration scores differ by at most {drift.statistic:.3f}{where} "
         f"(Kolmogorov-Smirnov, p = {drift.p_value:.2g}){note}"
     )
-
-
-SAME_ROWS = (
-    "these are, or include, the rows that the policy was calibrated on: the error share among them "
-    "is not a promise about new rows"
-)
-
-
-def are_calibration_rows(policy: Policy, scores: FloatArray, placed: IntArray) -> bool:
-    """Whether every calibration score, as often as it occurs, is among the new rows' scores.
-
-    `placed` has the policy's group of each new row. Groups without a new row do not count. Scores
-    with few distinct values are not evidence, because all of them occur in any file: at least half
-    of the old and half of the new scores must be distinct.
-    """
-    parts = [
-        (np.asarray(group.scores), scores[placed == number])
-        for number, group in enumerate(policy.groups)
-        if (placed == number).any()
-    ]
-    return bool(parts) and all(_mostly_distinct(*part) and _contains(*part) for part in parts)
-
-
-def _mostly_distinct(*samples: FloatArray) -> bool:
-    return all(2 * len(np.unique(scores)) >= len(scores) for scores in samples)
-
-
-def _contains(old: FloatArray, new: FloatArray) -> bool:
-    """Whether every value of `old` occurs in `new` at least as often."""
-    values, times = np.unique(old, return_counts=True)
-    ordered = np.sort(new)
-    there = np.searchsorted(ordered, values, "right") - np.searchsorted(ordered, values, "left")
-    return bool(np.all(there >= times))
-
-
-def reason_to_abstain(
-    accepted: bool,
-    *,
-    status: str = "ok",
-    verdict: str | None,
-    group: PolicyGroup | None,
-    beyond_cut: bool = False,
-) -> str | None:
-    """Why a row is not accepted, as written in select's rows and by the server."""
-    if accepted:
-        return None
-    if status not in MEASURED:
-        return f"status {status}"
-    if verdict is None:
-        return "no verdict"
-    if verdict == "tie":
-        return "judge tie"
-    if beyond_cut:
-        return BEYOND
-    if group is None:
-        return "group not calibrated"
-    return "nothing is accepted in this group" if group.accepts == "none" else "too uncertain"

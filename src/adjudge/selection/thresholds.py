@@ -38,6 +38,78 @@ _BUCKET = 1024
 _SAFE = 2**62
 
 
+@frozen
+class Threshold(Result):
+    """One deployable rule: accept every verdict whose uncertainty is at most `threshold`.
+
+    `accepts` is "all" or "none" if no finite threshold expresses it; `threshold` is then None.
+    `n_accepted`, `n_accepted_errors` and `empirical_risk` count the calibration rows that the
+    rule accepts.
+    """
+
+    kind: ClassVar[str] = "threshold"
+    checks: ClassVar[tuple[Check, ...]] = (
+        at_most("n_errors", "n_calibration"),
+        at_most("n_accepted", "n_calibration"),
+        at_most("n_accepted_errors", "n_accepted"),
+    )
+
+    method: str
+    alpha: Level
+    delta: Level | None = None
+    accepts: Accepts
+    threshold: float | None
+    feasible: bool
+    n_calibration: Count
+    n_errors: Count
+    n_accepted: Count
+    n_accepted_errors: Count
+    empirical_risk: Proportion
+    coverage: Proportion
+
+    def accept(self, scores: ArrayLike) -> BoolArray:
+        """Which of the new `scores` the rule accepts."""
+        return self.rule.accept(scores)
+
+    @property
+    def rule(self) -> Rule:
+        """The rule without its counts."""
+        return Rule(accepts=self.accepts, threshold=self.threshold)
+
+    def view(self) -> list[Block]:
+        from adjudge.selection.thresholds import view_threshold
+
+        return view_threshold(self)
+
+
+@frozen
+class BatchSelection(Result):
+    """Which rows of one batch are accepted together, and the p-value of each."""
+
+    kind: ClassVar[str] = "batch_selection"
+
+    method: str
+    alpha: Level
+    n_calibration: Count
+    n_errors: Count
+    n: Count
+    n_accepted: Count
+    effective_size: NotNegative | None = None
+    p_values: FloatArray
+    accepted: BoolArray
+
+    def _parts(self) -> Sequence[Mapping[str, float | bool]]:
+        return [
+            {"p_value": float(p), "accepted": bool(kept)}
+            for p, kept in zip(self.p_values, self.accepted, strict=True)
+        ]
+
+    def view(self) -> list[Block]:
+        from adjudge.selection.thresholds import view_batch
+
+        return view_batch(self)
+
+
 @dataclass(frozen=True)
 class SortedScores:
     """Scores and, separately, the scores of the wrong rows, both ascending."""
@@ -82,6 +154,41 @@ class ScoreOrder:
     scores: FloatArray
 
 
+def sort_scores(scores: ArrayLike, errors: ArrayLike) -> SortedScores:
+    """Check scores and 0/1 errors, and return both sorted arrays."""
+    s, e = paired(scores, errors)
+    return SortedScores(sort_values(s), sort_values(s[e.astype(np.bool_)]))
+
+
+def threshold_at(
+    ordered: SortedScores,
+    rows: int,
+    *,
+    method: str,
+    alpha: Fraction,
+    delta: Fraction | None = None,
+) -> Threshold:
+    """The rule that accepts the `rows` smallest scores (complete tie blocks)."""
+    n = len(ordered.scores)
+    accepts: Accepts = "all" if rows == n else "none" if rows == 0 else "below"
+    threshold = float(ordered.scores[rows - 1]) if accepts == "below" else None
+    errors = ordered.accepted(ordered.scores[rows - 1])[1] if rows else 0
+    return Threshold(
+        method=method,
+        alpha=float(alpha),
+        delta=None if delta is None else float(delta),
+        accepts=accepts,
+        threshold=threshold,
+        feasible=rows > 0,
+        n_calibration=n,
+        n_errors=len(ordered.wrong),
+        n_accepted=rows,
+        n_accepted_errors=errors,
+        empirical_risk=share(errors, rows),
+        coverage=share(rows, n),
+    )
+
+
 def order_by_lot(scores: FloatArray, seed: Seed) -> ScoreOrder:
     """The rows by score; ties in a random order, which cannot see the errors.
 
@@ -116,41 +223,6 @@ def _to_rising_bits(scores: FloatArray) -> NDArray[np.uint64]:
     """Integers in the order of the scores; 0.0 and -0.0 are the same."""
     bits = (scores + 0.0).view(np.int64)
     return (bits ^ ((bits >> 63) | np.int64(-(2**63)))).view(np.uint64)
-
-
-def sort_scores(scores: ArrayLike, errors: ArrayLike) -> SortedScores:
-    """Check scores and 0/1 errors, and return both sorted arrays."""
-    s, e = paired(scores, errors)
-    return SortedScores(sort_values(s), sort_values(s[e.astype(np.bool_)]))
-
-
-def threshold_at(
-    ordered: SortedScores,
-    rows: int,
-    *,
-    method: str,
-    alpha: Fraction,
-    delta: Fraction | None = None,
-) -> Threshold:
-    """The rule that accepts the `rows` smallest scores (complete tie blocks)."""
-    n = len(ordered.scores)
-    accepts: Accepts = "all" if rows == n else "none" if rows == 0 else "below"
-    threshold = float(ordered.scores[rows - 1]) if accepts == "below" else None
-    errors = ordered.accepted(ordered.scores[rows - 1])[1] if rows else 0
-    return Threshold(
-        method=method,
-        alpha=float(alpha),
-        delta=None if delta is None else float(delta),
-        accepts=accepts,
-        threshold=threshold,
-        feasible=rows > 0,
-        n_calibration=n,
-        n_errors=len(ordered.wrong),
-        n_accepted=rows,
-        n_accepted_errors=errors,
-        empirical_risk=share(errors, rows),
-        coverage=share(rows, n),
-    )
 
 
 def within_ratio(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
@@ -226,75 +298,3 @@ def view_batch(batch: BatchSelection) -> list[Block]:
         ),
         Facts(facts),
     ]
-
-
-@frozen
-class Threshold(Result):
-    """One deployable rule: accept every verdict whose uncertainty is at most `threshold`.
-
-    `accepts` is "all" or "none" if no finite threshold expresses it; `threshold` is then None.
-    `n_accepted`, `n_accepted_errors` and `empirical_risk` count the calibration rows that the
-    rule accepts.
-    """
-
-    kind: ClassVar[str] = "threshold"
-    checks: ClassVar[tuple[Check, ...]] = (
-        at_most("n_errors", "n_calibration"),
-        at_most("n_accepted", "n_calibration"),
-        at_most("n_accepted_errors", "n_accepted"),
-    )
-
-    method: str
-    alpha: Level
-    delta: Level | None = None
-    accepts: Accepts
-    threshold: float | None
-    feasible: bool
-    n_calibration: Count
-    n_errors: Count
-    n_accepted: Count
-    n_accepted_errors: Count
-    empirical_risk: Proportion
-    coverage: Proportion
-
-    def accept(self, scores: ArrayLike) -> BoolArray:
-        """Which of the new `scores` the rule accepts."""
-        return self.rule.accept(scores)
-
-    @property
-    def rule(self) -> Rule:
-        """The rule without its counts."""
-        return Rule(accepts=self.accepts, threshold=self.threshold)
-
-    def view(self) -> list[Block]:
-        from adjudge.selection.thresholds import view_threshold
-
-        return view_threshold(self)
-
-
-@frozen
-class BatchSelection(Result):
-    """Which rows of one batch are accepted together, and the p-value of each."""
-
-    kind: ClassVar[str] = "batch_selection"
-
-    method: str
-    alpha: Level
-    n_calibration: Count
-    n_errors: Count
-    n: Count
-    n_accepted: Count
-    effective_size: NotNegative | None = None
-    p_values: FloatArray
-    accepted: BoolArray
-
-    def _parts(self) -> Sequence[Mapping[str, float | bool]]:
-        return [
-            {"p_value": float(p), "accepted": bool(kept)}
-            for p, kept in zip(self.p_values, self.accepted, strict=True)
-        ]
-
-    def view(self) -> list[Block]:
-        from adjudge.selection.thresholds import view_batch
-
-        return view_batch(self)

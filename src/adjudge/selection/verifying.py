@@ -47,6 +47,46 @@ _ABOUT: Mapping[About, str] = {
     "grades": "grades of single answers",
     "choices": "choices among all responses to a prompt",
 }
+NO_DIGEST = (
+    "the policy has an old schema without a digest: only its numbers were checked; calibrate "
+    "again to have one"
+)
+_REMEDY = "write it again with adjudge calibrate -o; adjudge policy verify lists what differs"
+_DIGESTS = {
+    "matches": "its digest matches",
+    "differs": "its digest differs",
+    "missing": "its digest is missing",
+    "none": "its schema has no digest",
+}
+
+
+@frozen
+class PolicyCheck(Result):
+    """Whether a policy file is as `calibrate` wrote it.
+
+    `recomputed`: every threshold was computed again from the scores in the file. That needs the
+    same version of the guarantee and all scores. `unreadable` names the field that could not be
+    read; then nothing else was compared.
+    """
+
+    kind: ClassVar[str] = "policy_check"
+    rows_in: ClassVar[str] = "contradictions"
+
+    path: str
+    digest: DigestState
+    recomputed: bool
+    contradictions: tuple[Contradiction, ...] = ()
+    unreadable: str | None = None
+
+    @property
+    def intact(self) -> bool:
+        """Whether `select` and `serve` accept it."""
+        read = self.unreadable is None and not self.contradictions
+        return read and self.digest in ("matches", "none")
+
+    def view(self) -> list[Block]:
+
+        return view_check(self)
 
 
 def read_policy(path: str | Path) -> Policy:
@@ -62,49 +102,6 @@ def read_policy(path: str | Path) -> Policy:
     adjudge.errors.DataError: missing.json: no such file; check the path
     """
     return check_policy(read_result(path, Policy), source=path)
-
-
-def policy_remarks(policy: Policy) -> list[str]:
-    """What a user of the policy should know about its file."""
-    return [NO_DIGEST] if policy.digest is None else []
-
-
-def matching_groups(
-    policy: Policy, given: Identity, *, by_name: bool = False, store: StorePlace = None
-) -> tuple[list[PolicyGroup], str | None]:
-    """The policy's groups for this judge, and what could not be compared.
-
-    PolicyMismatchError for another judge or prompt, as in `match_judge`.
-    """
-    known = [identity_of(group) for group in policy.groups]
-    match = match_judge(known, given, by_name=by_name, store=store)
-    return [policy.groups[at] for at in match.positions], match.remark
-
-
-def check_about(policy: Policy, about: About) -> None:
-    """PolicyMismatchError if the policy and the rows are of different kinds (pairs, grades)."""
-    if policy.about != about:
-        best = " with --best" if about == "choices" else ""
-        raise PolicyMismatchError(
-            f"the policy is about {_ABOUT[policy.about]}, but these are {_ABOUT[about]}; calibrate "
-            f"on rows like these{best}",
-            differs=("about",),
-        )
-
-
-def check_judge(policy: Policy, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
-    """Notes on rows that cannot be checked; PolicyMismatchError for another judge or prompt.
-
-    The error names the part of the fingerprint that differs, if policy and store have the parts.
-    """
-    return load_doubt(policy).check_judges(frame, store=store)
-
-
-NO_DIGEST = (
-    "the policy has an old schema without a digest: only its numbers were checked; calibrate "
-    "again to have one"
-)
-_REMEDY = "write it again with adjudge calibrate -o; adjudge policy verify lists what differs"
 
 
 def verify_policy(path: str | Path) -> PolicyCheck:
@@ -145,6 +142,42 @@ def check_policy(policy: Policy, *, source: str | Path) -> Policy:
             source, f"{one.field} is {one.stated}, but should be {one.expected}", remedy=_REMEDY
         )
     return policy
+
+
+def policy_remarks(policy: Policy) -> list[str]:
+    """What a user of the policy should know about its file."""
+    return [NO_DIGEST] if policy.digest is None else []
+
+
+def check_about(policy: Policy, about: About) -> None:
+    """PolicyMismatchError if the policy and the rows are of different kinds (pairs, grades)."""
+    if policy.about != about:
+        best = " with --best" if about == "choices" else ""
+        raise PolicyMismatchError(
+            f"the policy is about {_ABOUT[policy.about]}, but these are {_ABOUT[about]}; calibrate "
+            f"on rows like these{best}",
+            differs=("about",),
+        )
+
+
+def check_judge(policy: Policy, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
+    """Notes on rows that cannot be checked; PolicyMismatchError for another judge or prompt.
+
+    The error names the part of the fingerprint that differs, if policy and store have the parts.
+    """
+    return load_doubt(policy).check_judges(frame, store=store)
+
+
+def matching_groups(
+    policy: Policy, given: Identity, *, by_name: bool = False, store: StorePlace = None
+) -> tuple[list[PolicyGroup], str | None]:
+    """The policy's groups for this judge, and what could not be compared.
+
+    PolicyMismatchError for another judge or prompt, as in `match_judge`.
+    """
+    known = [identity_of(group) for group in policy.groups]
+    match = match_judge(known, given, by_name=by_name, store=store)
+    return [policy.groups[at] for at in match.positions], match.remark
 
 
 def levels_of(policy: Policy) -> Levels:
@@ -252,6 +285,19 @@ def _implied(group: PolicyGroup) -> dict[str, Any]:
     }
 
 
+def beyond_cuts(group: PolicyGroup, cuts: Sequence[Cut]) -> Contradiction | None:
+    """The field of a group that is above a cut of that score; None if all are below."""
+    if cuts and group.accepts == "all":
+        return Contradiction(field="accepts", stated="'all'", expected="'below', up to the cut")
+    for cut in own_cuts(group, cuts):
+        for field, value in (("scores", max(group.scores)), ("threshold", group.threshold)):
+            if value is not None and not cut.rule.accept([value])[0]:
+                return Contradiction(
+                    field=field, stated=repr(value), expected=f"at most the cut, {cut.at!r}"
+                )
+    return None
+
+
 def _counts_below(group: PolicyGroup, *, whole: bool) -> dict[str, Any]:
     """How many rows the threshold accepts, computed from the scores.
 
@@ -302,43 +348,6 @@ def _totals(policy: Policy, chosen: Guarantee) -> dict[str, Any]:
     }
 
 
-@frozen
-class PolicyCheck(Result):
-    """Whether a policy file is as `calibrate` wrote it.
-
-    `recomputed`: every threshold was computed again from the scores in the file. That needs the
-    same version of the guarantee and all scores. `unreadable` names the field that could not be
-    read; then nothing else was compared.
-    """
-
-    kind: ClassVar[str] = "policy_check"
-    rows_in: ClassVar[str] = "contradictions"
-
-    path: str
-    digest: DigestState
-    recomputed: bool
-    contradictions: tuple[Contradiction, ...] = ()
-    unreadable: str | None = None
-
-    @property
-    def intact(self) -> bool:
-        """Whether `select` and `serve` accept it."""
-        read = self.unreadable is None and not self.contradictions
-        return read and self.digest in ("matches", "none")
-
-    def view(self) -> list[Block]:
-
-        return view_check(self)
-
-
-_DIGESTS = {
-    "matches": "its digest matches",
-    "differs": "its digest differs",
-    "missing": "its digest is missing",
-    "none": "its schema has no digest",
-}
-
-
 def view_check(check: PolicyCheck) -> list[Block]:
     """Whether a policy file is unchanged since calibrate wrote it, and every field that is not."""
     wrong = check.contradictions
@@ -375,16 +384,3 @@ def view_check(check: PolicyCheck) -> list[Block]:
             "the policy has an older version of its guarantee or keeps only some of its scores."
         )
     return [*blocks, Note(notes)]
-
-
-def beyond_cuts(group: PolicyGroup, cuts: Sequence[Cut]) -> Contradiction | None:
-    """The field of a group that is above a cut of that score; None if all are below."""
-    if cuts and group.accepts == "all":
-        return Contradiction(field="accepts", stated="'all'", expected="'below', up to the cut")
-    for cut in own_cuts(group, cuts):
-        for field, value in (("scores", max(group.scores)), ("threshold", group.threshold)):
-            if value is not None and not cut.rule.accept([value])[0]:
-                return Contradiction(
-                    field=field, stated=repr(value), expected=f"at most the cut, {cut.at!r}"
-                )
-    return None

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.rows.choices import describe_choices, prepare_choices
+from adjudge.selection.choices import describe_choices, prepare_choices
 from adjudge.simulate.pairs import simulate_choices
 
 

@@ -16,9 +16,9 @@ from adjudge.judges import judge_pairs
 from adjudge.judges.judge import make_judge, parse_judge, parse_protocol
 from adjudge.policy.rules import Cut
 from adjudge.records import Pair
-from adjudge.rows.cuts import BEYOND
 from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, read_policy, select
-from adjudge.selection.drawing import ids_to_label
+from adjudge.selection.label_plan import ids_to_label
+from adjudge.selection.labelled import BEYOND
 from adjudge.selection.verifying import contradictions
 from adjudge.server.service import JudgeService
 from adjudge.simulate.selective import two_order_judge

@@ -10,8 +10,8 @@ import pytest
 
 from adjudge.data import write_result
 from adjudge.errors import ArgumentError, PolicyMismatchError
-from adjudge.rows.cuts import BEYOND
 from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, read_policy, select
+from adjudge.selection.labelled import BEYOND
 
 
 def tables(n: int = 300) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -1,4 +1,4 @@
-"""."""
+"""Evidence about rows, and the margin that is learned from it: a verdict and its doubt."""
 
 from __future__ import annotations
 

@@ -23,9 +23,40 @@ from adjudge.present.blocks import Block, Fact, Facts, Headline, Note
 from adjudge.present.result import Check, Count, Level, Result, at_most, frozen
 from adjudge.present.text import count, left_out, number, percent
 from adjudge.records import SampledBy
-from adjudge.rows.cuts import cuts_of
+from adjudge.selection.labelled import cuts_of
 from adjudge.validation import count as check_count
 from adjudge.validation import exact_level, finite
+
+
+@frozen
+class LabelPlan(Result):
+    """Pairs sampled for labelling, in random order: from all, or from a judge's surest below a cut.
+
+    `n_pool` rows could be judged by the rule that these labels will give; `n_below` of them are not
+    above the cut.
+    """
+
+    kind: ClassVar[str] = "plan_labels"
+    checks: ClassVar[tuple[Check, ...]] = (at_most("n", "n_below"), at_most("n_below", "n_pool"))
+
+    sampled_by: SampledBy
+    surest: Level | None
+    cut: Cut | None
+    n: Count
+    n_pool: Count
+    n_below: Count
+    seed: Count
+    ids: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count]
+
+    def _parts(self) -> Sequence[Mapping[str, str | float | None]]:
+        cut = {} if self.cut is None else self.cut.columns
+        return [{"id": name, "sampled_by": self.sampled_by, **cut} for name in self.ids]
+
+    def view(self) -> list[Block]:
+
+        return view_label_plan(self)
 
 
 def plan_labels(
@@ -87,7 +118,7 @@ def plan_labels(
     given = replace(given, frame=_with_ways(given.frame, given.name))
     column = cluster_column(given.frame, cluster, within=["judge", "protocol"])
     if surest is None:
-        drawn = _draw(given.frame, n, column, seed, again=BY_SCORE)
+        drawn = _sample_ids(given.frame, n, column, seed, again=BY_SCORE)
         pool = given.frame.get_column("id").n_unique()
         return _plan(drawn, given, None, seed=seed, n_pool=pool, n_below=pool)
     share = exact_level(surest, "surest")
@@ -100,7 +131,7 @@ def plan_labels(
             surest,
             "all rows are tied at the cut: give a smaller share, or sample at random",
         )
-    drawn = _draw(rows.frame, n, column, seed, again=("doubt", "audit"), among=below)
+    drawn = _sample_ids(rows.frame, n, column, seed, again=("doubt", "audit"), among=below)
     return _plan(
         drawn,
         replace(given, frame=rows.frame, dropped=rows.dropped),
@@ -175,7 +206,7 @@ def _cut(rows: pl.DataFrame, share: Fraction) -> Cut:
     )
 
 
-def _draw(
+def _sample_ids(
     frame: pl.DataFrame,
     n: int,
     cluster: str | None,
@@ -240,37 +271,6 @@ def _plan(
         warnings=tuple(warnings),
         dropped=merge_dropped(given.dropped),
     )
-
-
-@frozen
-class LabelPlan(Result):
-    """Pairs sampled for labelling, in random order: from all, or from a judge's surest below a cut.
-
-    `n_pool` rows could be judged by the rule that these labels will give; `n_below` of them are not
-    above the cut.
-    """
-
-    kind: ClassVar[str] = "plan_labels"
-    checks: ClassVar[tuple[Check, ...]] = (at_most("n", "n_below"), at_most("n_below", "n_pool"))
-
-    sampled_by: SampledBy
-    surest: Level | None
-    cut: Cut | None
-    n: Count
-    n_pool: Count
-    n_below: Count
-    seed: Count
-    ids: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, Count]
-
-    def _parts(self) -> Sequence[Mapping[str, str | float | None]]:
-        cut = {} if self.cut is None else self.cut.columns
-        return [{"id": name, "sampled_by": self.sampled_by, **cut} for name in self.ids]
-
-    def view(self) -> list[Block]:
-
-        return view_label_plan(self)
 
 
 def view_label_plan(plan: LabelPlan) -> list[Block]:

@@ -1,1 +1,0 @@
-"""Pictures: one file per room, each function from a result to a matplotlib figure."""

@@ -1,1 +1,0 @@
-"""Result types: frozen dataclasses, one file per room."""

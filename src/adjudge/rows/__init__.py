@@ -1,1 +1,0 @@
-"""Rows that belong to one analysis."""
