@@ -9,20 +9,22 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from unittest import mock
 
-from adjudge.cli import run
+from adjudge.cli import all_verbs, run
 
 TARGET = Path(__file__).with_name("cli.md")
 HEAD = """# The command line
 
-Made from the commands themselves by `make docs`; do not edit.
+Made from the commands themselves by `make docs`; do not edit. The lists are
+complete, as with `--help-all`; `--help` shows the options that people need most.
 """
 
 
 def help_of(*words: str) -> str:
-    """What `adjudge WORDS --help` prints, at a fixed width."""
+    """What `adjudge WORDS --help-all` prints, at a fixed width; --help for groups of verbs."""
+    option = "--help-all" if " ".join(words) in all_verbs() else "--help"
     text = io.StringIO()
     with redirect_stdout(text), mock.patch.dict(os.environ, COLUMNS="100", TERMINAL_WIDTH="100"):
-        run([*words, "--help"])
+        run([*words, option])
     return "\n".join(line.rstrip() for line in text.getvalue().strip().splitlines())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version as _version
 from typing import Any
 
 #: The public names of each room or module. They are loaded on first use, so that `import adjudge`
@@ -91,11 +90,15 @@ _ROOMS: dict[str, str] = {
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
-__version__ = _version("adjudge")
 __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        globals()[name] = version("adjudge")
+        return globals()[name]
     if name not in _HOME:
         raise AttributeError(f"module 'adjudge' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

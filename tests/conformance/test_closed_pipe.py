@@ -12,7 +12,7 @@ import pytest
 from fuzz_commands import write_valid
 from fuzzing import arguments_of
 
-from adjudge.cli import _WRITTEN, all_verbs
+from adjudge.cli import all_verbs
 
 SUPPORT = Path(__file__).parents[1] / "support"
 #: Every option that writes a file, of every verb that has it.
@@ -56,16 +56,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_every_verb_that_writes_a_file_is_tried() -> None:
-    verbs = {
-        name if isinstance(verb, str) else f"{name} {inner}"
-        for name, verb in all_verbs().items()
-        for inner in ([""] if isinstance(verb, str) else verb[1])
-    }
+    verbs = all_verbs()
     left = {verb for verb in verbs if not any(c.startswith(f"{verb} ") for c in COMMANDS)}
     assert left == {verb for verb in verbs if verb.startswith(OTHERS)}
-    for option in _WRITTEN:
-        given = "-o" if option == "output" else "--" + option.replace("_", "-")
-        assert any(f" {given} " in command for command in COMMANDS)
+    options = [option for verb in verbs.values() for option in verb.parameters.values()]
+    for option in options:
+        if option.written:
+            assert any(f" {option.short or option.flag} " in command for command in COMMANDS)
 
 
 @pytest.mark.crash

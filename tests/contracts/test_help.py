@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 
 from adjudge.cli import all_verbs, run
-from adjudge.cli._examples import EXAMPLES as BUILT_IN
-from adjudge_papers.cli import EXAMPLES as OF_PAPERS
 
-VERBS = all_verbs()
-EXAMPLES = {**BUILT_IN, **OF_PAPERS}
-
-LEAVES = [
-    f"{name} {inner}".strip()
-    for name, verb in VERBS.items()
-    for inner in ([""] if isinstance(verb, str) else verb[1])
-]
-GROUPS = ["", *(name for name, verb in VERBS.items() if not isinstance(verb, str))]
+LEAVES = list(all_verbs())
+GROUPS = ["", *sorted({name.partition(" ")[0] for name in LEAVES if " " in name})]
 
 
 @pytest.fixture(autouse=True)
@@ -41,16 +34,12 @@ def test_no_line_of_a_list_of_verbs_is_cut_off(
     assert [line for line in lines if line.endswith("...")] == []
 
 
-def test_every_verb_has_an_example() -> None:
-    assert sorted(EXAMPLES) == sorted(LEAVES)
-
-
 @pytest.mark.parametrize("verb", LEAVES)
 def test_a_verb_shows_an_example_that_it_takes(
     verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = help_of(verb, capsys)
-    example = EXAMPLES[verb]
+    example = f"adjudge {all_verbs()[verb].example}"
     assert text.rstrip().endswith(f"Example:\n  {example}")
     assert example.startswith(f"adjudge {verb}")
     options = re.findall(r"(?<= )--?[a-z][\w-]*", example)
@@ -58,3 +47,28 @@ def test_a_verb_shows_an_example_that_it_takes(
     assert [option for option in options if not re.search(rf"{option}\b", known)] == []
     assert not re.search(r"<list\[|range>", text)
     assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("verb", LEAVES)
+def test_help_is_short_and_help_all_is_complete(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run([*verb.split(), "--help-all"])
+    complete = capsys.readouterr().out
+    options = [option for option in all_verbs()[verb].parameters.values() if not option.hidden]
+    named = [option for option in options if option.name not in all_verbs()[verb].positional]
+    assert [option.flag for option in named if f"{option.flag}" not in complete] == []
+    assert max(map(len, complete.splitlines())) <= 80
+    short = help_of(verb, capsys)
+    assert sum(f" {option.flag} " in short for option in named) <= 14
+    assert ("--help-all" in short) == (len(short) < len(complete) or short == complete != short)
+
+
+def test_help_imports_no_room() -> None:
+    rooms = ("numpy", "polars", "rich", "adjudge.data", "adjudge.estimation", "adjudge.judges")
+    code = (
+        "import sys; from adjudge.cli import run; run(['estimate', '--help']);"
+        f"sys.exit(str([name for name in {rooms!r} if name in sys.modules] or ''))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stderr.strip(), done.returncode) in (("", 0), ("", 1))

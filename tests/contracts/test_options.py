@@ -7,32 +7,23 @@ options.txt is the list that people's scripts rely on. To change it:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adjudge.cli import _command
+from adjudge.cli.app import VerbCommand, all_verbs
 
 LIST = Path(__file__).with_name("options.txt")
 
 
 def listed_options() -> str:
     """One line for each option, under its verb."""
-    return "\n".join(
-        line for path, verb in _verbs(_command(), "") for line in (path, *_lines(verb))
-    )
+    verbs = sorted(all_verbs().items())
+    return "\n".join(line for name, verb in verbs for line in (name, *_lines(VerbCommand(verb))))
 
 
-def _verbs(command: Any, path: str) -> Iterator[tuple[str, Any]]:
-    if not hasattr(command, "commands"):
-        yield path, command
-    for name, inner in sorted(getattr(command, "commands", {}).items()):
-        yield from _verbs(inner, f"{path} {name}".strip())
-
-
-def _lines(verb: Any) -> list[str]:
+def _lines(verb: VerbCommand) -> list[str]:
     with verb.make_context("adjudge", [], resilient_parsing=True) as context:
-        parameters = [one for one in verb.get_params(context) if "help" not in one.name]
+        parameters = [one for one in verb.get_params(context) if "help" not in (one.name or "")]
     arguments = [f"  {one.name}" for one in parameters if one.param_type_name == "argument"]
     return arguments + sorted(_line(one) for one in parameters if one.param_type_name == "option")
 

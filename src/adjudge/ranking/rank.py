@@ -135,8 +135,8 @@ def rank(
         interval: bootstrap, sandwich or none.
         confidence_level: Confidence level of the intervals.
         replicates: Bootstrap resamples.
-        cluster: Column of rows that belong together, such as the prompt. They are resampled
-            together. "auto" is prompt_id if it repeats; None resamples single battles.
+        cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
+            repeats; none: all rows are independent. They are resampled together.
         by: Fit a temperature for each value of this column, such as language.
         against: votes, or a column: print the rank correlation with that leaderboard. It is the
             Bradley-Terry leaderboard of that column.
@@ -154,8 +154,9 @@ def rank(
         labels_as: Meaning of words in columns of winners and verdicts.
         engine: Where the resamples are computed: local (this process) or ray. The numbers are the
             same; ray pays off from thousands of replicates on.
-        workers: Number of Ray workers.
-        ray_address: HOST:PORT of a Ray cluster's head.
+        workers: Number of Ray workers. Default: one per available GPU, else per CPU.
+        ray_address: HOST:PORT of a Ray cluster's head. Default: RAY_ADDRESS, else a Ray for this
+            run on this machine.
         seed: Seed of everything random.
 
     >>> rank({"model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],

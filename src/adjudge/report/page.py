@@ -88,7 +88,14 @@ def render_report(
 def write_report(
     folder: str | Path | Folder, path: str | Path, *, format: str = "html", title: str | None = None
 ) -> Path:
-    """Write the report by atomic rename; returns its path."""
+    """Write the report by atomic rename; returns its path.
+
+    Args:
+        folder: The folder the results were written into. Or what `read_folder` read.
+        path: File of the report.
+        format: html, md or json.
+        title: The report's title.
+    """
     text = render_report(folder, format=format, title=title)
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")

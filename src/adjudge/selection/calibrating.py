@@ -108,10 +108,10 @@ def calibrate(
         protocol: Only this protocol's rows.
         by: A guarantee for each value of this column. A guarantee with a delta (pac) shares it
             among the groups.
-        pooled: With --by and fdr: one guarantee for all groups.
+        pooled: With `by` and fdr: one guarantee for all groups.
         small_groups: Groups with too few labels: refuse or pool.
-        cluster: Column of rows that belong together, such as the prompt. One random row per cluster
-            calibrates. "auto": prompt_id if it repeats; "none": all rows are independent.
+        cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
+            repeats; none: all rows are independent. One random row per cluster calibrates.
         weights: Column of weights that correct for a shift in the pairs (fdr).
         jury: All judges of the file as one: mean (of log odds), or learned from a share of the
             labels.
@@ -119,7 +119,7 @@ def calibrate(
         cascade: Judges of the file, cheap to strong, separated by commas. Each is needed only if
             those before it are not sure enough. Stages, weights and tau come from `plan_cascade` on
             the same rows.
-        plan: Use the cascade of this plan (plan cascade -o) instead of --cascade.
+        plan: Use the cascade of this plan (plan cascade -o) instead of `cascade`.
         costs: Cost of a row for each judge of the cascade, such as 1,5,30. By default the mean of
             the rows' column `cost`.
         learning_share: Share of the labels that a learned doubt, jury or cascade learns from.
@@ -128,7 +128,7 @@ def calibrate(
             rows of the same cluster.
         from_audits: State of `monitor check`: calibrate on the audits drawn after the alarm, below
             the old threshold. `judgments` are these audits.
-        since_change: With --from-audits: only audits since the estimated change; no proven
+        since_change: With `from_audits`: only audits since the estimated change; no proven
             guarantee.
         min_answer_mass: Minimum probability of the answer letters; below it a row is off_answer.
             The limit also holds wherever the policy is used.

@@ -220,8 +220,8 @@ def plan_cascade(
         labels: Human labels by id, for rows without a label.
         pairs: The judged pairs, for a learned doubt that uses the length of the texts.
         ties: Human ties: drop, or error (count each as an error).
-        cluster: Column of rows that belong together, such as the prompt. One random row per cluster
-            calibrates. "auto": prompt_id if it repeats; "none": all rows are independent.
+        cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
+            repeats; none: all rows are independent. One random row per cluster calibrates.
         category: Column of categories that a learned doubt or cascade can learn from.
         learning_share: Share of the labels that a learned doubt, jury or cascade learns from.
         min_answer_mass: Minimum probability of the answer letters; below it a row is off_answer.

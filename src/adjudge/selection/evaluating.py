@@ -263,8 +263,8 @@ def evaluate(
         category: Column of categories that a learned doubt or cascade can learn from.
         choose_on: Evaluate only these ids; calibrate --leave-out takes the same file. What you
             choose here can then be calibrated on all other rows.
-        cluster: Column of rows that belong together, such as the prompt. One random row per cluster
-            calibrates. "auto": prompt_id if it repeats; "none": all rows are independent.
+        cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
+            repeats; none: all rows are independent. One random row per cluster calibrates.
         model_labels: Use labels that a model made (labelled_by model); the result states it.
             Without it they are refused.
         best: Choose the best of all responses to a prompt, from comparisons of two responses

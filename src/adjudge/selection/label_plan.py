@@ -94,8 +94,8 @@ def plan_labels(
         labels: Human labels by id, for rows without a label.
         judge: Only this judge's rows.
         protocol: Only this protocol's rows.
-        cluster: Column of rows that belong together, such as the prompt. One random row per cluster
-            calibrates. "auto": prompt_id if it repeats; "none": all rows are independent.
+        cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
+            repeats; none: all rows are independent. One random row per cluster calibrates.
         columns: Columns with other names. A mapping of our names to those of the files.
         labels_as: Meaning of words in label and verdict columns, such as {"0": "A", "1": "B"}.
         seed: Seed of everything random.
@@ -157,8 +157,8 @@ def ids_to_label(
         judgments: Judgments, some of them labelled. A file or a frame.
         n: How many rows to label.
         labels: Human labels by id, for rows without a label.
-        cluster: Column of rows that belong together, such as the prompt. One random row per cluster
-            calibrates. "auto": prompt_id if it repeats; "none": all rows are independent.
+        cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
+            repeats; none: all rows are independent. One random row per cluster calibrates.
         seed: Seed of everything random.
 
     >>> frame = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2], "label": ["A", None]})

@@ -127,8 +127,8 @@ def plan_selection(
         ties: Human ties: drop, or error (count each as an error).
         judge: Only this judge's rows.
         protocol: Only this protocol's rows.
-        cluster: Column of rows that belong together, such as the prompt. One random row per cluster
-            calibrates. "auto": prompt_id if it repeats; "none": all rows are independent.
+        cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
+            repeats; none: all rows are independent. One random row per cluster calibrates.
         gain: Smallest gain in coverage that is worth twice the labels.
         repeats: Random draws per point.
         model_labels: Use labels that a model made (labelled_by model); the result states it.

@@ -369,8 +369,17 @@ def make_service(
 ) -> JudgeService:
     """The judge with the policy; a judge other than the policy's is refused.
 
-    Options are those of `adjudge judge`; the protocol is the policy's unless given. For the policy
-    of a cascade, leave out `judge`.
+    Args:
+        policy: The policy that calibrate wrote.
+        judge: The judge, as for `adjudge judge`. Default: the judges of a cascade.
+        protocol: How the judge is asked. Default: the policy's protocol.
+        base_url: Another OpenAI-compatible server.
+        prompt: Your own prompt file.
+        criteria: Your own criteria or rubric, as for `adjudge judge`.
+        reason: Let the judge write reasons before its verdict (preference, criterion, grade).
+        samples: Samples per order.
+        max_tokens: Maximum tokens of a written answer; raise it if the judge reasons.
+        concurrency: Maximum questions in flight.
     """
     cascade = policy.cascade
     if (judge is None) == (cascade is None):

@@ -133,8 +133,11 @@ def check_not_store(place: StorePlace, output: str | Path) -> None:
 def check_store(place: str | Path, *, rescue: str | Path | None = None) -> StoreCheck:
     """Read everything in a store, count it and report damage.
 
-    With `rescue`, the readable rows of a file are copied into a new store at that path; the file
-    itself is never written. A file that is not an adjudge store, or of a newer adjudge, is refused.
+    A file that is not an adjudge store, or of a newer adjudge, is refused.
+
+    Args:
+        place: The store, a file or a URL.
+        rescue: Copy what can be read into this new store. The file itself is never written.
     """
     scheme = scheme_of(str(place)) or "sqlite"
     if scheme == "sqlite":
@@ -155,6 +158,10 @@ def copy_store(source: StorePlace, target: StorePlace) -> StoreCopy:
     The copy works in pages, so that it needs little memory. Rows that the target has are not copied
     again, so a stopped copy resumes when it is started again. If the target has another row for the
     same key, that is a conflict: the target's row is kept.
+
+    Args:
+        source: The store to read.
+        target: The store to add to; created if it does not exist.
 
     >>> copy_store(None, "new.db")
     Traceback (most recent call last):

@@ -154,15 +154,8 @@ def test_plan_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert pl.read_csv(rows).height == 30
 
 
-def test_a_format_by_name_and_by_the_older_option(
-    battles: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for option in ("--format", "--from"):
-        assert run(["rank", str(battles), "--interval", "none", option, "battles", "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["n_battles"] == 1500
-        assert run(["rank", str(battles), option, "nothing"]) == 1
-        assert "nothing" in capsys.readouterr().err
-    assert run(["rank", "--help"]) == 0
-    shown = capsys.readouterr().out
-    assert "--format" in shown
-    assert "--from" not in shown
+def test_a_format_by_name(battles: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rank", str(battles), "--interval", "none", "--format", "battles", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_battles"] == 1500
+    assert run(["rank", str(battles), "--format", "nothing"]) == 1
+    assert "nothing" in capsys.readouterr().err

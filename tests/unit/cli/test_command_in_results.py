@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
-from adjudge.cli._command import command_line, running
+from adjudge.cli.output import command_line, running
 from adjudge.data import read_result, write_result
 from adjudge.errors import DataError
 from adjudge.report import render_report

@@ -48,8 +48,8 @@ def test_transitivity_prints_writes_and_draws(
             "diagnose",
             "transitivity",
             str(tournaments),
-            "--doc-column",
-            "article",
+            "--column",
+            "doc_id=article",
             "-o",
             str(out),
             "--plot",
@@ -105,7 +105,7 @@ def test_nothing_to_count_is_a_bad_finding(tmp_path: Path) -> None:
 @pytest.mark.parametrize("figure", ["sizes", "width", "agreement", "coverage"])
 def test_scores_draws_each_figure(scores: Path, tmp_path: Path, figure: str) -> None:
     plot = tmp_path / f"{figure}.svg"
-    arguments = ["diagnose", "scores", str(scores), "--model-column", "bot", "--splits", "2"]
+    arguments = ["diagnose", "scores", str(scores), "--column", "model=bot", "--splits", "2"]
     assert run([*arguments, "--plot", str(plot), "--figure", figure]) == 0
     assert plot.read_text(encoding="utf-8").startswith("<?xml")
 

@@ -234,21 +234,12 @@ def test_the_store_is_not_written_over(pairs: str, capsys: pytest.CaptureFixture
     assert "this one is the store" in capsys.readouterr().err
 
 
-def test_the_earlier_name_of_format_is_understood(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_format_by_name() -> None:
     row = {"input": "Say hi.", "output_1": "hi", "output_2": "no", "label": 2}
     Path("bar.jsonl").write_text(json.dumps(row) + "\n")
-    for option in ("--format", "--from"):
-        output = f"{option}.jsonl"
-        asked = ["judge", "bar.jsonl", *JUDGE, option, "llmbar", "--store", f"{option}.db"]
-        assert run([*asked, "-o", output]) == 0
-        assert json.loads(Path(output).read_text())["label"] == "B"
-    capsys.readouterr()
-    run(["judge", "--help"])
-    shown = capsys.readouterr().out
-    assert "--format" in shown
-    assert "--from" not in shown
+    asked = ["judge", "bar.jsonl", *JUDGE, "--format", "llmbar", "--store", "bar.db"]
+    assert run([*asked, "-o", "judged.jsonl"]) == 0
+    assert json.loads(Path("judged.jsonl").read_text())["label"] == "B"
 
 
 def test_a_plan_reads_the_store_and_writes_nothing(

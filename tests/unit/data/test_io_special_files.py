@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
-from adjudge.cli._common import show
+from adjudge.cli.output import show
 from adjudge.data import read_table
 from adjudge.data.columns import input_name
 from adjudge.data.labels import join_values

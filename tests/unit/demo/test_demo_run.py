@@ -117,7 +117,7 @@ def test_without_weights_and_network_it_offers_the_simulated_judge(tmp_path, mon
 def test_without_llama_cpp_it_says_how_to_get_a_demo_and_prints_nothing_else(
     tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(import_module("adjudge.cli.demo"), "find_spec", lambda name: None)
+    monkeypatch.setattr(import_module("adjudge.cli.runs"), "find_spec", lambda name: None)
     assert run(["demo", "--out", str(tmp_path / "out")]) == 1
     printed = capsys.readouterr()
     assert printed.out == ""

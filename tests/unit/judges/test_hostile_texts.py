@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hostile_texts import HOSTILE_TEXTS, LONE_SURROGATE
 
-from adjudge.cli._common import remark, show
+from adjudge.cli.output import remark, show
 from adjudge.judges import judge_pairs
 from adjudge.judges.backends.anthropic import AnthropicBackend
 from adjudge.judges.backends.openai import OpenAIBackend

@@ -18,20 +18,19 @@ from serving import JUDGE, ask, running, write_policy
 
 from adjudge.auditing import check_audits
 from adjudge.cli import run
-from adjudge.cli.label import _queue, _read, _read_audits
 from adjudge.data import read_labels, read_result
 from adjudge.judges import judge_pairs, make_judge, parse_judge, parse_protocol
 from adjudge.monitoring.drawing import AuditCoin, read_served_audits
 from adjudge.policy.audits import Monitor
 from adjudge.selection import read_policy, select
 from adjudge.server.audits import AuditTrail, MonitorMetrics
+from adjudge.server.rounds import audits_of, queue_of, rows_of
 from adjudge.server.service import JudgeService
 from adjudge.server.webhook import Case
 from adjudge.simulate.pairs import simulate_items, simulate_pairs
 from adjudge.store import open_store, use_store
 from adjudge.store.labels import LabelBook
 
-NO_NAMES = {"columns": None, "labels_as": None}
 SECRET = "a secret for these tests"
 PAIRS = simulate_pairs(60, seed=5)
 FIELDS = ("id", "prompt", "response_a", "response_b")
@@ -209,8 +208,12 @@ def test_draw_and_label_take_the_queue_of_a_store(
     assert run(["label", "audits.jsonl", "--store", "store.db", "--export-only"]) == 0
     names, _ = stored(labelled)
     for rows in (Path("store.db"), Path("audits.jsonl")):
-        read = _read_audits(rows) if rows.suffix == ".db" else _read(rows, None, None, 0, NO_NAMES)
-        queue = _queue(read[0], None, None, 0.3, 0, read[1])
+        read = (
+            audits_of(rows, print)
+            if rows.suffix == ".db"
+            else rows_of(rows, None, None, 0, None, None, print)
+        )
+        queue = queue_of(read[0], None, None, 0.3, 0, read[1], print)
         assert [(draw.id, draw.sampled_by) for draw in queue.draws] == [
             (name, "audit") for name in names
         ]

@@ -100,8 +100,8 @@ def diagnose_scores(
         alphas: Error level; repeatable. The sets contain the human score at the rate 1 - alpha.
         sets: learned (human scores given the judge's score), cross-fitted (smaller sets, a weaker
             guarantee), residual (|judge - human|) or adaptive (score_probs). As `method` of
-            `ScoreSets`. Default, "auto": learned if every judge has enough labelled documents for
-            each criterion at the main level, else residual.
+            `ScoreSets`. Default: learned if there are enough labelled documents, else residual.
+            Each judge needs enough of them for each criterion at the main level.
         scale: Lowest and highest score.
         target: mean: the rounded mean of the raters; rater: one at random.
         raters: The raters' columns.

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, Progress, Task, TaskID, TaskProgressColumn, TextColumn
 from rich.text import Text
 
-from adjudge.cli._common import remark, remarks
+from adjudge.cli.output import remark, screen
 from adjudge.judges.progress import LINE_EVERY_S, describe
 from adjudge.judges.progress import Progress as Snapshot
 from adjudge.present.text import safe
@@ -58,7 +58,7 @@ class _PlainText(TextColumn):
 @contextmanager
 def watch_run(title: str) -> Iterator[Watch]:
     """A watch for the duration of a run."""
-    console = remarks()
+    console = screen(stderr=True)
     if not console.is_terminal:
         yield Watch(title, None)
         return

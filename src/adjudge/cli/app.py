@@ -1,0 +1,318 @@
+"""The command line as click commands: parsing, help, completion in bash, zsh and fish."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+from click.shell_completion import get_completion_class
+
+from adjudge.cli.options import OTHER, PANELS, Option, panel_of, place
+from adjudge.cli.output import BAD_FINDING, DONE, FAILED, remark
+from adjudge.cli.table import VERBS
+from adjudge.cli.verb import Group, Verb
+from adjudge.errors import ArgumentError
+
+#: What `adjudge --help` adds about all verbs.
+_EPILOG = {
+    "First steps": [
+        ("adjudge demo --judge simulated", "all steps in seconds, on a judge with known errors"),
+        ("adjudge VERB --help", "the options of a verb that people need, with an example"),
+        ("adjudge VERB --help-all", "all options of a verb"),
+    ],
+    "Files": [("-", "as an input file: standard input")],
+    "Exit codes": [
+        ("0", "done"),
+        ("1", "could not run; one line on standard error names the remedy"),
+        ("2", "done, and the finding is bad: infeasible, drift, an alarm, no estimate"),
+    ],
+}
+_ALL = "adjudge.all_options"
+#: The environment variable by which a shell asks for completions.
+COMPLETION = "_ADJUDGE_COMPLETE"
+
+
+class _Place(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """A file, or the URL of a store."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return place(value)
+
+    def shell_complete(self, *_: Any) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem("", type="file")]
+
+
+_CLICK_TYPES: Mapping[type, click.ParamType[Any]] = {
+    str: click.STRING, int: click.INT, float: click.FLOAT, Path: _Place(), bool: click.BOOL,
+}  # fmt: skip
+
+
+class VerbCommand(click.Command):
+    """A verb as a command. The source of its function is read when it is needed."""
+
+    def __init__(self, verb: Verb) -> None:
+        text = verb.summary if not verb.text else f"{verb.summary}\n\n{verb.text}"
+        super().__init__(verb.name.rpartition(" ")[2], help=text, short_help=verb.summary)
+        self.verb = verb
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        help_option = self.get_help_option(ctx)
+        return [*self._parameters, _help_all(), *([help_option] if help_option else [])]
+
+    @cached_property
+    def _parameters(self) -> list[click.Parameter]:
+        parameters: list[click.Parameter] = []
+        for name, option in self.verb.parameters.items():
+            positional = name in self.verb.positional
+            parameters.append(_argument(option) if positional else _option(option))
+        return parameters
+
+    def invoke(self, ctx: click.Context) -> int:
+        defaults = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+        values = {
+            name: value
+            for name, value in ctx.params.items()
+            if ctx.get_parameter_source(name) not in defaults
+        }
+        return BAD_FINDING if self.verb(values) else DONE
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        main = self.verb.main.split()
+        shown = [
+            parameter
+            for parameter in self._parameters
+            if not main or ctx.meta.get(_ALL) or parameter.name in main
+        ]
+        arguments = [self.verb.parameters[name] for name in self.verb.positional]
+        groups: dict[str, list[tuple[str, str]]] = {panel: [] for panel in (OTHER, *PANELS)}
+        for parameter in shown:
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if record is not None:
+                groups[panel_of(parameter.name or "")].append(record)
+        groups["Output"] += [
+            ("--help", "Show the main options." if main else "Show this message."),
+            *([("--help-all", "Show all options.")] if main else []),
+        ]
+        texts = [(_metavar(option), option.help or "") for option in arguments]
+        for title, records in (("Arguments", texts), *groups.items()):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Example"):
+            formatter.write(f"{'':{formatter.current_indent}}adjudge {self.verb.example}\n")
+
+
+def _argument(option: Option) -> click.Argument:
+    return click.Argument(
+        [option.name],
+        type=_CLICK_TYPES[option.type or str],
+        required=bool(option.required),
+        metavar=_metavar(option),
+    )
+
+
+def _metavar(option: Option) -> str:
+    name = option.metavar or option.name.upper()
+    return name if option.required else f"[{name}]"
+
+
+class _ShownOption(click.Option):
+    """An option whose default is shown as it is, without the parentheses of click."""
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        extra = super().get_help_extra(ctx)
+        if isinstance(self.show_default, str):
+            extra["default"] = self.show_default
+        return extra
+
+
+def _option(option: Option) -> click.Option:
+    kind = option.type or str
+    names = [option.flag, option.name, *([option.short] if option.short else [])]
+    if kind is bool:
+        if option.default:  # it is on: there must be a way to turn it off
+            names[0] += f"/--no-{names[0].removeprefix('--')}"
+        default: str | bool = option.name if option.default else False
+        return _ShownOption(
+            names, is_flag=True, default=bool(option.default), show_default=default,
+            hidden=bool(option.hidden), help=option.help,
+        )  # fmt: skip
+    values = option.values or 1
+    default = option.default if option.words is None else option.words
+    if isinstance(default, tuple):
+        default = " ".join(map(str, default))
+    return _ShownOption(
+        names,
+        type=_CLICK_TYPES[kind],
+        nargs=values,
+        multiple=bool(option.repeats),
+        required=bool(option.required),
+        show_default=False if default is None else str(default),
+        envvar=option.environment,
+        show_envvar=option.environment is not None,
+        hidden=bool(option.hidden),
+        metavar=option.metavar or " ".join([f"<{kind.__name__.lower()}>"] * values),
+        help=option.help,
+    )
+
+
+def _help_all() -> click.Option:
+    def print_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted and not ctx.resilient_parsing:
+            ctx.meta[_ALL] = True
+            click.echo(ctx.get_help())
+            ctx.exit()
+
+    return click.Option(
+        ["--help-all"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=print_all,
+        help="Show all options.",
+    )
+
+
+class VerbGroup(click.Group):
+    """A group of verbs. Without a verb it prints its help and could not run."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(FAILED)
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+class _Root(VerbGroup):
+    """All verbs. Those of packages are looked for when they can be meant."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.commands:
+            self._add_packages()
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        self._add_packages()
+        return super().list_commands(ctx)
+
+    def _add_packages(self) -> None:
+        for entry in entries():
+            if entry.name not in self.commands:
+                self.add_command(_command(entry))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, records in _EPILOG.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+@cache
+def build() -> click.Group:
+    """The complete command line. It is built once, for programs that call `run` many times."""
+    root = _Root(
+        "adjudge",
+        help="Trustworthy LLM-as-a-judge evaluation.",
+        context_settings={"max_content_width": 100},
+        params=[
+            _eager("--version", "Print the version and exit.", _print_version),
+            _eager("--install-completion", "Install completion for this shell.", _install),
+            _eager("--show-completion", "Print completion for this shell.", _show_completion),
+        ],
+    )
+    for entry in VERBS:
+        root.add_command(_command(entry))
+    return root
+
+
+def _command(entry: Verb | Group) -> click.Command:
+    if isinstance(entry, Verb):
+        return VerbCommand(entry)
+    group = VerbGroup(entry.name, help=entry.summary)
+    for verb in entry.verbs:
+        group.add_command(VerbCommand(verb))
+    return group
+
+
+@cache
+def entries() -> tuple[Verb | Group, ...]:
+    """The built-in verbs and groups, in the order of `adjudge --help`, and those of packages."""
+    from importlib.metadata import entry_points
+
+    names = {entry.name for entry in VERBS}
+    added = []
+    for entry in sorted(entry_points(group="adjudge.verbs"), key=lambda entry: entry.name):
+        if entry.name in names:
+            continue
+        try:
+            added.append(entry.load())
+        except (ImportError, AttributeError) as error:
+            package = entry.dist.name if entry.dist else entry.value
+            remark(f"{entry.name}: {error}; repair or remove the package {package}")
+    return (*VERBS, *added)
+
+
+def all_verbs() -> dict[str, Verb]:
+    """Every verb by its whole name."""
+    groups = [[entry] if isinstance(entry, Verb) else entry.verbs for entry in entries()]
+    return {verb.name: verb for verbs in groups for verb in verbs}
+
+
+def _eager(flag: str, text: str, action: Callable[[click.Context], None]) -> click.Option:
+    def act(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted and not ctx.resilient_parsing:
+            action(ctx)
+            ctx.exit()
+
+    return click.Option(
+        [flag], is_flag=True, is_eager=True, expose_value=False, callback=act, help=text
+    )
+
+
+def _print_version(_: click.Context) -> None:
+    from adjudge import __version__
+
+    click.echo(__version__)
+
+
+def _show_completion(_: click.Context) -> None:
+    click.echo(_completion()[1])
+
+
+def _install(_: click.Context) -> None:
+    """Write the completion of the current shell where the shell finds it."""
+    shell, script = _completion()
+    home = Path.home()
+    if shell == "fish":
+        target = home / ".config" / "fish" / "completions" / "adjudge.fish"
+    else:
+        target = home / ".config" / "adjudge" / f"completion.{shell}"
+        startup, line = home / f".{shell}rc", f". '{target}'\n"
+        written = startup.read_text(encoding="utf-8") if startup.exists() else ""
+        if line not in written:
+            startup.write_text(f"{written.rstrip()}\n{line}".lstrip(), encoding="utf-8")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(script, encoding="utf-8")
+    click.echo(f"wrote {target}: start a new {shell} to use it")
+
+
+def _completion() -> tuple[str, str]:
+    """The name of the current shell, and its completion as a script."""
+    shell = Path(os.environ.get("SHELL", "")).name
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise ArgumentError("SHELL", shell, "completion is made for bash, zsh and fish")
+    return shell, kind(build(), {}, "adjudge", COMPLETION).source()

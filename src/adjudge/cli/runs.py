@@ -1,0 +1,493 @@
+"""Verbs that are more than the call of a function. Each takes the arguments and the options."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, get_args
+
+from adjudge.cli.findings import SCORE_SETS, any_above, finish_board, finish_judging
+from adjudge.cli.output import deliver, deliver_rows, echo, remark, show, write
+from adjudge.errors import (
+    ArgumentError,
+    BackendMissingError,
+    JudgeError,
+    StoreError,
+    how_to_install,
+)
+from adjudge.present.text import count, group_name, safe, safe_json
+
+if TYPE_CHECKING:
+    from adjudge.cli.progress import Watch
+    from adjudge.judges.judging import JudgingRun
+    from adjudge.judges.options import JudgingOptions
+
+Values = dict[str, Any]
+#: Options of rank that --anchors refuses: the anchors fix them, or only a full board has them.
+_NOT_WITH_ANCHORS = (
+    *("method", "human", "beta", "smoothing", "l2", "interval", "confidence_level", "replicates"),
+    *("cluster", "by", "against", "jury", "evaluate", "splits", "time_limit"),
+    *("engine", "workers", "ray_address"),
+)
+#: Options of rank that say how battles are read.
+_BATTLES = (
+    *("battles", "format", "baseline", "human", "verdict", "score", "cluster", "by", "against"),
+    *("model_labels", "jury", "columns", "labels_as"),
+)
+
+
+def _take(values: Values, *names: str) -> Values:
+    return {name: values.pop(name) for name in names if name in values}
+
+
+def _some(values: Mapping[str, Any], *names: str) -> Values:
+    return {name: values[name] for name in names if name in values}
+
+
+def require_extra(extra: str, *modules: str) -> None:
+    """Raise a one-line error if the packages of an extra are not installed."""
+    missing = [name for name in modules if find_spec(name) is None]
+    if missing:
+        raise BackendMissingError(f"{', '.join(missing)} not installed; {how_to_install(extra)}")
+
+
+def run_demo(arguments: Values, options: Values) -> bool:
+    from rich.text import Text
+
+    from adjudge.cli.progress import watch_run
+    from adjudge.demo.run import EMBEDDED, run_demo
+    from adjudge.judges.weights import KNOWN, is_cached
+
+    as_json, judge = options["json"], arguments["judge"]
+    if judge == EMBEDDED and find_spec("xllamacpp") is None:
+        raise BackendMissingError(
+            f"the embedded judge needs llama.cpp; {how_to_install('embedded')}, or run without "
+            "a model: adjudge demo --judge simulated"
+        )
+    if judge == EMBEDDED and not is_cached("smollm2"):
+        weights = KNOWN["smollm2"]
+        remark(f"fetching {weights.description}, {weights.size / 1e6:.0f} MB, once ...")
+    if not as_json:
+        show(
+            Text.assemble(("adjudge demo", "bold"), f"  {judge}, files in {arguments['out']}/"),
+            "163 pairs of answers, one correct and one wrong. The judge says which is better;\n"
+            "adjudge measures how far its verdicts can be trusted.",
+        )
+    demo = run_demo(**arguments, show=None if as_json else show, watch=watch_run)
+    write(demo, arguments["out"] / "demo.json")
+    if as_json:
+        echo(safe_json(demo.to_json()))
+    remark(f"done in {demo.elapsed_s:.0f} s; a second run reuses all replies")
+    return False
+
+
+def run_judge(arguments: Values, options: Values) -> bool:
+    from adjudge.judges.flow import Stop
+    from adjudge.judges.judging import make_plans
+    from adjudge.judges.options import JudgingOptions
+
+    pairs, policy = arguments.pop("pairs"), options["policy"]
+    if arguments.get("engine") == "ray":
+        # Ray prints events of its workers to standard output, which is only for the result.
+        os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
+    if (policy is None) == ("judge" not in arguments):
+        remedy = (
+            "name a judge with --judge openai:MODEL or the like, or give the --policy of a cascade"
+        )
+        raise ArgumentError(
+            "judge", list(arguments.get("judge", ())) or None, f"{remedy}, not both"
+        )
+    asked = {"judge": [], **arguments, "announce": remark, "handle_signals": True}
+    asking = JudgingOptions(**asked)
+    if policy is not None:
+        from adjudge.selection import read_policy
+        from adjudge.selection.cascade_judging import cascade_options
+
+        asking = cascade_options(read_policy(policy), asking, protocol=arguments.get("protocol"))
+    if options["dry_run"]:
+        if policy is not None:
+            remark("at most: every judge about every row; a cascade asks fewer")
+        deliver(make_plans(pairs, asking), {**options, "output": options["summary"]})
+        return False
+    if asking.output is None and not options["json"]:
+        raise ArgumentError("output", None, "name a file for the rows: -o judgments.jsonl")
+    from adjudge.cli.progress import watch_run
+
+    with watch_run(str(asking.protocol)) as watch:
+        stop = Stop(on_interrupt=lambda: _acknowledge(watch))
+        run = _ask(pairs, replace(asking, progress=watch.show, stop=stop), watch)
+    if run.summaries[0].stopped == "interrupted":
+        # The run is ending: another Ctrl-C would only lose its last messages.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    remark(f"replies are kept in {run.summaries[0].store}")
+    return finish_judging(run, options)
+
+
+def _acknowledge(watch: Watch) -> None:
+    watch.close()
+    remark("stopping: complete rows are written; press Ctrl-C again to exit without them")
+
+
+def _ask(pairs: Any, options: JudgingOptions, watch: Watch) -> JudgingRun:
+    from adjudge.judges.judging import run_options
+    from adjudge.store import store_name
+
+    try:
+        return run_options(pairs, options)
+    except (JudgeError, StoreError):
+        made = sum(watch.made.values())
+        if made:
+            watch.close()
+            remark(
+                f"{made:,} replies of this run are kept in {store_name(options.store)}; repair "
+                "what the next line names and run the same command again to resume"
+            )
+        raise
+
+
+def run_convert(arguments: Values, options: Values) -> bool:
+    from adjudge.data import convert_log
+    from adjudge.data.formats import Kind
+    from adjudge.data.writing import check_output
+    from adjudge.validation import one_of
+
+    if options["output"] is not None:
+        check_output(options["output"])
+    if "kind" in arguments:
+        one_of(arguments["kind"], get_args(Kind), "rows")
+    log = convert_log(**arguments)
+    deliver_rows(log.rows, log.summary, options)
+    return False
+
+
+def run_plan_rate(arguments: Values, options: Values) -> bool:
+    from adjudge.data import open_table, write_rows
+    from adjudge.estimation import plan_from_table, rows_to_label
+
+    names = _take(arguments, "columns", "labels_as")
+    if "data" in arguments:
+        arguments["data"] = open_table(arguments["data"], **names)
+    plan = plan_from_table(**arguments)
+    if options["plot"] is not None and plan.rate is None:
+        remark("adjudge plan rate: no picture, this judge cannot be corrected")
+        options["plot"] = None
+    if (write_ids := options["write_ids"]) is not None and plan.m0 is None:
+        remark("adjudge plan rate: no rows written, the plan cannot be carried out")
+    elif write_ids is not None:
+        columns = _some(arguments, "judge_column", "human_column", "positive")
+        drawn = rows_to_label(
+            arguments.get("data"), plan, **columns, draw=options["draw"], seed=options["seed"]
+        )
+        write_rows(drawn, write_ids)
+        remark(f"wrote {drawn.height} rows to {write_ids}")
+    deliver(plan, options)
+    return plan.m0 is None
+
+
+def run_plan_selection(arguments: Values, options: Values) -> bool:
+    from adjudge.data import write_rows
+    from adjudge.data.judgments import prepare_judgments
+    from adjudge.selection import ids_to_label, plan_selection
+
+    reading = _take(arguments, "judgments", "labels", "judge", "protocol", "columns", "labels_as")
+    prepared = prepare_judgments(**reading)
+    plan = plan_selection(prepared, **arguments)
+    if (write_ids := options["write_ids"]) is not None:
+        wanted = (plan.recommended or plan.points[-1].n) - plan.n_labelled
+        if wanted <= 0:
+            remark(f"no more labels are needed, {plan.n_labelled} exist: {write_ids} not written")
+        else:
+            chosen = ids_to_label(prepared, wanted, **_some(arguments, "cluster", "seed"))
+            write_rows(chosen, write_ids)
+            remark(f"wrote {chosen.height} ids to {write_ids}")
+    deliver(plan, options)
+    bad = plan.points[-1].coverage < plan.gain
+    if bad:
+        share, alpha = plan.gain, plan.alpha
+        remark(f"no planned number of labels accepts {share:g} of the verdicts at alpha {alpha:g}")
+    return bad
+
+
+def run_plan_battles(arguments: Values, options: Values) -> bool:
+    from adjudge.data import open_table, write_rows
+    from adjudge.data.source import name_columns
+    from adjudge.ranking import plan_battles
+
+    with name_columns(arguments.pop("columns", None), arguments.pop("labels_as", None)) as name:
+        pool, judged = open_table(name(arguments.pop("pool"))), name(arguments.pop("judged", None))
+    plan = plan_battles(pool, judged=judged, **arguments)
+    if (target := options["write_rows"]) is not None:
+        write_rows(pool.frame[list(plan.rows)], target)
+        remark(f"wrote {target}")
+    deliver(plan, options)
+    return False
+
+
+def run_plan_labels(arguments: Values, options: Values) -> bool:
+    from adjudge.data import write_rows
+    from adjudge.selection import plan_labels
+
+    if options["random"] == ("surest" in arguments):
+        raise ArgumentError(
+            "surest", arguments.get("surest"), "give either --surest SHARE or --random"
+        )
+    plan = plan_labels(**arguments)
+    if (write_ids := options["write_ids"]) is not None:
+        write_rows(plan.to_frame(), write_ids)
+        remark(f"wrote {plan.n} ids to {write_ids}")
+    elif options["output"] is None and not options["json"]:
+        remark("nothing was written: give --write-ids FILE to write the ids")
+    deliver(plan, options)
+    return False
+
+
+def run_monitor_draw(arguments: Values, options: Values) -> bool:
+    from adjudge.monitoring import draw_audits
+    from adjudge.monitoring.drawing import read_served_audits
+    from adjudge.selection import read_policy
+    from adjudge.store import is_store, store_name
+
+    served, policy = arguments["served"], options["policy"]
+    if is_store(served):
+        if "audit_rate" in arguments or "earlier" in arguments:
+            remedy = "serve has already drawn these audits: leave out the rate"
+            raise ArgumentError("served", store_name(served), remedy)
+        rules = None if policy is None else read_policy(policy).rules_id
+        run = read_served_audits(served, rules_id=rules)
+    else:
+        if "audit_rate" not in arguments:
+            raise ArgumentError("audit_rate", None, "give a share, such as --audit-rate 0.05")
+        _required_secret(arguments.get("secret"))
+        run = draw_audits(**arguments)
+    if options["output"] is None and options["summary"] is None and not options["json"]:
+        remark("nothing was written: give -o FILE to write the rows to label")
+    deliver_rows(run.rows, run.summary, options)
+    return False
+
+
+def _required_secret(secret: str | None) -> str:
+    if secret is None:
+        raise ArgumentError("secret_env", None, "name an environment variable that holds a secret")
+    return secret
+
+
+def run_monitor_check(arguments: Values, options: Values) -> bool:
+    from adjudge.auditing import check_audits
+
+    monitor = check_audits(**arguments)
+    if "state" not in arguments:
+        remark("no --state: the next check starts again without these counts")
+    deliver(monitor, options)
+    return monitor.alarm
+
+
+def run_diagnose_scores(arguments: Values, options: Values) -> bool:
+    from adjudge.data import write_rows
+    from adjudge.data.scores import prepare_scores
+    from adjudge.diagnosis import diagnose_scores, score_set_rows
+    from adjudge.diagnosis.scores.diagnose import ALPHAS
+
+    alphas = arguments.pop("alphas", None) or [str(level) for level in ALPHAS]
+    reading = _take(arguments, "source", "raters", "columns", "labels", "model_labels")
+    prepared = prepare_scores(**reading)
+    result = diagnose_scores(prepared, alphas=alphas, **arguments)
+    if (write_sets := options["write_sets"]) is not None:
+        how = _some(arguments, "sets", "scale", "target", "weigh", "seed")
+        rows = score_set_rows(prepared, alpha=alphas[0], **how)
+        used = ", ".join(rows["sets"].drop_nulls().unique())
+        remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows, {used} sets")
+    deliver(result, options)
+    amounts = [
+        (
+            group_name(group.judge, group.criterion),
+            dict(zip(SCORE_SETS, (group.mean_size, 1 - group.coverage), strict=True)),
+        )
+        for group in result.groups
+        if (group.method, group.alpha) == (result.main_method, float(alphas[0]))
+    ]
+    return any_above(options, amounts) or all(group.whole_scale for group in result.groups)
+
+
+def run_rank(arguments: Values, options: Values) -> bool:
+    from adjudge.data.battles import prepare_battles
+    from adjudge.ranking import make_anchors, place, rank
+
+    anchors, save_anchors = options["anchors"], options["save_anchors"]
+    if anchors is not None:
+        _refuse_with_anchors({**_some(arguments, *_NOT_WITH_ANCHORS), "save_anchors": save_anchors})
+    if options["fail_above"] is not None and not arguments.get("evaluate"):
+        raise ArgumentError("--fail-above", options["fail_above"], "add --evaluate")
+    # Prepared once for both the board and the anchors.
+    prepared = prepare_battles(**_take(arguments, *_BATTLES))
+    if anchors is not None:
+        how = _some(arguments, "alpha", "families", "seed")
+        board = place(prepared, anchors, quantile=options["quantile"], **how)
+    else:
+        board = rank(prepared, **arguments)
+    if save_anchors is not None:
+        saved = make_anchors(prepared, **_some(arguments, "method", "smoothing", "l2", "seed"))
+        write(saved, save_anchors)
+        remark(f"wrote {save_anchors}: {str(saved).splitlines()[0]}")
+    return finish_board(board, options)
+
+
+def _refuse_with_anchors(values: Values) -> None:
+    """Refuse options that have no effect when models are placed."""
+    for name, value in values.items():
+        if value is not None:
+            remedy = "leave it out: --anchors uses the values that were saved"
+            if name == "confidence_level":
+                remedy = "use --alpha: with --anchors intervals are conformal"
+            raise ArgumentError("--" + name.replace("_", "-"), str(value), remedy)
+
+
+def run_report(arguments: Values, options: Values) -> bool:
+    from adjudge.report import FORMATS, read_folder, render_report, write_report
+    from adjudge.validation import one_of
+
+    how = _take(arguments, "title")
+    chosen = one_of("json" if options["json"] else arguments.pop("format"), FORMATS, "format")
+    folder = read_folder(arguments["folder"], store=options["store"])
+    for name, reason in folder.skipped.items():
+        remark(f"not in the report: {name} ({reason})")
+    for name, reason in folder.damaged.items():
+        remark(f"damaged, not in the report: {name} ({reason})")
+    output = options["output"]
+    if output is None and chosen == "html":
+        output = arguments["folder"] / "report.html"
+    if output is None:
+        text = render_report(folder, format=chosen, **how)
+        echo(safe_json(text) if chosen == "json" else safe(text), end="")
+    else:
+        remark(f"wrote {write_report(folder, output, format=chosen, **how)}")
+    return bool(folder.damaged)
+
+
+def run_pull(arguments: Values, _: Values) -> bool:
+    from adjudge.judges.weights import is_cached, known, pull
+
+    name, force = arguments["name"], arguments.get("force", False)
+    weights = known(name)
+    if force or not is_cached(name):
+        remark(f"fetching {weights.description}, {weights.size / 1e6:.0f} MB ...")
+    path = pull(name, force=force)
+    remark(f"SHA-256 {weights.sha256[:16]}... as expected")
+    echo(str(path))
+    return False
+
+
+def run_label(arguments: Values, options: Values) -> bool:
+    page = not options["export_only"] and options["label_studio"] is None
+    if page:
+        require_extra("server", "fastapi", "uvicorn")
+    from adjudge.data import write_rows
+    from adjudge.server.label_summary import labels_frame, summarise
+    from adjudge.server.rounds import open_round
+    from adjudge.store import check_not_store
+
+    limit, plan = options["limit"], arguments.get("plan")
+    if limit is not None and options["label_studio"] is None:
+        remedy = "use it with --label-studio: the page runs until Ctrl-C"
+        raise ArgumentError("limit", limit, remedy)
+    for written in (options["output"], options["label_studio"]):
+        if written is not None:
+            check_not_store(arguments["store"], written)
+    with open_round(**arguments, announce=remark) as round_:
+        if options["label_studio"] is not None:
+            _write_tasks(round_, options["label_studio"], limit, plan)
+        if page:
+            _open_page(round_, arguments["store"], options)
+        if options["output"] is not None:
+            rows = labels_frame(round_.book, plan=plan, kind=round_.kind)
+            write_rows(rows, options["output"])
+            remark(f"wrote {options['output']}")
+        summary = summarise(round_.book, list(round_.subjects.values()), round_.kind)
+        deliver(summary, {**options, "output": options["summary"]})
+    return False
+
+
+def _write_tasks(round_: Any, path: Any, limit: int | None, plan: Any) -> None:
+    from adjudge.integrations.label_studio import write_tasks
+    from adjudge.server.label_summary import plan_columns
+
+    if round_.instructions is not None:
+        remedy = "paste them into the instructions of the Label Studio project"
+        raise ArgumentError("instructions", "a file", remedy)
+    columns = None if plan is None else plan_columns(plan)
+    tasks, config = write_tasks(round_, path, limit=limit, plan=columns)
+    remark(f"wrote {count(tasks, 'task')} to {path} and their labelling config to {config}")
+    remark("export the labels as JSON, then: adjudge label ROWS --import EXPORT -o labels.csv")
+
+
+def _open_page(round_: Any, store: str, options: Values) -> None:
+    import webbrowser
+
+    from adjudge.server.guard import serve
+    from adjudge.server.label_page import label_app
+    from adjudge.store import store_name
+
+    host, token = options["host"], os.environ.get("ADJUDGE_TOKEN") or None
+
+    def ready(address: str) -> None:
+        place = store_name(store)
+        remark(f"labelling page: {address}  (Ctrl-C when done; labels are in {place})")
+        if token is not None:
+            remark("the page asks for the token in ADJUDGE_TOKEN")
+        if options["browser"]:
+            webbrowser.open(address)
+
+    serve(
+        lambda port: label_app(round_, host=host, port=port, token=token),
+        host=host,
+        port=options["port"],
+        token=token,
+        ready=ready,
+    )
+
+
+def run_serve(arguments: Values, options: Values) -> bool:
+    require_extra("server", "fastapi", "uvicorn", "prometheus_client")
+    from adjudge.monitoring import AuditCoin
+    from adjudge.server.audits import AuditTrail, MonitorMetrics
+    from adjudge.server.guard import Limits, serve
+    from adjudge.server.judge_app import judge_app
+    from adjudge.server.service import PolicyFile, make_service
+    from adjudge.store import open_store, store_name
+
+    path, audit_rate, store = arguments.pop("policy"), options["audit_rate"], options["store"]
+    source = PolicyFile(path)
+    service = make_service(source.policy, **arguments)
+    trail = monitor = None
+    if audit_rate is not None:
+        open_store(store).close()  # so that a bad store is an error before the first request
+        secret = _required_secret(options["secret_env"])
+        trail = AuditTrail(AuditCoin(audit_rate, secret), service, store)
+    if options["state"] is not None:
+        monitor = MonitorMetrics(options["state"], source.policy)
+    host, token = options["host"], os.environ.get("ADJUDGE_TOKEN") or None
+    limits = Limits(
+        body_bytes=4_000_000, answer_seconds=options["timeout"], stop_seconds=options["grace"]
+    )
+
+    def ready(address: str) -> None:
+        names = " -> ".join(judge.backend.name for judge in service.judges)
+        remark(f"serving {names} with {path}: {address}v1/judge")
+        remark(f"policy {service.policy_id}: {service.policy.promise}")
+        if audit_rate is not None:
+            place = store_name(store)
+            remark(f"{audit_rate:.3g} of accepted verdicts are drawn for audits, stored in {place}")
+
+    serve(
+        lambda port: judge_app(
+            service, source, host=host, port=port, token=token, limits=limits, trail=trail,
+            monitor=monitor,
+        ),
+        host=host,
+        port=options["port"],
+        token=token,
+        ready=ready,
+    )  # fmt: skip
+    return False

