@@ -127,6 +127,10 @@ class Source:
         pairs: TableLike | None = None,
         **reading: Unpack[Reading],
     ) -> None:
+        # Every misspelled option of a verb that takes `**reading` arrives here.
+        unknown = sorted(reading.keys() - Reading.__annotations__.keys())
+        if unknown:
+            raise TypeError(f"unexpected keyword argument {', '.join(map(repr, unknown))}")
         self.options: dict[str, object] = {"labels": labels, "pairs": pairs, **reading}
         self.columns = dict(reading.get("columns") or {})
         self.labels_as = {

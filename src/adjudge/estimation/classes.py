@@ -32,7 +32,7 @@ from adjudge.estimation.rate_bars import (
     add_legend,
     describe_outside,
     draw_estimate,
-    name_rows,
+    name_rates,
     rate_axis,
 )
 from adjudge.estimation.sample import (
@@ -468,7 +468,7 @@ def class_figure(result: ClassEstimate) -> Drawing:
         for at, rate in enumerate(classes):
             axes.plot([rate.naive], [at + 0.13], "o", color=WARM, markersize=6)
             draw_estimate(axes, at - 0.13, rate)
-        name_rows(axes, [clip(rate.label) for rate in classes])
+        name_rates(axes, [clip(rate.label) for rate in classes])
         rate_axis(axes, f"share of the class, with {level(result.confidence_level)} intervals")
         add_legend(figure, result.method, other_bar=False)
         axes.set_title(

@@ -29,7 +29,7 @@ from adjudge.estimation.rate import (
     interval_text,
     rate_table,
 )
-from adjudge.estimation.rate_bars import add_legend, draw_bar, name_rows, rate_axis
+from adjudge.estimation.rate_bars import add_legend, draw_bar, name_rates, rate_axis
 from adjudge.estimation.sample import TOO_FEW, Sample, active_clusters, variance
 from adjudge.present.blocks import (
     Block,
@@ -298,7 +298,7 @@ def difference_figure(result: RateDifference) -> Drawing:
         top, bottom = figure.subplots(2, 1, height_ratios=[2, 1])
         for at, rate in enumerate((result.estimate_b, result.estimate_a)):
             draw_naive_and_rate(top, at, rate)
-        name_rows(top, [clip(result.b), clip(result.a)])
+        name_rates(top, [clip(result.b), clip(result.a)])
         rate_axis(top, f"rate, with {level(result.confidence_level)} intervals")
         add_legend(figure, result.method)
         bottom.axvline(0, color=INK, linewidth=1.2)

@@ -29,7 +29,7 @@ from adjudge.estimation.rate import (
     rate_text,
     sentence,
 )
-from adjudge.estimation.rate_bars import add_legend, describe_outside, name_rows, rate_axis
+from adjudge.estimation.rate_bars import add_legend, describe_outside, name_rates, rate_axis
 from adjudge.estimation.sample import Sample
 from adjudge.present.blocks import (
     Block,
@@ -311,7 +311,7 @@ def group_figure(result: GroupedEstimate) -> Drawing:
         axes = figure.subplots()
         for at, rate in enumerate(rates):
             draw_naive_and_rate(axes, at, rate)
-        name_rows(axes, [clip(rate.group) for rate in rates])
+        name_rates(axes, [clip(rate.group) for rate in rates])
         rate_axis(axes, f"rate, with {level(result.confidence_level)} intervals")
         add_legend(figure, result.method)
         pooled = "\nlabels of all groups pooled" if result.pooled else ""

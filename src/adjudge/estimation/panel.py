@@ -48,7 +48,7 @@ from adjudge.estimation.rate import (
     known_seed,
     width_of,
 )
-from adjudge.estimation.rate_bars import add_legend, draw_bar, draw_estimate, name_rows, rate_axis
+from adjudge.estimation.rate_bars import add_legend, draw_bar, draw_estimate, name_rates, rate_axis
 from adjudge.estimation.sample import Sample, active_clusters, refuse_shares, sample_of
 from adjudge.present.blocks import (
     Block,
@@ -631,7 +631,7 @@ def panel_figure(result: PanelEstimate) -> Drawing:
         for at, rate in enumerate(rates):
             draw_bar(axes, at + 0.13, rate.ppi, rate.ppi_interval, WARM, "o")
             draw_estimate(axes, at - 0.13, rate)
-        name_rows(axes, [clip(_group_name(rate)) for rate in rates])
+        name_rates(axes, [clip(_group_name(rate)) for rate in rates])
         rate_axis(axes, f"rate, with {level(result.confidence_level)} intervals")
         add_legend(figure, f"{len(result.judges)} judges", f"ppi++, {clip(result.judges[0])} alone")
         narrower = sum(rate.narrowing is not None and rate.narrowing < 1 for rate in rates)

@@ -19,7 +19,7 @@ from adjudge.estimation.rate_bars import (
     draw_bar,
     draw_estimate,
     draw_no_estimate,
-    name_rows,
+    name_rates,
     rate_axis,
 )
 from adjudge.estimation.sample import Sample, Share, counts_of, exact_share, missing
@@ -675,7 +675,7 @@ def estimate_figure(result: Estimate) -> Drawing:
                 axes.text(
                     1.01, at, "ruled out", color=WARM, fontsize=8.5, va="center", clip_on=False
                 )
-        name_rows(axes, [name for name, *_ in bars])
+        name_rates(axes, [name for name, *_ in bars])
         rate = clip(result.group or "rate", 48)
         rate_axis(axes, f"{rate}, with {level(result.confidence_level)} intervals")
         if result.estimate is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from adjudge.present.figure import draw_interval, legend_mark
 from adjudge.present.theme import ACCENT, MUTED, WARM
 from adjudge.records import Interval
 
@@ -38,9 +39,7 @@ def draw_bar(
     marker: str,
 ) -> None:
     """A rate and its interval, as far as they are known."""
-    ends = [end for end in interval or () if end is not None]
-    if len(ends) == 2:
-        axes.plot(ends, [at, at], color=colour, linewidth=2.2, solid_capstyle="butt")
+    draw_interval(axes, at, interval, scale=1, color=colour, linewidth=2.2, solid_capstyle="butt")
     if value is not None:
         axes.plot([value], [at], marker, color=colour, markersize=6, zorder=3)
 
@@ -58,7 +57,7 @@ def draw_no_estimate(axes: Axes, at: float) -> None:
     axes.text(0.01, at, "no estimate", color=MUTED, fontsize=8.5, va="center")
 
 
-def name_rows(axes: Axes, names: Sequence[str]) -> None:
+def name_rates(axes: Axes, names: Sequence[str]) -> None:
     """The names of the lines, from below."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(-0.6, len(names) - 0.4)
@@ -76,11 +75,9 @@ def add_legend(
     figure: Drawing, method: str, other: str = "judge alone (naive)", *, other_bar: bool = True
 ) -> None:
     """What the two colours are."""
-    from matplotlib.lines import Line2D
-
     handles = [
-        Line2D([], [], color=WARM, marker="o", linestyle="-" if other_bar else "", label=other),
-        Line2D([], [], color=ACCENT, marker="s", label=method),
+        legend_mark(other, color=WARM, marker="o", linestyle="-" if other_bar else ""),
+        legend_mark(method, color=ACCENT, marker="s"),
     ]
     figure.legend(handles=handles, loc="outside lower right", fontsize=8.5, ncols=2)
 
