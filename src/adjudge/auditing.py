@@ -73,10 +73,10 @@ def check_audits(
         place = audits
         audits = read_served_audits(place, rules_id=rules.rules_id).rows
         labels = read_audit_labels(place, about=rules.about) if labels is None else labels
-    given = prepare_judgments(audits, labels=labels)
-    check_about(rules, given.about)
-    remarks = check_judge(rules, given.frame)
-    load_doubt(rules).check_decided(given.frame)
+    rows = prepare_judgments(audits, labels=labels)
+    check_about(rules, rows.about)
+    remarks = check_judge(rules, rows.frame)
+    load_doubt(rules).check_decided(rows.frame)
     previous = None if state is None else read_monitor(state, state_name(rules.rules_id, by))
     if previous is None:
         terms = MonitorTerms(
@@ -93,7 +93,7 @@ def check_audits(
         )
     monitor = continue_monitor(
         previous,
-        given,
+        rows,
         rules,
         terms,
         remarks=remarks,

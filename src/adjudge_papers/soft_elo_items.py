@@ -250,8 +250,8 @@ def _add_replication(book: ItemBook, rows: Sequence[SoftEloRow], corpus: str, re
     book.add(
         "Figure 8" if corpus == _NEWER else "Figure 9",
         {
-            "median width, hard": over((less(model.high, model.low) for model in hard), median),
-            "median width, soft": over((less(model.high, model.low) for model in soft), median),
+            "median width, hard": over((model.width for model in hard), median),
+            "median width, soft": over((model.width for model in soft), median),
             "contain people's Elo, soft, %": over(covered, fmean),
         },
         remark=remark,

@@ -229,8 +229,7 @@ def agreement_by_size(run: Run, beta: float | None) -> tuple[AgreementBin, ...]:
                 high=float(size[inside].max()),
                 n=n,
                 agreement=float(agree[inside].mean()),
-                agreement_low=ends[0],
-                agreement_high=ends[1],
+                agreement_interval=Interval(*ends, level=0.95),
                 predicted=float(expit((beta or 0.0) * size[inside]).mean()),
             )
         )

@@ -83,7 +83,7 @@ def _draw_intervals(axes: Axes, row: SoftEloRow) -> None:
     widths, inside, bounded, last = {}, 0, 0, ""
     for method, thick, alpha in (("hard-elo", 6.0, 0.3), ("soft-elo", 2.4, 1.0)):
         rows = [model for model in row.held_out if model.method == method]
-        known = [(model, model.low, model.high) for model in rows]
+        known = [(model, *model.interval) for model in rows]
         drawn = [(model, a, b) for model, a, b in known if a is not None and b is not None]
         for model, low, high in drawn:
             at = place[model.model]

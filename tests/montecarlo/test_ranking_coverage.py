@@ -90,8 +90,8 @@ def deployed(models: int, seed: int) -> float:
         fresh.drop("human_pref"), make_anchors(old, replicates=20, seed=seed), alpha=0.1, seed=seed
     )
     row = next(row for row in board.models if row.origin == "new")
-    assert row.low is not None
-    assert row.high is not None
+    assert row.interval is not None
+    assert not row.unbounded
     battles = code_battles(world.frame)
     assert battles.human is not None
     m = battles.names.index(new)
@@ -101,7 +101,7 @@ def deployed(models: int, seed: int) -> float:
     theta = fit_against_anchors(
         table[m] + table[:, m], np.asarray(table[m].sum()), fit_strengths(rest)
     )
-    return float(row.low <= float(to_elo(theta)) <= row.high)
+    return float(float(to_elo(theta)) in row.interval)
 
 
 def check_deployment(models: int, worlds: int) -> None:
@@ -142,8 +142,8 @@ def deployed_with_more(times: int, seed: int) -> float:
     )
     board = place(fresh, make_anchors(old, replicates=20, seed=seed), alpha=0.1, seed=seed)
     row = next(row for row in board.models if row.origin == "new")
-    assert row.low is not None
-    assert row.high is not None
+    assert row.interval is not None
+    assert not row.unbounded
     # People vote on the first of these battles, as many as an anchor has.
     vote = (draw.random(per) < 1 / (1 + np.exp(-0.6 * quality[:per]))).astype(float)
     known = code_battles(old)
@@ -153,7 +153,7 @@ def deployed_with_more(times: int, seed: int) -> float:
     at = [position[world.names[k]] for k in rival[:per]]
     met = np.bincount(at, minlength=known.n_models).astype(float)
     theta = fit_against_anchors(met, np.asarray(vote.sum()), strength)
-    return float(row.low <= float(to_elo(theta)) <= row.high)
+    return float(float(to_elo(theta)) in row.interval)
 
 
 def check_deployment_with_more(times: int, worlds: int) -> None:

@@ -19,6 +19,7 @@ from adjudge.ranking.anchors import AnchorRow, Anchors
 from adjudge.ranking.leaderboard import Leaderboard
 from adjudge.ranking.orders import LeastReversals
 from adjudge.ranking.plan import BattlePlan
+from adjudge.records import Interval
 from shown import assert_shown, html_lines, markdown_lines, terminal_lines
 
 
@@ -106,8 +107,8 @@ def test_no_sentence_calls_a_leader_certain() -> None:
 
 def test_orders_without_elo() -> None:
     rows = (
-        model("ash", 1, None, score=0.8123, low=0.7519, high=0.8642, se=0.0288),
-        model("birch", 2, None, score=0.1877, low=0.1358, high=0.2481, se=0.0299),
+        model("ash", 1, None, (0.7519, 0.8642), score=0.8123, se=0.0288),
+        model("birch", 2, None, (0.1358, 0.2481), score=0.1877, se=0.0299),
     )
     rates = replace(
         BOARD, method="win-rate", beta=None, beta_se=None, models=rows, outcome="votes",
@@ -127,7 +128,7 @@ def test_orders_without_elo() -> None:
             "warning: win rates depend on which opponents a model met",
         ],
     )
-    bare = tuple(replace(row, score=None, low=None, high=None, se=None) for row in rows)
+    bare = tuple(replace(row, score=None, interval=None, se=None) for row in rows)
     exact = replace(
         rates, method="mfas", interval="none", models=bare, warnings=(), proven=False, gap=0.0123
     )
@@ -213,7 +214,7 @@ def test_a_placed_model() -> None:
             "left out 5 battles: both models are anchors",
         ],
     )
-    open_row = replace(PLACED.models[1], low=None, high=None, unbounded=True)
+    open_row = replace(PLACED.models[1], interval=Interval(None, None, level=0.9), unbounded=True)
     unbounded = replace(PLACED, models=(PLACED.models[0], open_row, *PLACED.models[2:]))
     assert headline(unbounded) == [
         "newcomer: Elo 1588 on people's scale, 90 % interval unbounded (conformal, judge errors "

@@ -201,5 +201,5 @@ def test_a_jury_and_quantiles_by_group() -> None:
         "c (3 models, 10 needed), d (3 models, 10 needed), e (3 models, 10 needed), "
         "f (3 models, 10 needed) and 2 more",
     ]
-    slow = replace(AGREEMENT, kendall_low=None, kendall_high=None)
+    slow = replace(AGREEMENT, kendall_interval=None)
     assert "Kendall's tau with the other ranking | 0.667 | 4 models" in terminal_lines(slow)

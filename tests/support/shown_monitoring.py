@@ -7,6 +7,7 @@ from dataclasses import replace
 from adjudge.monitoring.drawing import AuditDraw
 from adjudge.policy.audits import AuditedRate, AuditPath, Monitor, MonitorGroup
 from adjudge.policy.rules import Cut
+from adjudge.records import Interval
 
 DRAW = AuditDraw(
     audit_rate=0.05,
@@ -20,8 +21,7 @@ _RATE = AuditedRate(
     n=5,
     n_errors=1,
     error_rate=0.2,
-    low=0.004,
-    high=0.871,
+    interval=Interval(0.004, 0.871, level=0.95),
     log10_e=-0.12,
     most_log10_e=0.1,
     log10_e_alpha=0.05,
@@ -37,7 +37,14 @@ CALM_GROUP = MonitorGroup(
     n_waiting=1,
     n_ties=1,
     rate=_RATE,
-    worst=replace(_RATE, n=6, n_errors=2, error_rate=1 / 3, low=0.03, high=0.9, log10_e=0.3),
+    worst=replace(
+        _RATE,
+        n=6,
+        n_errors=2,
+        error_rate=1 / 3,
+        interval=Interval(0.03, 0.9, level=0.95),
+        log10_e=0.3,
+    ),
     alarm_at=None,
     alarm_after=None,
     change_at=None,
@@ -91,8 +98,7 @@ ALARM_GROUP = replace(
         n=1300,
         n_errors=390,
         error_rate=0.3,
-        low=0.26,
-        high=0.34,
+        interval=Interval(0.26, 0.34, level=0.95),
         log10_e=31.4,
         most_log10_e=31.4,
         log10_e_alpha=54.2,

@@ -9,18 +9,26 @@ from adjudge.ranking.evaluation import BudgetRow, GroupRow, LooRow, RankAgreemen
 from adjudge.ranking.leaderboard import Leaderboard, ModelRow
 from adjudge.ranking.leave_one_out import ConformalRow, HeldOutRow
 from adjudge.ranking.temperature import AgreementBin, ReliabilityBin, Temperature
+from adjudge.records import Interval
 
 
-def model(name: str, rank: int, elo: float | None, **other: Any) -> ModelRow:
-    fields: dict[str, Any] = {"low": None, "high": None, "se": None, "n_battles": 100 + rank}
-    return ModelRow(model=name, elo=elo, rank=rank, **{**fields, **other})
+def model(
+    name: str,
+    rank: int,
+    elo: float | None,
+    ends: tuple[float | None, float | None] | None = None,
+    **other: Any,
+) -> ModelRow:
+    fields: dict[str, Any] = {"se": None, "n_battles": 100 + rank}
+    interval = None if ends is None else Interval(*ends, level=0.95)
+    return ModelRow(model=name, elo=elo, rank=rank, interval=interval, **{**fields, **other})
 
 
 MODELS = (
-    model("ash", 1, 1641.2, low=1611.3, high=1673.8, se=15.9, rank_low=1, rank_high=3),
-    model("birch", 2, 1587.6, low=1552.4, high=1622.9, se=18.0, rank_low=1, rank_high=2),
-    model("cedar", 3, 1448.7, low=1409.1, high=1487.5, se=20.1, rank_low=3, rank_high=3),
-    model("dogwood", 4, 1322.4, high=1376.6, se=44.4, rank_low=4, rank_high=4, unbounded=True),
+    model("ash", 1, 1641.2, (1611.3, 1673.8), se=15.9, rank_low=1, rank_high=3),
+    model("birch", 2, 1587.6, (1552.4, 1622.9), se=18.0, rank_low=1, rank_high=2),
+    model("cedar", 3, 1448.7, (1409.1, 1487.5), se=20.1, rank_low=3, rank_high=3),
+    model("dogwood", 4, 1322.4, (None, 1376.6), se=44.4, rank_low=4, rank_high=4, unbounded=True),
 )
 
 TEMPERATURE = Temperature(
@@ -33,10 +41,10 @@ TEMPERATURE = Temperature(
     slope_se=0.0862,
     ece=0.0418,
     agreement=(
-        AgreementBin(low=0.05, high=0.9, n=611, agreement=0.583, agreement_low=0.541,
-                     agreement_high=0.624, predicted=0.567),
-        AgreementBin(low=0.9, high=3.2, n=598, agreement=0.791, agreement_low=0.752,
-                     agreement_high=0.828, predicted=0.776),
+        AgreementBin(low=0.05, high=0.9, n=611, agreement=0.583,
+                     agreement_interval=Interval(0.541, 0.624, level=0.95), predicted=0.567),
+        AgreementBin(low=0.9, high=3.2, n=598, agreement=0.791,
+                     agreement_interval=Interval(0.752, 0.828, level=0.95), predicted=0.776),
     ),
     reliability=(
         ReliabilityBin(predicted=0.55, observed=0.58, n=603),
@@ -48,11 +56,9 @@ TEMPERATURE = Temperature(
 AGREEMENT = RankAgreement(
     n_models=4,
     kendall=0.667,
-    kendall_low=0.331,
-    kendall_high=0.912,
+    kendall_interval=Interval(0.331, 0.912, level=0.95),
     spearman=0.801,
-    spearman_low=0.402,
-    spearman_high=0.953,
+    spearman_interval=Interval(0.402, 0.953, level=0.95),
     confidence_level=0.95,
     replicates=200,
     failed=7,
@@ -99,7 +105,7 @@ PLACED = replace(
     BOARD,
     models=(
         model("ash", 1, 1641.2, origin="anchor", n_battles=0),
-        model("newcomer", 2, 1588.4, low=1533.2, high=1644.6, se=12.3, rank_low=1, rank_high=3,
+        model("newcomer", 2, 1588.4, (1533.2, 1644.6), se=12.3, rank_low=1, rank_high=3,
               n_battles=211, origin="new"),
         model("cedar", 3, 1448.7, origin="anchor", n_battles=0),
         model("dogwood", 7, 1322.4, origin="anchor", n_battles=0),
@@ -124,8 +130,9 @@ def held(method: str, name: str, human: float, elo: float, half: float | None) -
         elo=elo,
         residual=elo - human,
         se=9.9,
-        low=None if half is None else elo - half,
-        high=None if half is None else elo + half,
+        interval=Interval(
+            None if half is None else elo - half, None if half is None else elo + half, level=0.8
+        ),
         unbounded=half is None,
         covered=None if half is None else abs(elo - human) <= half,
     )
@@ -143,10 +150,11 @@ EVALUATED = replace(
     kappa=0.4321,
     loo=(
         LooRow(method="hard-elo", n_models=13, mae=57.63, spearman=0.912, kendall=0.834,
-               mae_low=41.23, mae_high=73.41, residual_by_quarter=(-71.0, -13.0, 22.0, 64.0),
+               mae_interval=Interval(41.23, 73.41, level=0.95),
+               residual_by_quarter=(-71.0, -13.0, 22.0, 64.0),
                left_out={"fewer than two battles": 1}),
         LooRow(method="soft-elo", n_models=12, mae=19.54, spearman=0.947, kendall=0.856,
-               mean_beta=0.6217, mae_low=14.31, mae_high=25.72,
+               mean_beta=0.6217, mae_interval=Interval(14.31, 25.72, level=0.95),
                residual_by_quarter=(5.0, 3.0, -4.0, -8.0),
                left_out={"fewer than two battles": 1, "no temperature without its battles": 2}),
         LooRow(method="smoothed", n_models=11, mae=22.78, spearman=None, kendall=None,

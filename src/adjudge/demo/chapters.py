@@ -304,15 +304,15 @@ def rank_writers(context: DemoContext) -> None:
                     row.model,
                     number(row.human_elo, 0),
                     number(row.elo, 0),
-                    interval(row.low, row.high, 0, unbounded=row.unbounded),
-                    interval(by_battles[row.model].low, by_battles[row.model].high, 0),
+                    interval(row.interval.low, row.interval.high, 0, unbounded=row.unbounded),
+                    interval(*by_battles[row.model].ends, 0),
                 )
                 for row in held_out
             ],
         )
     )
     alone = sum(
-        mine.low is not None and mine.high is not None and mine.low <= row.human_elo <= mine.high
+        not mine.unbounded and mine.interval is not None and row.human_elo in mine.interval
         for row in held_out
         if (mine := by_battles[row.model])
     )

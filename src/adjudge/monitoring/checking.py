@@ -39,6 +39,7 @@ from adjudge.policy.audits import (
 from adjudge.policy.result import Policy
 from adjudge.policy.rules import Cut
 from adjudge.present import text
+from adjudge.records import Interval
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.validation import FloatArray, IntArray, non_negative, open_unit
 
@@ -67,16 +68,16 @@ class MonitorTerms:
         check_horizon(self.horizon)
 
 
-def check_terms(previous: Monitor, policy: Policy, given: Mapping[str, object]) -> None:
+def check_terms(previous: Monitor, policy: Policy, chosen: Mapping[str, object]) -> None:
     """Refuse a state of another policy, or terms that changed since its first check."""
     if previous.rules_id != policy.rules_id:
         raise ArgumentError(
             "state", previous.rules_id, "is of another policy: give each policy its own --state"
         )
-    for name, value in given.items():
-        kept = getattr(previous, name)
-        if value is not None and value != kept:
-            raise ArgumentError(name, value, f"the state has {kept!r}; {_OTHER_STATE}")
+    for name, value in chosen.items():
+        first = getattr(previous, name)
+        if value is not None and value != first:
+            raise ArgumentError(name, value, f"the state has {first!r}; {_OTHER_STATE}")
 
 
 def continue_monitor(
@@ -117,7 +118,7 @@ def continue_monitor(
         by=terms.by,
         new_groups=open_ended,
         groups=tuple(
-            _group(ledger, code, terms, alpha=policy.alpha, delta=share)
+            _monitor_group(ledger, code, terms, alpha=policy.alpha, delta=share)
             for code in range(len(ledger.names))
         ),
         cuts=cuts,
@@ -164,14 +165,16 @@ def _processes(policy: Policy, returns: Returns, by: str | None) -> tuple[list[s
     return [*sorted(seen), NEW_GROUPS], True
 
 
-def _group(
+def _monitor_group(
     ledger: Ledger, code: int, terms: MonitorTerms, *, alpha: float, delta: float
 ) -> MonitorGroup:
     places = ledger.of_group(code)
     outcomes = [ledger.outcomes[at] for at in places]
     counted = [at for at in places if ledger.outcomes[at] in ("right", "wrong")]
     errors = np.array([ledger.outcomes[at] == "wrong" for at in counted], dtype=np.int64)
-    missing = [own in ("wrong", "missing") for own in outcomes if own not in ("tie", "pending")]
+    missing = [
+        outcome in ("wrong", "missing") for outcome in outcomes if outcome not in ("tie", "pending")
+    ]
     evidence = _evidence(errors, terms.limit, terms.horizon)
     ring = _first_alarm(evidence, delta)
     waiting = len(ledger.waiting.intersection(places))
@@ -185,8 +188,10 @@ def _group(
         n_missing=outcomes.count("missing"),
         n_waiting=waiting,
         n_ties=outcomes.count("tie"),
-        rate=_rate(errors, evidence, terms, alpha=alpha, delta=delta),
-        worst=_rate(np.array(missing, dtype=np.int64), None, terms, alpha=alpha, delta=delta),
+        rate=_audited_rate(errors, evidence, terms, alpha=alpha, delta=delta),
+        worst=_audited_rate(
+            np.array(missing, dtype=np.int64), None, terms, alpha=alpha, delta=delta
+        ),
         alarm_at=None if ring is None else counted[ring] + 1,
         alarm_after=None if ring is None else ring + 1,
         change_at=(
@@ -210,7 +215,7 @@ def _first_alarm(evidence: FloatArray, delta: float) -> int | None:
     return int(rung[0]) - 1 if len(rung) else None
 
 
-def _rate(
+def _audited_rate(
     errors: IntArray,
     evidence: FloatArray | None,
     terms: MonitorTerms,
@@ -229,8 +234,7 @@ def _rate(
         n=n,
         n_errors=wrong,
         error_rate=wrong / n if n else None,
-        low=float(low[0]),
-        high=float(high[0]),
+        interval=Interval(float(low[0]), float(high[0]), level=1 - delta),
         log10_e=float(evidence[-1]),
         most_log10_e=float(evidence.max()),
         log10_e_alpha=float(against_alpha[-1]),
@@ -261,8 +265,8 @@ def _cuts(policy: Policy) -> tuple[tuple[Cut, ...], str | None]:
     labelled. If several rules use one score, the lowest counts, as for labels below several cuts.
     """
     if policy.jury is not None or policy.learned:
-        what = "a jury's score" if policy.jury is not None else "a learned doubt"
-        return (), f"the policy accepts by {what}, but a cut needs a judge's own uncertainty"
+        score = "a jury's score" if policy.jury is not None else "a learned doubt"
+        return (), f"the policy accepts by {score}, but a cut needs a judge's own uncertainty"
     lowest: dict[tuple[str, str | None, str | None], Cut] = {}
     for group in policy.groups:
         at = group.threshold
@@ -319,12 +323,12 @@ class Ledger:
 
     def of_group(self, code: int) -> list[int]:
         """The positions of a process's audits, in the order of drawing."""
-        return [at for at, own in enumerate(self.group_of) if own == code]
+        return [at for at, process in enumerate(self.group_of) if process == code]
 
 
-def read_returns(given: Judgments, policy: Policy, *, by: str | None) -> Returns:
+def read_returns(audits: Judgments, policy: Policy, *, by: str | None) -> Returns:
     """The drawn audits, with their labels and groups if they have any."""
-    frame = order_audits(given.frame, given.name)
+    frame = order_audits(audits.frame, audits.name)
     if "learned_verdict" in frame.columns and policy.learned:
         # The learned verdict was accepted, not the judge's own.
         frame = frame.with_columns(verdict=as_text(frame["learned_verdict"]))
@@ -333,17 +337,17 @@ def read_returns(given: Judgments, policy: Policy, *, by: str | None) -> Returns
     outcome = pl.when(IS_ERROR == 1).then(pl.lit("wrong")).otherwise(pl.lit("right"))
     if policy.ties == "drop":
         outcome = pl.when(pl.col("label") == "tie").then(pl.lit("tie")).otherwise(outcome)
-    known = frame.select(pl.when(pl.col("label").is_not_null()).then(outcome)).to_series()
+    outcomes = frame.select(pl.when(pl.col("label").is_not_null()).then(outcome)).to_series()
     groups: list[str | None] = [None] * frame.height
     if by is not None:
         groups = text_column(frame, by, "by").fill_null(NO_GROUP).to_list()
     return Returns(
-        name=given.name,
+        name=audits.name,
         ids=frame.get_column("id").to_list(),
-        outcomes=known.to_list(),
+        outcomes=outcomes.to_list(),
         groups=groups,
-        since=_draw_times(frame, given.name),
-        dropped=given.dropped,
+        since=_draw_times(frame, audits.name),
+        dropped=audits.dropped,
         warnings=_changed_rate(frame),
     )
 
@@ -396,12 +400,12 @@ def count_audits(
     changed, late = 0, 0
     blocked: set[int] = set()
     waiting: set[int] = set()
-    for at, (own, code) in enumerate(zip(outcomes, group_of, strict=True)):
+    for at, (outcome, code) in enumerate(zip(outcomes, group_of, strict=True)):
         new = returned.get(at)
-        if own == "missing":
+        if outcome == "missing":
             late += new is not None
-        elif own != "pending":
-            changed += new not in (None, own)
+        elif outcome != "pending":
+            changed += new not in (None, outcome)
         elif code in blocked:
             waiting.update({at} if new is not None else ())
         elif new is not None:
@@ -410,7 +414,7 @@ def count_audits(
             outcomes[at] = "missing"
         else:
             blocked.add(code)
-    pending = [name for name, own in zip(ids, outcomes, strict=True) if own == "pending"]
+    pending = [name for name, outcome in zip(ids, outcomes, strict=True) if outcome == "pending"]
     return Ledger(
         names=names,
         ids=ids,

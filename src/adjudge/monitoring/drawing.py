@@ -183,11 +183,11 @@ def _accepted(served: TableLike, judge: str | None) -> Rows:
     frame = frame.with_columns(as_text(frame["id"]))
     names = next((c for c in ("judge_name", "judge") if c in frame.columns), None)
     if names is not None:
-        known = as_text(frame[names]).unique().drop_nulls().sort().to_list()
-        if judge is None and len(known) > 1:
-            raise ArgumentError("judge", None, f"choose one of {', '.join(known)}")
-        if judge is not None and judge not in known:
-            raise ArgumentError("judge", judge, "the rows have " + ", ".join(known))
+        judges = as_text(frame[names]).unique().drop_nulls().sort().to_list()
+        if judge is None and len(judges) > 1:
+            raise ArgumentError("judge", None, f"choose one of {', '.join(judges)}")
+        if judge is not None and judge not in judges:
+            raise ArgumentError("judge", judge, "the rows have " + ", ".join(judges))
         if judge is not None:
             frame = frame.filter(pl.col(names) == judge)
     accepted = truth_column(frame, "accepted", name, remedy=_SELECTED)
@@ -226,12 +226,12 @@ def _append(before: pl.DataFrame, new: pl.DataFrame, name: str) -> pl.DataFrame:
 def read_served_audits(place: StorePlace, *, rules_id: str | None = None) -> AuditRun:
     """The audits that `serve --audit-rate` drew under these rules, or under the only ones."""
     with use_store(place, readonly=True) as store:
-        known = store.served_rules()
-        if rules_id is None and len(known) > 1:
+        all_rules = store.served_rules()
+        if rules_id is None and len(all_rules) > 1:
             raise ArgumentError("policy", None, "several policies were served: name one")
-        rules = rules_id or next(iter(known), "")
+        rules = rules_id or next(iter(all_rules), "")
         audits = store.audits(rules)
-        served, accepted = store.count_served(rules) if rules in known else (0, 0)
+        served, accepted = store.count_served(rules) if rules in all_rules else (0, 0)
     if not audits:
         raise DataError(
             store_name(place) or "the store",

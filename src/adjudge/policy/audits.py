@@ -53,7 +53,7 @@ from adjudge.present.result import (
     same_length,
 )
 from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, set_suptitle, themed
-from adjudge.records import CUT_COLUMNS, About
+from adjudge.records import CUT_COLUMNS, About, Interval
 from adjudge.store import is_store, store_name, use_store
 
 if TYPE_CHECKING:
@@ -87,14 +87,20 @@ class AuditedRate:
     n: Count
     n_errors: Count
     error_rate: Proportion | None
-    low: Proportion
-    high: Proportion
+    interval: Interval
     log10_e: float
     most_log10_e: float
     log10_e_alpha: float
     alarm: bool
 
-    checks: ClassVar[tuple[Check, ...]] = (at_most("n_errors", "n"),)
+    checks: ClassVar[tuple[Check, ...]] = (
+        at_most("n_errors", "n"),
+        lambda rate: (
+            None
+            if all(end is not None and 0 <= end <= 1 for end in rate.interval)
+            else "interval is not within 0 and 1"
+        ),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,14 +261,14 @@ def read_monitor(place: str | Path, name: str | None = None) -> Monitor | None:
             texts = store.monitors()
     except StoreMissingError:
         return None
-    kept = {
-        own: _parse_monitor(text, f"{store_name(place)}, monitor {own}")
-        for own, text in texts.items()
-        if name in (None, own)
+    monitors = {
+        key: _parse_monitor(text, f"{store_name(place)}, monitor {key}")
+        for key, text in texts.items()
+        if name in (None, key)
     }
     if name is not None:
-        return kept.get(name)
-    rung = [monitor for monitor in kept.values() if monitor.alarm]
+        return monitors.get(name)
+    rung = [monitor for monitor in monitors.values() if monitor.alarm]
     if len(rung) > 1:
         raise ArgumentError(
             "state", store_name(place), "several monitors raised an alarm: write one to a file"
@@ -297,7 +303,7 @@ def state_name(rules_id: str, by: str | None) -> str:
 
 
 def audits_to_calibrate(
-    given: Judgments,
+    audits: Judgments,
     state: Monitor | str | Path,
     *,
     by: str | None = None,
@@ -321,15 +327,15 @@ def audits_to_calibrate(
         remedy = f"{monitor.no_recalibration}; calibrate on rows labelled at random"
         raise ArgumentError("from_audits", source, remedy)
     _check_refusals(monitor, by, min_answer_mass)
-    frame = order_audits(given.frame, given.name)
+    frame = order_audits(audits.frame, audits.name)
     for at, (here, there) in enumerate(zip(frame["id"], monitor.ids, strict=False), 1):
         if here != there:
             problem = f"audit {at} is {here!r}, but {there!r} in {source}"
-            raise DataError(given.name, problem, column=DRAWN, remedy="give the monitor's audits")
+            raise DataError(audits.name, problem, column=DRAWN, remedy="give the monitor's audits")
     changes = [group.change_at for group in monitor.groups if group.change_at is not None]
     last = min(changes) - 1 if since_change else monitor.alarm_at
     moment = "estimated change" if since_change else "alarm"
-    rows = Rows(_with_cuts(frame, monitor.cuts), given.dropped)
+    rows = Rows(_with_cuts(frame, monitor.cuts), audits.dropped)
     rows = rows.without(pl.col(DRAWN) <= last, f"audit drawn before the {moment}")
     rows = rows.without(_behind_pending(frame, monitor, last), "audit drawn after a pending one")
     rows = rows.without(
@@ -341,15 +347,15 @@ def audits_to_calibrate(
             f"made of audits since the estimated change at audit {last + 1:,}, which were chosen "
             "by looking at them: without proof; the audits drawn after the alarm have a proof"
         )
-    old = Judgments(frame=rows.frame, name=given.name, dropped=rows.dropped, about=given.about)
+    old = Judgments(frame=rows.frame, name=audits.name, dropped=rows.dropped, about=audits.about)
     return old, f"{remark}. The old threshold is the cut: to accept more, label rows at random"
 
 
 def _check_refusals(monitor: Monitor, by: str | None, least: float | None) -> None:
     """Refuse a policy that could accept rows that the old one never accepted."""
     if by != monitor.policy_by:
-        kept = "leave it out" if monitor.policy_by is None else f"give --by {monitor.policy_by}"
-        raise ArgumentError("by", by, f"{kept}: as in the audited policy")
+        remedy = "leave it out" if monitor.policy_by is None else f"give --by {monitor.policy_by}"
+        raise ArgumentError("by", by, f"{remedy}: as in the audited policy")
     if monitor.min_answer_mass is not None and (least is None or least < monitor.min_answer_mass):
         raise ArgumentError(
             "min_answer_mass", least, f"the audited policy has {monitor.min_answer_mass:g}: use it"
@@ -358,12 +364,12 @@ def _check_refusals(monitor: Monitor, by: str | None, least: float | None) -> No
 
 def _behind_pending(frame: pl.DataFrame, monitor: Monitor, last: int) -> pl.Expr:
     """Whether an audit was drawn after one later than `last` that is still pending."""
-    label = frame["label"] if "label" in frame.columns else pl.Series([None] * frame.height)
-    known = (*monitor.outcomes, *["pending"] * frame.height)
+    labels = frame["label"] if "label" in frame.columns else pl.Series([None] * frame.height)
+    outcomes = (*monitor.outcomes, *["pending"] * frame.height)
     waits = [
         at
-        for at, (own, outcome) in enumerate(zip(label, known, strict=False), 1)
-        if at > last and own is None and outcome == "pending"
+        for at, (label, outcome) in enumerate(zip(labels, outcomes, strict=False), 1)
+        if at > last and label is None and outcome == "pending"
     ]
     return pl.col(DRAWN) > min(waits, default=frame.height)
 
@@ -374,13 +380,13 @@ def _with_cuts(frame: pl.DataFrame, cuts: tuple[Cut, ...]) -> pl.DataFrame:
     blank += [pl.lit(None, pl.String).alias(c) for c in CUT_COLUMNS[2:]]
     frame = frame.with_columns(*blank, sampled_by=pl.lit("audit"))
     for cut in cuts:
-        own = pl.lit(True)
+        of_judge = pl.lit(True)
         for column in ("judge", "protocol", "judge_fingerprint"):
             value = getattr(cut, column)
             if value is not None:
-                own &= (pl.col(column) == value) | pl.col(column).is_null()
+                of_judge &= (pl.col(column) == value) | pl.col(column).is_null()
         frame = frame.with_columns(
-            pl.when(own).then(pl.lit(value)).otherwise(pl.col(name)).alias(name)
+            pl.when(of_judge).then(pl.lit(value)).otherwise(pl.col(name)).alias(name)
             for name, value in cut.columns.items()
         )
     return frame
@@ -393,19 +399,19 @@ def view_monitor(monitor: Monitor) -> list[Block]:
     """The alarm or its absence, the error rate with its interval, the evidence, the audits."""
     blocks: list[Block] = [_alarm_headline(monitor), _rates(monitor), _counts(monitor)]
     changes = [
-        f"{_where(group)}the error rate appears to rise at audit {text.number(group.change_at)}: "
-        "an estimate, without an interval"
+        f"{_group_prefix(group)}the error rate appears to rise at audit "
+        f"{text.number(group.change_at)}: an estimate, without an interval"
         for group in monitor.groups
         if group.change_at is not None
     ]
     changes += [
-        f"{_where(group)}with every missing audit counted as wrong there would be an alarm"
+        f"{_group_prefix(group)}with every missing audit counted as wrong there would be an alarm"
         for group in monitor.groups
         if group.worst.alarm and not group.rate.alarm
     ]
     blocks += notes_of(changes)
     blocks.append(Note([f"Promise: {monitor.promise}"]))
-    blocks += explain(monitor.assumptions, promises=_promises(monitor))
+    blocks += explain(monitor.assumptions, promises=_monitor_promises(monitor))
     blocks += warnings_of(monitor.warnings)
     blocks += notes_of(text.left_out(monitor.dropped))
     return [*blocks, *_monitor_figures(monitor)]
@@ -479,7 +485,7 @@ def _rates(monitor: Monitor) -> Table:
             "counted": lambda row: text.number(row[1].n),
             "wrong": lambda row: text.number(row[1].n_errors),
             "error rate": lambda row: text.percent(row[1].error_rate),
-            "interval (%)": lambda row: text.percent_interval(row[1].low, row[1].high),
+            "interval (%)": lambda row: text.percent_interval(*row[1].interval),
             "e, limit": lambda row: text.powers_of_ten(row[1].log10_e)[0],
             "e, alpha": lambda row: text.powers_of_ten(row[1].log10_e_alpha)[0],
             "alarm": lambda row: "yes" if row[1].alarm else "no",
@@ -508,7 +514,7 @@ def _counts(monitor: Monitor) -> Table:
     )
 
 
-def _promises(monitor: Monitor) -> list[str]:
+def _monitor_promises(monitor: Monitor) -> list[str]:
     lines = []
     if monitor.limit == monitor.alpha and monitor.policy_delta is not None:
         both = monitor.delta + monitor.policy_delta
@@ -526,12 +532,13 @@ def _monitor_figures(monitor: Monitor) -> Iterator[Figure]:
         yield Figure(
             name,
             partial(monitor_figure, monitor, group),
-            f"{_where(group)}the running error rate with its band, and the evidence that it is "
-            f"above {text.plain_level(monitor.limit)}: an alarm is raised where it meets the line.",
+            f"{_group_prefix(group)}the running error rate with its band, and the evidence that it "
+            f"is above {text.plain_level(monitor.limit)}: an alarm is raised where it meets the "
+            "line.",
         )
 
 
-def _where(group: MonitorGroup) -> str:
+def _group_prefix(group: MonitorGroup) -> str:
     return "" if group.group is None else f"{group.group}: "
 
 
@@ -578,7 +585,7 @@ def _draw_rate(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
     _mark_alarm(axes, group)
     axes.set_ylim(0, min(1.0, 1.3 * max(*_settled(path.high), *path.error_rate, monitor.limit)))
     axes.set_ylabel("error rate of accepted")
-    _legend(axes)
+    _legend_above(axes)
 
 
 def _settled(high: tuple[float, ...]) -> tuple[float, ...]:
@@ -603,10 +610,10 @@ def _draw_evidence(axes: Axes, group: MonitorGroup) -> None:
     axes.set_yticks(shown, text.powers_of_ten(*shown))
     axes.set_xlabel("audits counted, in the order of drawing")
     axes.set_ylabel("evidence (log scale)")
-    _legend(axes)
+    _legend_above(axes)
 
 
-def _legend(axes: Axes) -> None:
+def _legend_above(axes: Axes) -> None:
     # The line of the alarm can be anywhere in the panel.
     axes.legend(ncols=4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
 

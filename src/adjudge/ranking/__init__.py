@@ -1,7 +1,7 @@
 """ORDER: leaderboards from battles, on people's scale, with valid intervals."""
 
 from adjudge.ranking.anchors import make_anchors, place, read_anchors
-from adjudge.ranking.bradley_terry import Fit, bradley_terry, count_wins, sandwich
+from adjudge.ranking.bradley_terry import Fit, bradley_terry, count_wins, rank_ranges, sandwich
 from adjudge.ranking.evaluation import (
     evaluate_methods,
     evaluation_rules,
@@ -9,7 +9,6 @@ from adjudge.ranking.evaluation import (
     ranking_agreement,
     sample_efficiency,
 )
-from adjudge.ranking.leaderboard import rank_ranges
 from adjudge.ranking.leave_one_out import (
     elo_quantile,
     hold_out_each,

@@ -1,8 +1,13 @@
-"""Anchors: the result of calibration for placing models without votes.
+"""Anchors: the result of calibration on models with votes; placing models without votes.
 
 `make_anchors` needs battles with judge scores and votes. It keeps the temperature, the anchors'
 strengths on the judge's scale, their Elo by people's votes, and every anchor's held-out residual
-and standard error. `adjudge.ranking.anchors` uses them.
+and standard error.
+
+`place` gives a new model's Elo on people's scale, only from judged battles against anchors. The
+steps are those of calibration: the target with the kept temperature, theta with fixed anchors, a
+standard error from that model's battles, and the conformal quantile of the anchors' held-out
+residuals.
 """
 
 from __future__ import annotations
@@ -29,8 +34,14 @@ from adjudge.present import text
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of, warnings_of
 from adjudge.present.load import from_dict
 from adjudge.present.result import Count, NotNegative, ResultWithDigest, frozen
-from adjudge.ranking.bradley_terry import battles_per_model, float_at, target_battles, wins_table
-from adjudge.ranking.leaderboard import Leaderboard, ModelRow, fitted_facts, ranks
+from adjudge.ranking.bradley_terry import (
+    battles_per_model,
+    float_at,
+    ranks,
+    target_battles,
+    wins_table,
+)
+from adjudge.ranking.leaderboard import Leaderboard, ModelRow, fitted_facts
 from adjudge.ranking.leave_one_out import (
     DEFAULT_REPLICATES,
     EloQuantile,
@@ -51,6 +62,7 @@ from adjudge.ranking.targets import (
     soft_targets,
     verdicts_of,
 )
+from adjudge.records import Interval
 from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
     connected_groups,
@@ -61,6 +73,57 @@ from adjudge.statistics.bradley_terry import (
 from adjudge.validation import FloatArray, Seed, count, exact_level, generator, one_of, positive
 
 METHODS = ("soft-elo", "hard-elo", "smoothed")
+#: The anchors whose residuals give the quantile.
+QUANTILES = ("pooled", "family")
+#: With fewer battles the resampled standard error is itself uncertain.
+_FEW_BATTLES = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnchorRow:
+    """A known model: its judge-scale strength, people's Elo, and its held-out residual and SE."""
+
+    model: str
+    theta: float
+    human_elo: float | None
+    residual: float | None
+    se: NotNegative | None
+    n_battles: Count
+
+
+@frozen
+class Anchors(ResultWithDigest):
+    """What `rank --save-anchors` keeps: all that is needed to place a new model on people's scale.
+
+    `method` is how targets are made (soft-elo with `beta`, hard-elo, smoothed with `smoothing`).
+    `score_quantiles` of |s| are kept to detect a judge that has changed. `cluster` is the column
+    that was resampled for standard errors; None: battle by battle.
+    """
+
+    kind: ClassVar[str] = "anchors"
+    rows_in: ClassVar[str] = "models"
+    digest_since: ClassVar[int] = 2
+
+    schema_version: Count = 2
+    method: str
+    beta: float | None
+    beta_se: NotNegative | None
+    smoothing: float | None
+    l2: NotNegative
+    replicates: Count
+    models: tuple[AnchorRow, ...]
+    judge: str | None
+    judge_fingerprint: str | None
+    score_source: str
+    score_quantiles: tuple[float, ...]
+    n_battles: Count
+    warnings: tuple[str, ...]
+    dropped: Mapping[str, Count]
+    adjudge_version: str
+    cluster: str | None = None
+
+    def view(self) -> list[Block]:
+        return view_anchors(self)
 
 
 def make_anchors(
@@ -134,7 +197,7 @@ def make_anchors(
     theta = fit_strengths(wins, l2=l2)
     held = residuals(
         hold_out_each(
-            ready, _rule(ready, method, smoothing), l2=l2, replicates=replicates, seed=rng
+            ready, _anchor_rule(ready, method, smoothing), l2=l2, replicates=replicates, seed=rng
         ),
         human_reference(ready, l2=l2),
     )
@@ -180,6 +243,21 @@ def make_anchors(
     )
 
 
+def read_anchors(source: str | Path | Anchors | Mapping[str, Any]) -> Anchors:
+    """Read anchors from a file that `rank --save-anchors` wrote."""
+    name = "anchors"
+    if isinstance(source, Anchors):
+        anchors = source
+    elif isinstance(source, Mapping):
+        anchors = from_dict(source, Anchors, source=name)
+    else:
+        name, anchors = str(source), read_result(source, Anchors)
+    constant = {"soft-elo": anchors.beta, "hard-elo": 1.0, "smoothed": anchors.smoothing}
+    if constant.get(anchors.method) is None or not anchors.models:
+        raise DataError(name, "is not a complete anchors file", remedy="make it again")
+    return anchors
+
+
 def _human_elo(battles: Battles, l2: float) -> FloatArray:
     """People's leaderboard of the anchors; NaN for models outside its largest component."""
     voted, y = target_battles(battles, np.asarray(battles.human))
@@ -201,7 +279,7 @@ def _one_scale(wins: FloatArray, names: tuple[str, ...]) -> None:
         )
 
 
-def _rule(battles: Battles, method: str, smoothing: float | None) -> Rule:
+def _anchor_rule(battles: Battles, method: str, smoothing: float | None) -> Rule:
     if method == "soft-elo":
         return soft_rule(battles)
     if method == "hard-elo":
@@ -209,21 +287,6 @@ def _rule(battles: Battles, method: str, smoothing: float | None) -> Rule:
     if smoothing is None:
         return smoothed_rule(battles)
     return fixed_rule(method, battles, smoothed_targets(verdicts_of(battles), smoothing))
-
-
-def read_anchors(source: str | Path | Anchors | Mapping[str, Any]) -> Anchors:
-    """Read anchors from a file that `rank --save-anchors` wrote."""
-    name = "anchors"
-    if isinstance(source, Anchors):
-        anchors = source
-    elif isinstance(source, Mapping):
-        anchors = from_dict(source, Anchors, source=name)
-    else:
-        name, anchors = str(source), read_result(source, Anchors)
-    constant = {"soft-elo": anchors.beta, "hard-elo": 1.0, "smoothed": anchors.smoothing}
-    if constant.get(anchors.method) is None or not anchors.models:
-        raise DataError(name, "is not a complete anchors file", remedy="make it again")
-    return anchors
 
 
 def _only(values: tuple[str, ...], column: str) -> str | None:
@@ -235,53 +298,6 @@ def _only(values: tuple[str, ...], column: str) -> str | None:
             remedy="make anchors for one judge at a time",
         )
     return values[0] if values else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnchorRow:
-    """A known model: its judge-scale strength, people's Elo, and its held-out residual and SE."""
-
-    model: str
-    theta: float
-    human_elo: float | None
-    residual: float | None
-    se: NotNegative | None
-    n_battles: Count
-
-
-@frozen
-class Anchors(ResultWithDigest):
-    """What `rank --save-anchors` keeps: all that is needed to place a new model on people's scale.
-
-    `method` is how targets are made (soft-elo with `beta`, hard-elo, smoothed with `smoothing`).
-    `score_quantiles` of |s| are kept to detect a judge that has changed. `cluster` is the column
-    that was resampled for standard errors; None: battle by battle.
-    """
-
-    kind: ClassVar[str] = "anchors"
-    rows_in: ClassVar[str] = "models"
-    digest_since: ClassVar[int] = 2
-
-    schema_version: Count = 2
-    method: str
-    beta: float | None
-    beta_se: NotNegative | None
-    smoothing: float | None
-    l2: NotNegative
-    replicates: Count
-    models: tuple[AnchorRow, ...]
-    judge: str | None
-    judge_fingerprint: str | None
-    score_source: str
-    score_quantiles: tuple[float, ...]
-    n_battles: Count
-    warnings: tuple[str, ...]
-    dropped: Mapping[str, Count]
-    adjudge_version: str
-    cluster: str | None = None
-
-    def view(self) -> list[Block]:
-        return view_anchors(self)
 
 
 def view_anchors(anchors: Anchors) -> list[Block]:
@@ -323,10 +339,7 @@ def view_anchors(anchors: Anchors) -> list[Block]:
     )
 
 
-#: The anchors whose residuals give the quantile.
-QUANTILES = ("pooled", "family")
-#: With fewer battles the resampled standard error is itself uncertain.
-_FEW_BATTLES = 30
+# --- placing new models ---
 
 
 def place(
@@ -375,10 +388,12 @@ def place(
         labels_as: Meaning of words in columns of winners and verdicts.
         seed: Seed of everything random.
     """
-    kept = read_anchors(anchors)
+    saved = read_anchors(anchors)
     level = exact_level(alpha)
     rng = generator(seed)
-    replicates = kept.replicates if replicates is None else count(replicates, "replicates", least=2)
+    replicates = (
+        saved.replicates if replicates is None else count(replicates, "replicates", least=2)
+    )
     one_of(quantile, QUANTILES, "quantile")
     ready = prepare_battles(
         battles,
@@ -386,32 +401,32 @@ def place(
         baseline=baseline,
         verdict=verdict,
         score=score,
-        cluster=None if isinstance(battles, Battles) else kept.cluster,
+        cluster=None if isinstance(battles, Battles) else saved.cluster,
         columns=columns,
         labels_as=labels_as,
     )
-    warnings = [*ready.warnings, *_same_judge(ready, kept)]
-    if kept.cluster is not None and ready.prompts is None:
-        warnings.append(f"errors of the anchors are by {kept.cluster}, which does not repeat here")
-    if ready.source != kept.score_source:
+    warnings = [*ready.warnings, *_same_judge(ready, saved)]
+    if saved.cluster is not None and ready.prompts is None:
+        warnings.append(f"errors of the anchors are by {saved.cluster}, which does not repeat here")
+    if ready.source != saved.score_source:
         raise PolicyMismatchError(
             f"scores here are {ready.source or 'missing'}, but the anchors were made from "
-            f"{kept.score_source}; give the same columns",
+            f"{saved.score_source}; give the same columns",
             differs=("score_source",),
         )
-    warnings += _drift(ready, kept)
-    pooled = _quantile(kept, level)
+    warnings += _score_drift(ready, saved)
+    pooled = _anchor_quantile(saved, level)
     if pooled.quantile is None:
         warnings.append(
             f"intervals are unbounded: {pooled.n} anchors with a residual, "
             f"{pooled.models_needed} needed at alpha = {float(level):g}; {pooled.n} allow "
             f"alpha from {math.ceil(1000 / (pooled.n + 1)) / 1000:g}"
         )
-    theta = np.array([row.theta for row in kept.models])
-    position = {row.model: k for k, row in enumerate(kept.models)}
+    theta = np.array([row.theta for row in saved.models])
+    position = {row.model: k for k, row in enumerate(saved.models)}
     code = np.array([position.get(name, -1) for name in ready.names], dtype=np.int64)
     a_known, b_known = code[ready.a] >= 0, code[ready.b] >= 0
-    target = _target(ready, kept)
+    target = _placing_target(ready, saved)
     mixed = a_known != b_known
     usable = mixed & np.isfinite(target)
     lost = {
@@ -425,8 +440,8 @@ def place(
             "no judged battle of a new model against an anchor",
             remedy="judge new models against the anchors' models, under the same names",
         )
-    prompts = None if kept.cluster is None else ready.prompts
-    typical = float(np.median([row.n_battles for row in kept.models]))
+    prompts = None if saved.cluster is None else ready.prompts
+    typical = float(np.median([row.n_battles for row in saved.models]))
     rows: list[ModelRow] = []
     for new in np.unique(np.where(a_known, ready.b, ready.a)[usable]):
         mine = usable & ((ready.a == new) | (ready.b == new))
@@ -434,29 +449,28 @@ def place(
         opponent = code[np.where(as_a, ready.b[mine], ready.a[mine])]
         y = np.where(as_a, target[mine], 1 - target[mine])
         met = np.bincount(opponent, minlength=len(theta)).astype(np.float64)
-        estimate = float(to_elo(fit_against_anchors(met, np.asarray(y.sum()), theta, l2=kept.l2)))
+        estimate = float(to_elo(fit_against_anchors(met, np.asarray(y.sum()), theta, l2=saved.l2)))
         se = anchored_standard_error(
             opponent,
             y,
             theta,
-            l2=kept.l2,
+            l2=saved.l2,
             replicates=replicates,
             rng=rng,
             prompts=None if prompts is None else prompts[mine],
         ) * math.sqrt(max(1.0, len(y) / typical))
         swept = bool(np.all(y == 1) or np.all(y == 0))
-        own = pooled
+        chosen = pooled
         if quantile == "family":
-            own, refusal = _family_quantile(ready.names[new], kept, level, families)
+            chosen, refusal = _family_quantile(ready.names[new], saved, level, families)
             warnings += refusal
-        low, high = (None, None) if swept else own.interval(estimate, se)
-        warnings += _remarks(ready.names[new], estimate, y, to_elo(theta), typical)
+        low, high = (None, None) if swept else chosen.interval(estimate, se)
+        warnings += _placing_remarks(ready.names[new], estimate, y, to_elo(theta), typical)
         rows.append(
             ModelRow(
                 model=ready.names[new],
                 elo=estimate,
-                low=low,
-                high=high,
+                interval=Interval(low, high, 1 - float(level)),
                 se=se,
                 n_battles=len(y),
                 rank=0,
@@ -465,23 +479,23 @@ def place(
             )
         )
     return Leaderboard(
-        method=kept.method,
-        beta=kept.beta,
-        beta_se=kept.beta_se,
-        l2=kept.l2,
-        models=_placed(rows, kept),
+        method=saved.method,
+        beta=saved.beta,
+        beta_se=saved.beta_se,
+        l2=saved.l2,
+        models=_placed(rows, saved),
         components=((*position, *(row.model for row in rows)),),
         warnings=tuple(warnings),
         dropped=merge_dropped(ready.dropped, lost),
         n_battles=int(usable.sum()),
-        outcome=f"judge, {kept.score_source}, on people's scale",
+        outcome=f"judge, {saved.score_source}, on people's scale",
         covers_judge_error=True,
         interval="conformal",
         confidence_level=1 - float(level),
         replicates=replicates,
         seed=seed if isinstance(seed, int) else None,
-        smoothing=kept.smoothing,
-        judge_fingerprint=kept.judge_fingerprint,
+        smoothing=saved.smoothing,
+        judge_fingerprint=saved.judge_fingerprint,
         assumptions=(
             "new models, their battles and prompts are like the anchors': of such models "
             f"{100 * (1 - float(level)):g} % have people's Elo inside, which is not a promise "
@@ -491,55 +505,54 @@ def place(
     )
 
 
-def _placed(rows: list[ModelRow], kept: Anchors) -> tuple[ModelRow, ...]:
+def _placed(rows: list[ModelRow], anchors: Anchors) -> tuple[ModelRow, ...]:
     """New models among the anchors' Elo by people, each ranked with its rank range."""
-    known = [row for row in kept.models if row.human_elo is not None]
+    voted = [row for row in anchors.models if row.human_elo is not None]
     listed = [
         ModelRow(
             model=row.model,
             elo=row.human_elo,
-            low=None,
-            high=None,
+            interval=None,
             se=None,
             n_battles=0,
             rank=0,
             origin="anchor",
         )
-        for row in known
+        for row in voted
     ] + rows
     elo = np.array([row.elo for row in listed], dtype=np.float64)
-    human = np.array([row.human_elo for row in known], dtype=np.float64)
+    human = np.array([row.human_elo for row in voted], dtype=np.float64)
     finished = []
     for row, rank in zip(listed, ranks(elo), strict=True):
         best = worst = None
-        if row.origin == "new" and row.low is not None and row.high is not None:
-            low, high = row.low, row.high
+        low, high = row.ends
+        if row.origin == "new" and low is not None and high is not None:
             # An unbounded rival can have any rank.
-            rivals = [other for other in rows if other is not row]
-            surely = sum(other.low is not None and other.low > high for other in rivals)
-            perhaps = sum(other.high is None or other.high >= low for other in rivals)
+            rivals = [other.ends for other in rows if other is not row]
+            surely = sum(lower is not None and lower > high for lower, _ in rivals)
+            perhaps = sum(upper is None or upper >= low for _, upper in rivals)
             best = 1 + int((human > high).sum()) + surely
             worst = 1 + int((human >= low).sum()) + perhaps
         finished.append(replace(row, rank=int(rank), rank_low=best, rank_high=worst))
     return tuple(sorted(finished, key=lambda row: (row.rank, row.model)))
 
 
-def _target(battles: Battles, kept: Anchors) -> FloatArray:
-    if kept.method == "soft-elo" and kept.beta is not None and battles.score is not None:
-        return soft_targets(battles.score, kept.beta)
+def _placing_target(battles: Battles, anchors: Anchors) -> FloatArray:
+    if anchors.method == "soft-elo" and anchors.beta is not None and battles.score is not None:
+        return soft_targets(battles.score, anchors.beta)
     judged = verdicts_of(battles)
-    if kept.method == "smoothed" and kept.smoothing is not None:
-        return smoothed_targets(judged, kept.smoothing)
+    if anchors.method == "smoothed" and anchors.smoothing is not None:
+        return smoothed_targets(judged, anchors.smoothing)
     return judged
 
 
 def _family_quantile(
-    model: str, kept: Anchors, level: Fraction, families: Mapping[str, str] | None
+    model: str, anchors: Anchors, level: Fraction, families: Mapping[str, str] | None
 ) -> tuple[EloQuantile, list[str]]:
     """The quantile of the anchors of this model's maker; unbounded, with a note, if too few."""
     maker = family_of(model, families)
-    own = [row for row in kept.models if maker and family_of(row.model, families) == maker]
-    quantile = _quantile(replace(kept, models=tuple(own)), level)
+    relatives = [row for row in anchors.models if maker and family_of(row.model, families) == maker]
+    quantile = _anchor_quantile(replace(anchors, models=tuple(relatives)), level)
     if quantile.quantile is not None:
         return quantile, []
     if maker is None:
@@ -550,47 +563,48 @@ def _family_quantile(
     ]
 
 
-def _quantile(kept: Anchors, level: Fraction) -> EloQuantile:
+def _anchor_quantile(anchors: Anchors, level: Fraction) -> EloQuantile:
     usable = [
         (row.residual, row.se)
-        for row in kept.models
+        for row in anchors.models
         if row.residual is not None and row.se is not None
     ]
     return elo_quantile([r for r, _ in usable], [se for _, se in usable], alpha=level)
 
 
-def _same_judge(battles: Battles, kept: Anchors) -> list[str]:
+def _same_judge(battles: Battles, anchors: Anchors) -> list[str]:
     """Refuse another judge; note if only names, or nothing, could be compared."""
-    known = [Identity(judge=kept.judge, fingerprint=kept.judge_fingerprint)]
+    judge = [Identity(judge=anchors.judge, fingerprint=anchors.judge_fingerprint)]
     matches = [
-        match_judge(known, given, made="the anchors file", remedy="make anchors for this judge")
-        for given in battles.identities
+        match_judge(judge, identity, made="the anchors file", remedy="make anchors for this judge")
+        for identity in battles.identities
     ]
     return list(dict.fromkeys(match.remark for match in matches if match.remark is not None))
 
 
-def _drift(battles: Battles, kept: Anchors) -> list[str]:
-    if battles.score is None or not kept.score_quantiles:
+def _score_drift(battles: Battles, anchors: Anchors) -> list[str]:
+    if battles.score is None or not anchors.score_quantiles:
         return []
     here = np.abs(battles.score[np.isfinite(battles.score)])
-    if not drift_from_quantiles(kept.score_quantiles, here).flagged:
+    if not drift_from_quantiles(anchors.score_quantiles, here).flagged:
         return []
+    median = anchors.score_quantiles[len(anchors.score_quantiles) // 2]
     return [
         f"score differences here differ from the anchors' (median |s| {np.median(here):.2f}, was "
-        f"{kept.score_quantiles[len(kept.score_quantiles) // 2]:.2f}): check judge and prompts"
+        f"{median:.2f}): check judge and prompts"
     ]
 
 
-def _remarks(
+def _placing_remarks(
     name: str, elo: float, target: FloatArray, anchors: FloatArray, typical: float
 ) -> list[str]:
     """Warnings about the interval of one placed model."""
     remarks = []
     n = len(target)
     if np.all(target == 1) or np.all(target == 0):
-        what = "won" if target[0] else "lost"
+        result = "won" if target[0] else "lost"
         remarks.append(
-            f"{name} {what} all {n:,} battles: the penalty determines its Elo, no interval; "
+            f"{name} {result} all {n:,} battles: the penalty determines its Elo, no interval; "
             f"judge it against {'stronger' if target[0] else 'weaker'} models"
         )
     elif not anchors.min() <= elo <= anchors.max():

@@ -1,4 +1,4 @@
-"""The distance of each method's leaderboard from people's: held-out error, coverage, budgets."""
+"""The distance of a leaderboard from people's: held-out error, coverage, budgets, agreement."""
 
 from __future__ import annotations
 
@@ -57,6 +57,7 @@ from adjudge.ranking.targets import (
     verdicts_of,
 )
 from adjudge.ranking.temperature import fit_temperature
+from adjudge.records import Interval
 from adjudge.statistics.bradley_terry import DEFAULT_L2, fit_strengths
 from adjudge.validation import (
     FloatArray,
@@ -77,6 +78,51 @@ SMOOTHING_GRID = (0.55, 0.65, 0.75, 0.85, 0.95)
 BUDGETS = (5, 10, 20, 50, 100, 200)
 _BUDGET_DRAWS = 5
 _FEWEST_VOTES_OWN_BETA = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class LooRow:
+    """The distance of a method's held-out Elo from people's, over models left out in turn.
+
+    `mean_beta` is the mean refitted temperature (soft-elo), `mean_smoothing` the mean constant.
+    """
+
+    method: str
+    n_models: Count
+    mae: NotNegative | None
+    spearman: Correlation | None
+    kendall: Correlation | None
+    mean_beta: float | None = None
+    mean_smoothing: float | None = None
+    mae_interval: Interval | None = None
+    residual_by_quarter: tuple[float, ...] = ()
+    left_out: dict[str, Count] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetRow:
+    """Held-out error when only `battles` judged battles (`per_model` x models) are used.
+
+    `betas` are the mean temperatures over the folds of each draw (soft-elo).
+    """
+
+    method: str
+    battles: Count
+    per_model: NotNegative
+    mae: NotNegative
+    mae_sd: NotNegative | None
+    draws: Count
+    betas: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupRow:
+    """A group's own temperature."""
+
+    group: str
+    n_votes: Count
+    beta: float | None
+    beta_se: NotNegative | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,14 +213,15 @@ def juror_rules(battles: Battles) -> list[Rule]:
 
 def loo_row(held: Residuals, *, seed: Seed = 0) -> LooRow:
     """Error and rank fidelity of one method; the interval of its error is over models."""
-    tau = rho = low = high = None
+    tau = rho = interval = None
     if len(held.names) >= 3:
         tau, rho = rank_correlations(held.judge, held.human)
     quarters: tuple[float, ...] = ()
     if len(held.names) >= 5:
         away = np.abs(held.values)
         drawn = generator(seed).integers(0, len(away), size=(1000, len(away)))
-        low, high = (float(q) for q in np.quantile(away[drawn].mean(axis=1), [0.025, 0.975]))
+        low, high = np.quantile(away[drawn].mean(axis=1), [0.025, 0.975]).tolist()
+        interval = Interval(low, high, level=0.95)
     if len(held.names) >= 8:
         quarter = strongest_quarters(held.human)
         quarters = tuple(float(held.values[quarter == q].mean()) for q in range(4))
@@ -186,8 +233,7 @@ def loo_row(held: Residuals, *, seed: Seed = 0) -> LooRow:
         kendall=tau,
         mean_beta=held.mean_parameter if held.method.startswith("soft-elo") else None,
         mean_smoothing=held.mean_parameter if held.method == "smoothed" else None,
-        mae_low=low,
-        mae_high=high,
+        mae_interval=interval,
         residual_by_quarter=quarters,
         left_out=held.left_out,
     )
@@ -208,9 +254,9 @@ def sample_efficiency(
         errors: dict[str, list[float]] = {}
         betas: list[float] = []
         for _ in range(_BUDGET_DRAWS):
-            part = battles.take(rng.choice(len(battles), budget * n, replace=False))
-            for rule in judge_rules(part):
-                held = residuals(hold_out_each(part, rule, l2=l2, replicates=0), human)
+            drawn = battles.take(rng.choice(len(battles), budget * n, replace=False))
+            for rule in judge_rules(drawn):
+                held = residuals(hold_out_each(drawn, rule, l2=l2, replicates=0), human)
                 if held.mae is not None:
                     errors.setdefault(rule.name, []).append(held.mae)
                 if held.mean_parameter is not None:
@@ -242,15 +288,15 @@ def group_quantiles(
     rng = generator(seed)
     rows = []
     for k, name in enumerate(battles.groups):
-        part = battles.take(np.flatnonzero(battles.group_codes == k))
-        rule = judge_rules(part)[-1]
-        met = battles_per_model(part.a, part.b, part.n_models) >= 2
+        inside = battles.take(np.flatnonzero(battles.group_codes == k))
+        rule = judge_rules(inside)[-1]
+        met = battles_per_model(inside.a, inside.b, inside.n_models) >= 2
         if int(met.sum()) <= models_needed(alpha):
             # There are many languages, mostly small: they are refused before anything is fitted.
             rows.append(too_few_models(rule.name, battles.by, name, int(met.sum()), alpha))
             continue
-        human = human_reference(part, l2=l2)
-        held = residuals(hold_out_each(part, rule, l2=l2, seed=rng), human)
+        human = human_reference(inside, l2=l2)
+        held = residuals(hold_out_each(inside, rule, l2=l2, seed=rng), human)
         rows.append(quantile_of_group(held, by=battles.by, group=name, alpha=alpha))
     return tuple(rows)
 
@@ -275,12 +321,12 @@ def group_temperatures(battles: Battles) -> tuple[tuple[GroupRow, ...], str | No
             clusters=None if battles.prompts is None else battles.prompts[inside],
         )
         rows.append(GroupRow(group=name, n_votes=fit.n_battles, beta=fit.beta, beta_se=fit.beta_se))
-    known = [(row.beta, row.beta_se) for row in rows if row.beta is not None and row.beta_se]
-    if len(known) < 2:
+    fitted = [(row.beta, row.beta_se) for row in rows if row.beta is not None and row.beta_se]
+    if len(fitted) < 2:
         return tuple(rows), "one pooled beta: fewer than two groups have their own beta"
-    beta, se = np.array(known, dtype=np.float64).T
+    beta, se = np.array(fitted, dtype=np.float64).T
     mean = np.average(beta, weights=se**-2)
-    p = float(chdtrc(len(known) - 1, (((beta - mean) / se) ** 2).sum()))
+    p = float(chdtrc(len(fitted) - 1, (((beta - mean) / se) ** 2).sum()))
     if p >= 0.05:
         return tuple(rows), f"one pooled beta is enough: groups do not clearly differ (p = {p:.2f})"
     large = [row.group for row in rows if row.n_votes >= _FEWEST_VOTES_OWN_BETA]
@@ -295,60 +341,36 @@ def group_temperatures(battles: Battles) -> tuple[tuple[GroupRow, ...], str | No
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class LooRow:
-    """The distance of a method's held-out Elo from people's, over models left out in turn.
+# --- agreement of two rankings ---
 
-    `mean_beta` is the mean refitted temperature (soft-elo), `mean_smoothing` the mean constant.
-    """
 
-    method: str
+@frozen
+class RankAgreement(Result):
+    """Kendall's tau and Spearman's rho between two rankings of the same models."""
+
+    kind: ClassVar[str] = "rank_agreement"
+
     n_models: Count
-    mae: NotNegative | None
-    spearman: Correlation | None
     kendall: Correlation | None
-    mean_beta: float | None = None
-    mean_smoothing: float | None = None
-    mae_low: float | None = None
-    mae_high: float | None = None
-    residual_by_quarter: tuple[float, ...] = ()
-    left_out: dict[str, Count] = field(default_factory=dict)
+    kendall_interval: Interval | None
+    spearman: Correlation | None
+    spearman_interval: Interval | None
+    confidence_level: Level
+    replicates: Count
+    failed: Count = 0
+
+    def view(self) -> list[Block]:
+        return view_agreement(self)
 
 
-@dataclass(frozen=True, kw_only=True)
-class BudgetRow:
-    """Held-out error when only `battles` judged battles (`per_model` x models) are used.
-
-    `betas` are the mean temperatures over the folds of each draw (soft-elo).
-    """
-
-    method: str
-    battles: Count
-    per_model: NotNegative
-    mae: NotNegative
-    mae_sd: NotNegative | None
-    draws: Count
-    betas: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupRow:
-    """A group's own temperature."""
-
-    group: str
-    n_votes: Count
-    beta: float | None
-    beta_se: NotNegative | None
-
-
-def rank_correlations(one: ArrayLike, other: ArrayLike) -> tuple[float | None, float | None]:
+def rank_correlations(first: ArrayLike, second: ArrayLike) -> tuple[float | None, float | None]:
     """Kendall's tau-b and Spearman's rho; None with fewer than two models or all tied.
 
     >>> rank_correlations([3, 2, 1], [30, 10, 20])
     (0.333..., 0.5)
     """
-    x, y = finite(one, "one", allow_empty=True), finite(other, "other", allow_empty=True)
-    same_length(one=x, other=y)
+    x, y = finite(first, "first", allow_empty=True), finite(second, "second", allow_empty=True)
+    same_length(first=x, second=y)
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return None, None
     from scipy import stats
@@ -358,8 +380,8 @@ def rank_correlations(one: ArrayLike, other: ArrayLike) -> tuple[float | None, f
 
 def ranking_agreement(
     battles: Battles,
-    one: FloatArray,
-    other: FloatArray,
+    outcomes: FloatArray,
+    reference: FloatArray,
     *,
     method: str = "bt",
     l2: float = DEFAULT_L2,
@@ -368,7 +390,7 @@ def ranking_agreement(
     time_limit: float = 10.0,
     seed: Seed = 0,
 ) -> RankAgreement:
-    """Agreement of `one`, ranked by `method`, with the Bradley-Terry ranking of `other`.
+    """Agreement of `outcomes`, ranked by `method`, with the Bradley-Terry order of `reference`.
 
     The reference is the same for every method, so that methods can be compared. The exact order
     (`mfas`) and `online-elo` are too slow to repeat, and get no interval.
@@ -385,41 +407,40 @@ def ranking_agreement(
     replicates = count(replicates, "replicates")
     n = battles.n_models
     met = np.ones(n, dtype=bool)
-    for target in (one, other):
-        known = np.isfinite(target)
-        met &= battles_per_model(battles.a[known], battles.b[known], n) > 0
+    for target in (outcomes, reference):
+        has_target = np.isfinite(target)
+        met &= battles_per_model(battles.a[has_target], battles.b[has_target], n) > 0
     slow = method in ("mfas", "online-elo")
     replicates = 0 if slow else replicates
     codes = np.arange(len(battles)) if battles.prompts is None else battles.prompts
     present, code = np.unique(codes, return_inverse=True)
     weights = cluster_weights(len(present), replicates, rng).T
     if slow:
-        ours = _slow_order(battles, one, method, time_limit)[None]
+        ours = _slow_order(battles, outcomes, method, time_limit)[None]
     else:
-        ours = _orders(battles, one, weights, code, method, l2)
-    theirs = _orders(battles, other, weights, code, "bt", l2)
+        ours = _resampled_orders(battles, outcomes, weights, code, method, l2)
+    theirs = _resampled_orders(battles, reference, weights, code, "bt", l2)
     (tau, rho), *resampled = (
         rank_correlations(x[met], y[met]) for x, y in zip(ours, theirs, strict=True)
     )
     drawn = [(t, r) for t, r in resampled if t is not None and r is not None]
-    low = high = (None, None)
+    tau_interval = rho_interval = None
     if drawn and tau is not None and rho is not None:
-        low, high = _hull(np.array([tau, rho]), np.array(drawn), level).tolist()
+        ends = _interval_hull(np.array([tau, rho]), np.array(drawn), level).T.tolist()
+        tau_interval, rho_interval = (Interval(low, high, level) for low, high in ends)
     return RankAgreement(
         n_models=int(met.sum()),
         kendall=tau,
-        kendall_low=low[0],
-        kendall_high=high[0],
+        kendall_interval=tau_interval,
         spearman=rho,
-        spearman_low=low[1],
-        spearman_high=high[1],
+        spearman_interval=rho_interval,
         confidence_level=level,
         replicates=replicates,
         failed=replicates - len(drawn) if tau is not None else 0,
     )
 
 
-def _hull(estimate: FloatArray, drawn: FloatArray, level: float) -> FloatArray:
+def _interval_hull(estimate: FloatArray, drawn: FloatArray, level: float) -> FloatArray:
     """Lower and upper ends over percentiles and their reflection about the estimate."""
     tails = [(1 - level) / 2, (1 + level) / 2]
     direct = np.quantile(drawn, tails, axis=0)
@@ -429,15 +450,7 @@ def _hull(estimate: FloatArray, drawn: FloatArray, level: float) -> FloatArray:
     return np.stack([np.minimum(direct[0], reflected[0]), np.maximum(direct[1], reflected[1])])
 
 
-#: Orders from one table of wins; every other method uses Bradley-Terry.
-_BY_TABLE: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "win-rate": win_rate,
-    "copeland": copeland,
-    "schulze": schulze,
-}
-
-
-def _orders(
+def _resampled_orders(
     battles: Battles,
     target: FloatArray,
     weights: FloatArray,
@@ -459,33 +472,20 @@ def _orders(
     return np.vstack([fit[None], refits])
 
 
+#: Orders from one table of wins; every other method uses Bradley-Terry.
+_BY_TABLE: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "win-rate": win_rate,
+    "copeland": copeland,
+    "schulze": schulze,
+}
+
+
 def _slow_order(battles: Battles, target: FloatArray, method: str, time_limit: float) -> FloatArray:
     used, y = target_battles(battles, target)
     if method == "online-elo":
         return online_elo(used.a, used.b, y, used.n_models, shuffles=0).elo
     wins = wins_table(used.a, used.b, y, used.n_models)
     return order_strengths(least_reversals(wins, time_limit=time_limit))
-
-
-@frozen
-class RankAgreement(Result):
-    """Kendall's tau and Spearman's rho between two rankings of the same models."""
-
-    kind: ClassVar[str] = "rank_agreement"
-
-    n_models: Count
-    kendall: Correlation | None
-    kendall_low: float | None
-    kendall_high: float | None
-    spearman: Correlation | None
-    spearman_low: float | None
-    spearman_high: float | None
-    confidence_level: Level
-    replicates: Count
-    failed: Count = 0
-
-    def view(self) -> list[Block]:
-        return view_agreement(self)
 
 
 def view_agreement(agreement: RankAgreement) -> list[Block]:
@@ -516,10 +516,10 @@ def agreement_facts(agreement: RankAgreement) -> list[Fact]:
         Fact(
             f"{name} with the other ranking",
             text.number(value),
-            models if low is None else f"{rough} {text.interval(low, high)}, {models}",
+            models if ends is None else f"{rough} {text.interval(*ends)}, {models}",
         )
-        for name, value, low, high in (
-            ("Kendall's tau", agreement.kendall, agreement.kendall_low, agreement.kendall_high),
-            ("Spearman's rho", agreement.spearman, agreement.spearman_low, agreement.spearman_high),
+        for name, value, ends in (
+            ("Kendall's tau", agreement.kendall, agreement.kendall_interval),
+            ("Spearman's rho", agreement.spearman, agreement.spearman_interval),
         )
     ]

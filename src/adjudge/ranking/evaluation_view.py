@@ -1,20 +1,26 @@
-"""What was measured about a leaderboard: temperature, agreement, errors with models left out."""
+"""What `rank --evaluate` measured, in tables and pictures.
+
+Hard-Elo is warm, Soft-Elo the accent colour. A panel draws on its axes and sets its own title,
+computed from what it draws.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adjudge.errors import ArgumentError
 from adjudge.present import text
 from adjudge.present.blocks import Block, Figure, Heading, Note, Table, notes_of, table_of
+from adjudge.present.figure import draw_interval
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, SERIES, WARM, new_figure, themed
 from adjudge.ranking.leave_one_out import ConformalRow, GroupQuantile, HeldOutRow
 from adjudge.ranking.temperature import draw_reliability
+from adjudge.records import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,12 +28,13 @@ if TYPE_CHECKING:
 
     from adjudge.ranking.leaderboard import Leaderboard
 
-
 _GROUPS_SHOWN = 15
 _REFUSED_SHOWN = 6
-
-
-# --- models left out in turn -----------------------------------------------------------------
+COLOUR = {"hard-elo": WARM, "soft-elo": ACCENT, "smoothed": SERIES[2]}
+NAME = {"hard-elo": "Hard-Elo", "soft-elo": "Soft-Elo", "smoothed": "smoothed"}
+MARK = {"hard-elo": "s", "soft-elo": "o", "smoothed": "^"}
+#: Models whose names fit under an axis.
+MOST_NAMES = 30
 
 
 def evaluation_blocks(board: Leaderboard) -> list[Block]:
@@ -46,7 +53,7 @@ def evaluation_blocks(board: Leaderboard) -> list[Block]:
     blocks += _interval_blocks(board)
     if board.budgets:
         blocks.append(_budget_table(board))
-    return blocks + _quantile_blocks(board) + _figures(board)
+    return blocks + _quantile_blocks(board) + _evaluation_figures(board)
 
 
 def _error_table(board: Leaderboard) -> Table:
@@ -56,7 +63,11 @@ def _error_table(board: Leaderboard) -> Table:
             "method": lambda row: row.method,
             "models": lambda row: text.number(row.n_models),
             "error": lambda row: text.number(row.mae, 1),
-            "95 % interval": lambda row: text.interval(row.mae_low, row.mae_high, 1),
+            "95 % interval": lambda row: (
+                text.DASH
+                if (ends := row.mae_interval) is None
+                else text.interval(ends.low, ends.high, 1)
+            ),
             "Spearman": lambda row: text.number(row.spearman),
             "Kendall": lambda row: text.number(row.kendall),
             "beta or constant": lambda row: text.number(
@@ -107,9 +118,7 @@ def _interval_blocks(board: Leaderboard) -> list[Block]:
     rows = []
     for method in dict.fromkeys(row.method for row in board.held_out):
         each = [row for row in board.held_out if row.method == method]
-        widths = [
-            row.high - row.low for row in each if row.low is not None and row.high is not None
-        ]
+        widths = [row.width for row in each if row.width is not None]
         if widths:
             inside = f"{sum(row.covered is True for row in each)} of {len(widths)}"
             unbounded = text.number(len(each) - len(widths))
@@ -125,8 +134,8 @@ def _quantile_blocks(board: Leaderboard) -> list[Block]:
     blocks: list[Block] = []
     for by in dict.fromkeys(row.by for row in board.quantiles):
         rows = [row for row in board.quantiles if row.by == by]
-        own = [row for row in rows if row.quantile is not None]
-        if own:
+        bounded = [row for row in rows if row.quantile is not None]
+        if bounded:
             columns: dict[str, Callable[[GroupQuantile], str]] = {
                 by: lambda row: row.group,
                 "models": lambda row: text.number(row.n_models),
@@ -135,7 +144,7 @@ def _quantile_blocks(board: Leaderboard) -> list[Block]:
                 "coverage": lambda row: text.percent(row.coverage),
             }
             caption = f"Intervals by {by}, each model's from the others of its {by}"
-            blocks.append(table_of(own, columns, caption=f"{caption} ({own[0].method})"))
+            blocks.append(table_of(bounded, columns, caption=f"{caption} ({bounded[0].method})"))
         refused = [f"{row.group} ({row.reason})" for row in rows if row.quantile is None]
         if refused:
             names = ", ".join(refused[:_REFUSED_SHOWN])
@@ -164,7 +173,26 @@ def _budget_table(board: Leaderboard) -> Table:
     )
 
 
-def _figures(board: Leaderboard) -> list[Block]:
+def group_blocks(board: Leaderboard) -> list[Block]:
+    """The temperature of each group, and whether one is enough."""
+    blocks: list[Block] = []
+    if board.groups:
+        columns = ("group", "votes", "beta", "se")
+        rows = [
+            (row.group, text.number(row.n_votes), text.number(row.beta), text.number(row.beta_se))
+            for row in sorted(board.groups, key=lambda row: -row.n_votes)
+        ]
+        blocks.append(Table(columns, rows[:_GROUPS_SHOWN], "Temperature by group"))
+        if smaller := rows[_GROUPS_SHOWN:]:
+            caption = text.count(len(smaller), "smaller group")
+            blocks.append(Table(columns, smaller, caption, detail=True))
+    return blocks + notes_of([board.pooling] if board.pooling else [])
+
+
+# --- figures ---
+
+
+def _evaluation_figures(board: Leaderboard) -> list[Block]:
     """Every picture with data to draw; the one with all panels is drawn only by name."""
     if not board.held_out:
         return []
@@ -212,29 +240,6 @@ def _figures(board: Leaderboard) -> list[Block]:
     ]
 
 
-def group_blocks(board: Leaderboard) -> list[Block]:
-    """The temperature of each group, and whether one is enough."""
-    blocks: list[Block] = []
-    if board.groups:
-        columns = ("group", "votes", "beta", "se")
-        rows = [
-            (row.group, text.number(row.n_votes), text.number(row.beta), text.number(row.beta_se))
-            for row in sorted(board.groups, key=lambda row: -row.n_votes)
-        ]
-        blocks.append(Table(columns, rows[:_GROUPS_SHOWN], "Temperature by group"))
-        if smaller := rows[_GROUPS_SHOWN:]:
-            caption = text.count(len(smaller), "smaller group")
-            blocks.append(Table(columns, smaller, caption, detail=True))
-    return blocks + notes_of([board.pooling] if board.pooling else [])
-
-
-COLOUR = {"hard-elo": WARM, "soft-elo": ACCENT, "smoothed": SERIES[2]}
-NAME = {"hard-elo": "Hard-Elo", "soft-elo": "Soft-Elo", "smoothed": "smoothed"}
-MARK = {"hard-elo": "s", "soft-elo": "o", "smoothed": "^"}
-#: Models whose names fit under an axis.
-MOST_NAMES = 30
-
-
 def evaluation_figure(board: Leaderboard) -> Drawing:
     """What --evaluate measured, six pictures in one; a panel without data is left out."""
     _need_evaluation(board)
@@ -257,11 +262,6 @@ def evaluation_figure(board: Leaderboard) -> Drawing:
     return figure
 
 
-def _need_evaluation(board: Leaderboard) -> None:
-    if not board.held_out:
-        raise ArgumentError("figure", "evaluation", "run with --evaluate, on battles with votes")
-
-
 def panel(
     draw: Callable[[Axes, Leaderboard], None], size: tuple[float, float], board: Leaderboard
 ) -> Drawing:
@@ -271,6 +271,11 @@ def panel(
         figure = new_figure(*size)
         draw(figure.add_subplot(), board)
     return figure
+
+
+def _need_evaluation(board: Leaderboard) -> None:
+    if not board.held_out:
+        raise ArgumentError("figure", "evaluation", "run with --evaluate, on battles with votes")
 
 
 def draw_held_out(axes: Axes, board: Leaderboard) -> None:
@@ -284,8 +289,8 @@ def plot_held_out(axes: Axes, held_out: Sequence[HeldOutRow]) -> None:
     hard = {row.model: row for row in held_out if row.method == "hard-elo"}
     soft = {row.model: row for row in held_out if row.method == "soft-elo"}
     shown = {"hard-elo": hard} | ({"soft-elo": soft} if soft else {})
-    x_ends = _ends([row.human_elo for row in hard.values()])
-    y_ends = _ends([row.elo for rows in shown.values() for row in rows.values()])
+    x_ends = _axis_ends([row.human_elo for row in hard.values()])
+    y_ends = _axis_ends([row.elo for rows in shown.values() for row in rows.values()])
     diagonal = [min(x_ends[0], y_ends[0]), max(x_ends[1], y_ends[1])]
     axes.plot(diagonal, diagonal, color=INK, lw=1, ls="--", zorder=1)
     for name in [name for name in hard if name in soft]:
@@ -329,14 +334,14 @@ def draw_arrow(
     )
 
 
-def change_title(what: str, values: Mapping[str, float | None]) -> str:
+def change_title(measure: str, values: Mapping[str, float | None]) -> str:
     """The values of hard and soft targets in a title."""
     names = (("hard-elo", "hard"), ("soft-elo", "soft"))
     parts = [f"{values[key]:.0f} {name}" for key, name in names if values.get(key) is not None]
-    return f"{what}, Elo: {', '.join(parts)}" if parts else what
+    return f"{measure}, Elo: {', '.join(parts)}" if parts else measure
 
 
-def _ends(values: list[float]) -> tuple[float, float]:
+def _axis_ends(values: list[float]) -> tuple[float, float]:
     margin = 0.06 * (max(values) - min(values)) or 10.0
     return min(values) - margin, max(values) + margin
 
@@ -349,8 +354,8 @@ def draw_residuals(axes: Axes, board: Leaderboard) -> None:
         quarters = row.residual_by_quarter
         if row.method not in COLOUR or len(quarters) != 4:
             continue
-        axes.plot(range(4), quarters, marker=MARK[row.method], color=COLOUR[row.method],
-                  label=NAME[row.method])  # fmt: skip
+        name, mark, colour = NAME[row.method], MARK[row.method], COLOUR[row.method]
+        axes.plot(range(4), quarters, marker=mark, color=colour, label=name)
         ramps[row.method] = quarters[3] - quarters[0]
     axes.set_xticks(range(4), ["weakest\nquarter", "second", "third", "strongest\nquarter"])
     axes.set_xlim(-0.3, 3.3)
@@ -417,16 +422,19 @@ def draw_intervals(axes: Axes, board: Leaderboard) -> None:
     title = "Too few models for an interval"
     for method, width, alpha in (("hard-elo", 5.0, 0.25), ("soft-elo", 2.2, 0.9)):
         rows = [row for row in board.held_out if row.method == method and row.model in place]
-        bounded = [row for row in rows if row.low is not None and row.high is not None]
+        bounded = [row for row in rows if row.width is not None]
         for row in bounded:
-            ends = [end - row.human_elo for end in (row.low, row.high) if end is not None]
-            axes.plot(
-                [place[row.model]] * 2,
-                ends,
+            low, high = (end - row.human_elo for end in row.interval if end is not None)
+            around = Interval(low, high, row.interval.level)
+            style: dict[str, Any] = {"lw": width, "alpha": alpha, "solid_capstyle": "butt"}
+            draw_interval(
+                axes,
+                place[row.model],
+                around,
+                scale=1,
+                vertical=True,
                 color=COLOUR[method],
-                lw=width,
-                alpha=alpha,
-                solid_capstyle="butt",
+                **style,
             )
         if rows:
             axes.plot([], [], color=COLOUR[method], lw=width, alpha=alpha, label=NAME[method])

@@ -1,4 +1,4 @@
-"""From strengths or scores to the rows of a leaderboard: intervals, ranks and rank ranges."""
+"""A leaderboard: its rows with intervals, ranks and rank ranges, and what it shows."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
+from adjudge.present.figure import name_rows
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
 from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, themed
 from adjudge.ranking.bradley_terry import (
     Fit,
     Mapper,
     bootstrap_strengths,
+    component_ranges,
+    component_ranks,
     elo_standard_errors,
     float_at,
     map_here,
@@ -41,28 +44,37 @@ from adjudge.ranking.evaluation_view import evaluation_blocks, group_blocks
 from adjudge.ranking.leave_one_out import ConformalRow, GroupQuantile, HeldOutRow
 from adjudge.ranking.targets import JurorRow
 from adjudge.ranking.temperature import Temperature, temperature_blocks
+from adjudge.records import Interval
 from adjudge.statistics.bradley_terry import ELO_PER_UNIT
 from adjudge.statistics.numbers import normal_quantile
-from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, one_of, open_unit
+from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 
+INTERVALS = ("bootstrap", "sandwich", "none")
+_SHOWN = 60
+#: Known models shown on either side of a new one.
+_AROUND = 3
+_MOST_ROWS = 70
+_COLOUR = {"battles": ACCENT, "anchor": MUTED, "new": WARM}
+_NAMED = 3
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelRow:
     """One model. `elo` is None for methods that give only an order; `score` is their own number.
 
-    An end that is None is open (then `unbounded` is True). If a method has no interval, both are
-    None and `unbounded` is False. Ranks count within the model's component. `origin` is "battles"
+    An end that is None is open (then `unbounded` is True). If a method has no interval, it is None
+    and `unbounded` is False. Ranks count within the model's component. `origin` is "battles"
     for models ranked by these battles, "anchor" for known ones and "new" for placed ones.
     """
 
     model: str
     elo: float | None
-    low: float | None
-    high: float | None
+    interval: Interval | None
     se: NotNegative | None
     n_battles: Count
     rank: Count
@@ -72,6 +84,11 @@ class ModelRow:
     component: Count = 0
     unbounded: bool = False
     origin: str = "battles"
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """The ends of the interval; None if open, or without an interval."""
+        return (None, None) if self.interval is None else (self.interval.low, self.interval.high)
 
 
 @frozen
@@ -129,14 +146,62 @@ class Leaderboard(Result):
         return view_leaderboard(self)
 
 
-INTERVALS = ("bootstrap", "sandwich", "none")
+# --- rows, with intervals and rank ranges ---
+
+
+def model_rows(
+    names: tuple[str, ...],
+    strength: FloatArray,
+    n_battles: IntArray,
+    component: IntArray,
+    *,
+    elo: FloatArray | None = None,
+    score: FloatArray | None = None,
+    spread: Spread | None = None,
+) -> tuple[ModelRow, ...]:
+    """Rows in order: the largest component first, the strongest first within it.
+
+    A row shows `elo`, or the method's own `score`, or neither if a method gives only an order;
+    `spread` is on the same scale. A model without a battle is not on the leaderboard.
+    """
+    spread = spread or Spread()
+    rank = component_ranks(strength, component)
+    ranked = np.flatnonzero(n_battles > 0)
+    order = sorted(ranked.tolist(), key=lambda k: (component[k], -strength[k], names[k]))
+    return tuple(
+        ModelRow(
+            model=names[k],
+            elo=None if elo is None else float(elo[k]),
+            interval=spread.interval_of(k),
+            se=float_at(spread.se, k),
+            n_battles=int(n_battles[k]),
+            rank=int(rank[k]),
+            rank_low=None if spread.rank_low is None else int(spread.rank_low[k]),
+            rank_high=None if spread.rank_high is None else int(spread.rank_high[k]),
+            score=None if score is None else float(score[k]),
+            component=int(component[k]),
+            unbounded=spread.open_end is not None and bool(spread.open_end[k]),
+        )
+        for k in order
+    )
+
+
+def component_names(
+    names: tuple[str, ...], component: IntArray, n_battles: IntArray
+) -> tuple[tuple[str, ...], ...]:
+    """The models of each component that have battles, largest component first."""
+    return tuple(
+        tuple(names[k] for k in np.flatnonzero((component == number) & (n_battles > 0)))
+        for number in np.unique(component[n_battles > 0])
+    )
 
 
 @dataclass(frozen=True)
 class Spread:
     """The uncertainty of each number: standard error, interval (NaN: no such end), rank range.
 
-    An end is open if `open_end`; the ends are on the scale of their number.
+    An end is open if `open_end`; the ends are on the scale of their number. `level` is that of the
+    intervals.
     """
 
     se: FloatArray | None = None
@@ -145,6 +210,13 @@ class Spread:
     open_end: BoolArray | None = None
     rank_low: IntArray | None = None
     rank_high: IntArray | None = None
+    level: float | None = None
+
+    def interval_of(self, k: int) -> Interval | None:
+        """The interval of one model; None if there are none."""
+        if self.low is None or self.high is None or self.level is None:
+            return None
+        return Interval(float_at(self.low, k), float_at(self.high, k), self.level)
 
 
 def elo_spread(
@@ -189,8 +261,8 @@ def elo_spread(
         se = ELO_PER_UNIT * drawn.std(axis=0, ddof=1)
     best = worst = None
     if drawn is not None:
-        own = np.diag(inverse)
-        least = np.sqrt(np.maximum(own[:, None] + own[None, :] - 2 * inverse, 0.0))
+        variances = np.diag(inverse)
+        least = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * inverse, 0.0))
         best, worst = component_ranges(
             fit.theta,
             drawn,
@@ -208,6 +280,7 @@ def elo_spread(
         open_end=swept,
         rank_low=best,
         rank_high=worst,
+        level=confidence_level,
     )
 
 
@@ -224,150 +297,7 @@ def normal_draws(
     return np.asarray(drawn, dtype=np.float64)
 
 
-def model_rows(
-    names: tuple[str, ...],
-    strength: FloatArray,
-    n_battles: IntArray,
-    component: IntArray,
-    *,
-    elo: FloatArray | None = None,
-    score: FloatArray | None = None,
-    spread: Spread | None = None,
-) -> tuple[ModelRow, ...]:
-    """Rows in order: the largest component first, the strongest first within it.
-
-    A row shows `elo`, or the method's own `score`, or neither if a method gives only an order;
-    `spread` is on the same scale. A model without a battle is not on the leaderboard.
-    """
-    spread = spread or Spread()
-    rank = component_ranks(strength, component)
-    known = np.flatnonzero(n_battles > 0)
-    order = sorted(known.tolist(), key=lambda k: (component[k], -strength[k], names[k]))
-    return tuple(
-        ModelRow(
-            model=names[k],
-            elo=None if elo is None else float(elo[k]),
-            low=float_at(spread.low, k),
-            high=float_at(spread.high, k),
-            se=float_at(spread.se, k),
-            n_battles=int(n_battles[k]),
-            rank=int(rank[k]),
-            rank_low=None if spread.rank_low is None else int(spread.rank_low[k]),
-            rank_high=None if spread.rank_high is None else int(spread.rank_high[k]),
-            score=None if score is None else float(score[k]),
-            component=int(component[k]),
-            unbounded=spread.open_end is not None and bool(spread.open_end[k]),
-        )
-        for k in order
-    )
-
-
-def component_names(
-    names: tuple[str, ...], component: IntArray, n_battles: IntArray
-) -> tuple[tuple[str, ...], ...]:
-    """The models of each component that have battles, largest component first."""
-    return tuple(
-        tuple(names[k] for k in np.flatnonzero((component == number) & (n_battles > 0)))
-        for number in np.unique(component[n_battles > 0])
-    )
-
-
-def rank_ranges(
-    strength: FloatArray,
-    replicates: FloatArray,
-    *,
-    confidence_level: float = 0.95,
-    least_se: FloatArray | None = None,
-) -> tuple[IntArray, IntArray]:
-    """Best and worst rank of each model, simultaneously valid with `confidence_level`.
-
-    i is significantly better than j if theta_i - theta_j > c SE_ij, where c is the quantile of
-    max_ij |difference in the replicate - difference| / SE_ij. Best rank = 1 + how many are
-    significantly better, worst = n - how many are significantly worse. Valid as the number of
-    battles grows; ranks of models that met only through weak links are wide, as they should be.
-
-    `least_se` bounds SE_ij from below if resampling underestimates the uncertainty (a model that
-    won everything does so in every resample).
-
-    >>> drawn = np.array([3.0, 0.0, 0.0]) + np.random.default_rng(0).normal(0, 0.1, (400, 3))
-    >>> [r.tolist() for r in rank_ranges(np.array([3.0, 0.05, 0.0]), drawn)]
-    [[1, 2, 2], [1, 3, 3]]
-    """
-    level = open_unit(confidence_level, "confidence_level")
-    n = len(strength)
-    if n == 1:
-        return np.ones(1, dtype=np.int64), np.ones(1, dtype=np.int64)
-    i, j = np.triu_indices(n, 1)
-    gap = strength[i] - strength[j]
-    spread = np.empty(len(gap))
-    largest = np.zeros(len(replicates))
-    # Two passes over blocks of pairs, so that 500 replicates of 10,000 pairs fit in little memory.
-    block = max(1, (1 << 21) // max(1, len(replicates)))
-    for first in range(0, len(gap), block):
-        part = slice(first, first + block)
-        drawn = replicates[:, i[part]] - replicates[:, j[part]]
-        se = drawn.std(axis=0, ddof=1)
-        if least_se is not None:
-            se = np.maximum(se, least_se[i[part], j[part]])
-        spread[part] = se
-        away = np.abs(drawn - gap[part])
-        t = np.divide(away, se, out=np.zeros_like(away), where=se > 0)
-        np.maximum(largest, t.max(axis=1), out=largest)
-    # Never below the normal quantile of one pair, which larger standard errors would allow.
-    critical = max(float(np.quantile(largest, level, method="higher")), normal_quantile(level))
-    surely = np.abs(gap) > critical * spread
-    better = np.zeros(n, dtype=np.int64)
-    worse = np.zeros(n, dtype=np.int64)
-    up, down = np.where(gap > 0, i, j), np.where(gap > 0, j, i)
-    np.add.at(better, down[surely], 1)
-    np.add.at(worse, up[surely], 1)
-    return 1 + better, n - worse
-
-
-def ranks(strength: FloatArray) -> IntArray:
-    """1 for the largest; equal strengths share the better rank.
-
-    >>> ranks(np.array([1.0, 3.0, 3.0, 0.0])).tolist()
-    [3, 1, 1, 4]
-    """
-    ordered = np.sort(-strength)
-    return np.searchsorted(ordered, -strength, side="left").astype(np.int64) + 1
-
-
-def component_ranks(strength: FloatArray, component: IntArray) -> IntArray:
-    """Ranks within each component."""
-    rank = np.zeros(len(strength), dtype=np.int64)
-    for number in np.unique(component):
-        inside = component == number
-        # Strengths that are equal by symmetry differ in the last bits.
-        rank[inside] = ranks(np.round(strength[inside], 9))
-    return rank
-
-
-def component_ranges(
-    theta: FloatArray,
-    replicates: FloatArray,
-    component: IntArray,
-    *,
-    confidence_level: float,
-    least_se: FloatArray | None = None,
-) -> tuple[IntArray, IntArray]:
-    """Best and worst rank of each model within its component (see `rank_ranges`)."""
-    best, worst = np.ones_like(component), np.ones_like(component)
-    for number in np.unique(component):
-        inside = np.flatnonzero(component == number)
-        best[inside], worst[inside] = rank_ranges(
-            theta[inside],
-            replicates[:, inside],
-            confidence_level=confidence_level,
-            least_se=None if least_se is None else least_se[np.ix_(inside, inside)],
-        )
-    return best, worst
-
-
-_SHOWN = 60
-#: Known models shown on either side of a new one.
-_AROUND = 3
+# --- what it shows ---
 
 
 def view_leaderboard(board: Leaderboard) -> list[Block]:
@@ -409,10 +339,10 @@ def _board_headline(board: Leaderboard) -> Headline:
         return Headline(
             sentence, f"No intervals or rank ranges were computed. {_held_out(board)}".strip()
         )
-    return Headline(f"{sentence}; {_coverage(board)}", _held_out(board))
+    return Headline(f"{sentence}; {_interval_scope(board)}", _held_out(board))
 
 
-def _coverage(board: Leaderboard) -> str:
+def _interval_scope(board: Leaderboard) -> str:
     """What the intervals include: noise of battles alone, or judge errors too."""
     if not board.covers_judge_error:
         return f"{_interval_name(board)}s do not include judge errors"
@@ -434,6 +364,37 @@ def _held_out(board: Leaderboard) -> str:
     return "adjudge rank --evaluate measures judge errors if there are votes."
 
 
+def first_place(board: Leaderboard) -> str:
+    """Who is first: one model, or those that share the place."""
+    first = [text.clip(row.model, 40) for row in leaders(board)]
+    if len(first) == 1:
+        return f"{first[0]} is first"
+    named = ", ".join(first[: min(_NAMED, len(first) - 1)])
+    more = len(first) - _NAMED
+    return f"{named} and {f'{more} more' if more > 0 else first[-1]} share first place"
+
+
+def leaders(board: Leaderboard) -> list[ModelRow]:
+    """The models of rank 1 in the group that is listed first."""
+    first = board.models[0]
+    return [row for row in board.models if row.component == first.component and row.rank == 1]
+
+
+def rank_range(row: ModelRow) -> str:
+    """The ranks that a model can have; a dash if they are not known."""
+    if row.rank_low is None or row.rank_high is None:
+        return text.DASH
+    return text.span(str(row.rank_low), str(row.rank_high))
+
+
+def spell_range(row: ModelRow) -> str | None:
+    """The ranks that a model can have, in a sentence."""
+    ranks = rank_range(row)
+    if ranks == text.DASH:
+        return None
+    return f"{ranks} only" if row.rank_low == row.rank_high else ranks
+
+
 def _board_tables(board: Leaderboard) -> list[Block]:
     has_elo = any(row.elo is not None for row in board.models)
     digits = 0 if has_elo else 3
@@ -451,11 +412,11 @@ def _board_tables(board: Leaderboard) -> list[Block]:
         ),
     }
     table = table_of(board.models, cells)
-    known = [
+    filled = [
         at for at, cells in enumerate(zip(*table.rows, strict=True)) if {*cells} != {text.DASH}
     ]
-    columns = [table.columns[at] for at in known]
-    rows = [[row[at] for at in known] for row in table.rows]
+    columns = [table.columns[at] for at in filled]
+    rows = [[row[at] for at in filled] for row in table.rows]
     caption = f"{board.method}: {text.count(board.n_battles, 'battle')}, {board.outcome}"
     if board.interval != "none":
         caption += f"; {board.interval} intervals"
@@ -475,7 +436,7 @@ def _interval_name(board: Leaderboard) -> str:
 
 
 def _ends_of(row: ModelRow, digits: int = 0) -> str:
-    return text.interval(row.low, row.high, digits, unbounded=row.unbounded)
+    return text.interval(*row.ends, digits, unbounded=row.unbounded)
 
 
 def _facts(board: Leaderboard) -> list[Fact]:
@@ -530,9 +491,6 @@ def _describe_beta(fit: Temperature) -> str:
     return sentence if fit.ece is None else f"{sentence}, calibration error {text.number(fit.ece)}"
 
 
-# --- placed models and their anchors ---------------------------------------------------------
-
-
 def _placed_headline(board: Leaderboard, new: Sequence[ModelRow]) -> Headline:
     sentence = (
         f"{new[0].model}: Elo {text.number(new[0].elo, 0)} on people's scale, "
@@ -582,9 +540,7 @@ def _placed_tables(board: Leaderboard, new: Sequence[ModelRow]) -> list[Block]:
     ]
 
 
-_MOST_ROWS = 70
-_COLOUR = {"battles": ACCENT, "anchor": MUTED, "new": WARM}
-_NAMED = 3
+# --- figure ---
 
 
 def leaderboard_figure(board: Leaderboard) -> Drawing:
@@ -606,14 +562,14 @@ def _rows_to_draw(board: Leaderboard) -> tuple[ModelRow, ...]:
     if not new or len(board.models) <= _MOST_ROWS:
         return board.models[:_MOST_ROWS]
     nearest = sorted(board.models, key=lambda row: min(abs(row.rank - rank) for rank in new))
-    kept = {row.model for row in nearest[:_MOST_ROWS]}
-    return tuple(row for row in board.models if row.model in kept)
+    names = {row.model for row in nearest[:_MOST_ROWS]}
+    return tuple(row for row in board.models if row.model in names)
 
 
 def _board_title(board: Leaderboard) -> str:
     new = [row for row in board.models if row.origin == "new"]
     if len(new) == 1:
-        ends = text.interval(new[0].low, new[0].high, 0, unbounded=new[0].unbounded)
+        ends = _ends_of(new[0])
         return (
             f"{text.clip(new[0].model, 40)}: {text.number(new[0].elo, 0)} on people's scale {ends}"
         )
@@ -625,61 +581,29 @@ def _board_title(board: Leaderboard) -> str:
     return f"{first_place(board)} (rank range {ranks})"
 
 
-def first_place(board: Leaderboard) -> str:
-    """Who is first: one model, or those that share the place."""
-    first = [text.clip(row.model, 40) for row in leaders(board)]
-    if len(first) == 1:
-        return f"{first[0]} is first"
-    named = ", ".join(first[: min(_NAMED, len(first) - 1)])
-    more = len(first) - _NAMED
-    return f"{named} and {f'{more} more' if more > 0 else first[-1]} share first place"
-
-
-def leaders(board: Leaderboard) -> list[ModelRow]:
-    """The models of rank 1 in the group that is listed first."""
-    first = board.models[0]
-    return [row for row in board.models if row.component == first.component and row.rank == 1]
-
-
-def rank_range(row: ModelRow) -> str:
-    """The ranks that a model can have; a dash if they are not known."""
-    if row.rank_low is None or row.rank_high is None:
-        return text.DASH
-    return text.span(str(row.rank_low), str(row.rank_high))
-
-
-def spell_range(row: ModelRow) -> str | None:
-    """The ranks that a model can have, in a sentence."""
-    ranks = rank_range(row)
-    if ranks == text.DASH:
-        return None
-    return f"{ranks} only" if row.rank_low == row.rank_high else ranks
-
-
 def _draw_board(axes: Axes, board: Leaderboard, rows: tuple[ModelRow, ...]) -> None:
     has_elo = any(row.elo is not None for row in rows)
     values = [(row.elo if has_elo else row.score) or 0.0 for row in rows]
-    ends = [v for row in rows for v in (row.low, row.high) if v is not None]
+    ends = [end for row in rows for end in row.ends if end is not None]
     low, high = min([*values, *ends]), max([*values, *ends])
     margin = 0.04 * (high - low) or 1.0
     axes.set_xlim(low - 2 * margin, high + 2 * margin)
     for at, (row, value) in enumerate(zip(rows, values, strict=True)):
         colour = _COLOUR[row.origin]
-        left = row.low if row.low is not None else (low - margin if row.unbounded else value)
-        right = row.high if row.high is not None else (high + margin if row.unbounded else value)
+        lower, upper = row.ends
+        left = lower if lower is not None else (low - margin if row.unbounded else value)
+        right = upper if upper is not None else (high + margin if row.unbounded else value)
         axes.plot([left, right], [at, at], color=colour, lw=2.2, alpha=0.45, solid_capstyle="butt")
         axes.plot(value, at, "o", color=colour, ms=5)
         if row.unbounded:
-            for end, where, marker in ((row.low, left, "<"), (row.high, right, ">")):
+            for end, where, marker in ((lower, left, "<"), (upper, right, ">")):
                 if end is None:
                     axes.plot(where, at, marker, color=colour, ms=5)
-    axes.set_yticks(range(len(rows)), [f"{text.clip(row.model, 40)}  {row.rank}" for row in rows])
+    name_rows(axes, [f"{text.clip(row.model, 40)}  {row.rank}" for row in rows])
     axes.tick_params(axis="y", length=0, labelsize=8 if len(rows) > 25 else 9)
     for label, row in zip(axes.get_yticklabels(), rows, strict=True):
         if row.origin == "new":
             label.set(color=WARM, fontweight="bold")
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.grid(visible=False, axis="y")
     breaks = [k for k in range(1, len(rows)) if rows[k].component != rows[k - 1].component]
     for at in breaks:
         axes.axhline(at - 0.5, color=INK, lw=0.8, ls=":")

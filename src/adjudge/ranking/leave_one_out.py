@@ -1,8 +1,17 @@
-"""Leave one model out: its Elo if it had no votes (Algorithm 1).
+"""Leave one model out: its Elo if it had no votes (Algorithm 1), and its conformal interval.
 
 For each model m: the temperature and the anchors' strengths come from battles without m, then
 theta_m from m's battles with the anchors fixed. People's Elo of m is made by the same two steps
-from people's votes. All folds are fitted together on tables of wins.
+from people's votes. All folds are fitted together on tables of wins. The judge's errors on these
+models give intervals for a new model's Elo on people's scale:
+
+    S_i = |Elo_judge,i - Elo_human,i| / SE_i                                  (Eq. 3)
+    q = the ceil((1 - alpha)(n + 1))-th smallest S_i
+    Elo_new -+ q SE_new                                                       (Eq. 4)
+
+They cover with probability at least 1 - alpha over models that are exchangeable with the
+calibration models. This is marginal: not for each model, and not for a family, release date or
+prompt mix that the calibration models do not represent.
 """
 
 from __future__ import annotations
@@ -24,6 +33,7 @@ from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, Level, NotNegative, Proportion
 from adjudge.ranking.bradley_terry import cluster_weights, float_at
 from adjudge.ranking.targets import Rule, fixed_rule
+from adjudge.records import Interval
 from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
     ELO_PER_UNIT,
@@ -48,6 +58,76 @@ from adjudge.validation import (
 #: The paper resamples 20 times (section 5.3); more cost little here and make the scale more stable.
 DEFAULT_REPLICATES = 100
 _CHUNK_BYTES = 1 << 25
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOutRow:
+    """One model left out: people's Elo, the judge's, and its conformal interval.
+
+    The interval's quantile comes from all the other models.
+    """
+
+    method: str
+    model: str
+    human_elo: float
+    elo: float
+    residual: float
+    se: NotNegative | None
+    interval: Interval
+    unbounded: bool
+    covered: bool | None
+
+    @property
+    def width(self) -> float | None:
+        """The width of the interval; None if it is unbounded."""
+        low, high = self.interval
+        return None if low is None or high is None else high - low
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConformalRow:
+    """Split conformal intervals over random halves of the models; means over the splits.
+
+    Half-width = quantile x standard error: `quantile` and `median_se` are its two factors. Without
+    enough calibration models the interval is unbounded; `models_needed` is the required number.
+    """
+
+    method: str
+    alpha: Level
+    coverage: Proportion | None
+    median_width: NotNegative | None
+    quantile: float | None
+    median_se: NotNegative | None = None
+    width_low: float | None = None
+    width_high: float | None = None
+    coverage_low: float | None = None
+    coverage_high: float | None = None
+    splits: Count = 0
+    n_calibration: Count = 0
+    n_test: Count = 0
+    unbounded: bool = False
+    models_needed: Count | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupQuantile:
+    """Conformal intervals from the models of one family, or from the battles of one group alone.
+
+    Each model's interval is made from the others of the group; `coverage` is how many contain
+    people's Elo. With too few models there is no quantile, and `reason` explains it.
+    """
+
+    method: str
+    by: str
+    group: str
+    n_models: Count
+    quantile: NotNegative | None = None
+    median_width: NotNegative | None = None
+    coverage: Proportion | None = None
+    reason: str | None = None
+
+
+# --- held-out Elo ---
 
 
 @dataclass(frozen=True)
@@ -88,7 +168,7 @@ def hold_out_each(
     if n < 3:
         raise ArgumentError("battles", f"{n} models", "give at least three models to leave one out")
     theta, anchors, opponents = _all_folds(rule, n, l2)
-    reasons = _reasons(rule, opponents, n)
+    reasons = _missing_reasons(rule, opponents, n)
     valid = np.array([reason is None for reason in reasons])
     se = np.full(n, np.nan)
     if replicates:
@@ -146,7 +226,7 @@ def _all_folds(rule: Rule, n: int, l2: float) -> tuple[FloatArray, FloatArray, F
     return theta, anchors, opponents
 
 
-def _reasons(rule: Rule, opponents: FloatArray, n: int) -> list[str | None]:
+def _missing_reasons(rule: Rule, opponents: FloatArray, n: int) -> list[str | None]:
     """Why a model has no held-out Elo; None if it has one."""
     reasons: list[str | None] = []
     linked = (opponents > 0) | (opponents.T > 0)
@@ -157,7 +237,7 @@ def _reasons(rule: Rule, opponents: FloatArray, n: int) -> list[str | None]:
         elif opponents[m].sum() < 2:
             reasons.append("fewer than two battles")
         else:
-            together = _together(neighbours, _bits(opponents[m] > 0), m)
+            together = _connected_without(neighbours, _bits(opponents[m] > 0), m)
             reasons.append(None if together else "its opponents are not connected without it")
     return reasons
 
@@ -167,15 +247,15 @@ def _bits(models: BoolArray) -> int:
     return int.from_bytes(np.packbits(models, bitorder="little").tobytes(), "little")
 
 
-def _together(neighbours: list[int], some: int, without: int) -> bool:
+def _connected_without(neighbours: list[int], some: int, without: int) -> bool:
     """Whether paths that avoid one model connect these models."""
     reached = edge = some & -some
     while edge and some & ~reached:
         step = 0
         while edge:
-            one = edge & -edge
-            step |= neighbours[one.bit_length() - 1]
-            edge ^= one
+            model = edge & -edge
+            step |= neighbours[model.bit_length() - 1]
+            edge ^= model
         edge = step & ~reached & ~(1 << without)
         reached |= edge
     return not some & ~reached
@@ -274,6 +354,9 @@ def strongest_quarters(human: FloatArray) -> IntArray:
     quarter = np.empty(len(human), dtype=np.int64)
     quarter[order] = np.arange(len(human)) * 4 // max(1, len(human))
     return quarter
+
+
+# --- conformal intervals ---
 
 
 @dataclass(frozen=True)
@@ -375,9 +458,8 @@ def split_conformal(
         width.append(float(np.median(2 * q * held.se[test])))
         quantile.append(q)
         scale.append(float(np.median(held.se[test])))
-    return ConformalRow(
-        method=held.method,
-        alpha=float(level),
+    return replace(
+        empty,
         coverage=float(np.mean(cover)),
         median_width=float(np.mean(width)),
         quantile=float(np.mean(quantile)),
@@ -386,9 +468,8 @@ def split_conformal(
         width_high=max(width),
         coverage_low=min(cover),
         coverage_high=max(cover),
-        splits=splits,
-        n_calibration=n_cal,
-        n_test=n - n_cal,
+        unbounded=False,
+        models_needed=None,
     )
 
 
@@ -403,6 +484,8 @@ def held_out_intervals(
         q = _finite_quantile(np.delete(scores, k), level)
         half = q * float(held.se[k]) if q is not None and held.se[k] > 0 else None
         judge, human = float(held.judge[k]), float(held.human[k])
+        low = None if half is None else judge - half
+        high = None if half is None else judge + half
         rows.append(
             HeldOutRow(
                 method=held.method,
@@ -411,8 +494,7 @@ def held_out_intervals(
                 elo=judge,
                 residual=judge - human,
                 se=float_at(held.se, k),
-                low=None if half is None else judge - half,
-                high=None if half is None else judge + half,
+                interval=Interval(low, high, level=1 - float(level)),
                 unbounded=half is None,
                 covered=None if half is None else bool(abs(judge - human) <= half),
             )
@@ -425,7 +507,7 @@ def quantile_of_group(
 ) -> GroupQuantile:
     """The quantile of some models alone, tested by leaving each of them out; refused if too few."""
     rows = held_out_intervals(held, alpha=alpha)
-    widths = [row.high - row.low for row in rows if row.low is not None and row.high is not None]
+    widths = [row.width for row in rows if row.width is not None]
     if len(rows) <= models_needed(alpha) or not widths:
         return too_few_models(held.method, by, group, len(rows), alpha)
     return GroupQuantile(
@@ -458,71 +540,9 @@ def family_quantiles(
 ) -> tuple[GroupQuantile, ...]:
     """A quantile for each maker of several models, the largest family first."""
     makers = np.array([family_of(name, families) or "" for name in held.names])
-    known = Counter(makers[makers != ""].tolist())
+    sizes = Counter(makers[makers != ""].tolist())
     return tuple(
         quantile_of_group(held.take(makers == maker), by="family", group=maker, alpha=alpha)
-        for maker, models in known.most_common()
+        for maker, models in sizes.most_common()
         if models > 1
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConformalRow:
-    """Split conformal intervals over random halves of the models; means over the splits.
-
-    Half-width = quantile x standard error: `quantile` and `median_se` are its two factors. Without
-    enough calibration models the interval is unbounded; `models_needed` is the required number.
-    """
-
-    method: str
-    alpha: Level
-    coverage: Proportion | None
-    median_width: NotNegative | None
-    quantile: float | None
-    median_se: NotNegative | None = None
-    width_low: float | None = None
-    width_high: float | None = None
-    coverage_low: float | None = None
-    coverage_high: float | None = None
-    splits: Count = 0
-    n_calibration: Count = 0
-    n_test: Count = 0
-    unbounded: bool = False
-    models_needed: Count | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeldOutRow:
-    """One model left out: people's Elo, the judge's, and its conformal interval.
-
-    The interval's quantile comes from all the other models.
-    """
-
-    method: str
-    model: str
-    human_elo: float
-    elo: float
-    residual: float
-    se: NotNegative | None
-    low: float | None
-    high: float | None
-    unbounded: bool
-    covered: bool | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupQuantile:
-    """Conformal intervals from the models of one family, or from the battles of one group alone.
-
-    Each model's interval is made from the others of the group; `coverage` is how many contain
-    people's Elo. With too few models there is no quantile, and `reason` explains it.
-    """
-
-    method: str
-    by: str
-    group: str
-    n_models: Count
-    quantile: NotNegative | None = None
-    median_width: NotNegative | None = None
-    coverage: Proportion | None = None
-    reason: str | None = None

@@ -1,13 +1,19 @@
-"""Orders that need no fitted strengths: win rate, Copeland, Schulze, and online Elo.
+"""Orders that need no fitted strengths: win rate, Copeland, Schulze, online Elo, the exact order.
 
-The first three use a table of wins, `wins[i, j]` = how often i beat j, ties as one half to each
-(diagnosis paper, section 3.1); a higher score is better. Online Elo updates after each battle, in
-the order of the file:
+Most use a table of wins, `wins[i, j]` = how often i beat j, ties as one half to each (diagnosis
+paper, section 3.1); a higher score is better. Online Elo updates after each battle, in the order of
+the file:
 
     R_a += K (y - 1 / (1 + 10^((R_b - R_a) / 400)))
 
 Its result depends on the order of the battles, which has no information about the models, so the
 standard deviation over shuffled orders is reported too. Bradley-Terry does not depend on the order.
+
+The exact order contradicts the fewest wins: minimum feedback arc set. A linear program over the
+pairs (x_ij = 1 if i is above j) with the triangle inequalities 0 <= x_ij + x_jk - x_ik <= 1; only
+violated ones are added. Its optimum is a lower bound for the cost of every order; an order that
+meets the bound is proven optimal. If the solution stays fractional, HiGHS branches on it. Groups of
+models that no majority cycle joins are solved separately.
 """
 
 from __future__ import annotations
@@ -29,8 +35,11 @@ from adjudge.present.result import Count, NotNegative, Result, frozen
 from adjudge.statistics.bradley_terry import ELO_BASE, dominance_groups
 from adjudge.validation import FloatArray, IntArray, Seed, count, generator, positive
 
-#: Shuffled orders run in parallel; above this many battles they are too slow for their value.
+#: Above this many battles, shuffled orders are too slow for their value.
 _MOST_SHUFFLED = 200_000
+_TOLERANCE = 1e-6
+#: How many violated triangles are added per step, the most violated first.
+_CUTS_PER_ROUND = 4000
 
 
 def win_rate(wins: ArrayLike) -> FloatArray:
@@ -112,37 +121,26 @@ def online_elo(
     k = positive(k, "k")
     shuffles = count(shuffles, "shuffles")
     rng = generator(seed)
+    ratings = _run_updates(a, b, target, n, k)
+    spread = None
+    if shuffles >= 2 and len(a) <= _MOST_SHUFFLED:
+        orders = [rng.permutation(len(a)) for _ in range(shuffles)]
+        shuffled = [_run_updates(a[order], b[order], target[order], n, k) for order in orders]
+        spread = np.array(shuffled).std(axis=0, ddof=1)
+    return OnlineElo(np.array(ratings), spread)
+
+
+def _run_updates(a: IntArray, b: IntArray, target: FloatArray, n: int, k: float) -> list[float]:
+    """The ratings after the last of these battles."""
     ratings = [ELO_BASE] * n
     for i, j, y in zip(a.tolist(), b.tolist(), target.tolist(), strict=True):
         change = k * (y - 1 / (1 + 10 ** ((ratings[j] - ratings[i]) / 400)))
         ratings[i] += change
         ratings[j] -= change
-    spread = None
-    if shuffles >= 2 and len(a) <= _MOST_SHUFFLED:
-        spread = _shuffled(a, b, target, n, k, shuffles, rng).std(axis=0, ddof=1)
-    return OnlineElo(np.array(ratings), spread)
-
-
-def _shuffled(
-    a: IntArray,
-    b: IntArray,
-    target: FloatArray,
-    n: int,
-    k: float,
-    shuffles: int,
-    rng: np.random.Generator,
-) -> FloatArray:
-    ratings = np.full((shuffles, n), ELO_BASE)
-    orders = np.stack([rng.permutation(len(a)) for _ in range(shuffles)])
-    run = np.arange(shuffles)
-    for step in range(len(a)):
-        at = orders[:, step]
-        i, j = a[at], b[at]
-        gap = (ratings[run, j] - ratings[run, i]) / 400
-        change = k * (target[at] - 1 / (1 + 10**gap))
-        ratings[run, i] += change
-        ratings[run, j] -= change
     return ratings
+
+
+# --- the exact order ---
 
 
 @frozen
@@ -167,29 +165,6 @@ class LeastReversals(Result):
 
     def view(self) -> list[Block]:
         return view_reversals(self)
-
-
-# --- exact orders and plans ------------------------------------------------------------------
-
-
-def view_reversals(best: LeastReversals) -> list[Block]:
-    """The order, and whether a better one is ruled out."""
-    proof = "no order contradicts fewer (proven)"
-    if not best.proven:
-        proof = (
-            f"not proven the fewest: no order contradicts fewer than {best.bound:g}, "
-            f"gap {text.percent(best.gap, 2)} of all wins"
-        )
-    rows = ", ".join(str(row) for row in best.order)
-    return [
-        Headline(f"The order contradicts {best.cost:g} wins; {proof}"),
-        Note([f"rows of the table of wins, best first: {rows}"]),
-    ]
-
-
-_TOLERANCE = 1e-6
-#: How many violated triangles are added per step, the most violated first.
-_CUTS_PER_ROUND = 4000
 
 
 def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastReversals:
@@ -218,11 +193,11 @@ def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastRevers
     proven = True
     for members in _from_top(net, group):
         left = seconds - (time.monotonic() - began)
-        part = _solve(net[np.ix_(members, members)], left)
-        order.extend(int(members[k]) for k in part.order)
-        cost += part.cost
-        bound += part.bound
-        proven = proven and part.proven
+        solved = _solve_group(net[np.ix_(members, members)], left)
+        order.extend(int(members[k]) for k in solved.order)
+        cost += solved.cost
+        bound += solved.bound
+        proven = proven and solved.proven
     total = float(table.sum())
     return LeastReversals(
         order=tuple(order),
@@ -270,7 +245,7 @@ class _Part:
     proven: bool
 
 
-def _solve(net: FloatArray, seconds: float) -> _Part:
+def _solve_group(net: FloatArray, seconds: float) -> _Part:
     n = len(net)
     if n == 1:
         return _Part(np.zeros(1, dtype=np.int64), 0.0, 0.0, True)
@@ -411,3 +386,18 @@ def _grain(net: FloatArray) -> float:
         if np.allclose(net / step, np.round(net / step), atol=1e-9):
             return step
     return 0.0
+
+
+def view_reversals(best: LeastReversals) -> list[Block]:
+    """The order, and whether a better one is ruled out."""
+    proof = "no order contradicts fewer (proven)"
+    if not best.proven:
+        proof = (
+            f"not proven the fewest: no order contradicts fewer than {best.bound:g}, "
+            f"gap {text.percent(best.gap, 2)} of all wins"
+        )
+    rows = ", ".join(str(row) for row in best.order)
+    return [
+        Headline(f"The order contradicts {best.cost:g} wins; {proof}"),
+        Note([f"rows of the table of wins, best first: {rows}"]),
+    ]

@@ -35,11 +35,32 @@ _POOL = Layout(
 RULES = ("coverage", "information")
 #: Precision of the prior on a strength while planning: a standard deviation of 1.4, or 250 Elo.
 _PRIOR = 0.5
+#: Models shown from either end of a plan.
+_ENDS = 6
 
 
-def read_pool(pool: TableLike) -> pl.DataFrame:
-    """Pairs or battles that could be judged, with our column names model_a and model_b."""
-    return _POOL.load(pool)
+@frozen
+class BattlePlan(Result):
+    """Which battles of a pool to judge next. `rows` are positions in the pool, in order."""
+
+    kind: ClassVar[str] = "plan_battles"
+
+    rule: str
+    budget: Count
+    chosen: Count
+    rows: tuple[Count, ...]
+    appearances: Mapping[str, Count]
+    least: Count
+    most: Count
+    seed: Count | None
+    dropped: Mapping[str, Count]
+    warnings: tuple[str, ...] = ()
+
+    def _parts(self) -> Sequence[Any]:
+        return [{"row": row} for row in self.rows]
+
+    def view(self) -> list[Block]:
+        return view_plan(self)
 
 
 def plan_battles(
@@ -81,7 +102,7 @@ def plan_battles(
     done = None if judged is None else open_battles(judged, votes_required=False).frame
     named = [frame] if done is None else [frame, done]
     names, a, b = code_names(
-        *(pl.concat([as_text(part[side]) for part in named]) for side in ("model_a", "model_b"))
+        *(pl.concat([as_text(table[side]) for table in named]) for side in ("model_a", "model_b"))
     )
     n, size = len(names), frame.height
     a, b = a[:size], b[:size]
@@ -121,6 +142,11 @@ def plan_battles(
         ),
         warnings=tuple(warnings),
     )
+
+
+def read_pool(pool: TableLike) -> pl.DataFrame:
+    """Pairs or battles that could be judged, with our column names model_a and model_b."""
+    return _POOL.load(pool)
 
 
 def _judged_wins(done: pl.DataFrame, names: tuple[str, ...], verdict: str | None) -> FloatArray:
@@ -224,8 +250,8 @@ class _Information:
         self.weight = (q * (1 - q)) @ (mass / mass.sum())
 
     def _between(self, table: FloatArray) -> FloatArray:
-        own = np.diag(table)
-        return np.maximum(own[self.i] + own[self.j] - 2 * table[self.i, self.j], 0.0)
+        diagonal = np.diag(table)
+        return np.maximum(diagonal[self.i] + diagonal[self.j] - 2 * table[self.i, self.j], 0.0)
 
     def best(self, available: BoolArray) -> int:
         w = self.weight
@@ -240,34 +266,6 @@ class _Information:
         outer = np.outer(column, column)
         self.squared += share**2 * float(column @ column) * outer - share * (turned + turned.T)
         self.covariance -= share * outer
-
-
-@frozen
-class BattlePlan(Result):
-    """Which battles of a pool to judge next. `rows` are positions in the pool, in order."""
-
-    kind: ClassVar[str] = "plan_battles"
-
-    rule: str
-    budget: Count
-    chosen: Count
-    rows: tuple[Count, ...]
-    appearances: Mapping[str, Count]
-    least: Count
-    most: Count
-    seed: Count | None
-    dropped: Mapping[str, Count]
-    warnings: tuple[str, ...] = ()
-
-    def _parts(self) -> Sequence[Any]:
-        return [{"row": row} for row in self.rows]
-
-    def view(self) -> list[Block]:
-        return view_plan(self)
-
-
-#: Models shown from either end of a plan.
-_ENDS = 6
 
 
 def view_plan(plan: BattlePlan) -> list[Block]:

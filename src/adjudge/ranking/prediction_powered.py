@@ -75,22 +75,22 @@ def prediction_powered(
 
     def inverse_information(theta: FloatArray, use: float) -> FloatArray:
         mixed = table_human + use * (table_rest - table_judge)
-        known = information(mixed + mixed.T, theta, l2 / n)
+        hessian = information(mixed + mixed.T, theta, l2 / n)
         centre = np.full((k, k), 1 / k)
-        return np.asarray(np.linalg.inv(known + centre) - centre)
+        return np.asarray(np.linalg.inv(hessian + centre) - centre)
 
     use = 0.0
     if m:
         theta = fit(0.0)
         inverse = inverse_information(theta, 0.0)
-        _, cross, own = _scatters(battles, theta, human, judge, labelled, rest)
-        bottom = float(np.trace(inverse @ own @ inverse))
+        _, cross, squared = _scatters(battles, theta, human, judge, labelled, rest)
+        bottom = float(np.trace(inverse @ squared @ inverse))
         best = -float(np.trace(inverse @ cross @ inverse)) / bottom if bottom > 0 else 0.0
         use = float(np.clip(best, 0.0, 1.0))
     theta = fit(use)
     inverse = inverse_information(theta, use)
-    alone, cross, own = _scatters(battles, theta, human, judge, labelled, rest)
-    meat = alone + use * (cross + cross.T) + use**2 * own
+    alone, cross, squared = _scatters(battles, theta, human, judge, labelled, rest)
+    meat = alone + use * (cross + cross.T) + use**2 * squared
     return PredictionPowered(theta, inverse @ meat @ inverse, use, n)
 
 

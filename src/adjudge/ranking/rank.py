@@ -1,9 +1,9 @@
-"""The entry point: battles in, leaderboard out."""
+"""Battles in, leaderboard out: Elo scales, bare orders, votes with a judge."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -16,6 +16,7 @@ from adjudge.ranking.bradley_terry import (
     Mapper,
     battles_per_model,
     bradley_terry,
+    component_ranges,
     map_here,
     resampled_wins,
     structure,
@@ -24,7 +25,6 @@ from adjudge.ranking.bradley_terry import (
 )
 from adjudge.ranking.evaluation import (
     Evaluation,
-    RankAgreement,
     evaluate_methods,
     group_temperatures,
     ranking_agreement,
@@ -32,10 +32,8 @@ from adjudge.ranking.evaluation import (
 from adjudge.ranking.leaderboard import (
     INTERVALS,
     Leaderboard,
-    ModelRow,
     Spread,
     component_names,
-    component_ranges,
     elo_spread,
     enough_clusters,
     model_rows,
@@ -69,6 +67,9 @@ METHODS = (
     *("soft-elo", "hard-elo", "smoothed", "bt", "prediction-powered"),
     *("win-rate", "copeland", "schulze", "mfas", "online-elo"),
 )
+ELO_METHODS = ("soft-elo", "hard-elo", "smoothed", "bt")
+#: With fewer prompts, intervals by prompt are rough.
+_FEW_PROMPTS = 20
 #: Resamples of a rank correlation, whose interval is rough anyway.
 _MOST_CORRELATIONS = 200
 
@@ -189,14 +190,14 @@ def rank(
         raise DataError("battles", "has no battle left", remedy="give battles of two models")
     if method == "auto":
         method = choose_method(ready)
-    jurors: tuple[JurorRow, ...] = ()
     mapper = _mapper(engine, workers, ray_address)
-    request = Request(method, penalty, interval, level, replicates, time_limit, mapper)
+    request = Request(method, penalty, interval, level, replicates, time_limit, mapper, rng)
+    jurors: tuple[JurorRow, ...] = ()
     if method == "prediction-powered":
         if ready.other is not None:
             remedy = "leave it out: prediction-powered has no separate outcomes to compare"
             raise ArgumentError("against", against or "another opinion", remedy)
-        target, order = order_with_judge(ready, request, rng)
+        target, board = _board_with_judge(ready, request)
     else:
         if method == "soft-elo" and ready.panel is not None:
             if beta is not None:
@@ -204,8 +205,20 @@ def rank(
                 raise ArgumentError("beta", beta, remedy)
             ready, jurors = calibrate_jury(ready)
         target = make_target(ready, method, beta=beta, smoothing=smoothing)
-        order = order_by_target(ready, target, request, rng)
-    agreement = _agreement(ready, target, request, rng)
+        board = _board_by_target(ready, target, request)
+    agreement = None
+    if ready.other is not None and target.values is not None:
+        agreement = ranking_agreement(
+            ready,
+            target.values,
+            ready.other,
+            method=method,
+            time_limit=time_limit,
+            l2=penalty or DEFAULT_L2,
+            confidence_level=level,
+            replicates=min(replicates, _MOST_CORRELATIONS),
+            seed=rng,
+        )
     groups, pooling = group_temperatures(ready)
     evaluation = Evaluation()
     if evaluate:
@@ -216,40 +229,18 @@ def rank(
     if ready.human is not None and ready.verdict is not None:
         kappa = cohen_kappa(ready.verdict, ready.human)
     fitted = () if target.temperature is None else target.temperature.warnings
-    return Leaderboard(
-        method=method,
-        outcome=target.outcome,
-        covers_judge_error=target.of_people,
-        reason=target.reason,
-        beta=target.beta,
-        beta_se=target.beta_se,
-        smoothing=target.smoothing,
-        temperature=target.temperature,
-        models=order.models,
-        components=order.components,
-        interval=order.interval,
-        confidence_level=level,
-        replicates=order.replicates,
-        l2=order.l2,
-        n_battles=order.n_battles,
-        clusters=order.clusters,
-        proven=order.proven,
-        gap=order.gap,
-        assumptions=order.assumptions,
-        warnings=(*ready.warnings, *fitted, *order.warnings),
-        dropped={**ready.dropped, **order.dropped},
+    return replace(
+        board,
+        warnings=(*ready.warnings, *fitted, *board.warnings),
+        dropped={**ready.dropped, **board.dropped},
         kappa=kappa,
         agreement=agreement,
         groups=groups,
         pooling=pooling,
-        loo=evaluation.loo,
-        conformal=evaluation.conformal,
-        held_out=evaluation.held_out,
-        budgets=evaluation.budgets,
-        quantiles=evaluation.quantiles,
         jury=jurors,
         seed=seed if isinstance(seed, int) else None,
         judge_fingerprint=ready.fingerprints[0] if len(ready.fingerprints) == 1 else None,
+        **vars(evaluation),
     )
 
 
@@ -264,30 +255,6 @@ def _mapper(engine: str, workers: int | None, ray_address: str | None) -> Mapper
     return partial(map_blocks, workers=workers, ray_address=ray_address)
 
 
-def _agreement(
-    battles: Battles, target: Target, request: Request, rng: np.random.Generator
-) -> RankAgreement | None:
-    """The board's own order and another column's Bradley-Terry, on the same battles."""
-    if battles.other is None or target.values is None:
-        return None
-    return ranking_agreement(
-        battles,
-        target.values,
-        battles.other,
-        method=request.method,
-        time_limit=request.time_limit,
-        l2=request.l2 or DEFAULT_L2,
-        confidence_level=request.level,
-        replicates=min(request.replicates, _MOST_CORRELATIONS),
-        seed=rng,
-    )
-
-
-ELO_METHODS = ("soft-elo", "hard-elo", "smoothed", "bt")
-#: With fewer prompts, intervals by prompt are rough.
-_FEW_PROMPTS = 20
-
-
 @dataclass(frozen=True)
 class Request:
     """The checked options of `rank`."""
@@ -298,49 +265,47 @@ class Request:
     level: float
     replicates: int
     time_limit: float
-    mapper: Mapper = map_here
+    mapper: Mapper
+    rng: np.random.Generator
 
 
-@dataclass(frozen=True, kw_only=True)
-class Order:
-    """The part of a leaderboard that depends on the method; same fields as the leaderboard."""
-
-    models: tuple[ModelRow, ...] = ()
-    components: tuple[tuple[str, ...], ...] = ()
-    interval: str = "none"
-    replicates: int | None = None
-    l2: float | None = None
-    n_battles: int = 0
-    clusters: int | None = None
-    proven: bool | None = None
-    gap: float | None = None
-    dropped: dict[str, int] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-    assumptions: tuple[str, ...] = ()
-
-
-def order_by_target(
-    battles: Battles, target: Target, request: Request, rng: np.random.Generator
-) -> Order:
+def _board_by_target(battles: Battles, target: Target, request: Request) -> Leaderboard:
     """Elo, or a bare order, from the battles with a target."""
+    penalty = request.l2 if request.method in ELO_METHODS else None
+    board = Leaderboard(
+        method=request.method,
+        outcome=target.outcome,
+        covers_judge_error=target.of_people,
+        reason=target.reason,
+        beta=target.beta,
+        beta_se=target.beta_se,
+        smoothing=target.smoothing,
+        temperature=target.temperature,
+        confidence_level=request.level,
+        l2=penalty,
+        interval="none",
+        n_battles=0,
+        models=(),
+        components=(),
+        warnings=(),
+        dropped={},
+    )
     if target.values is None:
-        return Order(l2=request.l2 if request.method in ELO_METHODS else None)
+        return board
     used, y = target_battles(battles, target.values)
     if not len(used):
         raise DataError("battles", f"no battle has an outcome ({target.outcome})")
-    if request.method in ELO_METHODS:
-        return _elo_order(battles, used, y, target, request, rng)
-    return _plain_order(battles, used, y, request, rng)
+    board = replace(
+        board,
+        n_battles=len(used),
+        clusters=_prompts(used),
+        dropped=merge_dropped({"no outcome": len(battles) - len(used)}),
+    )
+    fill = _plain_board if penalty is None else _elo_board
+    return fill(board, used, y, request)
 
 
-def _elo_order(
-    battles: Battles,
-    used: Battles,
-    y: FloatArray,
-    target: Target,
-    request: Request,
-    rng: np.random.Generator,
-) -> Order:
+def _elo_board(board: Leaderboard, used: Battles, y: FloatArray, request: Request) -> Leaderboard:
     """Bradley-Terry on the targets, with intervals and rank ranges."""
     wins = wins_table(used.a, used.b, y, used.n_models)
     fit = bradley_terry(wins, names=used.names, l2=request.l2)
@@ -352,43 +317,36 @@ def _elo_order(
         interval=request.interval,
         confidence_level=request.level,
         replicates=request.replicates,
-        seed=rng,
+        seed=request.rng,
         clusters=used.prompts,
         mapper=request.mapper,
     )
     n_battles = battles_per_model(used.a, used.b, used.n_models)
-    warnings = [
-        *_few_prompts(used, request.interval),
-        *fit.structure.warnings,
-        *_not_ranked(n_battles),
-    ]
     assumptions = []
     if request.interval != "none":
         independent = "battles of different prompts" if used.prompts is not None else "battles"
         assumptions.append(f"{independent} are independent draws")
-        if target.beta:
+        if board.beta:
             assumptions.append("the interval treats the temperature as fixed")
-    if target.of_people:
+    if board.covers_judge_error:
         assumptions.append("the voters are the people whom the leaderboard is for")
-    return Order(
-        models=model_rows(
-            used.names, fit.theta, n_battles, fit.structure.component, elo=fit.elo, spread=spread
-        ),
-        components=component_names(used.names, fit.structure.component, n_battles),
+    component = fit.structure.component
+    return replace(
+        board,
+        models=model_rows(used.names, fit.theta, n_battles, component, elo=fit.elo, spread=spread),
+        components=component_names(used.names, component, n_battles),
         interval=request.interval,
         replicates=request.replicates if request.interval == "bootstrap" else None,
-        l2=request.l2,
-        n_battles=len(used),
-        clusters=_prompts(used),
-        dropped=merge_dropped({"no outcome": len(battles) - len(used)}),
-        warnings=tuple(warnings),
+        warnings=(
+            *_few_prompts(used, request.interval),
+            *fit.structure.warnings,
+            *_not_ranked(n_battles),
+        ),
         assumptions=tuple(assumptions),
     )
 
 
-def _plain_order(
-    battles: Battles, used: Battles, y: FloatArray, request: Request, rng: np.random.Generator
-) -> Order:
+def _plain_board(board: Leaderboard, used: Battles, y: FloatArray, request: Request) -> Leaderboard:
     """Win rate, Copeland, Schulze, exact order or online Elo."""
     wins = wins_table(used.a, used.b, y, used.n_models)
     shape = structure(wins, used.names)
@@ -400,7 +358,7 @@ def _plain_order(
         strength = score = np.nan_to_num(win_rate(wins), nan=0.0)
         if request.interval != "none":
             replicates = request.replicates
-            spread = _rate_spread(used, y, request, rng)
+            spread = _rate_spread(used, y, request)
             warnings += _few_prompts(used, request.interval)
         warnings.append("win rates depend on which opponents a model met")
     elif request.method in ("copeland", "schulze"):
@@ -412,7 +370,7 @@ def _plain_order(
         if not proven:
             warnings.append(f"order not proven optimal: gap {100 * gap:.2f} % of all wins")
     else:
-        online = online_elo(used.a, used.b, y, used.n_models, seed=rng)
+        online = online_elo(used.a, used.b, y, used.n_models, seed=request.rng)
         strength = elo = online.elo
         component = np.zeros(used.n_models, dtype=np.int64)
         spread = Spread(se=online.order_sd)
@@ -422,38 +380,34 @@ def _plain_order(
                 f"shuffling battles changes a rating by {float(np.median(online.order_sd)):.0f} "
                 "Elo (median standard deviation, given as se)"
             )
-    return Order(
+    return replace(
+        board,
         models=model_rows(
             used.names, strength, n_battles, component, elo=elo, score=score, spread=spread
         ),
         components=component_names(used.names, component, n_battles),
         interval="none" if replicates is None else "bootstrap",
         replicates=replicates,
-        n_battles=len(used),
-        clusters=_prompts(used),
         proven=proven,
         gap=gap,
-        dropped=merge_dropped({"no outcome": len(battles) - len(used)}),
         warnings=tuple(warnings),
     )
 
 
-def _rate_spread(
-    used: Battles, y: FloatArray, request: Request, rng: np.random.Generator
-) -> Spread:
+def _rate_spread(used: Battles, y: FloatArray, request: Request) -> Spread:
     drawn = resampled_wins(
         used.a,
         used.b,
         y,
         used.n_models,
         replicates=request.replicates,
-        seed=rng,
+        seed=request.rng,
         clusters=used.prompts,
     )
     rates = np.stack([np.nan_to_num(win_rate(table), nan=0.5) for table in drawn])
     tail = (1 - request.level) / 2
     low, high = np.quantile(rates, [tail, 1 - tail], axis=0)
-    return Spread(se=rates.std(axis=0, ddof=1), low=low, high=high)
+    return Spread(se=rates.std(axis=0, ddof=1), low=low, high=high, level=request.level)
 
 
 def _prompts(used: Battles) -> int | None:
@@ -472,9 +426,7 @@ def _few_prompts(used: Battles, interval: str) -> list[str]:
     return [f"only {prompts} prompts: intervals by prompt are rough below about {_FEW_PROMPTS}"]
 
 
-def order_with_judge(
-    battles: Battles, request: Request, rng: np.random.Generator
-) -> tuple[Target, Order]:
+def _board_with_judge(battles: Battles, request: Request) -> tuple[Target, Leaderboard]:
     """Votes on a random sample of the battles, the judge on all: prediction-powered."""
     if battles.verdict is None or battles.human is None:
         raise ArgumentError(
@@ -506,19 +458,32 @@ def order_with_judge(
     if enough_clusters(_prompts(judged) or len(judged), battles.n_models):
         best, worst = component_ranges(
             fit.theta,
-            normal_draws(fit.theta, fit.covariance, request.replicates, rng),
+            normal_draws(fit.theta, fit.covariance, request.replicates, request.rng),
             shape.component,
             confidence_level=request.level,
         )
     elo = to_elo(fit.theta)
     reach = normal_quantile(request.level) * fit.se
-    spread = Spread(se=fit.se, low=elo - reach, high=elo + reach, rank_low=best, rank_high=worst)
+    spread = Spread(
+        se=fit.se,
+        low=elo - reach,
+        high=elo + reach,
+        rank_low=best,
+        rank_high=worst,
+        level=request.level,
+    )
     outcome = f"{fit.n_labelled:,} votes, judge used with weight {fit.weight:.2f}"
-    return Target(None, outcome, of_people=True), Order(
+    board = Leaderboard(
+        method=request.method,
+        outcome=outcome,
+        covers_judge_error=True,
+        beta=None,
+        beta_se=None,
+        confidence_level=request.level,
+        l2=l2,
         models=model_rows(battles.names, elo, n_battles, shape.component, elo=elo, spread=spread),
         components=component_names(battles.names, shape.component, n_battles),
         interval="sandwich",
-        l2=l2,
         n_battles=len(judged),
         clusters=_prompts(judged),
         dropped=merge_dropped({"no verdict": len(battles) - len(judged)}),
@@ -528,3 +493,4 @@ def order_with_judge(
             "many voted battles per model; the interval is a normal approximation",
         ),
     )
+    return Target(None, outcome), board

@@ -3,6 +3,15 @@
 `make_target` gives the targets of a complete board. A `Rule` gives every battle's target if model m
 is left out: hard verdicts are the same in every fold; the temperature of soft targets and the
 constant of chosen smoothing are refitted.
+
+A jury is the mean of its judges' calibrated scores:
+
+    s = mean over judges of beta_j s_j,    P(A preferred) = sigma(beta s)
+
+beta_j is each judge's own temperature (Eq. 6), so that beta_j s_j are log-odds on one scale, for
+any points that a judge gives. If judges make the same errors, their mean is overconfident; if their
+errors are independent, it is underconfident. The jury's own beta corrects that. Both are refitted
+in every fold without the left-out model.
 """
 
 from __future__ import annotations
@@ -157,6 +166,9 @@ def decided_by_both(verdict: FloatArray, human: FloatArray) -> BoolArray:
     return np.asarray(np.isin(verdict, sides) & np.isin(human, sides))
 
 
+# --- targets without a model, for each model ---
+
+
 @dataclass(frozen=True)
 class Rule:
     """Targets per fold. `rows` are the battles that have one.
@@ -244,9 +256,9 @@ def smoothed_rule(battles: Battles) -> Rule:
     a, b = battles.a[both], battles.b[both]
 
     def without(values: FloatArray) -> FloatArray:
-        own = np.bincount(a, weights=values, minlength=n)
-        own += np.bincount(b, weights=values, minlength=n)
-        return np.asarray(values.sum() - own)
+        battles_of = np.bincount(a, weights=values, minlength=n)
+        battles_of += np.bincount(b, weights=values, minlength=n)
+        return np.asarray(values.sum() - battles_of)
 
     hits, seen = without(agree.astype(np.float64)), without(np.ones(len(agree)))
     constant = np.full(n, np.nan)
@@ -268,6 +280,9 @@ def smoothed_rule(battles: Battles) -> Rule:
         parameter=constant,
         usable=np.isfinite(constant) & (np.nan_to_num(constant) > 0.5),
     )
+
+
+# --- a jury ---
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ from adjudge.present import text
 from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, table_of, warnings_of
 from adjudge.present.result import Correlation, Count, NotNegative, Proportion, Result, frozen
 from adjudge.present.theme import ACCENT, MUTED, new_figure, themed
+from adjudge.records import Interval
 from adjudge.statistics.numbers import (
     binomial_interval,
     cluster_codes,
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-
 _MAX_STEPS = 200
 _AGREEMENT_BINS = 6
+_LEVEL = 0.95
 #: Steps of four: 4^20 is about 1e12.
 _DOUBLINGS = 20
 #: Smaller score differences count as 0; larger ones than its inverse are not scores.
@@ -47,6 +48,58 @@ _SMALLEST = 1e-100
 #: and the leaderboard is compressed. The judges of appendix D.2 that lost their ranking are near
 #: 0.2, those that kept it near 0.5 and above.
 LOW_SIGNAL = 0.3
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementBin:
+    """Battles whose |s| lies in (low, high]: how often people chose the judge's side."""
+
+    low: float
+    high: float
+    n: Count
+    agreement: float
+    agreement_interval: Interval
+    predicted: Proportion
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReliabilityBin:
+    """One bin of the reliability diagram of sigma(beta |s|)."""
+
+    predicted: Proportion
+    observed: Proportion
+    n: Count
+
+
+@frozen
+class Temperature(Result):
+    """beta of sigma(beta s), and the checks of whether it can be trusted.
+
+    `signal` is the mean of beta |s|; `slope` is how the log-odds of agreement grow with |s|;
+    `correlation` is Pearson's between |s| and agreement. `reason` explains a missing or unusable
+    beta.
+    """
+
+    kind: ClassVar[str] = "temperature"
+
+    beta: float | None
+    beta_se: NotNegative | None
+    n_battles: Count
+    signal: float | None = None
+    correlation: Correlation | None = None
+    slope: float | None = None
+    slope_se: NotNegative | None = None
+    ece: Proportion | None = None
+    agreement: tuple[AgreementBin, ...] = ()
+    reliability: tuple[ReliabilityBin, ...] = ()
+    warnings: tuple[str, ...] = ()
+    reason: str | None = None
+
+    def _parts(self) -> Sequence[Any]:
+        return self.agreement or [self]
+
+    def view(self) -> list[Block]:
+        return view_temperature(self)
 
 
 def fit_temperature(
@@ -75,10 +128,10 @@ def fit_temperature(
     >>> round(fit.beta, 3), fit.n_battles
     (1.872, 5)
     """
-    s, y = _floats(score, "score"), _floats(human, "human")
+    s, y = _checked_floats(score, "score"), _checked_floats(human, "human")
     same_length(score=s, human=y)
     by_score = np.sign(s) / 2 + 0.5
-    v = by_score if verdict is None else _floats(verdict, "verdict")
+    v = by_score if verdict is None else _checked_floats(verdict, "verdict")
     same_length(score=s, verdict=v)
     decided = np.isfinite(s) & ((y == 0) | (y == 1))
     t = signed_differences(s[decided], y[decided])
@@ -122,29 +175,17 @@ def fit_temperature(
         slope_se=slope_se,
         ece=ece,
         agreement=_agreement_table(strength, agree, beta),
-        reliability=_reliability(confidence, agree) if beta > 0 else (),
-        warnings=_warnings(beta, se, signal, slope, slope_se, len(agree)),
+        reliability=_reliability_table(confidence, agree) if beta > 0 else (),
+        warnings=_temperature_warnings(beta, se, signal, slope, slope_se, len(agree)),
         reason=None if beta > 0 else "people mostly prefer the side with the judge's lower score",
     )
 
 
-def temperature_with_ties(score: FloatArray, human: FloatArray) -> float | None:
-    """beta if people's ties count as one half (appendix C); None if there is no maximum.
-
-    A tie is half a vote for either side: it moves beta towards 0, more for a larger |s|.
-
-    >>> s, y = np.array([2.0, 1.0, -1.0, 0.5, -2.0]), np.array([1, 1, 0, 0, 0.5])
-    >>> round(temperature_with_ties(s, y), 3)
-    0.795
-    """
-    decided = np.isfinite(score) & ((human == 0) | (human == 1))
-    tied = score[np.isfinite(score) & (human == 0.5)]
-    t = np.concatenate([signed_differences(score[decided], human[decided]), tied, -tied])
-    if no_maximum(t) is not None:
-        return None
-    weights = np.concatenate([np.ones(int(decided.sum())), np.full(2 * len(tied), 0.5)])
-    beta = float(newton_temperature(t, weights[None])[0])
-    return beta if np.isfinite(beta) else None
+def _checked_floats(values: ArrayLike, name: str) -> FloatArray:
+    floats = optional_numbers(values, name)
+    if np.any(np.abs(floats[~np.isnan(floats)]) > 1 / _SMALLEST):
+        raise ArgumentError(name, "above 1e100", "give finite numbers; NaN if one is missing")
+    return floats
 
 
 def signed_differences(score: FloatArray, vote: FloatArray) -> FloatArray:
@@ -166,6 +207,104 @@ def no_maximum(t: FloatArray) -> str | None:
     if not np.any(t > 0):
         return "the judge's scores disagree with every vote: check which side is A"
     return None
+
+
+def _standard_error(t: FloatArray, beta: float, groups: IntArray | None) -> float:
+    p, q = expit(beta * t), expit(-beta * t)
+    gradient = t * q
+    information = float((t**2 * p * q).sum())
+    if groups is not None:
+        gradient = np.asarray(np.bincount(groups, weights=gradient), dtype=np.float64)
+    n = len(gradient)
+    meat = float(gradient @ gradient) * (n / (n - 1) if n > 1 else 1.0)
+    return float(np.sqrt(meat) / information)
+
+
+def _correlation(strength: FloatArray, agree: IntArray) -> float | None:
+    if len(agree) < 3 or np.ptp(strength) == 0 or np.ptp(agree) == 0:
+        return None
+    return float(np.corrcoef(strength, agree)[0, 1])
+
+
+def _agreement_slope(strength: FloatArray, agree: IntArray) -> tuple[float | None, float | None]:
+    """Slope of P(agree) = sigma(c + d |s|) and its standard error; None if it has none."""
+    if _correlation(strength, agree) is None:
+        return None, None
+    centred = strength - strength.mean()
+    scale = float(centred.std())
+    x = np.column_stack([np.ones(len(centred)), centred / scale])
+    w = np.zeros(2)
+    information = np.eye(2)
+    # A ridge much smaller than one battle keeps separable data finite.
+    for _ in range(_MAX_STEPS):
+        p = expit(x @ w)
+        gradient = x.T @ (agree - p) - 1e-6 * w
+        information = (x * (p * (1 - p))[:, None]).T @ x + 1e-6 * np.eye(2)
+        step = np.linalg.solve(information, gradient)
+        size = float(np.abs(x @ step).max())
+        w = w + step * (np.log1p(size) / size if size > 1e-12 else 1.0)
+        if size <= 1e-9:
+            break
+    se = float(np.sqrt(np.linalg.inv(information)[1, 1]))
+    return float(w[1]) / scale, se / scale
+
+
+def _agreement_table(
+    strength: FloatArray, agree: IntArray, beta: float
+) -> tuple[AgreementBin, ...]:
+    if not len(agree):
+        return ()
+    bins = reliability_bins(strength, agree, bins=_AGREEMENT_BINS, equal_mass=True)
+    table = []
+    for k, n in enumerate(bins.count.tolist()):
+        inside = bins.which == k
+        low, high = binomial_interval(int(agree[inside].sum()), n, _LEVEL)
+        table.append(
+            AgreementBin(
+                low=float(bins.low[k]),
+                high=float(bins.high[k]),
+                n=n,
+                agreement=float(bins.accuracy[k]),
+                agreement_interval=Interval(low, high, _LEVEL),
+                predicted=float(expit(beta * strength[inside]).mean()),
+            )
+        )
+    return tuple(table)
+
+
+def _reliability_table(confidence: FloatArray, agree: IntArray) -> tuple[ReliabilityBin, ...]:
+    if not len(agree):
+        return ()
+    bins = reliability_bins(confidence, agree, equal_mass=True)
+    return tuple(
+        ReliabilityBin(predicted=float(p), observed=float(o), n=int(n))
+        for p, o, n in zip(bins.confidence, bins.accuracy, bins.count, strict=True)
+    )
+
+
+def _temperature_warnings(
+    beta: float, se: float, signal: float, slope: float | None, slope_se: float | None, n: int
+) -> tuple[str, ...]:
+    messages = []
+    if beta <= 0:
+        messages.append(
+            f"beta = {beta:.3f}: people mostly prefer the side with the judge's lower score; first "
+            "check which side is A"
+        )
+    elif beta - normal_quantile(0.95) * se <= 0:
+        messages.append(f"beta = {beta:.3f} is not clearly above 0 (standard error {se:.3f})")
+    if 0 < signal < LOW_SIGNAL:
+        messages.append(
+            f"low beta: a typical battle's target is only {expit(signal):.2f}; the scores predict "
+            "people's preference only weakly, and soft targets compress the leaderboard"
+        )
+    flat = slope is None or slope_se is None or slope < normal_quantile(0.9) * slope_se
+    if n and flat and beta > 0:
+        messages.append(
+            "agreement with people does not clearly grow with the score difference: soft targets "
+            "have no signal to use; compare with hard-elo and smoothed by --evaluate"
+        )
+    return tuple(messages)
 
 
 def newton_temperature(t: FloatArray, counts: FloatArray, start: float = 0.0) -> FloatArray:
@@ -244,192 +383,26 @@ def fold_temperatures(
     return betas
 
 
-def _floats(values: ArrayLike, name: str) -> FloatArray:
-    floats = optional_numbers(values, name)
-    if np.any(np.abs(floats[~np.isnan(floats)]) > 1 / _SMALLEST):
-        raise ArgumentError(name, "above 1e100", "give finite numbers; NaN if one is missing")
-    return floats
+def temperature_with_ties(score: FloatArray, human: FloatArray) -> float | None:
+    """beta if people's ties count as one half (appendix C); None if there is no maximum.
 
+    A tie is half a vote for either side: it moves beta towards 0, more for a larger |s|.
 
-def _standard_error(t: FloatArray, beta: float, groups: IntArray | None) -> float:
-    p, q = expit(beta * t), expit(-beta * t)
-    gradient = t * q
-    information = float((t**2 * p * q).sum())
-    if groups is not None:
-        gradient = np.asarray(np.bincount(groups, weights=gradient), dtype=np.float64)
-    n = len(gradient)
-    meat = float(gradient @ gradient) * (n / (n - 1) if n > 1 else 1.0)
-    return float(np.sqrt(meat) / information)
-
-
-def _correlation(strength: FloatArray, agree: IntArray) -> float | None:
-    if len(agree) < 3 or np.ptp(strength) == 0 or np.ptp(agree) == 0:
-        return None
-    return float(np.corrcoef(strength, agree)[0, 1])
-
-
-def _agreement_slope(strength: FloatArray, agree: IntArray) -> tuple[float | None, float | None]:
-    """Slope of P(agree) = sigma(c + d |s|) and its standard error; None if it has none."""
-    if _correlation(strength, agree) is None:
-        return None, None
-    centred = strength - strength.mean()
-    scale = float(centred.std())
-    x = np.column_stack([np.ones(len(centred)), centred / scale])
-    w = np.zeros(2)
-    information = np.eye(2)
-    # A ridge much smaller than one battle keeps separable data finite.
-    for _ in range(_MAX_STEPS):
-        p = expit(x @ w)
-        gradient = x.T @ (agree - p) - 1e-6 * w
-        information = (x * (p * (1 - p))[:, None]).T @ x + 1e-6 * np.eye(2)
-        step = np.linalg.solve(information, gradient)
-        size = float(np.abs(x @ step).max())
-        w = w + step * (np.log1p(size) / size if size > 1e-12 else 1.0)
-        if size <= 1e-9:
-            break
-    se = float(np.sqrt(np.linalg.inv(information)[1, 1]))
-    return float(w[1]) / scale, se / scale
-
-
-def _agreement_table(
-    strength: FloatArray, agree: IntArray, beta: float
-) -> tuple[AgreementBin, ...]:
-    if not len(agree):
-        return ()
-    bins = reliability_bins(strength, agree, bins=_AGREEMENT_BINS, equal_mass=True)
-    table = []
-    for k, n in enumerate(bins.count.tolist()):
-        inside = bins.which == k
-        low, high = binomial_interval(int(agree[inside].sum()), n, 0.95)
-        table.append(
-            AgreementBin(
-                low=float(bins.low[k]),
-                high=float(bins.high[k]),
-                n=n,
-                agreement=float(bins.accuracy[k]),
-                agreement_low=low,
-                agreement_high=high,
-                predicted=float(expit(beta * strength[inside]).mean()),
-            )
-        )
-    return tuple(table)
-
-
-def _reliability(confidence: FloatArray, agree: IntArray) -> tuple[ReliabilityBin, ...]:
-    if not len(agree):
-        return ()
-    bins = reliability_bins(confidence, agree, equal_mass=True)
-    return tuple(
-        ReliabilityBin(predicted=float(p), observed=float(o), n=int(n))
-        for p, o, n in zip(bins.confidence, bins.accuracy, bins.count, strict=True)
-    )
-
-
-def _warnings(
-    beta: float, se: float, signal: float, slope: float | None, slope_se: float | None, n: int
-) -> tuple[str, ...]:
-    messages = []
-    if beta <= 0:
-        messages.append(
-            f"beta = {beta:.3f}: people mostly prefer the side with the judge's lower score; first "
-            "check which side is A"
-        )
-    elif beta - normal_quantile(0.95) * se <= 0:
-        messages.append(f"beta = {beta:.3f} is not clearly above 0 (standard error {se:.3f})")
-    if 0 < signal < LOW_SIGNAL:
-        messages.append(
-            f"low beta: a typical battle's target is only {expit(signal):.2f}; the scores predict "
-            "people's preference only weakly, and soft targets compress the leaderboard"
-        )
-    flat = slope is None or slope_se is None or slope < normal_quantile(0.9) * slope_se
-    if n and flat and beta > 0:
-        messages.append(
-            "agreement with people does not clearly grow with the score difference: soft targets "
-            "have no signal to use; compare with hard-elo and smoothed by --evaluate"
-        )
-    return tuple(messages)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgreementBin:
-    """Battles whose |s| lies in (low, high]: how often people chose the judge's side."""
-
-    low: float
-    high: float
-    n: Count
-    agreement: float
-    agreement_low: float
-    agreement_high: float
-    predicted: Proportion
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReliabilityBin:
-    """One bin of the reliability diagram of sigma(beta |s|)."""
-
-    predicted: Proportion
-    observed: Proportion
-    n: Count
-
-
-@frozen
-class Temperature(Result):
-    """beta of sigma(beta s), and the checks of whether it can be trusted.
-
-    `signal` is the mean of beta |s|; `slope` is how the log-odds of agreement grow with |s|;
-    `correlation` is Pearson's between |s| and agreement. `reason` explains a missing or unusable
-    beta.
+    >>> s, y = np.array([2.0, 1.0, -1.0, 0.5, -2.0]), np.array([1, 1, 0, 0, 0.5])
+    >>> round(temperature_with_ties(s, y), 3)
+    0.795
     """
-
-    kind: ClassVar[str] = "temperature"
-
-    beta: float | None
-    beta_se: NotNegative | None
-    n_battles: Count
-    signal: float | None = None
-    correlation: Correlation | None = None
-    slope: float | None = None
-    slope_se: NotNegative | None = None
-    ece: Proportion | None = None
-    agreement: tuple[AgreementBin, ...] = ()
-    reliability: tuple[ReliabilityBin, ...] = ()
-    warnings: tuple[str, ...] = ()
-    reason: str | None = None
-
-    def _parts(self) -> Sequence[Any]:
-        return self.agreement or [self]
-
-    def view(self) -> list[Block]:
-        return view_temperature(self)
+    decided = np.isfinite(score) & ((human == 0) | (human == 1))
+    tied = score[np.isfinite(score) & (human == 0.5)]
+    t = np.concatenate([signed_differences(score[decided], human[decided]), tied, -tied])
+    if no_maximum(t) is not None:
+        return None
+    weights = np.concatenate([np.ones(int(decided.sum())), np.full(2 * len(tied), 0.5)])
+    beta = float(newton_temperature(t, weights[None])[0])
+    return beta if np.isfinite(beta) else None
 
 
-def reliability_figure(temperature: Temperature) -> Drawing:
-    """How often people take the judge's side, against sigma(beta |s|)."""
-    with themed():
-        figure = new_figure(5.0, 4.6)
-        draw_reliability(figure.add_subplot(), temperature)
-    return figure
-
-
-def draw_reliability(axes: Axes, temperature: Temperature) -> None:
-    bins = temperature.reliability
-    if not bins:
-        raise ArgumentError("figure", "reliability", "it needs soft-elo with human votes")
-    predicted = np.array([row.predicted for row in bins])
-    observed = np.array([row.observed for row in bins])
-    error = np.sqrt(observed * (1 - observed) / np.array([row.n for row in bins]))
-    low = min(0.5, float((observed - error).min())) - 0.02
-    axes.plot([low, 1], [low, 1], color=MUTED, lw=1, ls="--")
-    axes.errorbar(predicted, observed, yerr=error, fmt="o-", color=ACCENT, ms=5, lw=1.6, capsize=2)
-    axes.set_xlim(low, 1.02)
-    axes.set_ylim(low, 1.02)
-    axes.set_xlabel("predicted: σ(β|s|) (dashed: equal)")
-    axes.set_ylabel("share of votes for the judge's side, ± SE")
-    ece = "" if temperature.ece is None else f" (error {temperature.ece:.3f})"
-    axes.set_title(f"Calibration of σ(β|s|){ece}")
-
-
-# --- temperature and rank agreement ----------------------------------------------------------
+# --- what it shows ---
 
 
 def view_temperature(fit: Temperature) -> list[Block]:
@@ -472,8 +445,8 @@ def temperature_blocks(fit: Temperature, caption: str) -> list[Block]:
                 "|s|": lambda row: f"{text.number(row.low, 2)} to {text.number(row.high, 2)}",
                 "votes": lambda row: text.number(row.n),
                 "people agree with the judge": lambda row: text.percent(row.agreement, 0),
-                "95 % interval": lambda row: (
-                    f"{text.percent(row.agreement_low, 0)} to {text.percent(row.agreement_high, 0)}"
+                "95 % interval": lambda row: " to ".join(
+                    text.percent(end, 0) for end in row.agreement_interval
                 ),
                 "sigma(beta |s|)": lambda row: text.percent(row.predicted, 0),
             },
@@ -487,3 +460,29 @@ def temperature_blocks(fit: Temperature, caption: str) -> list[Block]:
         )
         blocks.append(Figure("reliability", partial(reliability_figure, fit), how_often))
     return blocks
+
+
+def reliability_figure(temperature: Temperature) -> Drawing:
+    """How often people take the judge's side, against sigma(beta |s|)."""
+    with themed():
+        figure = new_figure(5.0, 4.6)
+        draw_reliability(figure.add_subplot(), temperature)
+    return figure
+
+
+def draw_reliability(axes: Axes, temperature: Temperature) -> None:
+    bins = temperature.reliability
+    if not bins:
+        raise ArgumentError("figure", "reliability", "it needs soft-elo with human votes")
+    predicted = np.array([row.predicted for row in bins])
+    observed = np.array([row.observed for row in bins])
+    error = np.sqrt(observed * (1 - observed) / np.array([row.n for row in bins]))
+    low = min(0.5, float((observed - error).min())) - 0.02
+    axes.plot([low, 1], [low, 1], color=MUTED, lw=1, ls="--")
+    axes.errorbar(predicted, observed, yerr=error, fmt="o-", color=ACCENT, ms=5, lw=1.6, capsize=2)
+    axes.set_xlim(low, 1.02)
+    axes.set_ylim(low, 1.02)
+    axes.set_xlabel("predicted: σ(β|s|) (dashed: equal)")
+    axes.set_ylabel("share of votes for the judge's side, ± SE")
+    ece = "" if temperature.ece is None else f" (error {temperature.ece:.3f})"
+    axes.set_title(f"Calibration of σ(β|s|){ece}")

@@ -169,8 +169,8 @@ _BY_GROUP: Mapping[str, tuple[str, Callable[[MonitorGroup], float | None]]] = {
         lambda group: _power(group.rate.log10_e),
     ),
     "error_rate": ("Running error rate of accepted verdicts.", lambda group: group.rate.error_rate),
-    "error_rate_low": ("Lower end of its interval.", lambda group: group.rate.low),
-    "error_rate_high": ("Upper end of its interval.", lambda group: group.rate.high),
+    "error_rate_low": ("Lower end of its interval.", lambda group: group.rate.interval.low),
+    "error_rate_high": ("Upper end of its interval.", lambda group: group.rate.interval.high),
     "alarm": ("Whether an alarm was raised.", lambda group: float(group.rate.alarm)),
 }
 

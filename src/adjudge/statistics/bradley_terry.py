@@ -50,20 +50,20 @@ def fit_strengths(
         raise ArgumentError("wins", f"shape {table.shape}", "give a square table, wins[i, j]")
     if not np.isfinite(table).all():
         raise ArgumentError("wins", "not finite", "drop or repair missing values")
-    if l2 == 0 and not all(has_maximum(one) for one in table.reshape(-1, *table.shape[-2:])):
+    n = table.shape[-1]
+    flat = table.reshape(-1, n, n)
+    if l2 == 0 and not all(map(has_maximum, flat)):
         raise ArgumentError(
             "l2", l2, "give a number above 0: some model wins or loses all, its maximum is infinite"
         )
-    n = table.shape[-1]
-    flat = table.reshape(-1, n, n)
     theta = np.zeros((len(flat), n))
     if start is not None:
         theta[:] = np.broadcast_to(start, (*table.shape[:-2], n)).reshape(-1, n)
         theta -= theta.mean(axis=-1, keepdims=True)
     chunk = max(1, _CHUNK_BYTES // (8 * max(1, n * n)))
     for first in range(0, len(flat), chunk):
-        part = slice(first, first + chunk)
-        theta[part] = _newton(flat[part], l2, theta[part], tolerance)
+        rows = slice(first, first + chunk)
+        theta[rows] = _newton(flat[rows], l2, theta[rows], tolerance)
     return theta.reshape(table.shape[:-1])
 
 
@@ -85,11 +85,11 @@ def _newton(wins: FloatArray, l2: float, theta: FloatArray, tolerance: float) ->
         # expected becomes the pair's information N p (1 - p), in place.
         expected *= 1 - p
         information = -expected
-        own = expected.sum(axis=-1)
-        information[:, diagonal, diagonal] += own + 2 * l2
+        summed = expected.sum(axis=-1)
+        information[:, diagonal, diagonal] += summed + 2 * l2
         # Only differences are identified, and the gradient has no component along the mean: fixing
         # the mean changes no step, but keeps the system well conditioned for any l2.
-        scale = own.mean(axis=-1)
+        scale = summed.mean(axis=-1)
         pin = np.where(scale > 0, scale, 1.0)[:, None, None] / n
         information += pin * (pinned[todo] if l2 == 0 else 1.0)
         step = np.linalg.solve(information, gradient[:, :, None])[:, :, 0]

@@ -71,7 +71,8 @@ def test_save_and_use_anchors(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     board = json.loads(capsys.readouterr().out)
     placed = [row for row in board["models"] if row["origin"] == "new"]
     assert [row["model"] for row in placed] == ["model-14"]
-    assert placed[0]["low"] < placed[0]["elo"] < placed[0]["high"]
+    ends = placed[0]["interval"]
+    assert ends["low"] < placed[0]["elo"] < ends["high"]
     # The table answers first: the new model, wherever it stands, then its neighbours.
     assert run(["rank", str(new), "--anchors", str(anchors)]) == 0
     shown = capsys.readouterr().out

@@ -16,6 +16,7 @@ from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.ranking import make_anchors, place, rank, read_anchors
 from adjudge.ranking.anchors import Anchors
 from adjudge.ranking.leaderboard import ModelRow
+from adjudge.records import Interval
 from adjudge.simulate.battles import SimulatedBattles, simulate_battles
 
 
@@ -61,10 +62,11 @@ def test_a_new_model_lands_on_peoples_scale(
     assert board.interval == "conformal"
     assert board.covers_judge_error
     for row in placed.values():
-        assert row.low is not None
-        assert row.high is not None
+        low, high = row.ends
+        assert low is not None
+        assert high is not None
         assert row.elo is not None
-        assert row.low < row.elo < row.high
+        assert low < row.elo < high
         assert row.rank_low is not None
         assert row.rank_high is not None
         assert 1 <= row.rank_low <= row.rank <= row.rank_high <= 14
@@ -101,7 +103,7 @@ def test_through_a_file(anchors: Anchors, new: pl.DataFrame, tmp_path: Path) -> 
 def test_every_method_can_be_deployed(method: str, old: pl.DataFrame, new: pl.DataFrame) -> None:
     board = place(new, make_anchors(old, method=method))
     assert board.method == method
-    assert any(row.origin == "new" and row.low is not None for row in board.models)
+    assert any(row.origin == "new" and row.ends != (None, None) for row in board.models)
 
 
 def test_battles_that_cannot_place_anybody_are_counted(
@@ -173,7 +175,7 @@ def test_a_clean_sweep_has_no_interval(old: pl.DataFrame, new: pl.DataFrame) -> 
     )
     board = place(swept, make_anchors(old, method="hard-elo"))
     row = next(row for row in board.models if row.origin == "new")
-    assert (row.low, row.high, row.unbounded) == (None, None, True)
+    assert (row.interval, row.unbounded) == (Interval(None, None, 0.9), True)
     assert any("won all" in text and "stronger models" in text for text in board.warnings)
     # Soft targets are never 1: an Elo beyond every anchor is finite, and remarked on.
     soft = place(swept, make_anchors(old))
@@ -198,7 +200,7 @@ def test_too_few_anchors_give_no_bound() -> None:
         make_anchors(world.frame.filter(pl.col("human_pref").is_not_null())),
     )
     row = next(row for row in board.models if row.origin == "new")
-    assert (row.low, row.high, row.unbounded) == (None, None, True)
+    assert (row.interval, row.unbounded) == (Interval(None, None, 0.9), True)
     assert row.elo is not None
     assert any(
         "7 anchors with a residual, 9 needed at alpha = 0.1; 7 allow alpha from 0.125" in text

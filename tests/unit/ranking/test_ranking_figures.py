@@ -20,6 +20,7 @@ from adjudge.ranking.evaluation_view import (
 )
 from adjudge.ranking.leaderboard import Leaderboard, ModelRow, leaderboard_figure
 from adjudge.ranking.temperature import Temperature, reliability_figure
+from adjudge.records import Interval
 from adjudge.simulate.battles import simulate_battles
 
 
@@ -88,17 +89,15 @@ def test_a_new_model_is_shown_and_drawn_whatever_its_rank() -> None:
     row = ModelRow(
         model="known",
         elo=1500.0,
-        low=None,
-        high=None,
+        interval=None,
         se=None,
         n_battles=0,
         rank=1,
         origin="anchor",
     )
     known = tuple(replace(row, model=f"known-{k}", elo=2000.0 - k, rank=k + 1) for k in range(120))
-    new = replace(
-        row, model="newcomer", elo=1870.0, low=1860.0, high=1880.0, rank=121, origin="new"
-    )
+    interval = Interval(1860.0, 1880.0, level=0.9)
+    new = replace(row, model="newcomer", elo=1870.0, interval=interval, rank=121, origin="new")
     board = Leaderboard(
         method="soft-elo",
         beta=None,

@@ -125,7 +125,7 @@ def test_a_new_model_with_its_familys_quantile(
     assert own.quantile is not None
     assert odd.se is not None
     assert odd.elo is not None
-    assert odd.low == pytest.approx(odd.elo - own.quantile * odd.se)
+    assert odd.ends[0] == pytest.approx(odd.elo - own.quantile * odd.se)
     # The other one's maker has too few anchors: no interval, and the reason.
     assert placed["model-22"].unbounded
     refusal = "model-22: 2 anchors of small-6, but a separate quantile needs 9"

@@ -30,7 +30,7 @@ def test_every_method_ranks_everybody(method: str, frame: pl.DataFrame) -> None:
     loaded = json.loads(board.to_json())
     wanted = {"method", "beta", "beta_se", "l2", "models", "components", "warnings", "dropped"}
     assert wanted <= loaded.keys()
-    row = {"model", "elo", "low", "high", "se", "n_battles", "rank", "rank_low", "rank_high"}
+    row = {"model", "elo", "interval", "se", "n_battles", "rank", "rank_low", "rank_high"}
     assert row <= loaded["models"][0].keys()
     assert method in str(board)
 
@@ -59,10 +59,11 @@ def test_bootstrap_and_sandwich_agree(frame: pl.DataFrame) -> None:
     by_model = {row.model: row.se for row in other.models}
     for row in one.models:
         assert row.se == pytest.approx(by_model[row.model], rel=0.15)
-        assert row.low is not None
-        assert row.high is not None
+        low, high = row.ends
+        assert low is not None
+        assert high is not None
         assert row.elo is not None
-        assert row.low < row.elo < row.high
+        assert low < row.elo < high
         assert row.rank_low is not None
         assert row.rank_high is not None
         assert row.rank_low <= row.rank <= row.rank_high
@@ -116,16 +117,17 @@ def test_a_clean_sweep_is_finite_open_ended_and_warned_of() -> None:
     assert best.elo is not None
     assert np.isfinite(best.elo)
     assert best.unbounded
-    assert best.high is None
-    assert best.low is not None
-    assert best.low < best.elo
+    low, high = best.ends
+    assert high is None
+    assert low is not None
+    assert low < best.elo
     # The exact bound: at that strength nine wins in nine have probability 2.5 %.
     rivals = {row.model: row.elo for row in board.models}
     chance = 1.0
     for rival, times in (("mid", 6), ("low", 3)):
         elo = rivals[rival]
         assert elo is not None
-        chance *= (1 / (1 + 10 ** ((elo - best.low) / 400))) ** times
+        chance *= (1 / (1 + 10 ** ((elo - low) / 400))) ** times
     assert chance == pytest.approx(0.025, rel=1e-6)
     assert any("won all" in text for text in board.warnings)
     assert best.rank_high is not None
@@ -134,8 +136,8 @@ def test_a_clean_sweep_is_finite_open_ended_and_warned_of() -> None:
     # The mirror image: everything lost.
     turned = rank(frame.rename({"model_a": "model_b", "model_b": "model_a"}), replicates=100)
     worst = turned.models[-1]
-    assert (worst.model, worst.low) == ("best", None)
-    assert worst.high == pytest.approx(3000 - best.low, abs=1e-6)
+    assert worst.model == "best"
+    assert worst.ends == (None, pytest.approx(3000 - low, abs=1e-6))
 
 
 def test_no_penalty_and_a_clean_sweep_is_an_error_that_says_so() -> None:
@@ -379,7 +381,7 @@ def test_a_board_is_compared_by_its_own_order(method: str, frame: pl.DataFrame) 
     assert board.agreement is not None
     assert board.agreement.kendall == pytest.approx(tau)
     assert board.agreement.spearman == pytest.approx(rho)
-    assert (board.agreement.kendall_low is None) == (method in ("mfas", "online-elo"))
+    assert (board.agreement.kendall_interval is None) == (method in ("mfas", "online-elo"))
 
 
 def test_votes_helped_by_a_judge_have_nothing_to_correlate(frame: pl.DataFrame) -> None:
