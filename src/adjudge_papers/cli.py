@@ -15,9 +15,6 @@ from adjudge.present.text import safe_json
 _PRINTED = "output plot figures json"
 _COLUMNS, _LABELS_AS = SPELLED["columns"], SPELLED["labels_as"]
 _STORE = "Store of all replies: a file or postgresql://... Stored replies are not asked again."
-_SAMPLES = Option(
-    "samples", "Written answers per question, for judges without logprobs.", int, argument="samples"
-)
 
 
 def _figure(text: str, first: str) -> Option:
@@ -111,19 +108,7 @@ REPRODUCE = Group(
                     "NAME=FILE, repeatable: labelled judgments, or pairs to be judged. Names with "
                     "published figures: mt-bench, rewardbench, chatbot-arena."
                 ),
-                Option(
-                    "judge",
-                    "The judge to ask if a file holds pairs: in both orders, for its confidence, "
-                    "and as five annotators.",
-                ),
-                Option(
-                    "sample",
-                    "Items sampled from each data set.",
-                    argument="n",
-                    read=at_least("sample", 10),
-                ),
-                Option("splits", "Random 50/50 splits.", read=at_least("splits", 1)),
-                Option("seed", "Seed of everything random."),
+                Option("splits", read=at_least("splits", 1)),
                 store_option("Store of that judge's replies.", "store"),
                 _COLUMNS,
                 _LABELS_AS,
@@ -143,37 +128,10 @@ REPRODUCE = Group(
             main="judge store sample reason repeats splits column output plot figures json",
             added=_PRINTED,
             options=[
-                Option(
-                    "table",
-                    "Your own rows for section 8.2, all labelled: grades, judgments or battles; "
-                    "with --judge, pairs or items. Without it, simulated battles.",
-                    argument="data",
-                ),
-                Option("judge", "The judge to ask about the pairs or items of TABLE."),
-                Option(
-                    "sample",
-                    "Rows of TABLE to ask about, drawn at random; without TABLE, battles to "
-                    "simulate.",
-                    words="all; 4500",
-                    read=at_least("sample", 1),
-                ),
-                Option("repeats", "Samples per rate and setting.", read=at_least("repeats", 10)),
-                Option("splits", "Random splits of section 8.2.", read=at_least("splits", 1)),
-                Option("calibration", "Share of rows whose labels are used in a split."),
-                Option(
-                    "judge_column",
-                    "Column of the judge's verdicts, or of its probability that the answer is "
-                    "right or that A wins.",
-                    words="p_a, p_pass or judge",
-                ),
-                Option(
-                    "human_column",
-                    "Column of the human labels.",
-                    words="human, label, winner or human_pref",
-                ),
-                Option("by", "Column of the model (not for battles)."),
-                Option("confidence_level", "Confidence level of the intervals."),
-                Option("seed", "Seed of everything random."),
+                Option("table", argument="data"),
+                Option("sample", read=at_least("sample", 1)),
+                Option("repeats", read=at_least("repeats", 10)),
+                Option("splits", read=at_least("splits", 1)),
                 store_option(_STORE, "store"),
                 Option(
                     "reason",
@@ -182,7 +140,12 @@ REPRODUCE = Group(
                     bool,
                     argument="reason",
                 ),
-                _SAMPLES,
+                Option(
+                    "samples",
+                    "Written answers per question, for judges without logprobs.",
+                    int,
+                    argument="samples",
+                ),
                 Option(
                     "keep_going",
                     "Continue even if the first ten replies have no score.",
@@ -207,37 +170,16 @@ REPRODUCE = Group(
             "json",
             added=_PRINTED,
             options=[
-                Option(
-                    "summeval",
-                    "SummEval as published (model_annotations.aligned.jsonl, with its articles for "
-                    "--judge). Its crowd workers are compared with its experts.",
+                Option("judge", repeats=True),
+                *(
+                    Option(name, read=at_least(name, least))
+                    for name, least in (
+                        ("documents", 2),
+                        ("systems", 2),
+                        ("repeats", 1),
+                        ("splits", 1),
+                    )
                 ),
-                Option("tournaments", "Your judges' pairwise verdicts: a tournaments file."),
-                Option("scores", "Scores of your judges, in the scores format."),
-                Option(
-                    "judge",
-                    "Ask this judge about SummEval with both protocols of the paper, all pairs and "
-                    "all scores; repeatable: several are asked one after the other.",
-                    repeats=True,
-                ),
-                Option(
-                    "documents", "Documents of SummEval.", default=30, read=at_least("documents", 2)
-                ),
-                Option(
-                    "systems",
-                    "Systems of SummEval, of its 16.",
-                    default=8,
-                    read=at_least("systems", 2),
-                ),
-                Option(
-                    "repeats",
-                    "How often each pair is asked in one order.",
-                    default=3,
-                    read=at_least("repeats", 1),
-                ),
-                _SAMPLES,
-                Option("splits", "Random halves of the rows.", read=at_least("splits", 1)),
-                Option("seed", "Seed of everything random."),
                 store_option(_STORE, "store"),
                 Option(
                     "min_answer_mass",
@@ -261,16 +203,8 @@ REPRODUCE = Group(
             "biases.",
             added=_PRINTED,
             options=[
-                Option(
-                    "source",
-                    "The release's data folder, a folder of annotations_*.csv, or one file; "
-                    "without it, simulated battles of the same shape.",
-                ),
-                Option("l2", "Penalty l2 |theta|^2; 0.005 is the released code's."),
-                Option("alpha", "Error level of conformal intervals."),
-                Option("splits", "Random halves of the models.", read=at_least("splits", 1)),
-                Option("replicates", "Resamples per model.", read=at_least("replicates", 2)),
-                Option("seed", "Seed of everything random."),
+                Option("splits", read=at_least("splits", 1)),
+                Option("replicates", read=at_least("replicates", 2)),
                 _figure("What --plot draws: errors, or figure-01 to figure-17.", "errors"),
             ],
         ),
@@ -287,34 +221,9 @@ REPRODUCE = Group(
             "json",
             added="json",
             options=[
-                Option("out", "Folder for the page, results and pictures."),
                 _data("scope: NAME=FILE, repeatable: labelled judgments, or pairs to be judged."),
-                Option(
-                    "grades",
-                    "reporting: labelled grades, judgments or battles; with --judge, pairs or "
-                    "items.",
-                ),
-                Option("summeval", "diagnosis: SummEval as published."),
-                Option("tournaments", "diagnosis: pairwise verdicts of your judges."),
-                Option("scores", "diagnosis: scores of your judges."),
-                Option("annotations", "soft-elo: the release's data folder, or one file of it."),
-                Option(
-                    "judge",
-                    "The judge to ask if --data or --grades hold texts to be judged, and about "
-                    "--summeval.",
-                ),
                 store_option(_STORE),
-                Option(
-                    "paper",
-                    "Only this paper, repeatable: scope, reporting, diagnosis, soft-elo.",
-                    argument="papers",
-                ),
-                Option(
-                    "size",
-                    "Share of each paper's splits, repeats and simulated rows; 0.1 for a first "
-                    "look.",
-                ),
-                Option("seed", "Seed of everything random."),
+                Option("paper", argument="papers"),
                 _COLUMNS,
                 _LABELS_AS,
             ],

@@ -33,8 +33,9 @@ from adjudge.present.text import left_out, percent
 from adjudge.simulate.battles import simulate_tournaments
 from adjudge.statistics.agreement import spearman_p
 from adjudge.validation import count
+from adjudge_papers import diagnosis_data as published
 from adjudge_papers import diagnosis_measures as measures
-from adjudge_papers import diagnosis_published as published
+from adjudge_papers.diagnosis_data import Size, ask_judges, crowd_as_judge, simulate_study
 from adjudge_papers.diagnosis_figures import PICTURES
 from adjudge_papers.diagnosis_items import list_items
 from adjudge_papers.diagnosis_measures import (
@@ -44,10 +45,8 @@ from adjudge_papers.diagnosis_measures import (
     compare_rankings,
 )
 from adjudge_papers.diagnosis_sets import PooledErrors, SetCell, WidthPair, tabulate_sets
-from adjudge_papers.diagnosis_summeval import Size, ask_judges, crowd_as_judge
 from adjudge_papers.diagnosis_tables import describe_diagnosis, diagnosis_tables
 from adjudge_papers.reproduction import Reproduction
-from adjudge_papers.simulated_study import simulate_study
 
 #: The name of each set of rows.
 ASKED, YOURS, CROWD, SIMULATOR = "asked judges", "your judges", "SummEval, crowd", "simulator"
@@ -167,9 +166,9 @@ def reproduce_diagnosis(
     tournaments: TableLike | None = None,
     scores: TableLike | None = None,
     judge: str | Sequence[str] | None = None,
-    documents: int | None = published.DOCUMENTS,
-    systems: int | None = published.SYSTEMS,
-    repeats: int = published.REPEATS,
+    documents: int | None = 30,
+    systems: int | None = 8,
+    repeats: int = 3,
     samples: int | None = None,
     splits: int = 20,
     seed: int = 0,
@@ -182,7 +181,7 @@ def reproduce_diagnosis(
 
     Args:
         summeval: SummEval as published (model_annotations.aligned.jsonl, with its articles for
-            `judge`). Its crowd workers are compared with its experts.
+            `judge`); its crowd workers are compared with its experts.
         tournaments: Your judges' pairwise verdicts: a tournaments file.
         scores: Scores of your judges, in the scores format.
         judge: Ask this judge about SummEval with both protocols of the paper, all pairs and all

@@ -7,14 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adjudge.statistics.numbers import mean_known
+from adjudge_papers.diagnosis_data import CRITERIA, JUDGES, MAIN_ALPHA, PAPER, published_judge
 from adjudge_papers.diagnosis_measures import ALL, METHODS, SET_SIZE, WITH_CYCLE
-from adjudge_papers.diagnosis_published import (
-    CRITERIA,
-    JUDGES,
-    MAIN_ALPHA,
-    PAPER,
-    published_judge,
-)
 from adjudge_papers.items import ItemBook, Measured, PaperItem, ends_of, in_percent, over
 
 if TYPE_CHECKING:

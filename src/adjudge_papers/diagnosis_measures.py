@@ -24,12 +24,7 @@ from adjudge.statistics.agreement import spearman, spearman_interval
 from adjudge.statistics.bradley_terry import fit_strengths
 from adjudge.statistics.numbers import bootstrap_weights
 from adjudge.validation import FloatArray, IntArray, generator
-from adjudge_papers.diagnosis_published import (
-    MAIN_ALPHA,
-    PAPER,
-    published_row,
-    published_rows,
-)
+from adjudge_papers.diagnosis_data import MAIN_ALPHA, PAPER, published_row, published_rows
 from adjudge_papers.diagnosis_sets import SetCell
 from adjudge_papers.reproduction import interval_of
 

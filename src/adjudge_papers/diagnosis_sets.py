@@ -22,7 +22,7 @@ from adjudge.records import Interval
 from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 from adjudge.statistics.numbers import conformal_quantile, mean_known
 from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, generator
-from adjudge_papers.diagnosis_published import (
+from adjudge_papers.diagnosis_data import (
     ALPHAS,
     MAIN_ALPHA,
     published_agreement,

@@ -9,8 +9,8 @@ from adjudge.diagnosis.measures import ends_of
 from adjudge.present.blocks import Block, Headline, Note, Table, table_of
 from adjudge.present.text import DASH, count, interval, number, percent, signed, span
 from adjudge.statistics.numbers import mean_known
+from adjudge_papers.diagnosis_data import PAPER
 from adjudge_papers.diagnosis_figures import p_text
-from adjudge_papers.diagnosis_published import PAPER
 
 if TYPE_CHECKING:
     from adjudge_papers.diagnosis import DiagnosisReproduction, PublishedCycles

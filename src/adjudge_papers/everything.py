@@ -86,18 +86,18 @@ def reproduce_all(
 
     Args:
         out: Folder for the page, results and pictures.
-        data: scope: a name (mt-bench, rewardbench, chatbot-arena or your own) to judgments or pairs
-            with labels.
-        grades: reporting: labelled grades, judgments or battles; with a judge, pairs or items.
-        summeval: diagnosis: SummEval as published, with its articles if a judge is asked.
+        data: scope: labelled judgments, or pairs to be judged, by name (mt-bench, rewardbench,
+            chatbot-arena or your own).
+        grades: reporting: labelled grades, judgments or battles; with `judge`, pairs or items.
+        summeval: diagnosis: SummEval as published. With its articles if a judge is asked.
         tournaments: diagnosis: pairwise verdicts of your judges.
         scores: diagnosis: scores of your judges.
         annotations: soft-elo: the release's data folder, or one file of it.
         judge: The judge to ask if `data` or `grades` hold texts to be judged, and about `summeval`.
-        store: The store of its replies.
-        papers: Only these papers: scope, reporting, diagnosis, soft-elo.
+        store: Store of all replies.
+        papers: Only this paper: scope, reporting, diagnosis, soft-elo. Several can be named.
         size: Share of each paper's splits, repeats and simulated rows; 0.1 for a first look.
-        seed: The seed of everything random.
+        seed: Seed of everything random.
         progress: Called with a line when a paper is done.
         watch: Called with a `Progress` now and then while the judge is asked.
 
@@ -177,7 +177,7 @@ def run_scope(given: Given) -> PaperRun:
     result = reproduce_scope(
         given.data,
         judge=given.judge if given.data else None,
-        n=given.scaled(2000, 60),
+        sample=given.scaled(2000, 60),
         splits=given.scaled(1000, 5),
         seed=given.seed,
         store=given.store,

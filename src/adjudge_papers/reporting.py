@@ -265,16 +265,17 @@ def reproduce_reporting(
 
     Args:
         data: Your own rows for section 8.2, all labelled: grades, judgments or battles; with
-            `judge`, pairs or items. Without it, simulated battles.
-        judge: The judge to ask about the pairs or items of `data`.
+            `judge`, pairs or items; without it, simulated battles.
+        judge: The judge to ask about the pairs or items.
         judge_column: Column of the judge's verdicts, or of its probability that the answer is right
-            or that A wins.
-        human_column: Column of the human labels.
+            or that A wins. Default: p_a, p_pass or judge.
+        human_column: Column of the human labels. Default: human, label, winner or human_pref.
         by: Column of the model (not for battles).
         repeats: Samples per rate and setting.
         splits: Random splits of section 8.2.
         calibration: Share of rows whose labels are used in a split.
-        sample: Rows of `data` to ask about, drawn at random; without `data`, battles to simulate.
+        sample: Rows to ask about, drawn at random; without data, battles to simulate. Default: all;
+            4500.
         confidence_level: Confidence level of the intervals.
         seed: Seed of everything random.
         asking: Options of `judge_pairs`, for example a store.

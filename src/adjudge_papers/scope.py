@@ -207,14 +207,14 @@ def reproduce_scope(
     data: Mapping[str, TableLike] | None = None,
     *,
     judge: OneJudge | None = None,
-    n: int = 2000,
+    sample: int = 2000,
     splits: int = 1000,
     seed: int = 0,
     **asking: Any,
 ) -> ScopeReproduction:
     """The tables and figures of the SCOPE paper.
 
-    Ties dropped, `n` items sampled, random halves, alphas 0.05 to 0.25, all methods. A judge is
+    Ties dropped, `sample` items drawn, random halves, alphas 0.05 to 0.25, all methods. A judge is
     asked by every protocol of the paper: preference in both orders, verbalized confidence, and
     simulated annotators, whose demonstrations (50 pairs, or a fifth if there are few) are in
     neither calibration nor test.
@@ -225,31 +225,31 @@ def reproduce_scope(
             data, judgments of the paper's shape are simulated; their figures are not the paper's.
         judge: The judge to ask if a file holds pairs: in both orders, for its confidence, and as
             five annotators.
-        n: Items sampled from each data set.
+        sample: Items sampled from each data set.
         splits: Random 50/50 splits.
         seed: Seed of everything random.
         asking: Options of `judge_pairs`, for example a store.
 
-    >>> done = reproduce_scope(n=100, splits=20)
+    >>> done = reproduce_scope(sample=100, splits=20)
     >>> done.simulated, [reproduced.dataset for reproduced in done.datasets]
     (True, ['mt-bench', 'rewardbench', 'chatbot-arena'])
     """
-    count(n, "n", least=10)
+    count(sample, "sample", least=10)
     if data:
-        sources = [_open(name, table, judge, n, seed, asking) for name, table in data.items()]
+        sources = [_open(name, table, judge, sample, seed, asking) for name, table in data.items()]
     elif judge is not None:
         raise ArgumentError("judge", str(judge), "give the pairs to ask it about: --data NAME=FILE")
     else:
         sources = [
-            _Source(benchmark.name, read_judgments(benchmark.frame), n, "simulator")
-            for benchmark in simulate_benchmarks(n, seed=seed)
+            _Source(benchmark.name, read_judgments(benchmark.frame), sample, "simulator")
+            for benchmark in simulate_benchmarks(sample, seed=seed)
         ]
     paper = read_published("scope")
     done = ScopeReproduction(
-        n_wanted=n,
+        n_wanted=sample,
         splits=splits,
         seed=seed,
-        datasets=tuple(_reproduce(source, n, splits, seed) for source in sources),
+        datasets=tuple(_reproduce(source, sample, splits, seed) for source in sources),
         published=tuple(PublishedRisk(**row) for row in read_rows(paper["risks"])),
         published_qualities=tuple(
             PublishedQuality(dataset=None, **row) for row in read_rows(paper["qualities"])

@@ -48,11 +48,11 @@ from adjudge.ranking.temperature import AgreementBin, ReliabilityBin
 from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import DEFAULT_L2
 from adjudge.validation import count, exact_level, generator, positive
+from adjudge_papers import soft_elo_biases, soft_elo_calibration, soft_elo_ratings
 from adjudge_papers import soft_elo_measures as measures
 from adjudge_papers.items import read_published, read_rows
 from adjudge_papers.reproduction import Reproduction
 from adjudge_papers.simulated_release import SimulatedRun, simulate_release
-from adjudge_papers.soft_elo_figures import PICTURES
 from adjudge_papers.soft_elo_items import list_items
 from adjudge_papers.soft_elo_measures import (
     BetaStability,
@@ -154,6 +154,18 @@ class JuryRow:
     spearman: Correlation | None
     best: str
     best_mae: NotNegative | None
+
+
+#: In the paper's order.
+PICTURES = dict(
+    sorted(
+        {
+            **soft_elo_ratings.PICTURES,
+            **soft_elo_calibration.PICTURES,
+            **soft_elo_biases.PICTURES,
+        }.items()
+    )
+)
 
 
 @frozen

@@ -9,6 +9,7 @@ import numpy as np
 
 from adjudge.errors import ArgumentError
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, WARM, new_figure, themed
+from adjudge_papers.reproduction import Pictures
 from adjudge_papers.soft_elo_drawing import (
     MAIN,
     add_legend,
@@ -260,3 +261,21 @@ def _plot_excess(
         axes.plot([*part.interval], [at, at], color=colour, lw=2, alpha=0.5)
     axes.plot(part.excess, at, "o", mfc=colour if filled else "white", mec=colour, mew=1.6, ms=6.5)
     return [part.excess]
+
+
+PICTURES: Pictures = {
+    "figure-05": (figure_5, "Prompts of each language in each corpus."),
+    "figure-10": (figure_10, "Mean |s| and agreement by language."),
+    "figure-11": (
+        figure_11,
+        "How often the first slot wins and verdicts flip; each model's error by either order.",
+    ),
+    "figure-12": (
+        figure_12,
+        "The longer answer where scores are near-tied; mean length against the Elo residual.",
+    ),
+    "figure-13": (
+        figure_13,
+        "A judge's own family against the others, in points and in Elo.",
+    ),
+}

@@ -14,6 +14,7 @@ from adjudge.present.text import number, percent
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, WARM, new_figure, set_suptitle, themed
 from adjudge.ranking.evaluation_view import COLOUR, MARK, NAME, change_title
 from adjudge.ranking.temperature import AgreementBin, ReliabilityBin
+from adjudge_papers.reproduction import Pictures
 from adjudge_papers.soft_elo_drawing import (
     add_legend,
     corpus_colour,
@@ -281,3 +282,21 @@ def figure_16(result: SoftEloReproduction) -> Drawing:
         worst = max(row.ece or 0.0 for row in rows)
         axes.set_title(f"{short(judge)}: calibration error at most {number(worst, 3)}")
     return figure
+
+
+PICTURES: Pictures = {
+    "figure-03": (
+        figure_3,
+        "Agreement with people grows with |s|; σ(|s|) is too sure until β is fitted.",
+    ),
+    "figure-06": (
+        figure_6,
+        "β from few battles against β from all, and the error of one judge by budget.",
+    ),
+    "figure-07": (
+        figure_7,
+        "Agreement by |s| for each judge and corpus; a flat line is a score that says little.",
+    ),
+    "figure-15": (figure_15, "Reliability of every judge; the dashed line is right."),
+    "figure-16": (figure_16, "Reliability of one judge on every corpus."),
+}

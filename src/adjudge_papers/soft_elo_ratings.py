@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from adjudge.errors import ArgumentError
 from adjudge.present.figure import plot_band
-from adjudge.present.text import signed
+from adjudge.present.text import clip, signed
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, WARM, new_figure, themed
 from adjudge.ranking.evaluation_view import (
     COLOUR,
@@ -24,13 +24,17 @@ from adjudge.ranking.evaluation_view import (
     width_contours,
 )
 from adjudge.ranking.leave_one_out import HeldOutRow
+from adjudge_papers.reproduction import Pictures
 from adjudge_papers.soft_elo_drawing import (
     QUARTERS,
     add_legend,
+    compared,
     corpus_name,
+    describe_change,
     judge_looks,
     main_rows,
     name_rows,
+    row_names,
     short,
     shown_judge,
 )
@@ -43,6 +47,34 @@ if TYPE_CHECKING:
 
 
 _METHODS = ("hard-elo", "soft-elo")
+
+
+def error_figure(result: SoftEloReproduction) -> Drawing:
+    """Held-out error of each judge, hard to soft; the paper's as rings."""
+    rows = compared(result)[::-1]
+    if not rows:
+        raise ArgumentError("plot", result.kind, "no judge could be compared with people")
+    with themed():
+        figure = new_figure(7.4, max(2.4, 0.34 * len(rows) + 1.5))
+        axes = figure.add_subplot()
+        for at, (row, hard, soft) in enumerate(rows):
+            axes.plot([soft, hard], [at, at], color=MUTED, lw=1.2, zorder=1)
+            axes.plot(hard, at, "s", color=WARM, ms=7, label="Hard-Elo" if at == 0 else None)
+            axes.plot(soft, at, "o", color=ACCENT, ms=7, label="Soft-Elo" if at == 0 else None)
+            for value, colour in ((row.published_hard_mae, WARM), (row.published_soft_mae, ACCENT)):
+                if value is not None:
+                    axes.plot(value, at, "o", mfc="none", mec=colour, ms=11, mew=1.5)
+        if any(row.published_hard_mae is not None for row, *_ in rows):
+            axes.plot([], [], "o", mfc="none", mec=INK, ms=11, mew=1, label="paper")
+        names = [clip(name, 40) for name in row_names([row for row, *_ in rows])]
+        axes.set_yticks(range(len(rows)), names)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlim(left=0)
+        axes.set_ylim(-0.6, len(rows) - 0.4)
+        axes.set_xlabel("held-out error, Elo")
+        axes.set_title(describe_change(result))
+        figure.legend(loc="outside lower center", ncols=3)
+    return figure
 
 
 def figure_1(result: SoftEloReproduction) -> Drawing:
@@ -299,3 +331,34 @@ def figure_17(result: SoftEloReproduction) -> Drawing:
             f"{len(ends)} judges"
         )
     return figure
+
+
+PICTURES: Pictures = {
+    "errors": (
+        error_figure,
+        "Held-out error of each judge with hard and with soft targets; rings are the paper's.",
+    ),
+    "figure-01": (
+        figure_1,
+        "Hard and calibrated targets of one judge, the Elo they give, and each model's interval.",
+    ),
+    "figure-02": (
+        figure_2,
+        "Hard-Elo residuals grow with strength: models of one judge, then quarters of every judge.",
+    ),
+    "figure-04": (
+        figure_4,
+        "Soft targets move Elo to the dashed line, flatten the residuals and need fewer battles; "
+        "bands are standard deviations over judges.",
+    ),
+    "figure-08": (figure_8, "Each model's interval on LMArena 140K."),
+    "figure-09": (figure_9, "Each model's interval on ComparIA."),
+    "figure-14": (
+        figure_14,
+        "Residual by quarter of strength; faint lines are judges, rings the paper's means.",
+    ),
+    "figure-17": (
+        figure_17,
+        "The width of an interval is twice its quantile times its standard error.",
+    ),
+}

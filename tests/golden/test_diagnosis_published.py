@@ -18,20 +18,21 @@ from adjudge_papers.diagnosis import (
     published_cycles,
     reproduce_diagnosis,
 )
-from adjudge_papers.diagnosis_figures import PICTURES
-from adjudge_papers.diagnosis_measures import published_tau, published_variance
-from adjudge_papers.diagnosis_published import (
+from adjudge_papers.diagnosis_data import (
     ALPHAS,
     CRITERIA,
     DOCUMENTS,
     JUDGES,
     REPEATS,
     SYSTEMS,
+    Size,
+    crowd_as_judge,
     published_agreement,
     published_row,
     published_rows,
 )
-from adjudge_papers.diagnosis_summeval import Size, crowd_as_judge
+from adjudge_papers.diagnosis_figures import PICTURES
+from adjudge_papers.diagnosis_measures import published_tau, published_variance
 from adjudge_papers.items import read_published
 from shown import title, y_ticks
 

@@ -78,7 +78,7 @@ def test_figure_2_of_qwen_7b_is_found_by_name():
 
 @pytest.fixture(scope="module")
 def simulated() -> ScopeReproduction:
-    return reproduce_scope(n=500, splits=200)
+    return reproduce_scope(sample=500, splits=200)
 
 
 def test_the_protocol_on_the_simulator(simulated: ScopeReproduction) -> None:

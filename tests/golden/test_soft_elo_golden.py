@@ -8,8 +8,7 @@ from __future__ import annotations
 import pytest
 
 from adjudge_papers.simulated_release import simulate_release
-from adjudge_papers.soft_elo import SoftEloReproduction, reproduce_soft_elo
-from adjudge_papers.soft_elo_figures import PICTURES
+from adjudge_papers.soft_elo import PICTURES, SoftEloReproduction, reproduce_soft_elo
 from shown import legend, title, y_ticks
 
 #: corpus, judge, beta, error hard and soft, kappa, beta with ties, first slot wins, longer wins,

@@ -16,6 +16,7 @@ from adjudge.data.tournaments import build_tournaments, prepare_tournaments
 from adjudge.errors import ArgumentError, DataError
 from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 from adjudge_papers.diagnosis import reproduce_diagnosis
+from adjudge_papers.diagnosis_data import Size, ask_judges, simulate_study
 from adjudge_papers.diagnosis_measures import (
     compare_by_scores,
     compare_rankings,
@@ -24,8 +25,6 @@ from adjudge_papers.diagnosis_measures import (
     share_variance,
 )
 from adjudge_papers.diagnosis_sets import tabulate_sets
-from adjudge_papers.diagnosis_summeval import Size, ask_judges
-from adjudge_papers.simulated_study import simulate_study
 
 # --- sets ------------------------------------------------------------------------------------
 

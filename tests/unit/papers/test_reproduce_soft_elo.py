@@ -17,7 +17,7 @@ from adjudge.ranking import fit_temperature, rank
 from adjudge.simulate.battles import simulate_battles
 from adjudge_papers.items import read_published, read_rows
 from adjudge_papers.soft_elo import reproduce_soft_elo
-from adjudge_papers.soft_elo_figures import error_figure
+from adjudge_papers.soft_elo_ratings import error_figure
 
 
 def write_release(

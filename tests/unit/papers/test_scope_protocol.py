@@ -34,7 +34,7 @@ def test_pairs_are_judged_by_every_protocol_of_the_paper():
     done = reproduce_scope(
         {"own": pairs()},
         judge="simulated:accuracy=0.9,position_bias=0.3,noise=0.5,seed=1",
-        n=40,
+        sample=40,
         splits=10,
         store=None,
     )
@@ -58,7 +58,7 @@ def test_pairs_are_judged_by_every_protocol_of_the_paper():
 
 def test_few_pairs_leave_no_demonstrations_and_that_is_said():
     done = reproduce_scope(
-        {"own": pairs(24)}, judge="simulated:accuracy=0.9", n=20, splits=5, store=None
+        {"own": pairs(24)}, judge="simulated:accuracy=0.9", sample=20, splits=5, store=None
     )
     assert {s.protocol for s in done.datasets[0].evaluation.signals} == {"preference", "verbalized"}
     assert done.warnings == ("own: annotators were not asked: they need 25 pairs",)
@@ -76,7 +76,7 @@ class Silent(SimulatedBackend):
 
 
 def test_a_protocol_that_the_judge_cannot_answer_is_left_out_by_name():
-    done = reproduce_scope({"own": pairs()}, judge=Silent(), n=30, splits=5, store=None)
+    done = reproduce_scope({"own": pairs()}, judge=Silent(), sample=30, splits=5, store=None)
     assert {s.protocol for s in done.datasets[0].evaluation.signals} == {"preference", "annotators"}
     [line] = done.warnings
     assert line.startswith("own, verbalized: ")
@@ -90,23 +90,23 @@ def test_a_judge_without_pairs_is_refused():
 
 def test_pairs_without_a_judge_are_refused():
     with pytest.raises(ArgumentError, match="give a --judge"):
-        reproduce_scope({"own": pairs()}, n=40, splits=5)
+        reproduce_scope({"own": pairs()}, sample=40, splits=5)
 
 
 def test_ties_are_dropped_and_items_sampled():
     frame = pl.DataFrame(two_order_judge(200, seed=0)).with_columns(
         label=pl.when(pl.int_range(200) < 50).then(pl.lit("tie")).otherwise("label")
     )
-    own = reproduce_scope({"mine": frame}, n=100, splits=5).datasets[0]
+    own = reproduce_scope({"mine": frame}, sample=100, splits=5).datasets[0]
     assert (own.n_available, own.n_sampled) == (150, 100)
-    again = reproduce_scope({"mine": frame[::-1]}, n=100, splits=5).datasets[0]
+    again = reproduce_scope({"mine": frame[::-1]}, sample=100, splits=5).datasets[0]
     assert again == own
 
 
 def test_unlabelled_judgments_are_refused():
     frame = pl.DataFrame(two_order_judge(30, seed=0)).drop("label")
     with pytest.raises(ArgumentError, match="no human labels"):
-        reproduce_scope({"mine": frame}, n=20, splits=5)
+        reproduce_scope({"mine": frame}, sample=20, splits=5)
 
 
 def test_a_published_data_set_is_sampled_and_judged():
@@ -116,7 +116,11 @@ def test_a_published_data_set_is_sampled_and_judged():
         for i in range(60)
     ]  # fmt: skip
     own = reproduce_scope(
-        {"rewardbench": rows}, judge="simulated:accuracy=0.9,seed=1", n=40, splits=5, store=None
+        {"rewardbench": rows},
+        judge="simulated:accuracy=0.9,seed=1",
+        sample=40,
+        splits=5,
+        store=None,
     ).datasets[0]
     assert (own.n_available, own.n_sampled) == (60, 40)
 
@@ -127,7 +131,7 @@ def test_published_judgments_need_no_judge():
          "probs": [0.9, 0.1]}
         for i in range(50)
     ]  # fmt: skip
-    own = reproduce_scope({"chatbot-arena": rows}, n=40, splits=5).datasets[0]
+    own = reproduce_scope({"chatbot-arena": rows}, sample=40, splits=5).datasets[0]
     assert (own.n_available, own.n_sampled) == (50, 40)
     assert own.evaluation.signals[0].signal == "trust-or-escalate"
 
@@ -135,7 +139,7 @@ def test_published_judgments_need_no_judge():
 def test_the_papers_own_judges_are_found_by_name_and_counted():
     frame = pl.DataFrame(two_order_judge(60, seed=0))
     named = frame.with_columns(judge=pl.lit("vllm:Qwen2.5-7B-Instruct"))
-    done = reproduce_scope({"MT-Bench": named}, n=60, splits=5)
+    done = reproduce_scope({"MT-Bench": named}, sample=60, splits=5)
     [table] = [item for item in done.items if item.name == "Table 3"]
     assert table.reason == "1 of the paper's 12 judges on data sets"
     [coverage] = [v for v in table.values if v.name == "coverage, mt-bench 7B scope"]
@@ -155,7 +159,7 @@ def test_the_papers_own_judges_are_found_by_name_and_counted():
 
 def test_other_data_than_the_papers_have_no_claim_about_mt_bench():
     done = reproduce_scope(
-        {"RewardBench": pl.DataFrame(two_order_judge(60, seed=0))}, n=60, splits=5
+        {"RewardBench": pl.DataFrame(two_order_judge(60, seed=0))}, sample=60, splits=5
     )
     states = {item.name: item.status for item in done.items}
     assert states["Figure 2b"] == "reproduced"
