@@ -6,7 +6,7 @@ Each judge's scores are arrays here, with the calibration data of every availabl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +17,7 @@ from adjudge.data.scores import ratings_table
 from adjudge.data.tables import as_text
 from adjudge.diagnosis.scores.nonconformity import Target, human_target, round_half_up
 from adjudge.diagnosis.scores.result import ScoreSetGroup, WidthBin
-from adjudge.diagnosis.scores.sets import RULES, SetRule, advise, answers_for
+from adjudge.diagnosis.scores.sets import RULES, LabelledRows, SetRule, advise, answers_for
 from adjudge.errors import ArgumentError
 from adjudge.records import Interval
 from adjudge.statistics.agreement import spearman
@@ -158,17 +158,13 @@ def evaluate_method(
     coverage, size, rank = (np.full(shape, np.nan) for _ in range(3))
     entries, plan = rows.target, rows.plans[method]
     units = rows.document if weigh == "documents" else np.arange(len(rows.document))
+    labelled = LabelledRows(plan.answers, entries, units, levels, scale, random)
 
     def calibrate(half: BoolArray) -> dict[int, SetRule]:
         used = half[rows.document][entries.row]
         return {
             int(group): RULES[plan.rule](
-                plan.answers,
-                entries.only(used & (plan.group[entries.row] == group)),
-                units,
-                levels,
-                scale=scale,
-                random=random,
+                replace(labelled, entries=entries.only(used & (plan.group[entries.row] == group)))
             )
             for group in np.unique(plan.group)
         }

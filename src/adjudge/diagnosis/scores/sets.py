@@ -9,7 +9,7 @@ document calibrates what was learned from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -158,10 +158,9 @@ class ScoreSets:
             )
             self.rule = default_rule(fewest, self.alpha, weigh=self.weigh)
         answers, random = answers_for(judge, self._used(), self.scale), generator(self.seed)
+        rows = LabelledRows(answers, entries, codes, [self.alpha], self.scale, random)
         self._rules = {
-            group: RULES[self._used()](
-                answers, entries_of, codes, [self.alpha], scale=self.scale, random=random
-            )
+            group: RULES[self._used()](replace(rows, entries=entries_of))
             for group, entries_of in by_group.items()
         }
         return self
@@ -195,7 +194,6 @@ class ScoreSets:
             raise ArgumentError("sets", "not calibrated", "call calibrate with labelled rows first")
         return self.rule
 
-    @staticmethod
     @staticmethod
     def _groups(groups: ArrayLike | Sequence[Any] | None, n: int) -> NDArray[np.object_]:
         if groups is None:
@@ -250,19 +248,28 @@ class SetRule(Protocol):
         ...
 
 
-class Calibration(Protocol):
-    """Calibrate a rule on entries of rows; `documents` is each row's document."""
+@dataclass(frozen=True)
+class LabelledRows:
+    """What a rule is calibrated on: the judge's answers, entries of rows, each row's document.
 
-    def __call__(
-        self,
-        answers: FloatArray,
-        entries: Target,
-        documents: IntArray,
-        alphas: Sequence[Fraction],
-        *,
-        scale: tuple[int, int],
-        random: np.random.Generator,
-    ) -> SetRule: ...
+    `answers` are those of `answers_for`; a rule is calibrated at all `alphas` together.
+    """
+
+    answers: FloatArray
+    entries: Target
+    documents: IntArray
+    alphas: Sequence[Fraction]
+    scale: tuple[int, int]
+    random: np.random.Generator
+
+    def learn(self, entries: Target) -> tuple[JudgeScale, FloatArray]:
+        """The judge's scale from some of the entries, and the nonconformity at each place of it."""
+        learned = learn_scale(self.answers, entries, self.documents, scale=self.scale)
+        return learned, ordinal_nonconformity(learned.table)
+
+    def quantiles(self, values: FloatArray, entries: Target) -> tuple[float | None, ...]:
+        """The quantile of these nonconformities, (rows, scores), at each level."""
+        return quantiles(values, entries, self.documents, self.alphas, scale=self.scale)
 
 
 @dataclass(frozen=True)
@@ -312,83 +319,52 @@ class CrossFittedRule:
         return np.asarray(from_low & from_high)
 
 
-def calibrate_known(
-    answers: FloatArray,
-    entries: Target,
-    documents: IntArray,
-    alphas: Sequence[Fraction],
-    *,
-    scale: tuple[int, int],
-    random: np.random.Generator,
-) -> SetRule:
-    """`given` is itself the nonconformity of each score, (rows, scores)."""
-    return QuantileRule(
-        quantiles(answers, entries, documents, alphas, scale=scale), nonconformity=np.asarray
-    )
+def calibrate_known(rows: LabelledRows) -> SetRule:
+    """The answers are themselves the nonconformity of each score, (rows, scores)."""
+    return QuantileRule(rows.quantiles(rows.answers, rows.entries), nonconformity=np.asarray)
 
 
-def calibrate_learned(
-    answers: FloatArray,
-    entries: Target,
-    documents: IntArray,
-    alphas: Sequence[Fraction],
-    *,
-    scale: tuple[int, int],
-    random: np.random.Generator,
-) -> SetRule:
+def calibrate_learned(rows: LabelledRows) -> SetRule:
     """Learn the judge's scale on a random half of the documents, calibrate it on the other half.
 
     Given the first half, the nonconformity is a fixed function of a row. So the second half and a
     new document are exchangeable, and each document has weight 1/(D + 1) as everywhere.
     """
-    teaches = random_half(documents[entries.row], random)
-    learned = learn_scale(answers, entries.only(teaches), documents, scale=scale)
-    values = ordinal_nonconformity(learned.table)
+    teaches = random_half(rows.documents[rows.entries.row], rows.random)
+    learned, values = rows.learn(rows.entries.only(teaches))
 
     def nonconformity(judge: FloatArray) -> FloatArray:
         return values[learned.cells(judge)]
 
-    rest = entries.only(~teaches)
-    return QuantileRule(
-        quantiles(nonconformity(answers), rest, documents, alphas, scale=scale), nonconformity
-    )
+    rest = rows.entries.only(~teaches)
+    return QuantileRule(rows.quantiles(nonconformity(rows.answers), rest), nonconformity)
 
 
-def calibrate_cross_fitted(
-    answers: FloatArray,
-    entries: Target,
-    documents: IntArray,
-    alphas: Sequence[Fraction],
-    *,
-    scale: tuple[int, int],
-    random: np.random.Generator,
-) -> SetRule:
+def calibrate_cross_fitted(rows: LabelledRows) -> SetRule:
     """CV+ (Barber et al. 2021; Romano, Sesia and Candes 2020) with one random entry per document.
 
     Coverage is at least about 1 - 2 alpha - sqrt(2/D), usually near 1 - alpha.
     """
+    entries = rows.entries
     if len(entries.row) == 0:
-        return calibrate_learned(answers, entries, documents, alphas, scale=scale, random=random)
-    drawn = _one_entry_per_document(entries, documents, random)
-    ordered = random.permutation(drawn)
-    names = documents[entries.row]
+        return calibrate_learned(rows)
+    names = rows.documents[entries.row]
+    drawn = _one_entry_per_document(entries, names, rows.random)
+    ordered = rows.random.permutation(drawn)
     folds = []
     for fold in np.array_split(ordered, min(_FOLDS, len(ordered))):
-        others = entries.only(~np.isin(names, names[fold]))
-        learned = learn_scale(answers, others, documents, scale=scale)
-        values = ordinal_nonconformity(learned.table)
-        at = learned.cells(answers[entries.row[fold]])
-        calibrated = np.sort(values[at, entries.score[fold] - scale[0]])
+        learned, values = rows.learn(entries.only(~np.isin(names, names[fold])))
+        at = learned.cells(rows.answers[entries.row[fold]])
+        calibrated = np.sort(values[at, entries.score[fold] - rows.scale[0]])
         folds.append((learned, values, calibrated))
-    ranks = tuple(conformal_rank(len(drawn), alpha) for alpha in alphas)
+    ranks = tuple(conformal_rank(len(drawn), alpha) for alpha in rows.alphas)
     return CrossFittedRule(ranks, len(drawn), tuple(folds))
 
 
 def _one_entry_per_document(
-    entries: Target, documents: IntArray, random: np.random.Generator
+    entries: Target, names: IntArray, random: np.random.Generator
 ) -> IntArray:
-    """A random row of each document, with a random rater."""
-    names = documents[entries.row]
+    """A random row of each document, with a random rater; `names` are the entries' documents."""
     lot = random.random(int(entries.row.max()) + 1)[entries.row]
     order = np.lexsort((random.random(len(names)), lot, names))
     first = np.flatnonzero(np.diff(names[order], prepend=-1))
@@ -403,7 +379,8 @@ def random_half(documents: IntArray, random: np.random.Generator) -> BoolArray:
     return np.asarray(chosen[index])
 
 
-RULES: dict[str, Calibration] = {
+#: How each kind of sets is calibrated.
+RULES: dict[str, Callable[[LabelledRows], SetRule]] = {
     "learned": calibrate_learned,
     "cross-fitted": calibrate_cross_fitted,
     "residual": calibrate_known,
