@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from examples import write_examples
-from parses import count_parses
+from parses import count_opens, count_parses
 
 from adjudge.cli import run
 
@@ -91,6 +91,10 @@ COMMANDS = {
 }
 
 
+#: A stream is rewound: its first row is looked at, then all rows are read.
+OPENS = dict.fromkeys(("judge", "judge items", "label", "label items"), 2)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_parses_each_of_its_files_once(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -99,11 +103,13 @@ def test_a_command_parses_each_of_its_files_once(
     words = COMMANDS[name].split()
     outputs = {after for word, after in pairwise(words) if word in WRITES}
     inputs = {word for word in words if Path(word).is_file()} - outputs - {"s.db"}
-    with count_parses() as counts:
+    with count_parses() as counts, count_opens() as opens:
         code = run(words)
     assert code in FINE, capsys.readouterr().err
     assert inputs
     assert dict(counts) == dict.fromkeys(inputs, 1)
+    tables = {file for file in inputs if not file.endswith(".json")}
+    assert {file: opens[file] for file in tables} == dict.fromkeys(tables, OPENS.get(name, 1))
 
 
 def test_a_report_parses_each_file_of_its_folder_once(folder: Path, tmp_path: Path) -> None:

@@ -6,12 +6,26 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from unittest.mock import patch
 
-from adjudge.data import tables
+from adjudge.data import files, tables
 from adjudge.data import writing as results
 from adjudge.data.files import File, Handle
+
+
+@contextmanager
+def count_opens() -> Iterator[Counter[str]]:
+    """File name -> how often Python opened it as a table while the block runs."""
+    counts: Counter[str] = Counter()
+    open_regular = files.open_regular
+
+    def counting_open(path: str | Path) -> IO[bytes]:
+        counts[Path(path).name] += 1
+        return open_regular(path)
+
+    with patch.object(files, "open_regular", counting_open):
+        yield counts
 
 
 @contextmanager

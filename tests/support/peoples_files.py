@@ -12,6 +12,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 import polars as pl
+import pytest
 
 ROWS = 80
 _JUDGE = "judge {} --judge simulated:accuracy=0.9,seed=1 --store s.db -o judged.jsonl"
@@ -76,6 +77,7 @@ def chosen_rejected(folder: Path) -> Path:
 
 
 def excel(folder: Path) -> Path:
+    pytest.importorskip("fastexcel")
     judge, human = _grades("pass", "fail")
     rows = [["Question", "Judge", "Human"]]
     rows += [[f"Q{i} & more", j, h] for i, (j, h) in enumerate(zip(judge, human, strict=True))]
@@ -196,6 +198,9 @@ def write_workbook(path: Path, rows: list[list[Any]]) -> Path:
         lines.append(f'<row r="{number}">{"".join(cells)}</row>')
     texts = "".join(f"<si><t>{escape(text)}</t></si>" for text in shared)
     parts = {
+        "_rels/.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/'
+        f'relationships"><Relationship Id="rId1" Type="{_OFFICE}/officeDocument" '
+        'Target="xl/workbook.xml"/></Relationships>',
         "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>'
         '<sheet name="Data" sheetId="1" r:id="rId7"/></sheets></workbook>',
         "xl/_rels/workbook.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/'

@@ -25,7 +25,7 @@ from adjudge.data.pairs import (
 from adjudge.data.refusals import refuse_values
 from adjudge.data.rows import Identity, Rows, cluster_column, merge_dropped, one_row_per_cluster
 from adjudge.data.scores import Scores, join_human_scores, open_scores, prepare_scores, read_scores
-from adjudge.data.source import open_table, open_values
+from adjudge.data.source import Reading, Source, open_table, open_values
 from adjudge.data.tables import Table, iter_rows, read_table
 from adjudge.data.tournaments import Tournaments, prepare_tournaments, read_tournaments
 from adjudge.data.verdicts import Verdicts, prepare_verdicts
@@ -40,9 +40,11 @@ __all__ = [
     "Judgments",
     "LabelJoin",
     "LogRows",
+    "Reading",
     "Row",
     "Rows",
     "Scores",
+    "Source",
     "Stream",
     "Table",
     "Tournaments",

@@ -288,8 +288,8 @@ def prepare_battles(
         options = (human, verdict, score, cluster, by, against, *source.columns.values())
         source.narrow(Needs(("battles",), options, texts=True))
         table = open_battles(source.rows, format, baseline=baseline, votes_required=False)
+        words, said = labels_as_of(source.rows), None
     rows = first_repeats(Rows(table.frame, table.dropped))
-    words, said = labels_as_of(source.rows), None
     if jury:
         rows, said = gather_jury(rows, verdict=verdict, score=score, labels_as=words)
     votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)

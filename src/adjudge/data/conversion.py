@@ -32,6 +32,7 @@ from adjudge.data.tables import (
     Table,
     TableLike,
     first_row,
+    in_use,
     is_json,
     iter_rows,
     quick_rows,
@@ -281,12 +282,13 @@ def convert_log(
     >>> made.summary.format, made.rows.select("id", "metric", "p_pass", "human").row(0)
     ('mlflow', ('t', 'right', 1.0, None))
     """
-    source = read_object(source)
-    native = NATIVE.get(sniff(source) or "") if format is None else None
-    if native is not None:
-        problem = f"is {native.title}: it does not need conversion"
-        raise DataError(source_name(source), problem, remedy=native.remedy)
-    table = read_public(source, format, kind=kind, seed=seed)
+    with in_use(source) as source:
+        source = read_object(source)
+        native = NATIVE.get(sniff(source) or "") if format is None else None
+        if native is not None:
+            problem = f"is {native.title}: it does not need conversion"
+            raise DataError(source_name(source), problem, remedy=native.remedy)
+        table = read_public(source, format, kind=kind, seed=seed)
     return LogRows(rows=table.frame, summary=_summarise(table))
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import stat
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -423,3 +425,87 @@ def is_workbook(path: str | Path) -> bool:
             return _WORKBOOK in archive.namelist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
         return False
+
+
+#: Only a malicious workbook unpacks to more than this.
+_LARGEST_BOOK = 1 << 30
+#: A sheet is read as a table with all cells up to the last: a cell far away would fill the memory.
+_MOST_CELLS = 100_000_000
+_COLUMN_OF = rb"""\br\s*=\s*["']([A-Z]{%d,})"""
+_ROW_OF = rb"""\br\s*=\s*["'][A-Z]*([0-9]{%d,})"""
+
+
+def workbook_frame(path: str | Path) -> pl.DataFrame:
+    """The first sheet of an Excel workbook as a table, its first row as the header.
+
+    A formula is read as the value that Excel last computed, an error such as #N/A as missing. Blank
+    rows, and columns without a name, are left out.
+    """
+    try:
+        import fastexcel
+    except ImportError:
+        problem, remedy = (
+            "is an Excel workbook",
+            "pip install 'adjudge[excel]', or export it as CSV",
+        )
+        raise DataError(path, problem, remedy=remedy) from None
+    try:
+        _refuse_large_book(path)
+        book = fastexcel.read_excel(path)
+        header = book.load_sheet(0, header_row=None, n_rows=1, dtypes="string").to_polars()
+        frame: pl.DataFrame = book.load_sheet(0, schema_sample_rows=None).to_polars()
+    except DataError:
+        raise
+    except Exception:
+        problem, remedy = "is not a complete Excel workbook", "save it again, or export it as CSV"
+        raise DataError(path, problem, remedy=remedy) from None
+    names = [str(name).strip() if name else "" for name in (header.row(0) if header.height else ())]
+    for name, times in Counter(filter(None, names)).items():
+        if times > 1:
+            problem = f"two columns have the name {name!r}"
+            raise DataError(path, problem, remedy="rename one of them")
+    frame = frame.select(
+        column.alias(name) for name, column in zip(names, frame, strict=False) if name
+    )
+    texts = frame.select(pl.col(pl.String).replace("", None))
+    frame = frame.with_columns(texts.get_columns()).filter(~pl.all_horizontal(pl.all().is_null()))
+    if frame.height == 0 or frame.width == 0:
+        raise DataError(path, "has no rows", remedy="put the table on the first sheet")
+    return frame
+
+
+def _refuse_large_book(path: str | Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        if sum(entry.file_size for entry in archive.infolist()) > _LARGEST_BOOK:
+            raise DataError(path, "unpacks to more than 1 GiB", remedy="export it as CSV")
+        for name in archive.namelist():
+            if not name.startswith("xl/worksheets/") or not name.endswith(".xml"):
+                continue
+            width, height = _used_range(archive.read(name))
+            if width * height > _MOST_CELLS:
+                problem = f"has a cell in row {height:,} and column {width:,}"
+                raise DataError(path, problem, remedy="export the table as CSV")
+
+
+def _used_range(sheet: bytes) -> tuple[int, int]:
+    """The last column and row with a cell; of a small sheet only a bound, which is quick to see."""
+    letters = next((n for n in (3, 2) if re.search(_COLUMN_OF % n, sheet)), 1)
+    digits = next((n for n in (7, 6, 5) if re.search(_ROW_OF % n, sheet)), 4)
+    width, height = sum(26**n for n in range(1, letters + 1)), 10**digits - 1
+    if width * height <= _MOST_CELLS:
+        return width, height
+    columns = {*re.findall(_COLUMN_OF % 1, sheet)}
+    rows = map(int, re.findall(_ROW_OF % 1, sheet))
+    return max(map(_column_number, columns), default=0), max(rows, default=0)
+
+
+def _column_number(letters: bytes) -> int:
+    """The number of a column from its letters.
+
+    >>> _column_number(b"A"), _column_number(b"XFD")
+    (1, 16384)
+    """
+    number = 0
+    for letter in letters:
+        number = number * 26 + letter - ord("A") + 1
+    return number

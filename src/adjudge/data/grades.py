@@ -32,7 +32,7 @@ from adjudge.data.rows import (
     merge_dropped,
     tidy,
 )
-from adjudge.data.source import Reading, Source, open_table
+from adjudge.data.source import Needs, Reading, Source, open_table
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
 from adjudge.data.words import AS_SAID, GRADE, PAIR, plain_word, read_grade_words, read_words
 from adjudge.errors import ArgumentError, DataError
@@ -294,7 +294,13 @@ def prepare_grades(
     done = source.prepared(Grades, prepare_grades, locals())
     if done is not None:
         return done
-    with source:
+    renamed = {judge_column, human_column} - {"judge", "human"}
+    # The column `opponent` is made from the model names.
+    groups = None if model is not None and isinstance(by, str) and by == "opponent" else by
+    named = (groups, cluster, strata, *renamed, *source.columns.values())
+    kinds = ("binary", "grades") if model is None else ("judgments",)
+    # Labels of another file can be matched by text.
+    with source.narrow(Needs(kinds, named, texts=labels is not None)):
         if model is not None:
             from adjudge.data.judgments import read_wins
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import nullcontext
 from typing import Any, Generic, Literal, TypeVar
 
 import polars as pl
@@ -23,7 +22,7 @@ from adjudge.data.source import in_memory, remark_format
 from adjudge.data.tables import (
     NamedRows,
     TableLike,
-    by_handle,
+    in_use,
     iter_rows,
     labels_as_of,
     source_name,
@@ -296,10 +295,9 @@ class Stream(Generic[T]):
         self.name = source_name(source)
         self._columns = columns
         self.kind = kind
-        source = by_handle(source)
         #: Rows that the last complete iteration dropped, by reason.
         self.dropped: dict[str, int] = {}
-        with source if isinstance(source, Handle) else nullcontext():
+        with in_use(source) as source:
             self._source = in_memory(source)
             self._format = choose_format(self._source, format, kind, named=columns)
         self._context = Context(source=self.name, seed=seed)
@@ -377,9 +375,10 @@ def open_items(
 
 def load_pairs(source: TableLike) -> pl.DataFrame:
     """Pairs as a frame, from a native file or a public data set."""
-    format = sniff(source)
-    published = format not in NATIVE and "pairs" in kinds_of(format)
-    return read_public(source, kind="pairs").frame if published else read_pairs(source)
+    with in_use(source) as source:
+        format = sniff(source)
+        published = format not in NATIVE and "pairs" in kinds_of(format)
+        return read_public(source, kind="pairs").frame if published else read_pairs(source)
 
 
 def _name_rows(rows: Iterator[Record], columns: Mapping[str, str], source: str) -> Iterator[Record]:

@@ -193,9 +193,9 @@ def prepare_scores(
     with source:
         frame = judge_names(read_scores(source.rows, raters=raters))
         given = None if source.labels is None else read_labels(source.labels, about="scores")
+        place = "" if given is None else source_name(source.labels)
     name, dropped, by_model = source.name, dict[str, int](), 0
     if given is not None:
-        place = source_name(source.labels)
         usable, dependent = without_dependent(given, given["label"], place)
         by_model = count_model_labels(given, usable, place, allowed=model_labels)
         frame, lost = _with_labels(frame, given.with_columns(usable), name, place)

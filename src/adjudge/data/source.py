@@ -27,6 +27,7 @@ from adjudge.data.tables import (
     TableLike,
     by_handle,
     first_row,
+    in_use,
     is_json,
     is_table,
     parse_table,
@@ -107,11 +108,11 @@ class Needs:
 
 
 class Source:
-    """The files of one call: a table, its labels and its pairs, with what they are read with.
+    """The files of one call, with what they are read with: a table, its labels, its pairs, others.
 
     Each is a path, a frame or an object with a table. While the source is in use (`with`), a file
-    is opened once. The caller's names of columns are for all files together: each must be in one of
-    them. `data` can also be rows that were prepared before; these take no options.
+    is opened once and parsed once. The caller's names of columns are for all files together: each
+    must be in one of them. `data` can also be rows that were prepared before.
 
     >>> with Source({"vote": [0]}, columns={"label": "vote"}, labels_as={"0": "A"}) as source:
     ...     table = source.rows
@@ -125,6 +126,7 @@ class Source:
         *,
         labels: TableLike | None = None,
         pairs: TableLike | None = None,
+        others: Mapping[str, TableLike | None] | None = None,
         **reading: Unpack[Reading],
     ) -> None:
         # Every misspelled option of a verb that takes `**reading` arrives here.
@@ -133,12 +135,13 @@ class Source:
             raise TypeError(f"unexpected keyword argument {', '.join(map(repr, unknown))}")
         self.options: dict[str, object] = {"labels": labels, "pairs": pairs, **reading}
         self.columns = dict(reading.get("columns") or {})
-        self.labels_as = {
-            str(word): ours for word, ours in (reading.get("labels_as") or {}).items()
-        }
-        files: dict[str, Any] = {"rows": data, "labels": labels, "pairs": pairs}
+        words = reading.get("labels_as") or {}
+        self.labels_as = {str(word): ours for word, ours in words.items()}
+        files: dict[str, Any] = {"rows": data, "labels": labels, "pairs": pairs, **(others or {})}
         self._files = {place: by_handle(file) for place, file in files.items()}
+        self._needs: Needs | None = None
         self._in_use = ExitStack()
+        self._users = 0
 
     @classmethod
     def of(
@@ -158,13 +161,19 @@ class Source:
         return data
 
     def __enter__(self) -> Source:
-        for file in self._files.values():
-            if isinstance(file, Handle):
-                self._in_use.enter_context(file)
+        self._users += 1
+        if self._users == 1:
+            for file in self._files.values():
+                if isinstance(file, Handle):
+                    self._in_use.enter_context(file)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._in_use.close()
+        self._users -= 1
+        if self._users == 0:
+            self._in_use.close()
+            # A large file is in memory once: its rows are in what was made of them.
+            self.__dict__.pop("_named", None)
 
     @property
     def data(self) -> Any:
@@ -191,6 +200,10 @@ class Source:
         """The pairs, as `rows`; None if there are none."""
         return self._named["pairs"]
 
+    def other(self, name: str) -> Any:
+        """Another file of the call, as `rows`; None if it was not given."""
+        return self._named[name]
+
     def prepared(
         self, kind: type[T], prepare: Callable[..., T], given: Mapping[str, object]
     ) -> T | None:
@@ -213,16 +226,17 @@ class Source:
 
     def narrow(self, needs: Needs) -> Source:
         """Read only the needed columns, if the table is a Parquet file."""
-        self._files["rows"] = narrow(self.data, needs)
+        self._needs = needs
         return self
 
     @cached_property
     def _named(self) -> dict[str, Any]:
         """All files under our names; a name that none of them has is refused."""
-        if not (self.columns or self.labels_as):
-            return self._files
+        files = self._files
+        if self._needs is not None:
+            files = {**files, "rows": narrow(self.data, self._needs)}
         with name_columns(self.columns, self.labels_as) as name:
-            return {place: name(file) for place, file in self._files.items()}
+            return {place: name(file) for place, file in files.items()}
 
 
 class ColumnNames:
@@ -315,14 +329,15 @@ def open_table(
     >>> table.format, open_judgments(table).frame["verdict"].to_list()
     ('judgments', ['A'])
     """
-    with name_columns(columns, labels_as) as name:
-        source = read_object(name(source))
-    if is_json(source):
-        # Rows of a log are nested: they are converted one by one, never as columns.
-        log = _log(source, first_row(source) or {})
-        if log is not None:
-            return log
-    table = parse_table(source)
+    with in_use(source) as source:
+        with name_columns(columns, labels_as) as name:
+            source = read_object(name(source))
+        if is_json(source):
+            # Rows of a log are nested: they are converted one by one, never as columns.
+            log = _log(source, first_row(source) or {})
+            if log is not None:
+                return log
+        table = parse_table(source)
     if table.format is not None:
         return table
     log = _log(table, first_row(table) or {})
@@ -368,11 +383,12 @@ def remark_format(format: Format, rows: str, source: str) -> None:
 
 def open_values(source: TableLike) -> Table:
     """Labels of any kind by id, unchecked: the labels of a log, any other file unchanged."""
-    source = read_object(source)
-    format = _log_format(first_row(source) or ())
-    if format is not None and "labels" in format.gives:
-        return _convert(source, format, kind="labels", reader=lambda table: table.frame)
-    return open_table(source)
+    with in_use(source) as source:
+        source = read_object(source)
+        format = _log_format(first_row(source) or ())
+        if format is not None and "labels" in format.gives:
+            return _convert(source, format, kind="labels", reader=lambda table: table.frame)
+        return open_table(source)
 
 
 def open_rows(
@@ -384,15 +400,15 @@ def open_rows(
     *,
     baseline: str | None = None,
 ) -> Table:
-    with name_columns(columns) as name:
-        source = name(source)
-    source = in_memory(source)
-    if isinstance(source, Table) and source.kind == kind:
-        return source
-    chosen = choose_format(source, format, kind)
-    if chosen is None:
-        return Table(frame=read(source), name=source_name(source), kind=kind, format=kind)
-    return _convert(source, chosen, kind=cast(Kind, kind), baseline=baseline, reader=read)
+    with in_use(source) as source:
+        with name_columns(columns) as name:
+            source = in_memory(name(source))
+        if isinstance(source, Table) and source.kind == kind:
+            return source
+        chosen = choose_format(source, format, kind)
+        if chosen is None:
+            return Table(frame=read(source), name=source_name(source), kind=kind, format=kind)
+        return _convert(source, chosen, kind=cast(Kind, kind), baseline=baseline, reader=read)
 
 
 def in_memory(source: TableLike) -> TableLike:

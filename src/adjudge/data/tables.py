@@ -10,7 +10,7 @@ import io
 import json
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +18,15 @@ from typing import Any, Protocol
 import polars as pl
 
 from adjudge.data.csv_files import STREAM_BLOCK, ColumnChoice, csv_blocks, csv_frame, type_columns
-from adjudge.data.files import GIVE_ROWS, Archive, File, Handle, is_saved, saved_files
+from adjudge.data.files import (
+    GIVE_ROWS,
+    Archive,
+    File,
+    Handle,
+    is_saved,
+    saved_files,
+    workbook_frame,
+)
 from adjudge.data.formats import known_archives, known_envelopes, looks_like, refuse_log
 from adjudge.data.json_files import (
     Record,
@@ -32,7 +40,6 @@ from adjudge.data.json_files import (
     object_rows,
     records_frame,
 )
-from adjudge.data.workbooks import workbook_rows
 from adjudge.errors import ArgumentError, DataError
 
 #: The rows of a slice: each slice opens the file again and unpacks complete pages.
@@ -122,6 +129,14 @@ def by_handle(source: TableLike) -> TableLike:
 
 
 @contextmanager
+def in_use(source: TableLike) -> Iterator[TableLike]:
+    """The source; if it is a path, its file is opened once for all its readers in this block."""
+    source = by_handle(source)
+    with source if isinstance(source, Handle) else nullcontext():
+        yield source
+
+
+@contextmanager
 def parse_file(handle: Handle) -> Iterator[File]:
     """Open a file for a complete reading. Tests count these calls."""
     with handle.open() as file:
@@ -185,7 +200,7 @@ def _parse(
         elif file.container == "arrow":
             rows = _arrow(file)
         elif file.container == "workbook":
-            rows = records_frame(workbook_rows(path), str(path))
+            rows = plain_frame(workbook_frame(path))
         elif file.container == "csv":
             rows = csv_frame(file, numbers)
         elif (inside := _rows_inside(file)) is not None:
@@ -249,7 +264,7 @@ def _records(file: File) -> Iterator[Record]:
     elif file.container == "arrow":
         yield from _arrow(file).iter_rows(named=True)
     elif file.container == "workbook":
-        yield from workbook_rows(file.path)
+        yield from plain_frame(workbook_frame(file.path)).iter_rows(named=True)
     elif file.container == "csv":
         for block in csv_blocks(file, block=STREAM_BLOCK):
             yield from block.iter_rows(named=True)

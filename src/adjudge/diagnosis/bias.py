@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import polars as pl
 
 from adjudge.data.battles import SameAnswer, describe_same_answer, same_answers
 from adjudge.data.rows import partition, text_column
-from adjudge.data.source import Needs, narrow
+from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.data.verdicts import CLUSTER, prepare_verdicts
 from adjudge.diagnosis.agreement import Agreement, measure_agreement
@@ -164,8 +164,6 @@ def diagnose_bias(
     *,
     pairs: TableLike | None = None,
     labels: TableLike | None = None,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     judge: str | None = None,
     cluster: str | None = None,
     by: str | None = None,
@@ -175,6 +173,7 @@ def diagnose_bias(
     confidence_level: float = 0.95,
     model_labels: bool = False,
     seed: Seed = 0,
+    **reading: Unpack[Reading],
 ) -> BiasReport:
     """Position, length, family, agreement, reliability, contradictions and retest, per judge.
 
@@ -191,8 +190,6 @@ def diagnose_bias(
             Or battles, as `rank` takes them; then people's winner is the label. A path or a frame.
         pairs: Pairs with the texts and models, joined by id.
         labels: Human labels by id, for rows without a label.
-        columns: Columns with other names. Our column names to those of the tables.
-        labels_as: Meaning of words in label and verdict columns. Their words to ours.
         judge: Name of the judge, if the file has none.
         cluster: Column of rows that belong together. Default: prompt_id if it repeats, else id. A
             row without a value is a cluster of one.
@@ -206,6 +203,7 @@ def diagnose_bias(
         model_labels: Use labels that a model made (labelled_by model); the result states it.
             Otherwise they are refused.
         seed: Seed of everything random.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     >>> always_first = {"id": list("abcdefgh"), "p_fwd": [1.0] * 8, "p_rev": [0.0] * 8}
     >>> report = diagnose_bias(always_first)
@@ -216,13 +214,10 @@ def diagnose_bias(
     non_negative(floor, "floor")
     if near_tie is not None:
         positive(near_tie, "near_tie")
-    named = (cluster, by, *(columns or {}).values())
+    opened = Source.of(source, labels=labels, pairs=pairs, **reading)
+    named = (cluster, by, *opened.columns.values())
     rows = prepare_verdicts(
-        narrow(source, Needs(("judgments", "battles"), named, texts=True)),
-        pairs=pairs,
-        labels=labels,
-        columns=columns,
-        labels_as=labels_as,
+        opened.narrow(Needs(("judgments", "battles"), named, texts=True)),
         judge=judge,
         cluster="auto" if cluster is None else cluster,
         model_labels=model_labels,

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from adjudge.data import kinds_of, read_scores, read_tournaments, sniff
 from adjudge.data.rows import cluster_column, judge_names, merge_dropped
-from adjudge.data.source import name_columns
+from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, as_text, first_row, read_object, source_name
 from adjudge.data.verdicts import prepare_verdicts
 from adjudge.diagnosis.measures import FLOOR, WithEnds, ends_of, excludes, shows
@@ -116,11 +116,10 @@ def diagnose_prompts(
     first: TableLike,
     second: TableLike,
     *,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     cluster: str | None = None,
     floor: float = FLOOR,
     confidence_level: float = 0.95,
+    **reading: Unpack[Reading],
 ) -> PromptSensitivity:
     """How often verdicts or scores change between two prompts, per judge and criterion.
 
@@ -130,12 +129,11 @@ def diagnose_prompts(
     Args:
         first: Scores, judgments or tournaments of a judge with one prompt. A path or a frame.
         second: The same rows with another prompt. A path or a frame.
-        columns: Columns with other names. Our column names to those of both tables.
-        labels_as: Meaning of words in label and verdict columns. Their words to ours.
         cluster: Column of rows that belong together. Default: doc_id, else prompt_id, else every
             row is a cluster.
         floor: A smaller effect of the prompt does not count. However significant it is.
         confidence_level: Level of all intervals.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     >>> rows = {"id": list("abcd"), "judge": ["j"] * 4, "verdict": ["A", "B", "A", "B"]}
     >>> done = diagnose_prompts(rows, {**rows, "verdict": ["A", "B", "B", "B"]})
@@ -144,7 +142,7 @@ def diagnose_prompts(
     """
     open_unit(confidence_level, "confidence_level")
     non_negative(floor, "floor")
-    rows = prepare_prompts(first, second, columns=columns, labels_as=labels_as, cluster=cluster)
+    rows = prepare_prompts(first, second, cluster=cluster, **reading)
     groups = rows.frame.partition_by(["judge", "criterion"], as_dict=True, maintain_order=True)
     return PromptSensitivity(
         first=rows.names[0],
@@ -207,9 +205,8 @@ def prepare_prompts(
     first: TableLike,
     second: TableLike,
     *,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     cluster: str | None = None,
+    **reading: Unpack[Reading],
 ) -> PromptRows:
     """Two files of scores, judgments or tournaments, matched by judge, criterion and row.
 
@@ -221,7 +218,7 @@ def prepare_prompts(
     >>> both.frame.select("first", "second").rows()
     [(['A'], ['A']), (['B'], ['A'])]
     """
-    sides = [_read_side(source, columns, labels_as, cluster) for source in (first, second)]
+    sides = [_read_side(Source(source, **reading), cluster) for source in (first, second)]
     names = (source_name(first), source_name(second))
     if sides[0].answers != sides[1].answers:
         problem = f"has {sides[1].answers}, but {names[0]} has {sides[0].answers}"
@@ -255,14 +252,12 @@ def prepare_prompts(
     )
 
 
-def _read_side(
-    source: TableLike,
-    columns: Mapping[str, str] | None,
-    labels_as: Mapping[str, str] | None,
-    cluster: str | None,
-) -> _PromptSide:
-    with name_columns(columns, labels_as) as named:
-        table = read_object(named(source))
+def _read_side(source: Source, cluster: str | None) -> _PromptSide:
+    with source:
+        return _read_answers(read_object(source.rows), cluster)
+
+
+def _read_answers(table: TableLike, cluster: str | None) -> _PromptSide:
     kinds = kinds_of(sniff(table))
     if "scores" in kinds:
         frame = judge_names(read_scores(table))

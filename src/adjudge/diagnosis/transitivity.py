@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
 from math import comb
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
+from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.data.tournaments import Combine, TournamentRows, Tournaments, prepare_tournaments
 from adjudge.diagnosis.cycles import (
@@ -164,13 +165,12 @@ class Transitivity(Result):
 def diagnose_transitivity(
     source: TableLike | TournamentRows,
     *,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     combine: Combine = "mean",
     replicates: int = 200,
     worst: int = 10,
     confidence_level: float = 0.95,
     seed: Seed = 0,
+    **reading: Unpack[Reading],
 ) -> Transitivity:
     """Cycles per document for each judge and criterion, and the rate that noise alone gives.
 
@@ -180,13 +180,12 @@ def diagnose_transitivity(
         source: doc_id, model_a, model_b and verdict (A, B, tie, empty) or p_a, about model_a; or
             both orders in one row as verdict_fwd and verdict_rev. About model_a, whichever was
             shown first. Optional: judge, criterion, order, repeat. A path or a frame.
-        columns: Columns with other names. Our column names to those of the table.
-        labels_as: Meaning of words in label and verdict columns. Their words to ours.
         combine: How repeats and orders become one edge: mean (more than half) or unanimous.
         replicates: Simulations of the noisy judge.
         worst: How many of the worst documents to list.
         confidence_level: Level of all intervals.
         seed: Seed of everything random.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     >>> circle = [("x", "y", "A"), ("y", "z", "A"), ("x", "z", "B")]
     >>> names = ("doc_id", "model_a", "model_b", "verdict")
@@ -202,7 +201,7 @@ def diagnose_transitivity(
     count(replicates, "replicates", least=1)
     count(worst, "worst")
     open_unit(confidence_level, "confidence_level")
-    rows = prepare_tournaments(source, columns=columns, labels_as=labels_as, combine=combine)
+    rows = prepare_tournaments(source, combine=combine, **reading)
     groups: list[TransitivityGroup] = []
     documents: list[WorstDocument] = []
     for tournaments in rows.tournaments:

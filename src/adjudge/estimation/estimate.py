@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge.data.grades import Grades, prepare_grades
-from adjudge.data.source import Needs, narrow
+from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import ClassEstimate, check_classes, estimate_classes
@@ -50,7 +50,7 @@ AnyEstimate = Estimate | GroupedEstimate | ClassEstimate | RateDifference | Pane
 Values = ArrayLike | Sequence[Any]
 
 
-class Options(TypedDict, total=False):
+class Options(Reading, total=False):
     """What `estimate` takes in every form."""
 
     labels: TableLike | None
@@ -60,8 +60,6 @@ class Options(TypedDict, total=False):
     human_column: str
     positive: str | None
     model_labels: bool
-    columns: Mapping[str, str] | None
-    labels_as: Mapping[str, str] | None
     seed: Seed
 
 
@@ -132,9 +130,8 @@ def estimate(
     human_column: str = "human",
     positive: str | None = None,
     model_labels: bool = False,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
+    **reading: Unpack[Reading],
 ) -> AnyEstimate:
     """The rate that people would give, from the judge's verdicts and some human labels.
 
@@ -183,11 +180,9 @@ def estimate(
             words, or probabilities of that one.
         model_labels: Use labels that a model made (labelled_by model); the result states it. They
             are refused otherwise.
-        columns: Columns with other names. Our names to those of the file, e.g.
-            {"judge": "llm_says"}. Common names are recognised without it.
-        labels_as: Meaning of words in label and verdict columns, e.g. {"ok": "1"}.
         seed: Seed of everything random. The profile interval and the permutation test under `pool`
             use it. A number or a numpy Generator.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     Returns:
         Estimate; GroupedEstimate with `by`; RateDifference with `compare`; PanelEstimate with
@@ -230,8 +225,7 @@ def estimate(
             human_column=human_column,
             positive=positive,
             model_labels=model_labels,
-            columns=columns,
-            labels_as=labels_as,
+            **reading,
         )
         return estimate_panel(
             panel,
@@ -240,15 +234,8 @@ def estimate(
             confidence_level=level,
             seed=seed,
         )
-    renamed = {judge_column, human_column} - {"judge", "human"}
-    # The column `opponent` is made from the model names.
-    groups = None if model is not None and isinstance(by, str) and by == "opponent" else by
-    named = (groups, cluster, strata, *renamed, *(columns or {}).values())
-    kinds = ("binary", "grades") if model is None else ("judgments",)
-    # Labels of another file can be matched by text.
-    needs = Needs(kinds, named, texts=labels is not None)
     rows = prepare_grades(
-        narrow(data, needs),
+        data,
         judge=judge,
         human=human,
         labels=labels,
@@ -262,8 +249,7 @@ def estimate(
         positive=positive,
         model_labels=model_labels,
         paired=compare is not None or pool,
-        columns=columns,
-        labels_as=labels_as,
+        **reading,
     )
     if compare is not None and rows.by is None:
         raise ArgumentError("compare", compare, "name the column of the groups: --by model (by=)")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,7 @@ from adjudge.data.grades import BINARY_COLUMNS, Grades, against_the_rest, as_num
 from adjudge.data.labels import join_values
 from adjudge.data.refusals import refuse_duplicates, refuse_values
 from adjudge.data.rows import DEFAULT_CLUSTER, Rows, first_repeats, merge_dropped, tidy
-from adjudge.data.source import name_columns, open_table
+from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.tables import Table as RowTable
 from adjudge.data.tables import TableLike, as_text
 from adjudge.data.words import AS_SAID, read_grade_words, read_words
@@ -209,8 +209,7 @@ def prepare_panel(
     human_column: str = "human",
     positive: str | None = None,
     model_labels: bool = False,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
+    **reading: Unpack[Reading],
 ) -> Panel:
     """The rows that all `judges` judged, from one column per judge or one row per judge.
 
@@ -237,26 +236,25 @@ def prepare_panel(
             raise ArgumentError("judge", other, "is used for something else: name verdicts")
     if data is None:
         raise ArgumentError("judge", names, "give a table with their verdicts")
-    with name_columns(columns, labels_as) as named:
-        data, labels = named(data), named(labels)
-    table = open_table(data)
-    name, words, frame = table.name, table.labels_as, table.frame
-    if table.kind is None:
-        as_is = {"judge": names[0]} if judge_column == "judge" else {"judge": judge_column}
-        as_is |= {"human": human_column} if human_column != "human" else {}
-        frame = BINARY_COLUMNS.load(table, as_is=as_is)
-    asked = first_repeats(Rows(frame, table.dropped))
-    frame, lost = asked.frame, dict(asked.dropped)
-    if not set(names) <= set(frame.columns):
-        frame = _one_row_each(frame, names, name, judge_column, human_column)
-    frame = frame.with_columns(
-        read_words(tidy(frame[c], name, c), AS_SAID, words)
-        for c in (*names, human_column)
-        if c in frame.columns
-    )
-    if labels is not None:
-        joined = join_values(frame, labels, column=human_column, source=name)
-        frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
+    with Source.of(data, labels=labels, **reading) as source:
+        table = open_table(source.rows)
+        name, words, frame = table.name, table.labels_as, table.frame
+        if table.kind is None:
+            as_is = {"judge": names[0]} if judge_column == "judge" else {"judge": judge_column}
+            as_is |= {"human": human_column} if human_column != "human" else {}
+            frame = BINARY_COLUMNS.load(table, as_is=as_is)
+        asked = first_repeats(Rows(frame, table.dropped))
+        frame, lost = asked.frame, dict(asked.dropped)
+        if not set(names) <= set(frame.columns):
+            frame = _one_row_each(frame, names, name, judge_column, human_column)
+        frame = frame.with_columns(
+            read_words(tidy(frame[c], name, c), AS_SAID, words)
+            for c in (*names, human_column)
+            if c in frame.columns
+        )
+        if source.labels is not None:
+            joined = join_values(frame, source.labels, column=human_column, source=name)
+            frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
     others = {judge: _verdicts(frame, judge, name, human_column, positive) for judge in names[1:]}
     first = tidy(frame[names[0]], name, names[0])
     missing = first.is_null()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Unpack
 
 import numpy as np
 import polars as pl
@@ -13,8 +14,8 @@ from adjudge.data.columns import make_room
 from adjudge.data.grades import against_the_rest, load_grades, prepare_grades
 from adjudge.data.names import add_ids
 from adjudge.data.rows import tidy
-from adjudge.data.source import name_columns
-from adjudge.data.tables import TableLike, labels_as_of, source_name
+from adjudge.data.source import Reading, Source
+from adjudge.data.tables import TableLike, labels_as_of
 from adjudge.data.words import AS_SAID, read_grade_words, read_words
 from adjudge.errors import ArgumentError
 from adjudge.estimation.estimators.misclassification import correct_means
@@ -39,11 +40,10 @@ def plan_from_table(
     judge_column: str = "judge",
     human_column: str = "human",
     positive: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     step: int = 50,
     confidence_level: float = 0.95,
     model_labels: bool = False,
+    **reading: Unpack[Reading],
 ) -> RatePlan:
     """`plan_rate` with values from the table; an explicit argument overrides them.
 
@@ -62,12 +62,10 @@ def plan_from_table(
         judge_column: Column of the judge's verdicts.
         human_column: Column of the human labels.
         positive: For labels that are words: the one that counts as 1.
-        columns: Columns with other names. Our names to those of the file, e.g.
-            {"judge": "llm_says"}.
-        labels_as: Meaning of words in label and verdict columns, e.g. {"ok": "1"}.
         step: Also show the effect of this many more labels.
         confidence_level: Confidence level of the intervals.
         model_labels: Use labels that a model made (labelled_by model); the result states it.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     >>> plan = plan_from_table({"judge": [1] * 60 + [0] * 40, "human": [None] * 100},
     ...                        width=0.3, sensitivity=0.9, specificity=0.8)
@@ -82,8 +80,7 @@ def plan_from_table(
             judge_column=judge_column,
             human_column=human_column,
             positive=positive,
-            columns=columns,
-            labels_as=labels_as,
+            **reading,
             needs_labels=False,
             model_labels=model_labels,
         )
@@ -160,9 +157,8 @@ def rows_to_label(
     judge_column: str = "judge",
     human_column: str = "human",
     positive: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
+    **reading: Unpack[Reading],
 ) -> pl.DataFrame:
     """Rows of the table to label for `plan`, sampled as in `draw_rows`; existing labels count.
 
@@ -177,17 +173,15 @@ def rows_to_label(
         judge_column: Column of the judge's verdicts.
         human_column: Column of the human labels. It is added, empty, if there is none.
         positive: For labels that are words: the one that counts as 1.
-        columns: Columns with other names. Our names to those of the file.
-        labels_as: Meaning of words in label and verdict columns.
         seed: Seed of everything random. A number or a numpy Generator.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
     """
     if data is None:
         raise ArgumentError("table", None, "give the judged rows to sample from")
-    with name_columns(columns, labels_as) as named:
-        data = named(data)
-    words, name = labels_as_of(data), source_name(data)
-    # Rows get ids before a column is added, so that the labels match the same file later.
-    frame = add_ids(load_grades(data, judge_column, human_column).frame, name)
+    with Source.of(data, **reading) as source:
+        words, name = labels_as_of(source.rows), source.name
+        # Rows get ids before a column is added, so that the labels match the same file later.
+        frame = add_ids(load_grades(source.rows, judge_column, human_column).frame, name)
     frame = _with_human(frame, human_column)
     if plan.labels is None or plan.verdict_m0 is None or plan.verdict_m1 is None:
         raise ArgumentError("plan", "infeasible", "first plan for a width that can be reached")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from adjudge.data.battles import Battles, prepare_battles
 from adjudge.data.drift import drift_from_quantiles
 from adjudge.data.families import family_of
 from adjudge.data.rows import Identity, merge_dropped
+from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.judges.judge import match_judge
@@ -139,9 +140,8 @@ def make_anchors(
     smoothing: float | None = None,
     l2: float = DEFAULT_L2,
     replicates: int = DEFAULT_REPLICATES,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
+    **reading: Unpack[Reading],
 ) -> Anchors:
     """Calibrate on models with votes, for placing models without votes. See the module.
 
@@ -161,9 +161,8 @@ def make_anchors(
         smoothing: Constant of smoothed, instead of choosing it.
         l2: Penalty l2 |theta|^2.
         replicates: Bootstrap resamples of each standard error.
-        columns: Our column names to those of the file.
-        labels_as: Meaning of words in columns of winners and verdicts.
         seed: Seed of everything random.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
     """
     from adjudge import __version__
 
@@ -178,8 +177,7 @@ def make_anchors(
         verdict=verdict,
         score=score,
         cluster=cluster,
-        columns=columns,
-        labels_as=labels_as,
+        **reading,
     )
     if ready.human is None:
         raise ArgumentError(
@@ -354,9 +352,8 @@ def place(
     verdict: str | None = None,
     score: str | None = None,
     replicates: int | None = None,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
+    **reading: Unpack[Reading],
 ) -> Leaderboard:
     """Place new models on people's scale, with conformal intervals (Eq. 4).
 
@@ -384,9 +381,8 @@ def place(
         score: Column of score differences, positive for model_a.
         replicates: Bootstrap resamples of each standard error. By default as many as the anchors
             had.
-        columns: Our column names to those of the file.
-        labels_as: Meaning of words in columns of winners and verdicts.
         seed: Seed of everything random.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
     """
     saved = read_anchors(anchors)
     level = exact_level(alpha)
@@ -402,8 +398,7 @@ def place(
         verdict=verdict,
         score=score,
         cluster=None if isinstance(battles, Battles) else saved.cluster,
-        columns=columns,
-        labels_as=labels_as,
+        **reading,
     )
     warnings = [*ready.warnings, *_same_judge(ready, saved)]
     if saved.cluster is not None and ready.prompts is None:

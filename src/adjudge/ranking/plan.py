@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ from adjudge.data.battles import code_battles
 from adjudge.data.columns import Column, Layout
 from adjudge.data.outcomes import code_names
 from adjudge.data.rows import merge_dropped
-from adjudge.data.source import name_columns
+from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, as_text
 from adjudge.errors import ArgumentError
 from adjudge.present import text
@@ -70,9 +70,8 @@ def plan_battles(
     rule: str = "coverage",
     judged: TableLike | None = None,
     verdict: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
+    **reading: Unpack[Reading],
 ) -> BattlePlan:
     """Choose the battles to judge next, within a budget.
 
@@ -86,9 +85,8 @@ def plan_battles(
         judged: Battles already judged. They count, and are not chosen again: rows of the pool whose
             id is among them are left out.
         verdict: Column of the verdicts of judged battles (A, B, tie).
-        columns: Our column names to those of the files.
-        labels_as: Meaning of words in columns of winners and verdicts.
         seed: Seed of everything random.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     >>> plan_battles({"model_a": ["x", "x", "y"], "model_b": ["y", "y", "z"]}, budget=2).appearances
     {'x': 1, 'y': 2, 'z': 1}
@@ -96,10 +94,9 @@ def plan_battles(
     count(budget, "budget", least=1)
     one_of(rule, RULES, "rule")
     rng = generator(seed)
-    with name_columns(columns, labels_as) as name:
-        pool, judged = name(pool), name(judged)
-    frame = read_pool(pool)
-    done = None if judged is None else open_battles(judged, votes_required=False).frame
+    with Source(pool, others={"judged": judged}, **reading) as source:
+        frame, judged = read_pool(source.rows), source.other("judged")
+        done = None if judged is None else open_battles(judged, votes_required=False).frame
     named = [frame] if done is None else [frame, done]
     names, a, b = code_names(
         *(pl.concat([as_text(table[side]) for table in named]) for side in ("model_a", "model_b"))

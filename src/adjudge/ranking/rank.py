@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Unpack
 
 import numpy as np
 
 from adjudge.data.battles import Battles, prepare_battles
 from adjudge.data.rows import merge_dropped
+from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking.bradley_terry import (
@@ -99,12 +101,11 @@ def rank(
     splits: int = 5,
     time_limit: float = 10.0,
     model_labels: bool = False,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     engine: str = "local",
     workers: int | None = None,
     ray_address: str | None = None,
     seed: Seed = 0,
+    **reading: Unpack[Reading],
 ) -> Leaderboard:
     """Rank models by their battles.
 
@@ -151,14 +152,13 @@ def rank(
         time_limit: Time limit for mfas, in seconds.
         model_labels: Use labels that a model made (labelled_by model); the result states it. They
             are refused otherwise.
-        columns: Our column names to those of the file.
-        labels_as: Meaning of words in columns of winners and verdicts.
         engine: Where the resamples are computed: local (this process) or ray. The numbers are the
             same; ray pays off from thousands of replicates on.
         workers: Number of Ray workers. Default: one per available GPU, else per CPU.
         ray_address: HOST:PORT of a Ray cluster's head. Default: RAY_ADDRESS, else a Ray for this
             run on this machine.
         seed: Seed of everything random.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     >>> rank({"model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
     ...       "winner": ["model_a", "tie", "tie"]}, interval="none").models[0].model
@@ -183,8 +183,7 @@ def rank(
         against=against,
         model_labels=model_labels,
         jury=jury,
-        columns=columns,
-        labels_as=labels_as,
+        **reading,
     )
     if not len(ready):
         raise DataError("battles", "has no battle left", remedy="give battles of two models")

@@ -7,12 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
+from typing import Unpack
 
 import polars as pl
 
 from adjudge.data.judgments import Judgments, prepare_judgments
 from adjudge.data.rows import merge_dropped
-from adjudge.data.source import Needs, name_columns, narrow
+from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.policy.audits import WITHOUT_PROOF, Monitor, audits_to_calibrate
@@ -72,10 +73,9 @@ def calibrate(
     min_answer_mass: float | None = MIN_ANSWER_MASS,
     model_labels: bool = False,
     best: bool = False,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
     store: StorePlace = None,
+    **reading: Unpack[Reading],
 ) -> Policy:
     """Choose which verdicts to accept at error level `alpha`, from judgments with human labels.
 
@@ -136,11 +136,10 @@ def calibrate(
             Without it they are refused.
         best: Choose the best of all responses to a prompt, from comparisons of two responses
             (prompt_id, model_a, model_b).
-        columns: Columns with other names. A mapping of our names to those of the files.
-        labels_as: Meaning of words in label and verdict columns, such as {"0": "A", "1": "B"}.
         seed: Seed of everything random.
         store: Store of the judge's replies, to name what differs between judges. The policy then
             keeps the parts of each judge's fingerprint.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,
@@ -167,24 +166,25 @@ def calibrate(
             judge=judge,
         )
     )
-    named = (by, cluster, weights, category, "best" if best else None, *(columns or {}).values())
+    source = Source(
+        judgments, labels=labels, pairs=pairs, others={"leave_out": leave_out}, **reading
+    )
+    named = (by, cluster, weights, category, "best" if best else None, *source.columns.values())
     needs = Needs(("judgments", "grades", "binary"), named, texts=asked.reads_texts)
-    judgments = narrow(judgments, needs)
-    with name_columns(columns, labels_as) as name:
-        judgments, labels, pairs = name(judgments), name(labels), name(pairs)
-        leave_out = name(leave_out)
-    if best:
-        refuse_with_best(
-            jury=jury, doubt=doubt, cascade=cascade, plan=plan, pairs=pairs, from_audits=from_audits
-        )
-        given = prepare_choices(
-            judgments, labels=labels, judge=judge, protocol=protocol, min_answer_mass=limit
-        )
-    else:
-        given = prepare_judgments(
-            judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol
-        )
-    del judgments  # keep a large file in memory only once: its rows are in `given`
+    with source.narrow(needs):
+        leave_out = source.other("leave_out")
+        if best:
+            refuse_with_best(
+                jury=jury,
+                doubt=doubt,
+                cascade=cascade,
+                plan=plan,
+                pairs=pairs,
+                from_audits=from_audits,
+            )
+            given = prepare_choices(source, judge=judge, protocol=protocol, min_answer_mass=limit)
+        else:
+            given = prepare_judgments(source, judge=judge, protocol=protocol)
     remarks: tuple[str, ...] = ()
     if since_change and from_audits is None:
         raise ArgumentError("since_change", since_change, "needs --from-audits")

@@ -22,7 +22,7 @@ import polars as pl
 from adjudge.data.judgments import Judgments, mark_off_answer, prepare_judgments
 from adjudge.data.labels import MAKERS, join_values
 from adjudge.data.rows import Rows, merge_dropped, tidy
-from adjudge.data.source import name_columns
+from adjudge.data.source import Source
 from adjudge.data.tables import TableLike, parse_table
 from adjudge.data.verdicts import LABEL_VALUES
 from adjudge.errors import ArgumentError, DataError
@@ -48,7 +48,7 @@ _OF_PAIRS = frozenset(
 
 
 def prepare_choices(
-    judgments: TableLike | Judgments,
+    judgments: TableLike | Source | Judgments,
     *,
     labels: TableLike | None = None,
     judge: str | None = None,
@@ -66,11 +66,12 @@ def prepare_choices(
     ('q', 'x', 0.30000000000000004, 'x')
     """
     best = None
-    if labels is not None:
-        with name_columns(None, None) as named:
-            table = parse_table(named(labels))
-        best, labels = (table, None) if "best" in table.frame.columns else (None, table)
-    given = prepare_judgments(judgments, labels=labels, judge=judge, protocol=protocol)
+    with Source.of(judgments, labels=labels) as opened:
+        labels = opened.labels
+        if labels is not None:
+            table = parse_table(labels)
+            best, labels = (table, None) if "best" in table.frame.columns else (None, table)
+        given = prepare_judgments(opened.rows, labels=labels, judge=judge, protocol=protocol)
     missing = [name for name in NEEDED if name not in given.frame.columns]
     if given.about != "pairs" or missing:
         raise DataError(

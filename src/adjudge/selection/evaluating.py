@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
 from adjudge.data.judgments import Judgments, prepare_judgments
 from adjudge.data.rows import partition
-from adjudge.data.source import Needs, name_columns, narrow
+from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block
@@ -227,9 +227,8 @@ def evaluate(
     cluster: str | None = "auto",
     model_labels: bool = False,
     best: bool = False,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
+    **reading: Unpack[Reading],
 ) -> Evaluation:
     """The tables of the SCOPE paper for your own judgments.
 
@@ -269,9 +268,8 @@ def evaluate(
             Without it they are refused.
         best: Choose the best of all responses to a prompt, from comparisons of two responses
             (prompt_id, model_a, model_b).
-        columns: Columns with other names. A mapping of our names to those of the files.
-        labels_as: Meaning of words in label and verdict columns, such as {"0": "A", "1": "B"}.
         seed: Seed of everything random.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     >>> from adjudge.simulate.selective import two_order_judge
     >>> evaluation = evaluate(two_order_judge(300, seed=1), splits=50, alphas=[0.2])
@@ -282,23 +280,21 @@ def evaluate(
     names = [method.name for method in choose_methods(methods)]
     baselines = {method.name for method in choose_methods() if method.baseline}
     count(splits, "splits", least=1)
-    named = (cluster, category, "best" if best else None, *(columns or {}).values())
+    source = Source(
+        judgments, labels=labels, pairs=pairs, others={"choose_on": choose_on}, **reading
+    )
+    named = (cluster, category, "best" if best else None, *source.columns.values())
     asked = ask_doubt(
         DoubtOptions(jury=jury, doubt=doubt, category=category, learning_share=learning_share)
     )
     learned = asked is not asked.plain
-    judgments = narrow(judgments, Needs(("judgments", "grades", "binary"), named, texts=learned))
-    with name_columns(columns, labels_as) as name:
-        judgments, labels, pairs = name(judgments), name(labels), name(pairs)
-        choose_on = name(choose_on)
-    if best:
-        refuse_with_best(jury=jury, doubt=doubt, pairs=pairs)
-        given = prepare_choices(judgments, labels=labels, judge=judge, protocol=protocol)
-    else:
-        given = prepare_judgments(
-            judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol
-        )
-    del judgments  # a large file is in memory once: its rows are in `given`, then in `table`
+    with source.narrow(Needs(("judgments", "grades", "binary"), named, texts=learned)):
+        choose_on = source.other("choose_on")
+        if best:
+            refuse_with_best(jury=jury, doubt=doubt, pairs=pairs)
+            given = prepare_choices(source, judge=judge, protocol=protocol)
+        else:
+            given = prepare_judgments(source, judge=judge, protocol=protocol)
     table = read_labelled(given, ties=ties, cluster=cluster, model_labels=model_labels)
     del given
     if choose_on is not None:

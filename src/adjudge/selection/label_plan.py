@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,7 @@ from adjudge.data.columns import UNNAMED
 from adjudge.data.judgments import Judgments, measured, prepare_judgments
 from adjudge.data.labels import BY_SCORE, ways_of
 from adjudge.data.rows import Rows, cluster_column, identities, merge_dropped, one_row_per_cluster
+from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.policy.rules import Cut, Rule
@@ -68,9 +69,8 @@ def plan_labels(
     judge: str | None = None,
     protocol: str | None = None,
     cluster: str | None = "auto",
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
+    **reading: Unpack[Reading],
 ) -> LabelPlan:
     """Sample unlabelled pairs: from all, or (`surest`) from that share of a judge's verdicts.
 
@@ -96,9 +96,8 @@ def plan_labels(
         protocol: Only this protocol's rows.
         cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
             repeats; none: all rows are independent. One random row per cluster calibrates.
-        columns: Columns with other names. A mapping of our names to those of the files.
-        labels_as: Meaning of words in label and verdict columns, such as {"0": "A", "1": "B"}.
         seed: Seed of everything random.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     >>> rows = {"id": range(10), "p_a": [0.99 - 0.04 * i for i in range(10)]}
     >>> plan = plan_labels(rows, surest=0.5, n=2)
@@ -112,8 +111,7 @@ def plan_labels(
         labels=labels,
         judge=judge,
         protocol=protocol,
-        columns=columns,
-        labels_as=labels_as,
+        **reading,
     )
     given = replace(given, frame=_with_ways(given.frame, given.name))
     column = cluster_column(given.frame, cluster, within=["judge", "protocol"])

@@ -33,6 +33,7 @@ from adjudge.data.labels import (
 )
 from adjudge.data.refusals import refuse_values, shorten
 from adjudge.data.rows import Rows, cluster_column, sort_rows, text_column, tidy
+from adjudge.data.source import Source
 from adjudge.data.tables import TableLike, as_text, read_table, source_name
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.policy.rules import Cut
@@ -79,7 +80,7 @@ class NewRows:
 
 
 def read_labelled(
-    judgments: TableLike | Judgments,
+    judgments: TableLike | Source | Judgments,
     labels: TableLike | None = None,
     *,
     pairs: TableLike | None = None,
@@ -166,7 +167,7 @@ def read_labelled(
 
 
 def read_new(
-    judgments: TableLike | Judgments,
+    judgments: TableLike | Source | Judgments,
     *,
     pairs: TableLike | None = None,
     judge: str | None = None,

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 
 from adjudge.data.judgments import Judgments
 from adjudge.data.rows import merge_dropped
-from adjudge.data.source import name_columns
+from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of
@@ -105,9 +105,8 @@ def plan_selection(
     gain: float = 0.02,
     repeats: int = 200,
     model_labels: bool = False,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
+    **reading: Unpack[Reading],
 ) -> SelectionPlan:
     """Expected coverage against the number of calibration labels, by subsampling your labels.
 
@@ -133,9 +132,8 @@ def plan_selection(
         repeats: Random draws per point.
         model_labels: Use labels that a model made (labelled_by model); the result states it.
             Without it they are refused.
-        columns: Columns with other names. A mapping of our names to those of the files.
-        labels_as: Meaning of words in label and verdict columns, such as {"0": "A", "1": "B"}.
         seed: Seed of everything random.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     >>> from adjudge.simulate.selective import two_order_judge
     >>> plan = plan_selection(two_order_judge(400, seed=1), alpha=0.2, repeats=20)
@@ -146,11 +144,8 @@ def plan_selection(
     chosen = find_guarantee(guarantee)
     least_gain = open_unit(gain, "gain")
     check_count(repeats, "repeats", least=2)
-    with name_columns(columns, labels_as) as name:
-        judgments, labels = name(judgments), name(labels)
     table = read_labelled(
-        judgments,
-        labels,
+        Source(judgments, labels=labels, **reading),
         judge=judge,
         protocol=protocol,
         ties=ties,

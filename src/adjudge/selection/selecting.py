@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,7 @@ from adjudge.data.derived import PASS
 from adjudge.data.drift import Drift, drift_of
 from adjudge.data.judgments import HAS_VERDICT, Judgments
 from adjudge.data.rows import merge_dropped, one_row_per_cluster, text_column
-from adjudge.data.source import name_columns
+from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.policy.result import Policy, PolicyGroup
@@ -150,9 +150,8 @@ def select(
     protocol: str | None = None,
     store: StorePlace = None,
     best: bool = False,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
+    **reading: Unpack[Reading],
 ) -> SelectionRun:
     """Apply a policy to every row of `judgments`: accept or abstain.
 
@@ -174,9 +173,8 @@ def select(
         store: Store of the judge's replies, to name what differs between judges.
         best: Choose the best of all responses to a prompt, from comparisons of two responses
             (prompt_id, model_a, model_b). Refuses any other policy.
-        columns: Columns with other names. A mapping of our names to those of the files.
-        labels_as: Meaning of words in label and verdict columns, such as {"0": "A", "1": "B"}.
         seed: Seed of everything random.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     >>> from adjudge.selection import calibrate
     >>> old = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,
@@ -187,16 +185,14 @@ def select(
     """
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
     limit = rules.min_answer_mass
-    with name_columns(columns, labels_as) as name:
-        judgments, pairs = name(judgments), name(pairs)
-    if rules.about == "choices":
-        judgments = prepare_choices(
-            judgments, judge=judge, protocol=protocol, min_answer_mass=limit
-        )
-        judge = protocol = None
-    elif best:
-        check_about(rules, "choices")
-    table = read_new(judgments, pairs=pairs, judge=judge, protocol=protocol, min_answer_mass=limit)
+    with Source(judgments, pairs=pairs, **reading) as source:
+        if rules.about == "choices":
+            choices = prepare_choices(source, judge=judge, protocol=protocol, min_answer_mass=limit)
+            table = read_new(choices, pairs=source.pairs, min_answer_mass=limit)
+        else:
+            if best:
+                check_about(rules, "choices")
+            table = read_new(source, judge=judge, protocol=protocol, min_answer_mass=limit)
     doubt = load_doubt(rules)
     check_about(rules, table.about)
     warnings = policy_remarks(rules) + doubt.check_judges(table.everything, store=store)

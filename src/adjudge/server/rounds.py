@@ -11,7 +11,7 @@ from adjudge.data.files import read_text
 from adjudge.data.labels import open_labels
 from adjudge.data.pairs import Stream
 from adjudge.data.source import ColumnNames
-from adjudge.data.tables import Table, TableLike, read_object, source_name
+from adjudge.data.tables import Table, TableLike, in_use, read_object, source_name
 from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import parse_scale
 from adjudge.monitoring.drawing import all_audits
@@ -108,17 +108,20 @@ def rows_of(
     say: Callable[[str], None],
 ) -> tuple[list[Subject], LabelKind]:
     """The rows to label, and the kind of label, from the file's content."""
-    source = read_object(rows)
-    kinds = kinds_of(format or sniff(source, columns))
-    if "items" not in kinds or "pairs" in kinds:
-        if scale is not None:
-            remedy = "only single answers can be scored: give items (id, prompt, response)"
-            raise ArgumentError("scale", scale, remedy)
-        pairs = open_pairs(source, format=format, seed=seed, columns=columns, labels_as=labels_as)
-        return _listed(pairs, say), PAIRS
-    kind = GRADES if scale is None else scores(parse_scale(scale))
-    items = open_items(source, format=format, columns=columns, labels_as=labels_as)
-    return _listed(items, say), kind
+    with in_use(rows) as source:
+        source = read_object(source)
+        kinds = kinds_of(format or sniff(source, columns))
+        if "items" not in kinds or "pairs" in kinds:
+            if scale is not None:
+                remedy = "only single answers can be scored: give items (id, prompt, response)"
+                raise ArgumentError("scale", scale, remedy)
+            pairs = open_pairs(
+                source, format=format, seed=seed, columns=columns, labels_as=labels_as
+            )
+            return _listed(pairs, say), PAIRS
+        kind = GRADES if scale is None else scores(parse_scale(scale))
+        items = open_items(source, format=format, columns=columns, labels_as=labels_as)
+        return _listed(items, say), kind
 
 
 def _listed(stream: Stream[Pair] | Stream[Item], say: Callable[[str], None]) -> list[Subject]:

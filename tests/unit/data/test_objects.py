@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -149,6 +150,7 @@ def test_a_json_object_that_is_itself_a_row(tmp_path: Path) -> None:
 
 
 def test_a_workbook(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel")
     rows = [
         ["id", "judge", "human", "note"],
         ["a", 1, None, "x < y"],
@@ -167,6 +169,7 @@ def test_a_workbook(tmp_path: Path) -> None:
 
 
 def test_workbooks_that_are_none(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel")
     twice = write_workbook(tmp_path / "twice.xlsx", [["a", "a"], ["x", 1]])
     with pytest.raises(DataError, match="two columns have the name 'a'; rename one"):
         read_table(twice)
@@ -181,7 +184,8 @@ def test_workbooks_that_are_none(tmp_path: Path) -> None:
 
 
 def test_a_workbook_that_was_made_to_fill_the_memory(tmp_path: Path) -> None:
-    """Rows without end that hold nothing, and one row with more cells than Excel has columns."""
+    """Rows without end that hold nothing, a long row of empty cells, and a cell far away."""
+    pytest.importorskip("fastexcel")
     path = write_workbook(tmp_path / "book.xlsx", [["id", "judge"], ["x", 1]])
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -200,7 +204,18 @@ def test_a_workbook_that_was_made_to_fill_the_memory(tmp_path: Path) -> None:
     assert tracemalloc.get_traced_memory()[1] < 4 * size
     tracemalloc.stop()
     add(b"<row>" + b"<c/>" * 20_000 + b"</row>")
-    with pytest.raises(DataError, match="is not a complete Excel workbook; save it again"):
+    assert read_table(path).rows() == [("x", 1.0)]
+    add(b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>')
+    with pytest.raises(DataError, match="has a cell in row 1,048,576 and column 16,384; export"):
+        read_table(path)
+
+
+def test_a_workbook_without_the_package_that_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_workbook(tmp_path / "book.xlsx", [["id", "judge"], ["x", 1]])
+    monkeypatch.setitem(sys.modules, "fastexcel", None)
+    with pytest.raises(DataError, match=r"is an Excel workbook; pip install 'adjudge\[excel\]'"):
         read_table(path)
 
 

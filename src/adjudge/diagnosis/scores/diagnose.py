@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
+from typing import Unpack
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,7 @@ import polars as pl
 from adjudge.data.columns import make_room
 from adjudge.data.families import family_of, of_family
 from adjudge.data.scores import Scores, prepare_scores, ratings_table, scored_by_both
+from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.family import FamilyScores, family_scores
@@ -76,12 +78,11 @@ def diagnose_scores(
     by: str | None = None,
     weigh: str = "documents",
     splits: int = 20,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     families: Mapping[str, str] | None = None,
     confidence_level: float = 0.95,
     model_labels: bool = False,
     seed: Seed = 0,
+    **reading: Unpack[Reading],
 ) -> ScoreDiagnosis:
     """Coverage and size of conformal sets per judge and criterion, and what their width indicates.
 
@@ -109,13 +110,12 @@ def diagnose_scores(
         by: Also calibrate each value of this column separately.
         weigh: documents, or rows as in the paper (valid only for one row per document).
         splits: Random halves of the documents.
-        columns: Columns with other names. Our column names to those of the tables.
-        labels_as: Meaning of words in label and verdict columns. Their words to ours.
         families: Families of models whose names do not show it. {"model name": "family"}.
         confidence_level: Level of all intervals.
         model_labels: Use labels that a model made (labelled_by model); the result states it.
             Otherwise they are refused.
         seed: Seed of everything random.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     >>> rows = {"doc_id": [str(d) for d in range(40)], "judge_score": [3, 4] * 20,
     ...         "human_score": [3, 4] * 20}
@@ -138,10 +138,9 @@ def diagnose_scores(
     scores = prepare_scores(
         source,
         raters=raters,
-        columns=columns,
         labels=labels,
-        labels_as=labels_as,
         model_labels=model_labels,
+        **reading,
     )
     if by is not None and by not in scores.frame.columns:
         raise DataError(scores.name, "is missing", column=by, remedy="name a column to group by")
@@ -206,9 +205,8 @@ def score_set_rows(
     raters: Sequence[str] | None = None,
     labels: TableLike | None = None,
     weigh: str = "documents",
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
+    **reading: Unpack[Reading],
 ) -> pl.DataFrame:
     """The rows with set_low, set_high, set_size, advice, and whether they calibrated the set.
 
@@ -229,9 +227,8 @@ def score_set_rows(
         raters: The raters' columns.
         labels: Human scores by id, as `adjudge label --scale` writes them.
         weigh: documents, or rows as in the paper (valid only for one row per document).
-        columns: Columns with other names. Our column names to those of the tables.
-        labels_as: Meaning of words in label and verdict columns. Their words to ours.
         seed: Seed of everything random.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     >>> rows = {"doc_id": [str(d) for d in range(21)], "judge_score": [3] * 21,
     ...         "human_score": [3] * 20 + [None]}
@@ -240,9 +237,7 @@ def score_set_rows(
     """
     one_of(sets, SETS, "sets")
     one_of(weigh, WEIGHS, "weigh")
-    scores = prepare_scores(
-        source, raters=raters, columns=columns, labels=labels, labels_as=labels_as
-    )
+    scores = prepare_scores(source, raters=raters, labels=labels, **reading)
     name, frame = scores.name, make_room(scores.frame, _SET_COLUMNS).with_row_index("__row")
     if sets == "adaptive" and "score_probs" not in frame.columns:
         raise DataError(name, "is missing", column="score_probs", remedy=_OTHER_SETS)
