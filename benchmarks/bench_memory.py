@@ -18,8 +18,8 @@ import threading
 import time
 from pathlib import Path
 
+from adjudge.judges.flow import Progress
 from adjudge.judges.judging import judge_pairs
-from adjudge.judges.progress import Progress
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 WORDS = "the quick brown fox jumps over the lazy dog and then rests for a while in the shade. "

@@ -13,7 +13,7 @@ from pathlib import Path
 from adjudge.atomic import replacing
 from adjudge.data import write_result
 from adjudge.data.tables import TableLike
-from adjudge.judges.progress import ProgressCallback
+from adjudge.judges.flow import ProgressCallback
 from adjudge.present.blocks import Block, Document, Figure, Headline, Note, Part, Section
 from adjudge.present.render.html import render_html
 from adjudge.present.text import count

@@ -24,8 +24,8 @@ from adjudge.judges import judge_pairs, plan_judging
 from adjudge.judges.backends._chat_server import as_chat
 from adjudge.judges.backends._tokens import bare
 from adjudge.judges.backends.openai import OpenAIBackend
+from adjudge.judges.flow import Progress
 from adjudge.judges.judging import JudgingRun
-from adjudge.judges.progress import Progress
 from adjudge.judges.protocols.preference import Preference
 from adjudge.records import Pair
 

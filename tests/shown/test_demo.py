@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adjudge.demo.check import JudgeCheck, Share, Way
 from adjudge.demo.run import Demo, DemoChapter
+from adjudge.records import Interval
 from shown import assert_shown
 
 
@@ -11,7 +12,11 @@ def way(protocol: str, right: int, pairs: int, low: float, high: float, **orders
     return Way(
         protocol=protocol,
         right=Share(
-            name=protocol, right=right, pairs=pairs, share=right / pairs, low=low, high=high
+            name=protocol,
+            right=right,
+            pairs=pairs,
+            share=right / pairs,
+            interval=Interval(low, high, level=0.95),
         ),
         unmeasured=0,
         first_won=orders.get("first_won"),

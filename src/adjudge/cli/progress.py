@@ -10,8 +10,8 @@ from rich.progress import BarColumn, Progress, Task, TaskID, TaskProgressColumn,
 from rich.text import Text
 
 from adjudge.cli.output import remark, screen
-from adjudge.judges.progress import LINE_EVERY_S, describe
-from adjudge.judges.progress import Progress as Snapshot
+from adjudge.judges.flow import LINE_EVERY_S, describe_progress
+from adjudge.judges.flow import Progress as Snapshot
 from adjudge.present.text import safe
 
 
@@ -33,10 +33,10 @@ class Watch:
             if now.judge not in self._tasks:
                 self._tasks[now.judge] = self._bar.add_task(safe(title), total=now.total, text="")
             task = self._tasks[now.judge]
-            self._bar.update(task, completed=now.done, total=now.total, text=describe(now))
+            self._bar.update(task, completed=now.done, total=now.total, text=describe_progress(now))
         elif time.monotonic() - self._line_at >= LINE_EVERY_S:
             self._line_at = time.monotonic()
-            remark(f"{title}: {describe(now)}")
+            remark(f"{title}: {describe_progress(now)}")
 
     def close(self) -> None:
         """Remove the bar from the screen."""

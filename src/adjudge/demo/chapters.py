@@ -65,8 +65,8 @@ def check_against_answers(context: DemoContext) -> None:
     """Ask, compare with the known answers, print."""
     backend = parse_judge(context.judge)
     context.main = "likelihood" if Likelihood in backend.wants else "preference"
-    part = _PREFERENCE_PAIRS if context.main == "likelihood" else None
-    statuses = {"preference": _ask_protocol(context, "preference", limit=part)}
+    limit = _PREFERENCE_PAIRS if context.main == "likelihood" else None
+    statuses = {"preference": _ask_protocol(context, "preference", limit=limit)}
     if context.main == "likelihood":
         statuses["likelihood"] = _ask_protocol(context, "likelihood", limit=None)
 
@@ -132,7 +132,7 @@ def _say_position(context: DemoContext, way: Way) -> None:
             f"Asked which of two answers is better, it picks the one shown first "
             f"{way.first_won} of {way.orders} times."
         )
-    elif way.right.low > 0.5:
+    elif way.right.ends[0] > 0.5:
         context.say(f"Asked in both orders it is right on {describe_share(way.right)}.")
     else:
         context.say("Asked in both orders, its verdict is not better than chance.")
@@ -168,7 +168,9 @@ def accept_verdicts(context: DemoContext) -> None:
     shown = evaluation.paper_rows(evaluation.judges[0])
     rows = {row.method: row for row in shown if row.alpha == _ALPHA}
     names = {_EVERYTHING: "accept everything"}
-    names |= {one.name: f"{one.name}: {one.summary}" for one in all_guarantees()}
+    names |= {
+        guarantee.name: f"{guarantee.name}: {guarantee.summary}" for guarantee in all_guarantees()
+    }
     context.show(
         Table(
             ("rule", "accepted", "wrong, mean", "wrong, pooled", "halves above"),
@@ -204,11 +206,11 @@ def _say_policy(context: DemoContext, policy: Policy) -> None:
 
 def _say_average(context: DemoContext, everything: MethodRisk, scope: MethodRisk) -> None:
     """scope promises the mean share, but not the pooled share or the share of one threshold."""
-    kept = "and here it holds" if scope.risk <= _ALPHA else "and here it does not hold"
+    finding = "and here it holds" if scope.risk <= _ALPHA else "and here it does not hold"
     context.say(
         f"If everything is accepted, {percent(everything.risk, 0)} are wrong. scope accepts "
         f"{percent(scope.coverage, 0)}, with {percent(scope.risk, 0)} wrong on average over the "
-        f"halves: that mean is its promise, {kept}. Pooled over all halves, "
+        f"halves: that mean is its promise, {finding}. Pooled over all halves, "
         f"{percent(scope.ratio, 0)} of the accepted verdicts were wrong. A single threshold was "
         f"above alpha in {percent(scope.share_above, 0)} of the halves. If yours must not be, use "
         "pac and more labels."
@@ -225,10 +227,10 @@ def report_rate(context: DemoContext) -> None:
     if not isinstance(result, Estimate):
         raise TypeError("one candidate gives one estimate")
     context.keep(result, "estimate")
-    said = level(result.confidence_level)
+    confidence = level(result.confidence_level)
     context.show(
         Table(
-            ("win rate of an invented candidate", "value", f"{said} interval"),
+            ("win rate of an invented candidate", "value", f"{confidence} interval"),
             [
                 (
                     "the judge alone (naive)",
@@ -261,9 +263,9 @@ def look_for_bias(context: DemoContext) -> None:
         context.keep(report, f"bias_{protocol}")
         # The doubt is of no use if the verdicts are not: print it only for the main protocol.
         parts = (report.position, report.reliability if protocol == context.main else None)
-        for part in parts:
-            if part is not None:
-                context.say(f"By {protocol}: {part.describe()}.")
+        for bias in parts:
+            if bias is not None:
+                context.say(f"By {protocol}: {bias.describe()}.")
         if protocol == context.main:
             context.picture(report.plot(), "bias")
 
@@ -345,19 +347,19 @@ def candidate_rows(
     the rows and the candidate's true win rate.
     """
     draw = generator(seed)
-    known = judgments.filter(
+    decided = judgments.filter(
         pl.col("verdict").is_not_null() & pl.col("label").is_in(["A", "B"])
     ).select("id", "verdict", "label")
-    n = known.height
+    n = decided.height
     wins = np.zeros(n, dtype=np.int64)
     wins[draw.permutation(n)[: round(CANDIDATE_RATE * n)]] = 1
-    right = (known["verdict"] == known["label"]).to_numpy()
+    right = (decided["verdict"] == decided["label"]).to_numpy()
     judged = np.where(right, wins, 1 - wins)
     shown = np.zeros(n, dtype=bool)
     shown[draw.permutation(n)[:labels]] = True
     frame = pl.DataFrame(
         {
-            "id": known["id"],
+            "id": decided["id"],
             "judge": judged,
             "human": pl.Series([int(w) if s else None for w, s in zip(wins, shown, strict=True)]),
         }
@@ -378,9 +380,9 @@ def writers_battles(pairs: Sequence[Pair], judgments: pl.DataFrame, *, seed: See
         if row["p_a"] is None or row["label"] not in ("A", "B"):
             continue
         seats = draw.permutation(len(NAMES)).reshape(-1, 2)
-        for one, other in ((NAMES[i], NAMES[j]) for i, j in seats):
-            favoured = STRENGTHS[one] / (STRENGTHS[one] + STRENGTHS[other])
-            winner, loser = (one, other) if draw.random() < favoured else (other, one)
+        for writer, opponent in ((NAMES[i], NAMES[j]) for i, j in seats):
+            favoured = STRENGTHS[writer] / (STRENGTHS[writer] + STRENGTHS[opponent])
+            winner, loser = (writer, opponent) if draw.random() < favoured else (opponent, writer)
             first, second = (winner, loser) if row["label"] == "A" else (loser, winner)
             rows.append(
                 {

@@ -11,10 +11,10 @@ import polars as pl
 
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Headline, table_of
-from adjudge.present.result import Check, Count, Level, Proportion, Result, frozen, not_empty, plain
+from adjudge.present.result import Check, Count, Level, Proportion, Result, frozen, not_empty
 from adjudge.present.text import level, percent
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
-from adjudge.records import MEASURED
+from adjudge.records import MEASURED, Interval
 from adjudge.statistics.numbers import binomial_interval
 from adjudge.validation import count
 
@@ -33,8 +33,13 @@ class Share:
     right: Count
     pairs: Count
     share: Proportion | None
-    low: float
-    high: float
+    interval: Interval
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the interval, which are always known."""
+        low, high = self.interval
+        return low or 0.0, 1.0 if high is None else high
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +71,7 @@ class JudgeCheck(Result):
     ways: tuple[Way, ...]
 
     def _parts(self) -> Sequence[Any]:
-        return [{"protocol": way.protocol, **plain(way.right)} for way in self.ways]
+        return [{"protocol": way.protocol, **vars(way.right)} for way in self.ways]
 
     def view(self) -> list[Block]:
         return view_check(self)
@@ -117,9 +122,9 @@ def _ask(protocol: str, rows: pl.DataFrame, by: str | None, bands: int) -> Way:
         first_won=first_won,
         orders=orders,
         bands=tuple(
-            _share(f"band {number} of {bands}", int(part.sum()), len(part))
-            for number, part in enumerate(split, 1)
-            if len(part)
+            _share(f"band {number} of {bands}", int(band.sum()), len(band))
+            for number, band in enumerate(split, 1)
+            if len(band)
         ),
         groups=groups,
     )
@@ -141,8 +146,7 @@ def _share(name: str, right: int, pairs: int) -> Share:
         right=right,
         pairs=pairs,
         share=right / pairs if pairs else None,
-        low=low,
-        high=high,
+        interval=Interval(low, high, level=_LEVEL),
     )
 
 
@@ -170,7 +174,7 @@ def view_check(check: JudgeCheck) -> list[Block]:
                 "pairs": lambda way: str(way.right.pairs),
                 "right": lambda way: percent(way.right.share, 0),
                 f"{level(check.confidence_level)} interval": lambda way: (
-                    f"{100 * way.right.low:.0f} to {100 * way.right.high:.0f} %"
+                    "{:.0f} to {:.0f} %".format(*(100 * end for end in way.right.ends))
                 ),
                 "first answer won": lambda way: (
                     "no order" if way.first_won is None else f"{way.first_won} of {way.orders}"
@@ -183,14 +187,16 @@ def view_check(check: JudgeCheck) -> list[Block]:
 def describe_share(share: Share) -> str:
     """A share as text.
 
-    >>> describe_share(Share(name="", right=3, pairs=4, share=0.75, low=0.194, high=0.994))
+    >>> interval = Interval(0.194, 0.994, level=0.95)
+    >>> describe_share(Share(name="", right=3, pairs=4, share=0.75, interval=interval))
     '3 of 4, 75 % [19, 99]'
     """
     if share.share is None:
         return "none scored"
+    low, high = share.ends
     return (
         f"{share.right} of {share.pairs}, {100 * share.share:.0f} % "
-        f"[{100 * share.low:.0f}, {100 * share.high:.0f}]"
+        f"[{100 * low:.0f}, {100 * high:.0f}]"
     )
 
 
@@ -201,16 +207,16 @@ def judge_check_figure(
     with themed():
         figure = new_figure(11.4, 4.2)
         axes = figure.subplots(1, 3, width_ratios=(1, 0.95, 1.15), gridspec_kw={"wspace": 0.08})
-        said = f"share right, {level(check.confidence_level)} interval"
+        axis_label = f"share right, {level(check.confidence_level)} interval"
         ordered = next((way for way in check.ways if way.first_won is not None), None)
         if ordered is not None:
             _position(axes[0], judgments[ordered.protocol], ordered)
         else:
             axes[0].set_axis_off()
         _ways(axes[1], check.ways)
-        axes[1].set_xlabel(said)
+        axes[1].set_xlabel(axis_label)
         _doubt(axes[2], next(way for way in check.ways if way.protocol == doubt_of))
-        axes[2].set_ylabel(said)
+        axes[2].set_ylabel(axis_label)
     return figure
 
 
@@ -256,7 +262,7 @@ def _ways(ax: Axes, ways: Sequence[Way]) -> None:
     for place, (name, share, colour) in enumerate(entries):
         y = -place - (0.45 if place >= len(ways) else 0)
         if share.share is not None:
-            ax.plot([share.low, share.high], [y, y], color=colour, linewidth=2.4, alpha=0.55)
+            ax.plot(share.ends, [y, y], color=colour, linewidth=2.4, alpha=0.55)
             ax.plot(share.share, y, "o", color=colour, markersize=7)
         ax.text(1.02, y, f"{share.right}/{share.pairs}", va="center", fontsize=8, color=INK,
                 transform=ax.get_yaxis_transform())  # fmt: skip
@@ -287,8 +293,8 @@ def _doubt(ax: Axes, way: Way) -> None:
         places,
         shares,
         yerr=[
-            shares - [band.low for band in way.bands],
-            np.array([band.high for band in way.bands]) - shares,
+            shares - [band.ends[0] for band in way.bands],
+            np.array([band.ends[1] for band in way.bands]) - shares,
         ],
         fmt="none",
         ecolor=INK,

@@ -188,8 +188,8 @@ def _arithmetic() -> Iterator[Checkable]:
         right = x + y if operation == "plus" else x - y if operation == "minus" else x * y
         away = int(rng.integers(1, 11)) * (1 if rng.random() < 0.5 else -1)
         wrong = right + away if right + away >= 0 else right + abs(away)
-        said = f"{x} {operation} {y}"
-        yield Checkable("arithmetic", prompt, f"{said} is {right}.", f"{said} is {wrong}.")
+        sum_text = f"{x} {operation} {y}"
+        yield Checkable("arithmetic", prompt, f"{sum_text} is {right}.", f"{sum_text} is {wrong}.")
 
 
 def checkables() -> list[Checkable]:

@@ -74,10 +74,8 @@ def prepare_calls(judge: Judge, subject: Subject) -> list[Work]:
     calls.
     """
     known_subject = subject if judge.backend.knows_subject else None
-    asked = [
-        (question_asked, question_hash(question_asked, known_subject))
-        for question_asked in judge.protocol.questions(subject)
-    ]
+    questions = judge.protocol.questions(subject)
+    asked = [(question, question_hash(question, known_subject)) for question in questions]
     each = 1 + max((question.repeat for question, _ in asked), default=0)
     work = []
     for repeat in range(judge.repeats):
@@ -97,9 +95,10 @@ def call_keys(judge: Judge, subject: Subject) -> list[str]:
         return [call.key for call in prepare_calls(judge, subject)]
     if judge.backend.knows_subject:
         subject_frame = frame(texts_of_subject(subject))
-        for _, asked in plain:
-            asked.update(subject_frame)
-    return [call_key(judge.fingerprint, call.hexdigest(), order, 0, "") for order, call in plain]
+        for _, digest in plain:
+            digest.update(subject_frame)
+    fingerprint = judge.fingerprint
+    return [call_key(fingerprint, digest.hexdigest(), order, 0, "") for order, digest in plain]
 
 
 def by_beginning(work: Sequence[Work]) -> list[Work]:

@@ -1,14 +1,23 @@
-"""Flow control of a run: stopping it, spacing its requests, slowing down for the server."""
+"""A run while it asks: how it is stopped and paced, how it follows the server, and its progress."""
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import math
+import sys
 import time
-from collections import deque
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+from adjudge.present.text import clip, safe
+from adjudge.records import Reply
+
+if TYPE_CHECKING:
+    from adjudge.judges.prices import Price
 
 Reason = Literal["interrupted", "max_cost", "failed"]
 T = TypeVar("T")
@@ -16,6 +25,11 @@ T = TypeVar("T")
 GRACE_S = 0.5
 #: Seconds between two checks whether the run was stopped.
 _LOOK_S = 0.1
+#: The rate is measured over this many last seconds.
+_PACE_S = 10.0
+#: Seconds between two lines if a line cannot be updated: in a log file, say.
+LINE_EVERY_S = 10.0
+_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +200,205 @@ class Limiter:
     def _ring(self) -> None:
         self._alarm = None
         self._wake()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A snapshot of a run, while it asks `judge`.
+
+    `total` is estimated from the first subject and can be off by a few. `rows` is the number of
+    rows made by these calls, of `subjects`. `rate` is calls per second over the last seconds;
+    `eta_s` is None until it is known; `cost` is None if the price is not known. `rate_limited`
+    requests were refused ("too many requests") so far. `waiting_s` is how many more seconds the
+    server asks to wait.
+    """
+
+    done: int
+    total: int
+    rows: int = 0
+    subjects: int = 0
+    reused: int
+    made: int
+    in_flight: int
+    statuses: Mapping[str, int]
+    rate: float
+    eta_s: float | None
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+    elapsed_s: float
+    judge: str = ""
+    rate_limited: int = 0
+    waiting_s: float = 0.0
+
+
+ProgressCallback = Callable[[Progress], None]
+
+
+@dataclass(slots=True)
+class Tally:
+    """The running counts of `Progress`. Only calls made in this run have a cost."""
+
+    price: Price | None
+    made: Counter[str] = field(default_factory=Counter)
+    reused: Counter[str] = field(default_factory=Counter)
+    in_flight: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    without_tokens: int = 0
+    began: float = field(default_factory=time.monotonic)
+    _recent: deque[tuple[float, int]] = field(default_factory=deque)
+
+    def add(self, reply: Reply) -> None:
+        """Count one call of this run."""
+        self.made[reply.status] += 1
+        if reply.prompt_tokens is None and reply.completion_tokens is None:
+            self.without_tokens += 1
+            return
+        prompt, completion = reply.prompt_tokens or 0, reply.completion_tokens or 0
+        self.prompt_tokens += prompt
+        self.completion_tokens += completion
+        if self.price is not None:
+            self.cost += self.price.of(prompt, completion)
+
+    def add_up(self, parts: Iterable[Tally]) -> None:
+        """Replace the counts with the sum of the counts of several processes."""
+        tallies = list(parts)
+        self.made = sum((tally.made for tally in tallies), Counter())
+        self.reused = sum((tally.reused for tally in tallies), Counter())
+        self.in_flight = sum(tally.in_flight for tally in tallies)
+        self.prompt_tokens = sum(tally.prompt_tokens for tally in tallies)
+        self.completion_tokens = sum(tally.completion_tokens for tally in tallies)
+        self.cost = sum(tally.cost for tally in tallies)
+        self.without_tokens = sum(tally.without_tokens for tally in tallies)
+
+    @property
+    def calls_made(self) -> int:
+        """Calls made in this run."""
+        return self.made.total()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the run started."""
+        return time.monotonic() - self.began
+
+    def snapshot(
+        self, *, total: int, subjects: int = 0, judge: str = "", load: ServerLoad = IDLE
+    ) -> Progress:
+        """The current counts, of `total` calls about `subjects`."""
+        made, reused = self.made.total(), self.reused.total()
+        rate = self._pace(made)
+        left = max(0, total - made - reused)
+        return Progress(
+            done=made + reused,
+            total=max(total, made + reused),
+            rows=(made + reused) * subjects // max(total, made + reused, 1),
+            subjects=subjects,
+            reused=reused,
+            made=made,
+            in_flight=self.in_flight,
+            statuses=dict(self.made + self.reused),
+            rate=rate,
+            eta_s=left / rate if rate > 0 else None,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            cost=self.cost if self.price is not None else None,
+            elapsed_s=self.elapsed_s,
+            judge=judge,
+            rate_limited=load.rate_limited,
+            waiting_s=load.waiting_s,
+        )
+
+    def _pace(self, made: int) -> float:
+        """Calls per second over the last seconds, or since the run started."""
+        now = time.monotonic()
+        self._recent.append((now, made))
+        while len(self._recent) > 2 and now - self._recent[1][0] >= _PACE_S:
+            self._recent.popleft()
+        since, before = self._recent[0] if now - self.began > _PACE_S else (self.began, 0)
+        return (made - before) / (now - since) if now > since else 0.0
+
+
+def describe_progress(now: Progress) -> str:
+    """The state of a run as one line of text.
+
+    >>> describe_progress(Progress(done=50, total=100, rows=25, subjects=50, reused=10, made=40,
+    ...      in_flight=4, statuses={"ok": 49, "unparsed": 1}, rate=8.0, eta_s=6.25,
+    ...      prompt_tokens=4000, completion_tokens=40, cost=0.5, elapsed_s=5.0, rate_limited=3, waiting_s=2.0))
+    '25/50 rows · 8.0 calls/s · 6 s left · waiting 2 s, requested by the server · rate limited (429) 3 times · 4,040 tokens · $0.50 · 10 reused · 1 unparsed'
+    """  # noqa: E501  (one line, as it is shown)
+    parts = [f"{now.rows:,}/{now.subjects:,} rows", f"{now.rate:,.1f} calls/s"]
+    if now.eta_s is not None and now.done < now.total:
+        parts.append(f"{_span(now.eta_s)} left")
+    if now.waiting_s > 0:
+        parts.append(f"waiting {_span(now.waiting_s)}, requested by the server")
+    if now.rate_limited:
+        parts.append(f"rate limited (429) {now.rate_limited:,} times")
+    tokens = now.prompt_tokens + now.completion_tokens
+    if tokens:
+        parts.append(f"{tokens:,} tokens")
+    if now.cost:
+        parts.append(f"${now.cost:,.2f}")
+    if now.reused:
+        parts.append(f"{now.reused:,} reused")
+    parts += [f"{n:,} {name}" for name, n in now.statuses.items() if name != "ok" and n]
+    return " · ".join(parts)
+
+
+def _span(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+class _Handle(Protocol):
+    """An output of a notebook's cell that can be replaced."""
+
+    def update(self, shown: dict[str, str], *, raw: bool) -> None: ...
+
+
+class ProgressLine:
+    """Shows snapshots as they come, one line for each judge."""
+
+    def __init__(self) -> None:
+        self._cells: dict[str, _Handle] = {}
+        self._line_at = time.monotonic()
+
+    def __call__(self, now: Progress) -> None:
+        """Take one snapshot."""
+        line = safe(
+            f"{now.judge}: {describe_progress(now)}" if now.judge else describe_progress(now)
+        )
+        if _in_notebook():
+            self._show_in_cell(now, line)
+        elif sys.stderr.isatty():
+            end = "\n" if now.done >= now.total else ""
+            print(f"\r\x1b[2K{clip(line, _WIDTH)}", end=end, file=sys.stderr, flush=True)
+        elif time.monotonic() - self._line_at >= LINE_EVERY_S:
+            self._line_at = time.monotonic()
+            print(line, file=sys.stderr, flush=True)
+
+    def _show_in_cell(self, now: Progress, line: str) -> None:
+        bar = f'<progress value="{now.done}" max="{max(now.total, 1)}"></progress>'
+        shown = {"text/plain": line, "text/html": f"<div>{bar} {escape(line)}</div>"}
+        if now.judge in self._cells:
+            self._cells[now.judge].update(shown, raw=True)
+        else:
+            display = importlib.import_module("IPython.display").display
+            self._cells[now.judge] = display(shown, raw=True, display_id=True)
+
+
+def choose_progress(progress: ProgressCallback | bool | None) -> ProgressCallback | None:
+    """The callback of an option: True is a line; False and None show nothing."""
+    if isinstance(progress, bool):
+        return ProgressLine() if progress else None
+    return progress
+
+
+def _in_notebook() -> bool:
+    """Whether a Jupyter kernel runs this code; IPython in a terminal has none."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None

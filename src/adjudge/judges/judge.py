@@ -367,7 +367,7 @@ def match_judge(
     >>> match_judge(old, Identity("gpt", "preference")).remark
     'rows of gpt (preference) have no judge_fingerprint: only its name was compared'
     """
-    alike = [at for at, one in enumerate(known) if _names_agree(one, given)]
+    alike = [at for at, identity in enumerate(known) if _names_agree(identity, given)]
     if given.fingerprint is not None:
         pool = alike if by_name else range(len(known))
         equal = tuple(at for at in pool if known[at].fingerprint == given.fingerprint)
@@ -411,20 +411,22 @@ def _mismatch(
     store: StorePlace,
 ) -> PolicyMismatchError:
     parts = _known_parts(given, store)
-    mine = next((one.parts for one in known if one.parts is not None), None)
-    names = ", ".join(dict.fromkeys(str(one) for one in known))
+    mine = next((identity.parts for identity in known if identity.parts is not None), None)
+    names = ", ".join(dict.fromkeys(str(identity) for identity in known))
     if parts is not None and mine is not None:
         differs = differing_parts(mine, parts) or ("route",)
         why = f" with another prompt, model or settings (differs: {', '.join(differs)})"
-    elif any(_names_agree(one, given) for one in known):
+    elif any(_names_agree(identity, given) for identity in known):
         differs = ("judge_fingerprint",)
-        old = ", ".join(dict.fromkeys(str(one.fingerprint)[:12] for one in known))
+        old = ", ".join(dict.fromkeys(str(identity.fingerprint)[:12] for identity in known))
         why = f" with fingerprint {old}, but here it is {str(given.fingerprint)[:12]}"
         if given.judge is not None:
             why += (
                 ": same judge name and protocol, so its prompt, weights, engine or settings differ"
             )
     else:
-        differs = ("protocol" if given.judge in {one.judge for one in known} else "judge",)
+        differs = (
+            "protocol" if given.judge in {identity.judge for identity in known} else "judge",
+        )
         why = f", not for {given}"
     return PolicyMismatchError(f"{made} was made for {names}{why}; {remedy}", differs=differs)

@@ -22,11 +22,10 @@ from adjudge.data import read_table
 from adjudge.data.writing import Row, Schema, row_writer, rows_frame
 from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.judges.calls import CHARACTERS_PER_TOKEN, CallList, call_keys, prepare_calls
-from adjudge.judges.flow import GRACE_S, Pace, Stop
+from adjudge.judges.flow import GRACE_S, Pace, Stop, Tally
 from adjudge.judges.interface import Judge
 from adjudge.judges.judge import by_route, kept_route, settle, usual_route
 from adjudge.judges.options import JudgingOptions, OneJudge, spread_options
-from adjudge.judges.progress import Tally
 from adjudge.judges.rows import Outcome, RowBatch, RowCounts, RowMaker, Stages, make_rows, schema_of
 from adjudge.judges.runner import RunContext, ask_all
 from adjudge.judges.subjects import OpenSubjects, Subjects, SubjectSource, Survey

@@ -12,11 +12,10 @@ from typing import Any, Self
 from adjudge.data.writing import check_output
 from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import parse_scale, read_criteria
-from adjudge.judges.flow import Stop
+from adjudge.judges.flow import ProgressCallback, Stop, choose_progress
 from adjudge.judges.interface import Backend, Judge, JudgeProtocol
 from adjudge.judges.judge import BACKENDS, PROTOCOLS, make_judge, parse_judge, parse_protocol
 from adjudge.judges.prices import Price, price_for, read_prices
-from adjudge.judges.progress import ProgressCallback, choose_progress
 from adjudge.judges.prompting import read_prompt
 from adjudge.judges.rows import StopRule
 from adjudge.judges.subjects import Subjects, SubjectSource

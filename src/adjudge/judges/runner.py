@@ -48,10 +48,9 @@ from adjudge.judges.calls import (
     take,
     without_raw,
 )
-from adjudge.judges.flow import NotSentError, Pace, ServerLoad
+from adjudge.judges.flow import NotSentError, Pace, ServerLoad, Tally
 from adjudge.judges.interface import Batches, BatchProgress, Judge
 from adjudge.judges.options import JudgingOptions
-from adjudge.judges.progress import Tally
 from adjudge.judges.redact import Redactor, environment_secrets
 from adjudge.judges.rows import RowMaker
 from adjudge.judges.subjects import OpenSubjects

@@ -7,17 +7,16 @@ question is filled in again, in the order in which it was asked.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from adjudge.errors import AdjudgeError
-from adjudge.judges.answers import softmax
 from adjudge.judges.criteria import Criterion
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt
 from adjudge.judges.judge import PROTOCOLS
 from adjudge.judges.prompting import Value, fill, placeholders
-from adjudge.judges.protocols._pairwise import pair_values
+from adjudge.judges.protocols._choices import pair_values, softmax
 from adjudge.judges.subjects import Subjects, SubjectSource
 from adjudge.present.blocks import Block, Heading, Headline, Note, notes_of
 from adjudge.present.result import Check, Count, Proportion, Result, at_most, frozen
@@ -144,7 +143,7 @@ def read_replies(
     most = None if limit is None else check_count(limit, "limit", least=1)
     least = MIN_ANSWER_MASS if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
     statuses: Counter[str] = Counter()
-    kept: list[tuple[Call, _Question, Status, str | None]] = []
+    chosen: list[_StoredReply] = []
     with use_store(store, readonly=True) as opened:
         asked = _questions(opened.judges(), opened.prompts(), least)
         for call in opened.calls([row_id] if isinstance(row_id, str) else row_id):
@@ -153,23 +152,22 @@ def read_replies(
             )
             if judge not in (None, question.judge) or protocol not in (None, question.protocol):
                 continue
-            own, detail = question.worth(call.reply)
-            if status in (None, own):
-                statuses[own] += 1
-                if most is None or len(kept) < most:
-                    kept.append((call, question, own, detail))
+            status_read, detail = question.worth(call.reply)
+            if status in (None, status_read):
+                statuses[status_read] += 1
+                if most is None or len(chosen) < most:
+                    chosen.append(_StoredReply(call, question, status_read, detail))
         name = store_name(store) or "memory"
-    texts = {} if pairs is None else _texts(pairs, kept, columns)
+    texts = {} if pairs is None else _texts(pairs, chosen, columns)
     return Replies(
         store=name,
         matching=statuses.total(),
-        shown=len(kept),
+        shown=len(chosen),
         statuses={name: statuses[name] for name in STATUSES if statuses[name]},
         replies=tuple(
-            _reply(call, question, own, detail, texts.get(call.subject_id), raw=raw)
-            for call, question, own, detail in kept
+            _reply(stored, texts.get(stored.call.subject_id), raw=raw) for stored in chosen
         ),
-        notes=_notes(kept, pairs, texts),
+        notes=_notes(chosen, pairs, texts),
     )
 
 
@@ -255,28 +253,28 @@ def _questions(
     return asked
 
 
+class _StoredReply(NamedTuple):
+    """A call in the store, how it was asked, and the status with which its reply is read."""
+
+    call: Call
+    question: _Question
+    status: Status
+    detail: str | None
+
+
 def _texts(
-    pairs: SubjectSource,
-    kept: list[tuple[Call, _Question, Status, str | None]],
-    columns: Mapping[str, str] | None,
+    pairs: SubjectSource, chosen: Sequence[_StoredReply], columns: Mapping[str, str] | None
 ) -> dict[str, Subject]:
     """The subjects of the replies to show."""
-    wanted = {call.subject_id for call, *_ in kept}
-    protocol = next((question.made for _, question, *_ in kept if question.made is not None), None)
+    wanted = {stored.call.subject_id for stored in chosen}
+    protocols = (stored.question.made for stored in chosen)
+    protocol = next((protocol for protocol in protocols if protocol is not None), None)
     subjects: Iterator[Subject] = Subjects(pairs, protocol=protocol, columns=columns).read()
     return {subject.id: subject for subject in subjects if subject.id in wanted}
 
 
-def _reply(
-    call: Call,
-    question: _Question,
-    status: Status,
-    detail: str | None,
-    subject: Subject | None,
-    *,
-    raw: bool,
-) -> JudgeReply:
-    reply = call.reply
+def _reply(stored: _StoredReply, subject: Subject | None, *, raw: bool) -> JudgeReply:
+    call, question, reply = stored.call, stored.question, stored.call.reply
     return JudgeReply(
         id=call.subject_id,
         judge=question.judge,
@@ -284,8 +282,8 @@ def _reply(
         order=call.order,
         repeat=call.repeat,
         slot=call.slot,
-        status=status,
-        detail=detail,
+        status=stored.status,
+        detail=stored.detail,
         text=reply.text,
         cut_off=reply.cut_off,
         probabilities=None if not reply.logprobs else softmax(reply.logprobs),
@@ -304,18 +302,15 @@ def _reply(
 
 
 def _notes(
-    kept: list[tuple[Call, _Question, Status, str | None]],
-    pairs: SubjectSource | None,
-    texts: Mapping[str, Subject],
+    chosen: Sequence[_StoredReply], pairs: SubjectSource | None, texts: Mapping[str, Subject]
 ) -> tuple[str, ...]:
-    if not kept:
+    if not chosen:
         return ()
     if pairs is None:
         return (NO_TEXTS,)
-    missing = sum(call.subject_id not in texts for call, *_ in kept)
-    return (
-        (f"{missing:,} of the replies are about rows that are not in --pairs",) if missing else ()
-    )
+    missing = sum(stored.call.subject_id not in texts for stored in chosen)
+    words = f"{missing:,} of the replies are about rows that are not in --pairs"
+    return (words,) if missing else ()
 
 
 def view_replies(kept: Replies) -> list[Block]:

@@ -38,7 +38,7 @@ def test_counts_are_those_of_the_measured_rows():
 
 def test_intervals_are_exact():
     (way,) = check_judge({"preference": ROWS}, judge="j", bands=1).ways
-    assert (way.right.low, way.right.high) == pytest.approx((0.1466, 0.9473), abs=1e-4)
+    assert tuple(way.right.interval) == pytest.approx((0.1466, 0.9473), abs=1e-4)
 
 
 def test_a_protocol_without_orders_has_no_first_answer():

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from adjudge.errors import ArgumentError, DataError, UnusableRepliesError
-from adjudge.judges.answers import CUT_OFF, Asking
 from adjudge.judges.criteria import RUBRIC, SUMMARY
 from adjudge.judges.interface import Backend, Choice, Question, Reasoned, Text
 from adjudge.judges.judging import judge_pairs, plan_judging
 from adjudge.judges.parsing import check_format, locate_option
 from adjudge.judges.prompting import make_prompt, template
+from adjudge.judges.protocols._choices import CUT_OFF, Asking
 from adjudge.judges.protocols.annotators import Annotators
 from adjudge.judges.protocols.likert import Likert
 from adjudge.judges.protocols.preference import Preference

@@ -19,11 +19,10 @@ from adjudge.errors import ArgumentError, JudgeError, UnusableRepliesError
 from adjudge.judges.cluster import team as team_module
 from adjudge.judges.cluster.connection import RayCluster
 from adjudge.judges.cluster.worker import Worker, WorkOrder
-from adjudge.judges.flow import Stop
+from adjudge.judges.flow import Progress, Stop
 from adjudge.judges.interface import Backend, Choice, Question
 from adjudge.judges.judging import judge_pairs
 from adjudge.judges.prices import Price
-from adjudge.judges.progress import Progress
 from adjudge.records import Reply
 from adjudge.simulate.pairs import simulate_pairs
 

@@ -19,9 +19,9 @@ from adjudge.diagnosis import diagnose_bias, diagnose_transitivity
 from adjudge.errors import ArgumentError, JudgeRefusedError
 from adjudge.judges import judge_pairs, plan_judging
 from adjudge.judges.backends.simulated import SimulatedBackend
+from adjudge.judges.flow import Progress
 from adjudge.judges.interface import Backend, Question, Text
 from adjudge.judges.prices import Price
-from adjudge.judges.progress import Progress
 from adjudge.records import Item, Reply
 from adjudge.selection.labelled import read_labelled
 from adjudge.simulate.pairs import simulate_pairs

@@ -12,9 +12,9 @@ from hostile_texts import HOSTILE_TEXTS, LONE_SURROGATE
 
 from adjudge.errors import DataError
 from adjudge.judges.backends.simulated import SimulatedBackend
+from adjudge.judges.flow import Progress
 from adjudge.judges.interface import Data, Question
 from adjudge.judges.judging import JudgingRun, judge_pairs, plan_judging
-from adjudge.judges.progress import Progress
 from adjudge.judges.prompting import (
     builtin_prompt,
     check_prompt,
@@ -23,7 +23,7 @@ from adjudge.judges.prompting import (
     placeholders,
     read_prompt,
 )
-from adjudge.judges.protocols._pairwise import PLACEHOLDERS
+from adjudge.judges.protocols._choices import PLACEHOLDERS
 from adjudge.judges.protocols.preference import Preference
 from adjudge.records import Item, Pair, Reply, Subject
 

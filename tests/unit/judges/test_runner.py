@@ -26,10 +26,9 @@ from adjudge.judges import (
     judge_pairs_async,
     plan_judging,
 )
-from adjudge.judges.flow import Stop
+from adjudge.judges.flow import Progress, Stop
 from adjudge.judges.interface import Choice, Question
 from adjudge.judges.prices import Price
-from adjudge.judges.progress import Progress
 from adjudge.records import Item, Pair, Reply
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import SQLiteStore
@@ -484,7 +483,7 @@ def test_a_long_input_is_streamed() -> None:
                 yield Pair(id=str(n), prompt=f"p{n}", response_a="a", response_b="b")
 
     from adjudge.judges.calls import CallList
-    from adjudge.judges.progress import Tally
+    from adjudge.judges.flow import Tally
     from adjudge.judges.runner import RunContext, Runner
     from adjudge.store.thread import StoreThread
 

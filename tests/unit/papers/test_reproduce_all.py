@@ -14,7 +14,7 @@ from shown_estimation import PAPER
 from adjudge.cli import run
 from adjudge.data import read_result
 from adjudge.errors import ArgumentError
-from adjudge.judges.progress import Progress
+from adjudge.judges.flow import Progress
 from adjudge.present.render.markdown import render_markdown
 from adjudge_papers.everything import (
     HOW_TO_READ,

@@ -14,11 +14,10 @@ from typing import Any
 from adjudge.errors import JudgeError
 from adjudge.judges.cluster.connection import START_S, RayCluster
 from adjudge.judges.cluster.worker import Report, WorkOrder
-from adjudge.judges.flow import ServerLoad
+from adjudge.judges.flow import ServerLoad, Tally
 from adjudge.judges.interface import Backend
 from adjudge.judges.judge import differing_parts
 from adjudge.judges.options import JudgingOptions, OneJudge
-from adjudge.judges.progress import Tally
 from adjudge.judges.runner import RunContext
 from adjudge.present.text import safe
 from adjudge.records import Subject

@@ -12,11 +12,10 @@ from typing import Any
 
 from adjudge.errors import AdjudgeError
 from adjudge.judges.calls import CallList
-from adjudge.judges.flow import IDLE, Pace, Reason, ServerLoad, Stop
+from adjudge.judges.flow import IDLE, Pace, Reason, ServerLoad, Stop, Tally
 from adjudge.judges.judge import settle
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prices import Price
-from adjudge.judges.progress import Tally
 from adjudge.judges.runner import RunContext, Runner
 from adjudge.records import Subject
 from adjudge.store.thread import StoreThread

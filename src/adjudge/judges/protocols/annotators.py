@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.judges.answers import Answer, Asking, worst
 from adjudge.judges.interface import JudgeProtocol, Message, Prompt, Question, Text
 from adjudge.judges.parsing import WHOLE, write_option
 from adjudge.judges.prompting import PromptColumns, builtin_prompt, check_prompt, fill
-from adjudge.judges.protocols._pairwise import (
+from adjudge.judges.protocols._choices import (
     LETTERS,
     PLACEHOLDERS,
+    Answer,
+    Asking,
     judgment,
     pair_values,
     seeded_order,
+    worst,
 )
 from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Status, Subject
 from adjudge.statistics.entropy import verdict

@@ -8,7 +8,7 @@ from typing import Any
 from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question
 from adjudge.judges.prompting import builtin_prompt, check_prompt
-from adjudge.judges.protocols._pairwise import PLACEHOLDERS, LetterQuestions, judgment_of
+from adjudge.judges.protocols._choices import PLACEHOLDERS, LetterQuestions, judgment_of
 from adjudge.records import Judgment, Reply, Status, Subject
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from adjudge.data.derived import human_share
 from adjudge.errors import DataError
-from adjudge.judges.answers import Answer, Asking
 from adjudge.judges.criteria import CORRECT, Criterion, check_criteria
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
 from adjudge.judges.prompting import (
@@ -18,6 +17,7 @@ from adjudge.judges.prompting import (
     fill,
     write_value,
 )
+from adjudge.judges.protocols._choices import Answer, Asking
 from adjudge.records import STATUSES, Grade, Item, Reply, Status, Subject
 from adjudge.statistics.entropy import entropy_of
 

@@ -10,9 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.judges.answers import worst
 from adjudge.judges.interface import Data, JudgeProtocol, Likelihood, Message, Question
-from adjudge.judges.protocols._pairwise import judgment
+from adjudge.judges.protocols._choices import judgment, worst
 from adjudge.records import MEASURED, Judgment, Reply, Subject
 from adjudge.statistics.entropy import entropy_of, verdict
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.answers import CUT_OFF, Asking, reason, worst
 from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria, check_scale, write_scale
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
 from adjudge.judges.parsing import WHOLE, parse_score, unread
 from adjudge.judges.prompting import PromptColumns, builtin_prompt, check_prompt, fill
+from adjudge.judges.protocols._choices import CUT_OFF, Asking, reason, worst
 from adjudge.records import MEASURED, Reply, Score, Status, Subject
 
 #: The paper's scale, and what its prompt calls the five scores.

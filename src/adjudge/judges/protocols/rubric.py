@@ -6,12 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from adjudge.judges.answers import CUT_OFF, reason, worst
 from adjudge.judges.criteria import RUBRIC, Criterion, check_criteria
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
 from adjudge.judges.parsing import Scores, parse_preference, parse_rubric, unread
 from adjudge.judges.prompting import PromptColumns, builtin_prompt, check_prompt, fill
-from adjudge.judges.protocols._pairwise import BOTH_ORDERS, PLACEHOLDERS, judgment, pair_values
+from adjudge.judges.protocols._choices import (
+    BOTH_ORDERS,
+    CUT_OFF,
+    PLACEHOLDERS,
+    judgment,
+    pair_values,
+    reason,
+    worst,
+)
 from adjudge.records import MEASURED, Judgment, Pair, Reply, Status, Subject
 from adjudge.statistics.entropy import verdict
 from adjudge.validation import count

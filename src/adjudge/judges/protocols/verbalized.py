@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from adjudge.errors import DataError
-from adjudge.judges.answers import CUT_OFF
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
 from adjudge.judges.parsing import Claim, parse_claim, unread
 from adjudge.judges.prompting import (
@@ -16,7 +15,7 @@ from adjudge.judges.prompting import (
     check_prompt,
     fill,
 )
-from adjudge.judges.protocols._pairwise import PLACEHOLDERS, Orders, judgment, pair_values
+from adjudge.judges.protocols._choices import CUT_OFF, PLACEHOLDERS, Orders, judgment, pair_values
 from adjudge.records import MEASURED, Judgment, Reply, Status, Subject
 from adjudge.validation import count, one_of
 
