@@ -412,7 +412,7 @@ def _refuse(reason: str, confusion: FloatArray | None = None) -> ClassShares:
 def view_classes(result: ClassEstimate) -> list[Block]:
     """A row for each class."""
     return [
-        _headline(result),
+        _class_headline(result),
         *warnings_of(result.warnings),
         class_table(result),
         Note([f"method: {result.why}", *left_out(result.dropped)]),
@@ -426,7 +426,7 @@ def view_classes(result: ClassEstimate) -> list[Block]:
     ]
 
 
-def _headline(result: ClassEstimate) -> Headline:
+def _class_headline(result: ClassEstimate) -> Headline:
     if result.reason is not None:
         text = f"no {result.method} estimate: {result.reason}"
         return Headline(sentence(result.group, text), tone="bad")

@@ -264,7 +264,7 @@ def view_difference(result: RateDifference) -> list[Block]:
         note = paired if result.clusters else ""
         facts.append(Fact("standard error", number(result.standard_error, 4), note))
     return [
-        _headline(result),
+        _difference_headline(result),
         *warnings_of(result.warnings),
         Facts(facts),
         rate_table((result.estimate_a, result.estimate_b), "group", pooled=result.pooled),
@@ -279,7 +279,7 @@ def view_difference(result: RateDifference) -> list[Block]:
     ]
 
 
-def _headline(result: RateDifference) -> Headline:
+def _difference_headline(result: RateDifference) -> Headline:
     if result.estimate is None:
         return Headline(f"No estimate of {result.a} minus {result.b}: {result.reason}", tone="bad")
     text = f"{result.a} minus {result.b}: {signed(result.estimate)}, {interval_text(result)}"

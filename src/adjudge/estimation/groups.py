@@ -230,7 +230,7 @@ def _pearson(hits: np.ndarray, sizes: IntArray, ones: int, total: int) -> FloatA
 def view_groups(result: GroupedEstimate) -> list[Block]:
     """A row for each group, or a table of classes for each."""
     rates = result.rates
-    blocks: list[Block] = [_headline(result), *warnings_of(result.all_warnings)]
+    blocks: list[Block] = [_group_headline(result), *warnings_of(result.all_warnings)]
     if rates:
         blocks.append(rate_table(rates, result.by, pooled=result.pooled))
     for group in result.groups:
@@ -266,7 +266,7 @@ def view_groups(result: GroupedEstimate) -> list[Block]:
     return blocks
 
 
-def _headline(result: GroupedEstimate) -> Headline:
+def _group_headline(result: GroupedEstimate) -> Headline:
     rates = result.rates
     quantity = f"{known_estimator(result.method).title}s" if rates else "class shares"
     estimated = [rate for rate in rates if rate.estimated]

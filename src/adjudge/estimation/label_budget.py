@@ -178,16 +178,6 @@ def proposition_61(q: float) -> tuple[float, float] | None:
     return 0.5 - half, 0.5 + half
 
 
-def by_verdict(m: int, *, p: float, q0: float, q1: float, theta: float) -> Allocation:
-    """Labels per verdict (m0: verdict 0, m1: verdict 1) that minimise the conditional variance.
-
-    Neyman's rule: share of the verdict times the standard deviation of the human label within it.
-    """
-    r1, r0 = _human_rates(q0, q1, theta)
-    a1, a0 = p * math.sqrt(r1 * (1 - r1)), (1 - p) * math.sqrt(r0 * (1 - r0))
-    return one_each(m, a1 / (a1 + a0) if a1 + a0 > 0 else p)
-
-
 def conditional_variance(
     p: float, q0: float, q1: float, theta: float, n: int, m0: int, m1: int
 ) -> float:
@@ -216,14 +206,6 @@ def _human_rates(q0: float, q1: float, theta: float) -> tuple[float, float]:
     r1 = theta * q1 / says_one if says_one > 0 else 0.0
     r0 = theta * (1 - q1) / (1 - says_one) if says_one < 1 else 0.0
     return min(r1, 1.0), min(r0, 1.0)
-
-
-def variance_ratio(p: float, q0: float, q1: float, theta: float, n: int, m: int) -> float:
-    """Var(corrected)/Var(people alone), both with m random labels; large if people never err."""
-    m1 = min(max(m * theta, 1.0), m - 1.0)
-    corrected = float(corrected_variance(p, q0, q1, n, m - m1, m1))
-    alone = max(theta * (1 - theta), 1 / (m + 2) * (1 - 1 / (m + 2))) / m
-    return corrected / alone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,6 +239,25 @@ class PlanInputs:
             for q, size in zip((self.q0, self.q1), self.have, strict=True)
         )
         return split(m, p=self.p, q0=soft0, q1=soft1, pilot=min(PILOT, m // 2))
+
+    def by_verdict(self, m: int) -> Allocation:
+        """Labels per verdict (m0: verdict 0, m1: verdict 1) that minimise the conditional variance.
+
+        Neyman's rule: share of the verdict times the standard deviation of the human label in it.
+        """
+        r1, r0 = _human_rates(self.q0, self.q1, self.theta)
+        a1, a0 = self.p * math.sqrt(r1 * (1 - r1)), (1 - self.p) * math.sqrt(r0 * (1 - r0))
+        return one_each(m, a1 / (a1 + a0) if a1 + a0 > 0 else self.p)
+
+    def variance_ratio(self, m: int) -> float:
+        """Var(corrected)/Var(people alone), both with m random labels.
+
+        It is large if people never err.
+        """
+        m1 = min(max(m * self.theta, 1.0), m - 1.0)
+        corrected = float(corrected_variance(self.p, self.q0, self.q1, self.n, m - m1, m1))
+        alone = max(self.theta * (1 - self.theta), 1 / (m + 2) * (1 - 1 / (m + 2))) / m
+        return corrected / alone
 
     def try_random(self, m: int) -> Simulation:
         """Simulate the conditional estimator with labels sampled at random from the test rows.

@@ -549,9 +549,9 @@ def view_panel(result: PanelEstimate) -> list[Block]:
     reasons = [f"{_group_name(r)}: {r.reason}" for r in result.groups if r.reason is not None]
     promises = [] if result.share_promise is None else [f"shared interval: {result.share_promise}"]
     return [
-        _headline(result),
+        _panel_headline(result),
         *warnings_of(result.all_warnings),
-        _table(result),
+        _panel_table(result),
         Note([*reasons, f"Promise: {result.promise}", *left_out(result.dropped)]),
         *explain(result.assumptions, promises=promises),
         Figure(
@@ -563,7 +563,7 @@ def view_panel(result: PanelEstimate) -> list[Block]:
     ]
 
 
-def _headline(result: PanelEstimate) -> Headline:
+def _panel_headline(result: PanelEstimate) -> Headline:
     estimated = [rate for rate in result.groups if rate.estimate is not None]
     judges = ", ".join(result.judges)
     text = f"{count(len(estimated), 'rate')} from {count(len(result.judges), 'judge')} ({judges})"
@@ -587,7 +587,7 @@ def _group_name(rate: PanelRate) -> str:
     return "all rows" if rate.group is None else rate.group
 
 
-def _table(result: PanelEstimate) -> Table:
+def _panel_table(result: PanelEstimate) -> Table:
     confidence = level(result.confidence_level)
     shared, alone, people = "shared interval", f"ppi++, {result.judges[0]} alone", "people alone"
     columns: dict[str, Callable[[PanelRate], str]] = {

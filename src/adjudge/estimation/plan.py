@@ -18,13 +18,11 @@ from adjudge.estimation.label_budget import (
     Allocation,
     PlanInputs,
     Simulation,
-    by_verdict,
     check_share,
     one_each,
     optimal_split,
     proposition_51,
     proposition_61,
-    variance_ratio,
 )
 from adjudge.present.blocks import (
     Block,
@@ -226,10 +224,10 @@ def _plan(
     m = labels if labels is not None else max(sum(inputs.have), 200)
     quota = inputs.by_class(m)
     optimal = optimal_split(m, theta=theta, q0=inputs.q0, q1=inputs.q1)
-    verdicts = by_verdict(m, p=inputs.p, q0=inputs.q0, q1=inputs.q1, theta=theta)
+    verdicts = inputs.by_verdict(m)
     plan_width, ppi_width = inputs.corrected_width(*quota), inputs.ppi_width(m)
     human_width = _human_width(theta, m, level)
-    ratio = variance_ratio(inputs.p, inputs.q0, inputs.q1, theta, inputs.n, m)
+    ratio = inputs.variance_ratio(m)
     quality = (inputs.q0 + inputs.q1) / 2
     region = proposition_61(quality)
     draws = None if labels is None else inputs.draws(quota)

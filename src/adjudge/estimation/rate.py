@@ -436,9 +436,9 @@ def view_estimate(result: Estimate) -> list[Block]:
     """The rate first, then the judge alone, how good the judge is, and the other methods."""
     shift = result.label_shift
     return [
-        _headline(result),
+        _rate_headline(result),
         *warnings_of(result.warnings),
-        _facts(result),
+        _rate_facts(result),
         Note(
             [
                 f"method: {result.why}",
@@ -462,7 +462,7 @@ def view_estimate(result: Estimate) -> list[Block]:
     ]
 
 
-def _headline(result: Estimate) -> Headline:
+def _rate_headline(result: Estimate) -> Headline:
     estimator = result.estimator
     if result.estimate is None:
         ends = "" if result.low is None else f"; {interval_text(result)}"
@@ -551,7 +551,7 @@ def level_text(result: Any) -> str:
     return naive + level(result.confidence_level)
 
 
-def _facts(result: Estimate) -> Facts:
+def _rate_facts(result: Estimate) -> Facts:
     tone: Tone = "bad" if result.estimate is None or result.ruled_out else "good"
     ends = "" if result.low is None else interval_text(result)
     facts = [Fact(result.estimator.title, number(result.estimate), ends, tone=tone)]
