@@ -17,8 +17,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from adjudge import Monitor, Policy, calibrate, check_audits, draw_audits, judge_pairs, select
+from adjudge import calibrate, check_audits, draw_audits, judge_pairs, select
 from adjudge.monitoring import log_evidence
+from adjudge.policy.audits import Monitor
+from adjudge.policy.result import Policy
 from adjudge.simulate.pairs import simulate_pairs
 
 JUDGE = "simulated:accuracy=0.78,noise=0.2,seed=3"

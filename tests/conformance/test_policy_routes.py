@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from adjudge import Policy, calibrate, select
+from adjudge import calibrate, select
 from adjudge.errors import PolicyMismatchError
 from adjudge.judges import judge_pairs, make_judge, parse_judge, parse_protocol
 from adjudge.judges.judge import by_route
+from adjudge.policy.result import Policy
 from adjudge.records import Pair
 from adjudge.server.service import by_policy_route
 from adjudge.simulate.pairs import simulate_pairs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import re
+import runpy
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -16,6 +17,9 @@ import adjudge_papers
 from adjudge.present.kinds import KINDS
 from adjudge.present.result import Result
 
+MAKER = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "make_api.py"))
+#: Where the page of public Python names says that each is imported from.
+HOMES = MAKER["HOMES"]
 SKIPPED = ("adjudge.cli", "adjudge.integrations", "adjudge.__main__", "adjudge_papers.cli")
 for package in (adjudge, adjudge_papers):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -37,7 +41,8 @@ RESULTS = sorted({kind for kind in below(Result) if "kind" in kind.__dict__}, ke
 @pytest.mark.parametrize("result", RESULTS, ids=lambda result: result.kind)
 def test_a_result_is_public_and_has_one_view(result: type[Result]) -> None:
     if not result.__module__.startswith("adjudge_papers."):
-        assert getattr(adjudge, result.__name__) is result
+        home = import_module(HOMES[result.__name__])
+        assert getattr(home, result.__name__) is result
     assert re.fullmatch(r"[a-z]+(_[a-z]+)*", result.kind)
     assert KINDS.load(result.kind) is result
     assert result.view is not Result.view

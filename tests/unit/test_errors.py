@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adjudge import read_labels, scope_threshold
+from adjudge.data import read_labels
 from adjudge.errors import (
     AdjudgeError,
     ArgumentError,
@@ -19,6 +19,7 @@ from adjudge.errors import (
     NotAResultError,
     PolicyMismatchError,
 )
+from adjudge.selection import scope_threshold
 
 
 def kinds(kind: type[AdjudgeError]) -> list[type[AdjudgeError]]:

@@ -1,7 +1,7 @@
 """READ: every kind of rows, opened, checked and prepared; left-out rows are counted."""
 
 from adjudge.data.battles import Battles, open_battles, prepare_battles, read_battles
-from adjudge.data.conversion import LogRows, convert_log, read_public, sniff
+from adjudge.data.conversion import LogRows, LogSummary, convert_log, read_public, sniff
 from adjudge.data.drift import drift_from_quantiles, score_drift
 from adjudge.data.formats import FORMATS, Format, Row, UnusableRow, kinds_of
 from adjudge.data.grades import Grades, prepare_grades, read_binary, read_grades
@@ -40,6 +40,7 @@ __all__ = [
     "Judgments",
     "LabelJoin",
     "LogRows",
+    "LogSummary",
     "Reading",
     "Row",
     "Rows",

@@ -14,23 +14,52 @@ if TYPE_CHECKING:
     from adjudge.judges.judge import BACKENDS, PROTOCOLS, make_judge, parse_judge, parse_protocol
     from adjudge.judges.judging import JudgingRun, judge_pairs, judge_pairs_async, plan_judging
     from adjudge.judges.options import JudgingOptions
+    from adjudge.judges.summary import (
+        Judging,
+        JudgingCascade,
+        JudgingPanel,
+        JudgingPlan,
+        JudgingPlans,
+    )
+    from adjudge.judges.transcript import Replies, read_replies
+    from adjudge.judges.weights import ModelList
 
 __all__ = [
     "BACKENDS",
     "PROTOCOLS",
     "Backend",
     "JudgeProtocol",
+    "Judging",
+    "JudgingCascade",
     "JudgingOptions",
+    "JudgingPanel",
+    "JudgingPlan",
+    "JudgingPlans",
     "JudgingRun",
+    "ModelList",
+    "Replies",
     "judge_pairs",
     "judge_pairs_async",
     "make_judge",
     "parse_judge",
     "parse_protocol",
     "plan_judging",
+    "read_replies",
 ]
 
 _FILES = {
+    "summary": (
+        "Judging",
+        "JudgingCascade",
+        "JudgingPanel",
+        "JudgingPlan",
+        "JudgingPlans",
+    ),
+    "transcript": (
+        "Replies",
+        "read_replies",
+    ),
+    "weights": ("ModelList",),
     "interface": ("Backend", "JudgeProtocol"),
     "judge": ("BACKENDS", "PROTOCOLS", "make_judge", "parse_judge", "parse_protocol"),
     "judging": ("JudgingRun", "judge_pairs", "judge_pairs_async", "plan_judging"),

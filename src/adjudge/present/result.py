@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    dataclass_transform,
+    overload,
+)
 
 import numpy as np
 from annotated_types import Ge, Gt, Lt
@@ -181,9 +190,17 @@ class Result:
         """`to_dict` as text."""
         return as_text(self.to_dict(), indent=indent)
 
-    def to_frame(self) -> pl.DataFrame:
-        """The result as a table: its rows if it has some, else one row of its single values."""
-        return frame_of(self._parts())
+    @overload
+    def to_frame(self, library: Literal["polars"] = "polars") -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, library: Literal["pandas"]) -> Any: ...
+    def to_frame(self, library: Literal["polars", "pandas"] = "polars") -> Any:
+        """The result as a table: its rows if it has some, else one row of its single values.
+
+        Args:
+            library: polars, or pandas for a frame of that library, which must be installed.
+        """
+        return in_library(frame_of(self._parts()), library)
 
     def _parts(self) -> Sequence[Any]:
         """The rows of `to_frame`: dataclasses or mappings."""
@@ -291,6 +308,19 @@ def frame_of(parts: Sequence[Any]) -> pl.DataFrame:
     return pl.DataFrame(
         [{name: row.get(name) for name in kept} for row in rows], infer_schema_length=None
     )
+
+
+def in_library(frame: pl.DataFrame, library: str) -> Any:
+    """The frame, or the same table as a frame of pandas."""
+    if library == "polars":
+        return frame
+    if library != "pandas":
+        raise ArgumentError("library", library, "choose polars or pandas")
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ArgumentError("library", library, "install pandas, or use polars") from None
+    return pd.DataFrame(frame.to_dict(as_series=False))
 
 
 def _with_ends(part: Any, row: dict[str, Any]) -> dict[str, Any]:

@@ -1,14 +1,16 @@
 """ORDER: leaderboards from battles, on people's scale, with valid intervals."""
 
-from adjudge.ranking.anchors import make_anchors, place, read_anchors
+from adjudge.ranking.anchors import Anchors, make_anchors, place, read_anchors
 from adjudge.ranking.bradley_terry import Fit, bradley_terry, count_wins, rank_ranges, sandwich
 from adjudge.ranking.evaluation import (
+    RankAgreement,
     evaluate_methods,
     evaluation_rules,
     rank_correlations,
     ranking_agreement,
     sample_efficiency,
 )
+from adjudge.ranking.leaderboard import Leaderboard
 from adjudge.ranking.leave_one_out import (
     elo_quantile,
     hold_out_each,
@@ -17,16 +19,29 @@ from adjudge.ranking.leave_one_out import (
     residuals,
     split_conformal,
 )
-from adjudge.ranking.orders import copeland, least_reversals, online_elo, schulze, win_rate
-from adjudge.ranking.plan import next_battles, plan_battles
+from adjudge.ranking.orders import (
+    LeastReversals,
+    copeland,
+    least_reversals,
+    online_elo,
+    schulze,
+    win_rate,
+)
+from adjudge.ranking.plan import BattlePlan, next_battles, plan_battles
 from adjudge.ranking.prediction_powered import prediction_powered
 from adjudge.ranking.rank import METHODS, rank
 from adjudge.ranking.targets import smoothed_targets, soft_targets
-from adjudge.ranking.temperature import fit_temperature
+from adjudge.ranking.temperature import Temperature, fit_temperature
 
 __all__ = [
     "METHODS",
+    "Anchors",
+    "BattlePlan",
     "Fit",
+    "Leaderboard",
+    "LeastReversals",
+    "RankAgreement",
+    "Temperature",
     "bradley_terry",
     "copeland",
     "count_wins",

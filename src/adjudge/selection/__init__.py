@@ -2,9 +2,9 @@
 
 from adjudge.selection.calibrating import calibrate
 from adjudge.selection.cascade_judging import judge_cascade
-from adjudge.selection.cascade_plan import plan_cascade
+from adjudge.selection.cascade_plan import CascadePlan, plan_cascade
 from adjudge.selection.doubts.jury import Jury, mean_jury
-from adjudge.selection.evaluating import evaluate
+from adjudge.selection.evaluating import Evaluation, evaluate
 from adjudge.selection.guarantees import (
     all_guarantees,
     find_guarantee,
@@ -20,9 +20,9 @@ from adjudge.selection.guarantees.fdr import (
 )
 from adjudge.selection.guarantees.pac import pac_threshold, pac_thresholds
 from adjudge.selection.guarantees.scope import scope_threshold
-from adjudge.selection.label_plan import ids_to_label, plan_labels
-from adjudge.selection.planning import plan_selection
-from adjudge.selection.selecting import SelectionRun, select
+from adjudge.selection.label_plan import LabelPlan, ids_to_label, plan_labels
+from adjudge.selection.planning import SelectionPlan, plan_selection
+from adjudge.selection.selecting import Selection, SelectionRun, select
 from adjudge.selection.split_counts import Levels
 from adjudge.selection.splits import (
     SplitRisk,
@@ -31,15 +31,24 @@ from adjudge.selection.splits import (
     split_risks,
     vanilla_threshold,
 )
-from adjudge.selection.verifying import read_policy, verify_policy
+from adjudge.selection.thresholds import BatchSelection, Threshold
+from adjudge.selection.verifying import PolicyCheck, read_policy, verify_policy
 
 __all__ = [
+    "BatchSelection",
+    "CascadePlan",
+    "Evaluation",
     "Guarantee",
     "Jury",
+    "LabelPlan",
     "Labels",
     "Levels",
+    "PolicyCheck",
+    "Selection",
+    "SelectionPlan",
     "SelectionRun",
     "SplitRisk",
+    "Threshold",
     "all_guarantees",
     "calibrate",
     "effective_size",

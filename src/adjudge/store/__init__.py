@@ -39,6 +39,8 @@ __all__ = [
     "SQLiteStore",
     "Served",
     "Store",
+    "StoreCheck",
+    "StoreCopy",
     "StorePlace",
     "call_key",
     "check_not_store",

@@ -6,13 +6,13 @@ from typing import assert_type
 
 import polars as pl
 
-from adjudge import (
+from adjudge import estimate
+from adjudge.estimation import (
     ClassEstimate,
     Estimate,
     GroupedEstimate,
     PanelEstimate,
     RateDifference,
-    estimate,
 )
 
 ROWS = pl.DataFrame(

@@ -90,6 +90,11 @@ def test_a_result_is_one_row_of_its_single_values_unless_it_has_rows() -> None:
 
     made = Parts(level=Fraction(1, 2), counts=[], parts=(Part("x", 0.5), Part("y", 0.25)))
     assert made.to_frame().to_dicts() == [{"name": "x", "share": 0.5}, {"name": "y", "share": 0.25}]
+    frame = made.to_frame("pandas")
+    assert type(frame).__module__.startswith("pandas")
+    assert frame.to_dict("records") == made.to_frame().to_dicts()
+    with pytest.raises(ArgumentError, match="choose polars or pandas"):
+        made.to_frame("arrow")  # type: ignore[call-overload]
 
 
 def test_a_result_without_a_picture_says_so() -> None:

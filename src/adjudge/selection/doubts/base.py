@@ -205,7 +205,7 @@ class DoubtFit:
 class DoubtRequest(ABC):
     """A doubt that was asked for, with the options it takes."""
 
-    #: Whether it reads columns beyond those of a rule, the texts, and rows without a score.
+    #: Whether it reads other columns than those of a rule, the texts, and rows without a score.
     reads_columns: ClassVar[bool] = True
     reads_texts: ClassVar[bool] = False
     reads_failed: ClassVar[bool] = False

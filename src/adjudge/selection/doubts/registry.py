@@ -27,11 +27,11 @@ def ask_doubt(options: DoubtOptions) -> DoubtRequest:
     if options.doubt is not None:
         words = [request.word for request, _ in DOUBTS if request.word is not None]
         one_of(options.doubt, words, "doubt")
-    asked = next(found for request, _ in DOUBTS if (found := request.ask(options)) is not None)
+    asked = next(ask for request, _ in DOUBTS if (ask := request.ask(options)) is not None)
     asked.check(options)
     return asked
 
 
 def load_doubt(policy: Policy) -> Doubt:
     """The doubt of a policy."""
-    return next(found for _, doubt in DOUBTS if (found := doubt.load(policy)) is not None)
+    return next(saved for _, doubt in DOUBTS if (saved := doubt.load(policy)) is not None)
