@@ -157,15 +157,18 @@ def ask_judges(
     judge = list(judges)
     compared = judge_pairs(
         _all_pairs(items, source_name(summeval)),
-        judge=judge, protocol=pairwise, repeats=repeats, **asking,
-    ).judgments  # fmt: skip
+        judge=judge,
+        protocol=pairwise,
+        repeats=repeats,
+        **asking,
+    ).judgments
     scored = judge_pairs(items, judge=judge, protocol=scoring, **asking).judgments
     people = read_human_scores(read_public(summeval, "summeval", kind="human_scores").frame)
-    kept = [c for c in ("verdict", "p_a", "order", "repeat") if c in compared.columns]
+    columns = [c for c in ("verdict", "p_a", "order", "repeat") if c in compared.columns]
     joined, _ = join_human_scores(scored.drop("protocol"), people)
     return Answers(
         # The protocol contains the criterion, which has its own column.
-        compared.select("doc_id", "model_a", "model_b", "judge", "criterion", *kept),
+        compared.select("doc_id", "model_a", "model_b", "judge", "criterion", *columns),
         joined,
     )
 

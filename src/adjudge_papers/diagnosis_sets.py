@@ -121,9 +121,11 @@ class _Cell:
 
 def tabulate_sets(data: str, scores: Scores, *, splits: int = 20, seed: int = 0) -> SetTables:
     """The paper's tables of sets; `scores` comes from `prepare_scores`."""
-    cells = _cells(split_by_judge(
-        scored_by_both(scores).frame, scale=SCALE, target="mean", by=None, sets="residual"
-    ))  # fmt: skip
+    cells = _cells(
+        split_by_judge(
+            scored_by_both(scores).frame, scale=SCALE, target="mean", by=None, sets="residual"
+        )
+    )
     keys = 1 + max(int(cell.key.max()) for cell in cells)
     rng = generator(seed)
     # One permutation of the rows per split; a cell uses the first half of its rows in it.

@@ -88,9 +88,15 @@ def _cycles(result: DiagnosisReproduction) -> Table:
             theirs = percent(row.published_rate), DASH, percent(row.published_share)
             rows.append(("  paper", DASH, *theirs, DASH, DASH, DASH))
     columns = (
-        "judge, criterion", "documents", "rate", "decisive", "with cycle", "at random", "median",
+        "judge, criterion",
+        "documents",
+        "rate",
+        "decisive",
+        "with cycle",
+        "at random",
+        "median",
         "max",
-    )  # fmt: skip
+    )
     caption = (
         f"Tables 1 and 6, {result.tournaments}: cycles over all triples (Eq. 1) and over decisive "
         "ones, documents with one, and the same rate at random"

@@ -474,18 +474,18 @@ def simulate_shift(repeats: int, rng: np.random.Generator) -> ShiftBias:
     m0 = m - m1
     c1, c0 = rng.binomial(m1, q1), rng.binomial(m0, q0)
     p = rng.binomial(N, theta * q1 + (1 - theta) * (1 - q0), shape) / N
-    said = c1 + m0 - c0
-    r1, r0 = c1 / np.maximum(said, 1), (m1 - c1) / np.maximum(m - said, 1)
-    covariance = c1 / m - (m1 / m) * (said / m)
-    everyone = (p * N + said) / (N + m)
+    positive = c1 + m0 - c0
+    r1, r0 = c1 / np.maximum(positive, 1), (m1 - c1) / np.maximum(m - positive, 1)
+    covariance = c1 / m - (m1 / m) * (positive / m)
+    everyone = (p * N + positive) / (N + m)
     weight = np.clip(covariance / ((1 + m / N) * everyone * (1 - everyone)), 0, 1)
     estimates = {
         "(i) naive": p,
         "(ii) human-only": m1 / m,
-        "(iii) difference": p + (m1 - said) / m,
+        "(iii) difference": p + (m1 - positive) / m,
         "(iv) conditional": p * r1 + (1 - p) * r0,
         "(v) misclassification": corrected_rate(p, c0 / m0, c1 / m1).estimate,
-        "ppi++": weight * p + m1 / m - weight * said / m,
+        "ppi++": weight * p + m1 / m - weight * positive / m,
     }
     return ShiftBias(
         calibration_rates=_floats(calibration),

@@ -104,8 +104,14 @@ def figure_3(result: ReportingReproduction) -> Drawing:
         axes = figure.subplots()
         for curve, colour, mark in zip(curves, SERIES, MARKS, strict=False):
             axes.plot(curve.labels, curve.equal, "--", color=colour, linewidth=1.4)
-            axes.plot(curve.labels, curve.adaptive, color=colour, marker=mark, markevery=40,
-                      label=f"p = {curve.judge_rate}")  # fmt: skip
+            axes.plot(
+                curve.labels,
+                curve.adaptive,
+                color=colour,
+                marker=mark,
+                markevery=40,
+                label=f"p = {curve.judge_rate}",
+            )
         axes.set_ylim(bottom=0)
         axes.set_xlabel("labels in all")
         axes.set_ylabel(f"length of the {level(result.confidence_level)} interval")

@@ -48,8 +48,14 @@ def figure_2(result: ScopeReproduction) -> Drawing:
     def draw(axes: Axes, reproduced: ReproducedSet) -> None:
         for key, colour, mark, name in _judges(result, reproduced):
             rows = reproduced.rows_of(_METHOD, key)
-            axes.plot(_alphas(rows), [row.coverage for row in rows], color=colour, marker=mark,
-                      markersize=5, label=name)  # fmt: skip
+            axes.plot(
+                _alphas(rows),
+                [row.coverage for row in rows],
+                color=colour,
+                marker=mark,
+                markersize=5,
+                label=name,
+            )
         _rings(axes, result, reproduced, "coverage")
         axes.set_ylim(-0.02, 1.04)
         axes.set_xticks(reproduced.evaluation.alphas)
@@ -63,8 +69,14 @@ def figure_3(result: ScopeReproduction) -> Drawing:
 
     def draw(axes: Axes, reproduced: ReproducedSet) -> None:
         end = max(reproduced.evaluation.alphas) * 1.08
-        axes.plot([0, end], [0, end], color=MUTED, linestyle="--", linewidth=1.2,
-                  label="error share = alpha")  # fmt: skip
+        axes.plot(
+            [0, end],
+            [0, end],
+            color=MUTED,
+            linestyle="--",
+            linewidth=1.2,
+            label="error share = alpha",
+        )
         within = total = 0
         for key, colour, mark, name in _judges(result, reproduced):
             rows = reproduced.rows_of(_METHOD, key)
@@ -144,8 +156,9 @@ def quality_figure(result: ScopeReproduction) -> Drawing:
                 for signal, (_, colour) in SIGNALS.items():
                     if metrics.get(signal) is not None:
                         large = 8 if signal == "preference_entropy" else 6
-                        axes.plot(metrics[signal], at, marks[signal], color=colour, ms=large,
-                                  alpha=0.9)  # fmt: skip
+                        axes.plot(
+                            metrics[signal], at, marks[signal], color=colour, ms=large, alpha=0.9
+                        )
                 measured = {signal: v for signal, v in metrics.items() if v is not None}
                 if measured:
                     best[at] = (min if metric == "ece" else max)(measured, key=measured.__getitem__)
@@ -154,8 +167,9 @@ def quality_figure(result: ScopeReproduction) -> Drawing:
                 if value is not None:
                     at = len(rows) + papers.index(theirs.judge)
                     colour = SIGNALS[theirs.signal][1]
-                    axes.plot(value, at, marks[theirs.signal], mfc="none", mec=colour, ms=8,
-                              mew=1.8)  # fmt: skip
+                    axes.plot(
+                        value, at, marks[theirs.signal], mfc="none", mec=colour, ms=8, mew=1.8
+                    )
             if papers:
                 axes.axhline(len(rows) - 0.5, color=MUTED, linewidth=0.8)
             axes.locator_params(axis="x", nbins=5)
@@ -262,8 +276,18 @@ def _ring(
         return
     size = size_of(theirs.judge) or 0.0
     own, colour = mark or _MARKS.get(size, "o"), _SIZES.get(size, INK)
-    axes.plot(x, y, own, mfc="none", mec=colour, ms=10, mew=1.7, linestyle="none", zorder=5,
-              label=theirs.judge + _PAPER)  # fmt: skip
+    axes.plot(
+        x,
+        y,
+        own,
+        mfc="none",
+        mec=colour,
+        ms=10,
+        mew=1.7,
+        linestyle="none",
+        zorder=5,
+        label=theirs.judge + _PAPER,
+    )
 
 
 def _name(result: ScopeReproduction, reproduced: ReproducedSet) -> str:

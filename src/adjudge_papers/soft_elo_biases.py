@@ -15,10 +15,10 @@ from adjudge_papers.soft_elo_drawing import (
     add_legend,
     corpus_colour,
     corpus_name,
+    draw_share,
     main_rows,
     name_rows,
     range_title,
-    whiskers,
 )
 
 if TYPE_CHECKING:
@@ -54,8 +54,13 @@ def figure_5(result: SoftEloReproduction) -> Drawing:
         name_rows(axes, names)
         for k, (corpus, of) in enumerate(counts.items()):
             at = np.arange(len(names)) + step * (k - (len(counts) - 1) / 2)
-            axes.barh(at, [of.get(name, 0) for name in names], height=0.92 * step,
-                      color=corpus_colour(corpus), label=corpus_name(result, corpus))  # fmt: skip
+            axes.barh(
+                at,
+                [of.get(name, 0) for name in names],
+                height=0.92 * step,
+                color=corpus_colour(corpus),
+                label=corpus_name(result, corpus),
+            )
         axes.set_xscale("log")
         axes.set_xlim(left=1)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -78,8 +83,9 @@ def figure_10(result: SoftEloReproduction) -> Drawing:
     with themed():
         figure = new_figure(max(8.0, 0.7 * len(rows) + 4), 4.4)
         left, right = figure.subplots(1, 2)
-        _draw_languages(left, rows, [row.mean_score for row in rows],
-                        [row.mean_score_sd for row in rows])  # fmt: skip
+        _draw_languages(
+            left, rows, [row.mean_score for row in rows], [row.mean_score_sd for row in rows]
+        )
         left.set_ylabel("mean |s|")
         left.set_title(range_title("Mean |s|", [row.mean_score for row in rows], 2))
         shares = [None if row.agreement is None else 100 * row.agreement for row in rows]
@@ -100,8 +106,15 @@ def _draw_languages(
 ) -> None:
     heights = [value or 0.0 for value in values]
     axes.bar(range(len(rows)), heights, width=0.7, color=ACCENT, alpha=0.8)
-    axes.errorbar(range(len(rows)), heights, yerr=[sd or 0.0 for sd in spread], fmt="none",
-                  color=INK, capsize=3, lw=1.2)  # fmt: skip
+    axes.errorbar(
+        range(len(rows)),
+        heights,
+        yerr=[sd or 0.0 for sd in spread],
+        fmt="none",
+        color=INK,
+        capsize=3,
+        lw=1.2,
+    )
     axes.set_xticks(range(len(rows)), [row.language for row in rows])
     axes.grid(visible=False, axis="x")
     axes.set_xlabel("language, most prompts first (± one std. deviation over judges)")
@@ -124,15 +137,8 @@ def figure_11(result: SoftEloReproduction) -> Drawing:
 def _draw_slots(axes: Axes, rows: Sequence[tuple[SoftEloRow, PositionEffect]]) -> None:
     name_rows(axes, [row.judge for row, _ in rows])
     for at, (_, part) in enumerate(rows):
-        for y, value, interval, colour in (
-            (at - 0.19, part.first_share, part.interval, ACCENT),
-            (at + 0.19, part.flip_share, part.flip_interval, WARM),
-        ):
-            axes.barh(y, 100 * value, height=0.34, color=colour, alpha=0.85)
-            ends = whiskers(value, interval)
-            if ends is not None:
-                axes.errorbar(100 * value, y, xerr=100 * np.array(ends), color=INK, capsize=3,
-                              lw=1.2)  # fmt: skip
+        draw_share(axes, at - 0.19, part.first_share, part.interval, 0.34, ACCENT)
+        draw_share(axes, at + 0.19, part.flip_share, part.flip_interval, 0.34, WARM)
     axes.axvline(50, color=MUTED, lw=1, ls="--")
     axes.plot([], [], color=ACCENT, lw=7, label="first slot wins")
     axes.plot([], [], color=WARM, lw=7, label="verdict flips with the order")
@@ -160,8 +166,14 @@ def _draw_orders(axes: Axes, rows: Sequence[tuple[SoftEloRow, PositionEffect]]) 
                 axes.plot([mean, mean], [y - 0.14, y + 0.14], color=colour, lw=3.5)
         if part.first_mae is not None and part.second_mae is not None:
             gaps.append(abs(part.first_mae - part.second_mae))
-            axes.text(1.01, at, f"{gaps[-1]:.1f}", transform=axes.get_yaxis_transform(),
-                      va="center", fontsize=8.5)  # fmt: skip
+            axes.text(
+                1.01,
+                at,
+                f"{gaps[-1]:.1f}",
+                transform=axes.get_yaxis_transform(),
+                va="center",
+                fontsize=8.5,
+            )
     axes.plot([], [], "o", color=ACCENT, label="A shown first")
     axes.plot([], [], "o", color=WARM, label="A shown second")
     axes.set_xlim(left=0)
@@ -186,11 +198,7 @@ def figure_12(result: SoftEloReproduction) -> Drawing:
         name_rows(left, [row.judge for row, *_ in rows])
         left.axvline(50, color=MUTED, lw=1, ls="--")
         for at, (_, part, share) in enumerate(rows):
-            left.barh(at, 100 * share, height=0.62, color=ACCENT, alpha=0.85)
-            ends = whiskers(share, part.interval)
-            if ends is not None:
-                left.errorbar(100 * share, at, xerr=100 * np.array(ends), color=INK, capsize=3,
-                              lw=1.2)  # fmt: skip
+            draw_share(left, at, share, part.interval, 0.62, ACCENT)
             left.text(2, at, f"n = {part.near_tied:,}", va="center", color="white", fontsize=8)
         left.set_xlim(0, 100)
         left.set_xlabel("longer answer wins where |s| ≤ 0.3, %, with 95 % intervals")

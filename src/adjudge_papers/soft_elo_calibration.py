@@ -106,8 +106,9 @@ def _plot_reliability(
     x = np.array([bin_.predicted for bin_ in bins])
     y = np.array([bin_.observed for bin_ in bins])
     error = np.sqrt(y * (1 - y) / np.array([max(1, bin_.n) for bin_ in bins]))
-    axes.errorbar(x, y, yerr=error, marker=mark, color=colour, ms=4.5, lw=1.5, capsize=2,
-                  label=label)  # fmt: skip
+    axes.errorbar(
+        x, y, yerr=error, marker=mark, color=colour, ms=4.5, lw=1.5, capsize=2, label=label
+    )
 
 
 def figure_6(result: SoftEloReproduction) -> Drawing:
@@ -123,8 +124,13 @@ def figure_6(result: SoftEloReproduction) -> Drawing:
         for method in ("hard-elo", "soft-elo"):
             known = [budget for budget in row.budgets if budget.method == method]
             lines[method] = {budget.per_model: budget.mae for budget in known}
-            right.plot(list(lines[method]), list(lines[method].values()), marker=MARK[method],
-                       color=COLOUR[method], label=NAME[method])  # fmt: skip
+            right.plot(
+                list(lines[method]),
+                list(lines[method].values()),
+                marker=MARK[method],
+                color=COLOUR[method],
+                label=NAME[method],
+            )
         both = [tick for tick in ticks if all(tick in line for line in lines.values())]
         ends = [[line[tick] for tick in both] for line in lines.values()]
         right.fill_between(both, *ends, color=GRID, lw=0, zorder=0)
@@ -191,8 +197,9 @@ def figure_7(result: SoftEloReproduction) -> Drawing:
             panels.flat[0].plot([], [], marker=mark, color=colour, ms=4, label=name)
         left.supxlabel("|s|, middle of the bin", fontsize=10)
         left.supylabel("people take the judge's side, %, ± SE", fontsize=10)
-        left.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside upper center",
-                    ncols=3)  # fmt: skip
+        left.legend(
+            *panels.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=3
+        )
         _draw_correlations(right.subplots(), result, judges, corpora)
     return figure
 
@@ -202,8 +209,16 @@ def _plot_agreement(axes: Axes, bins: Sequence[AgreementBin], corpus: str) -> No
     x = [(bin_.low + bin_.high) / 2 for bin_ in shown]
     y = np.array([bin_.agreement for bin_ in shown])
     error = 100 * np.sqrt(y * (1 - y) / np.array([bin_.n for bin_ in shown]))
-    axes.errorbar(x, 100 * y, yerr=error, marker=corpus_mark(corpus), color=corpus_colour(corpus),
-                  ms=3.5, lw=1.4, capsize=2)  # fmt: skip
+    axes.errorbar(
+        x,
+        100 * y,
+        yerr=error,
+        marker=corpus_mark(corpus),
+        color=corpus_colour(corpus),
+        ms=3.5,
+        lw=1.4,
+        capsize=2,
+    )
 
 
 def _draw_correlations(
@@ -276,8 +291,9 @@ def figure_16(result: SoftEloReproduction) -> Drawing:
                 f"{corpus_name(result, row.corpus)}: β {number(row.beta, 2)}, "
                 f"error {number(row.ece, 3)}{theirs}"
             )
-            _plot_reliability(axes, row.reliability, corpus_colour(row.corpus), label,
-                              corpus_mark(row.corpus))  # fmt: skip
+            _plot_reliability(
+                axes, row.reliability, corpus_colour(row.corpus), label, corpus_mark(row.corpus)
+            )
         add_legend(axes, loc="upper left", fontsize=8.5)
         worst = max(row.ece or 0.0 for row in rows)
         axes.set_title(f"{short(judge)}: calibration error at most {number(worst, 3)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from adjudge.diagnosis.measures import ends_of
 from adjudge.errors import ArgumentError
 from adjudge.present.text import clip, percent, span
-from adjudge.present.theme import MARKS, SERIES
+from adjudge.present.theme import INK, MARKS, SERIES
 from adjudge.records import Interval
 from adjudge_papers.items import read_published
 
@@ -86,12 +86,15 @@ def add_legend(axes: Axes, *, loc: _Corner = "best", fontsize: float = 10) -> No
         axes.legend(loc=loc, fontsize=fontsize)
 
 
-def whiskers(value: float, interval: Interval | None) -> list[list[float]] | None:
-    """The ends of an interval as matplotlib wants them; None without one."""
+def draw_share(
+    axes: Axes, at: float, share: float, interval: Interval | None, height: float, colour: str
+) -> None:
+    """A bar of a share in percent, with its interval if there is one."""
+    axes.barh(at, 100 * share, height=height, color=colour, alpha=0.85)
     low, high = ends_of(interval)
-    if low is None or high is None:
-        return None
-    return [[max(0.0, value - low)], [max(0.0, high - value)]]
+    if low is not None and high is not None:
+        reach = [[100 * max(0.0, share - low)], [100 * max(0.0, high - share)]]
+        axes.errorbar(100 * share, at, xerr=reach, color=INK, capsize=3, lw=1.2)
 
 
 def range_title(what: str, values: Sequence[float | None], digits: int) -> str:

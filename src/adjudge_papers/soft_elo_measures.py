@@ -420,13 +420,13 @@ def family_points(runs: list[Run]) -> dict[str, FamilyExcess | None]:
     excess: dict[str, FamilyExcess | None] = {}
     for k, run in enumerate(runs):
         others = np.delete(means, k, axis=0)
-        known = np.isfinite(others).any(axis=0)
-        if not known.any():
+        shared = np.isfinite(others).any(axis=0)
+        if not shared.any():
             excess[run.judge] = None
             continue
-        gap = means[k, known] - np.nanmedian(others[:, known], axis=0)
-        kept = [name for name, here in zip(names, known, strict=True) if here]
-        excess[run.judge] = _family_excess(run.judge, gap, tuple(kept))
+        gap = means[k, shared] - np.nanmedian(others[:, shared], axis=0)
+        scored = [name for name, here in zip(names, shared, strict=True) if here]
+        excess[run.judge] = _family_excess(run.judge, gap, tuple(scored))
     return excess
 
 

@@ -119,15 +119,28 @@ def _draw_intervals(axes: Axes, row: SoftEloRow) -> None:
         drawn = [(model, a, b) for model, a, b in known if a is not None and b is not None]
         for model, low, high in drawn:
             at = place[model.model]
-            axes.plot([low, high], [at, at], color=COLOUR[method], lw=thick, alpha=alpha,
-                      solid_capstyle="butt")  # fmt: skip
+            axes.plot(
+                [low, high],
+                [at, at],
+                color=COLOUR[method],
+                lw=thick,
+                alpha=alpha,
+                solid_capstyle="butt",
+            )
         if drawn:
             axes.plot([], [], color=COLOUR[method], lw=thick, alpha=alpha, label=NAME[method])
             widths[method] = median(high - low for _, low, high in drawn)
             inside, bounded = sum(model.covered is True for model, *_ in drawn), len(drawn)
             last = NAME[method]
-    axes.plot([people[name] for name in names], range(len(names)), "|", color=INK, ms=7, mew=1.6,
-              label="people")  # fmt: skip
+    axes.plot(
+        [people[name] for name in names],
+        range(len(names)),
+        "|",
+        color=INK,
+        ms=7,
+        mew=1.6,
+        label="people",
+    )
     axes.set_xlabel("Elo, with the interval of each left-out model")
     add_legend(axes, loc="lower right")
     title = change_title("Median width", widths)
@@ -150,8 +163,15 @@ def figure_2(result: SoftEloReproduction) -> Drawing:
         for judge_row in rows:
             if len(judge_row.hard_quarters) == 4:
                 colour, mark = looks[judge_row.judge]
-                right.plot(range(4), judge_row.hard_quarters, marker=mark, color=colour, ms=5,
-                           lw=1.6, label=short(judge_row.judge))  # fmt: skip
+                right.plot(
+                    range(4),
+                    judge_row.hard_quarters,
+                    marker=mark,
+                    color=colour,
+                    ms=5,
+                    lw=1.6,
+                    label=short(judge_row.judge),
+                )
         right.set_xticks(range(4), QUARTERS)
         right.set_ylabel("mean of judge − people, Elo")
         rising = sum(
@@ -292,8 +312,9 @@ def figure_14(result: SoftEloReproduction) -> Drawing:
         _draw_quarters(axes, main_rows(result), each=True)
         for method, name in zip(_METHODS, ("hard", "soft"), strict=True):
             if theirs := result.published_quarters.get(name):
-                axes.plot(range(4), theirs, MARK[method], mfc="none", mec=COLOUR[method], ms=12,
-                          mew=1.6)  # fmt: skip
+                axes.plot(
+                    range(4), theirs, MARK[method], mfc="none", mec=COLOUR[method], ms=12, mew=1.6
+                )
         if result.published_quarters:
             axes.plot([], [], "o", mfc="none", mec=INK, ms=11, mew=1.2, label="paper")
         add_legend(axes, loc="best")
