@@ -264,8 +264,8 @@ def _cuts(policy: Policy) -> tuple[tuple[Cut, ...], str | None]:
     A rule that accepts everything was made from scores up to its largest: rows above it were not
     labelled. If several rules use one score, the lowest counts, as for labels below several cuts.
     """
-    if policy.jury is not None or policy.learned:
-        score = "a jury's score" if policy.jury is not None else "a learned doubt"
+    if policy.doubts:
+        score = policy.doubts[0].score
         return (), f"the policy accepts by {score}, but a cut needs a judge's own uncertainty"
     lowest: dict[tuple[str, str | None, str | None], Cut] = {}
     for group in policy.groups:

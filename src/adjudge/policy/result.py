@@ -229,6 +229,9 @@ class Contradiction:
     stated: str
     expected: str
 
+    def __str__(self) -> str:
+        return f"{self.field} is {self.stated}, but should be {self.expected}"
+
     @classmethod
     def of(cls, field: str, stated: object, *, expected: str) -> Contradiction:
         """The value in the file as JSON-like text, and what was expected."""

@@ -96,12 +96,12 @@ def _policy_headline(policy: Policy) -> Headline:
 
 
 def _policy_action(policy: Policy) -> str:
-    given, rest = GIVEN[policy.about], "give the others to people"
+    verdict, rest = GIVEN[policy.about], "give the others to people"
     if policy.threshold is not None:
         score = "a learned doubt" if policy.learned else "an uncertainty"
-        return f"Accept {given}s with {score} of at most {policy.threshold:.6g}; {rest}."
+        return f"Accept {verdict}s with {score} of at most {policy.threshold:.6g}; {rest}."
     if policy.accepts == "all":
-        return f"Accept every {given}. Keep labelling a random sample to check the error rate."
+        return f"Accept every {verdict}. Keep labelling a random sample to check the error rate."
     if policy.accepts == "batch":
         return f"adjudge select decides each batch; {rest}."
     return f"Each of {count(len(policy.groups), 'group')} has its own rule; {rest}."

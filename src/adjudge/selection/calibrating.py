@@ -182,15 +182,17 @@ def calibrate(
                 pairs=pairs,
                 from_audits=from_audits,
             )
-            given = prepare_choices(source, judge=judge, protocol=protocol, min_answer_mass=limit)
+            prepared = prepare_choices(
+                source, judge=judge, protocol=protocol, min_answer_mass=limit
+            )
         else:
-            given = prepare_judgments(source, judge=judge, protocol=protocol)
+            prepared = prepare_judgments(source, judge=judge, protocol=protocol)
     remarks: tuple[str, ...] = ()
     if since_change and from_audits is None:
         raise ArgumentError("since_change", since_change, "needs --from-audits")
     if from_audits is not None:
-        given, remark = audits_to_calibrate(
-            given, from_audits, by=by, min_answer_mass=limit, since_change=since_change
+        prepared, remark = audits_to_calibrate(
+            prepared, from_audits, by=by, min_answer_mass=limit, since_change=since_change
         )
         remarks = (remark,)
     used = None
@@ -198,7 +200,7 @@ def calibrate(
         options = [name for name in (by, cluster, weights) if name is not None]
         used = {*ENTRY_COLUMNS, *NOTED_COLUMNS, *options}
     table = read_labelled(
-        given,
+        prepared,
         ties=ties,
         cluster=cluster,
         by=by,
@@ -211,7 +213,7 @@ def calibrate(
     )
     if not asked.reads_failed:
         # Only a cascade reads these rows again: a large file is in memory once.
-        given = replace(given, frame=given.frame.clear())
+        prepared = replace(prepared, frame=prepared.frame.clear())
     frame, column = table.frame, table.cluster
     chosen_on: Mapping[str, int] = {}
     if leave_out is not None:
@@ -223,7 +225,7 @@ def calibrate(
         "min_answer_mass": limit,
         "seed": seed,
     }
-    fit = asked.learn(Labelled(frame, table.about, column, given, settings, store))
+    fit = asked.learn(Labelled(frame, table.about, column, prepared, settings, store))
     frame = fit.rows
     entries = make_entries(frame, by=by, cluster=column, weights=weights, seed=seed)
     repeated = {f"same {column} as a row that is used": frame.height - sum(map(len, entries))}
@@ -232,10 +234,11 @@ def calibrate(
     entries = pool_small(entries, least, small_groups=small_groups)
     terms = Terms(levels, len(entries), seed, table.cuts)
     candidates = {
-        one.name: Candidate.build(one, entries, terms, pooled=pooled) for one in all_guarantees()
+        candidate_of.name: Candidate.build(candidate_of, entries, terms, pooled=pooled)
+        for candidate_of in all_guarantees()
     }
     alternatives = {name: candidate.alternative() for name, candidate in candidates.items()}
-    own = alternatives[chosen.name]
+    choice = alternatives[chosen.name]
     others = Comparison(chosen, terms, column, frame.get_column("id"))
     prints = sorted({name for entry in entries for name in entry.fingerprints})
     groups = candidates[chosen.name].groups(read_judge_parts(prints, store))
@@ -249,28 +252,28 @@ def calibrate(
         alpha=float(levels.alpha),
         delta=float(levels.delta) if chosen.uses_delta else None,
         ties=ties,
-        accepts=own.accepts,
-        threshold=own.threshold,
+        accepts=choice.accepts,
+        threshold=choice.threshold,
         feasible=any(group.feasible for group in groups),
-        indicative=own.indicative,
+        indicative=choice.indicative,
         n_calibration=sum(group.n_calibration for group in groups),
         n_errors=sum(group.n_errors for group in groups),
-        n_accepted=own.n_accepted,
+        n_accepted=choice.n_accepted,
         n_accepted_errors=sum(group.n_accepted_errors for group in groups),
-        empirical_risk=own.empirical_risk,
-        coverage=own.coverage,
+        empirical_risk=choice.empirical_risk,
+        coverage=choice.coverage,
         judges=judges,
         judge_fingerprints=tuple(prints),
         by=by,
         pooled=pooled,
         cluster=column,
         weights_column=weights,
-        **fit.entries(others.coverage, own.coverage),
+        **fit.entries(others.coverage, choice.coverage),
         min_answer_mass=limit,
         cuts=table.cuts,
         seed=seed,
-        promise=own.promise,
-        not_promised=own.not_promised,
+        promise=choice.promise,
+        not_promised=choice.not_promised,
         assumptions=assumptions(
             guarantee=chosen,
             about=table.about,
@@ -308,12 +311,12 @@ def _check_guarantee(
 ) -> None:
     """Refuse options that the guarantee does not take."""
     if weights is not None and not chosen.takes_weights:
-        can = " or ".join(one.name for one in all_guarantees() if one.takes_weights)
+        can = " or ".join(other.name for other in all_guarantees() if other.takes_weights)
         raise ArgumentError(
             "weights", weights, f"{chosen.name} cannot use weights: choose --guarantee {can}"
         )
     if pooled and (not chosen.takes_pooled or by is None):
-        can = " or ".join(one.name for one in all_guarantees() if one.takes_pooled)
+        can = " or ".join(other.name for other in all_guarantees() if other.takes_pooled)
         raise ArgumentError("pooled", pooled, f"needs --guarantee {can} and groups (--by)")
     if pooled and weights is not None:
         raise ArgumentError("pooled", pooled, "leave it out: weights are used within each group")
@@ -415,8 +418,8 @@ def cautions(
         lines.append("the rows have no judge_fingerprint: select can only compare judge names")
     if cluster is None and "prompt_id" in frame.columns:
         keys = ["judge", "protocol", "prompt_id"]
-        known = frame.filter(pl.col("prompt_id").is_not_null())
-        if known.select(keys).is_duplicated().any():
+        with_prompt = frame.filter(pl.col("prompt_id").is_not_null())
+        if with_prompt.select(keys).is_duplicated().any():
             lines.append("prompt_id repeats but is not used as a cluster: the promise can fail")
     if "sampled_by" in frame.columns:
         planned = int((frame.get_column("sampled_by") == "plan").sum())

@@ -81,8 +81,8 @@ def make_entries(
     for rows in partition(frame.select(c for c in frame.columns if c in needed), keys):
         key = rows.select(keys).row(0)
         if cluster is not None:
-            kept = one_row_per_cluster(rows.get_column(cluster).to_list(), seed=seed)
-            rows = rows[kept.tolist()]
+            chosen = one_row_per_cluster(rows.get_column(cluster).to_list(), seed=seed)
+            rows = rows[chosen.tolist()]
         prints = rows.get_column("judge_fingerprint").drop_nulls().unique().sort().to_list()
         entries.append(
             Entry(
@@ -107,9 +107,9 @@ def pool_small(entries: Sequence[Entry], least: int, *, small_groups: str) -> li
     one_of(small_groups, SMALL_GROUPS, "small_groups")
     if small_groups == "refuse":
         return list(entries)
-    kept = [entry for entry in entries if entry.group is None or len(entry) >= least]
+    large = [entry for entry in entries if entry.group is None or len(entry) >= least]
     small = [entry for entry in entries if entry.group is not None and len(entry) < least]
-    return kept + [_pool(own) for own in by_judge(small)]
+    return large + [_pool(groups) for groups in by_judge(small)]
 
 
 def by_judge(entries: Sequence[Entry]) -> list[list[Entry]]:
@@ -118,16 +118,16 @@ def by_judge(entries: Sequence[Entry]) -> list[list[Entry]]:
     return [[entry for entry in entries if (entry.judge, entry.protocol) == key] for key in keys]
 
 
-def _pool(own: Sequence[Entry]) -> Entry:
+def _pool(groups: Sequence[Entry]) -> Entry:
     return Entry(
-        judge=own[0].judge,
-        protocol=own[0].protocol,
+        judge=groups[0].judge,
+        protocol=groups[0].protocol,
         group=POOLED,
-        fingerprints=tuple(sorted({name for entry in own for name in entry.fingerprints})),
-        labels=Labels.join([entry.labels for entry in own]),
-        has_verdict=np.concatenate([entry.has_verdict for entry in own]),
-        seed=own[0].seed,
-        members=tuple(entry.group or "" for entry in own),
+        fingerprints=tuple(sorted({name for entry in groups for name in entry.fingerprints})),
+        labels=Labels.join([entry.labels for entry in groups]),
+        has_verdict=np.concatenate([entry.has_verdict for entry in groups]),
+        seed=groups[0].seed,
+        members=tuple(entry.group or "" for entry in groups),
     )
 
 
@@ -162,8 +162,10 @@ def accept_labels_pooled(
 ) -> list[Acceptance]:
     """The same indication for all groups of a judge under one promise."""
     by_entry: dict[int, Acceptance] = {}
-    for own in by_judge(entries):
-        by_entry |= zip(map(id, own), _over_halves_pooled(chosen, own, levels, seed), strict=True)
+    for groups in by_judge(entries):
+        by_entry |= zip(
+            map(id, groups), _over_halves_pooled(chosen, groups, levels, seed), strict=True
+        )
     return [by_entry[id(entry)] for entry in entries]
 
 
@@ -182,19 +184,21 @@ def _over_halves_pooled(
         place = np.lexsort((rng.random(len(codes)), codes))
         rank = np.empty(len(codes), dtype=np.int64)
         rank[place] = np.arange(len(codes))
-        own = rank - first[codes] < sizes[codes] // 2
-        if not own.any():
+        calibrates = rank - first[codes] < sizes[codes] // 2
+        if not calibrates.any():
             break
         rules = [
-            chosen.decide(labels.take(own & (codes == group)), levels)
+            chosen.decide(labels.take(calibrates & (codes == group)), levels)
             for group in range(len(groups))
         ]
-        accepted = chosen.accept_pooled(rules, labels.scores[~own], codes[~own], levels)
-        accepted &= verdict[~own]
+        accepted = chosen.accept_pooled(
+            rules, labels.scores[~calibrates], codes[~calibrates], levels
+        )
+        accepted &= verdict[~calibrates]
         for group in range(len(groups)):
-            here = codes[~own] == group
+            here = codes[~calibrates] == group
             shares[split, group] = accepted[here].mean()
-            risks[split, group] = _risk(accepted[here], labels.errors[~own][here])
+            risks[split, group] = _risk(accepted[here], labels.errors[~calibrates][here])
     means = zip(shares.mean(axis=0).tolist(), risks.mean(axis=0).tolist(), strict=True)
     return [_indication(len(entry), *mean) for entry, mean in zip(groups, means, strict=True)]
 
@@ -217,7 +221,9 @@ def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> 
         for halves in random_halves(n, HALF_SPLITS, rng, at_least=TOGETHER):
             counts = SplitCounts.build(table, halves)
             outcome = chosen.counts_over_splits(counts, levels)
-            for accepted, wrong, tested in zip(*(part.tolist() for part in outcome), strict=True):
+            for accepted, wrong, tested in zip(
+                *(counts_here.tolist() for counts_here in outcome), strict=True
+            ):
                 shares.append(accepted / tested)
                 risks.append(share(wrong, accepted))
     else:
@@ -247,12 +253,12 @@ def _risk(accepted: BoolArray, errors: IntArray) -> float:
 class Candidate:
     """One guarantee on all entries: a rule for each, and what it accepts of the entry's labels.
 
-    `own` has the levels of each rule.
+    `rule_levels` are the levels of each rule.
     """
 
     guarantee: Guarantee
     terms: Terms
-    own: Levels
+    rule_levels: Levels
     entries: Sequence[Entry]
     rules: Sequence[Rule]
     seen: Sequence[Acceptance]
@@ -262,22 +268,22 @@ class Candidate:
         cls, guarantee: Guarantee, entries: Sequence[Entry], terms: Terms, *, pooled: bool
     ) -> Candidate:
         """Decide on every entry."""
-        own = guarantee.levels_per_rule(terms.levels, terms.rules)
-        least = guarantee.fewest_labels(own)
+        levels = guarantee.levels_per_rule(terms.levels, terms.rules)
+        least = guarantee.fewest_labels(levels)
         rules = []
         for entry in entries:
             labels, rule = entry.in_order, Rule(accepts="none")
             if len(entry) >= least:
-                rule = guarantee.decide(labels, own)
+                rule = guarantee.decide(labels, levels)
             rules.append(limit_rule(rule, labels.scores, entry, terms.cuts))
         if pooled and guarantee.takes_pooled:
-            seen = accept_labels_pooled(guarantee, entries, own, seed=terms.seed)
+            seen = accept_labels_pooled(guarantee, entries, levels, seed=terms.seed)
         else:
             seen = [
-                accept_labels(guarantee, rule, entry, own, seed=terms.seed)
+                accept_labels(guarantee, rule, entry, levels, seed=terms.seed)
                 for entry, rule in zip(entries, rules, strict=True)
             ]
-        return cls(guarantee, terms, own, entries, rules, seen)
+        return cls(guarantee, terms, levels, entries, rules, seen)
 
     def alternative(self) -> Alternative:
         """All entries together, as listed in the policy's alternatives."""
@@ -315,11 +321,11 @@ class Candidate:
         # A batch is decided later: it is called feasible if half of the labels accepted anything.
         feasible = seen.coverage > 0 if rule.accepts == "batch" else rule.accepts != "none"
         fingerprint = entry.fingerprints[0] if len(entry.fingerprints) == 1 else None
-        known = None if fingerprint is None else parts.get(fingerprint)
-        kept, weights = entry.in_order, entry.labels.weights
-        if not self.guarantee.per_batch and len(kept) > KEPT_SCORES:
-            spaced = (2 * np.arange(KEPT_SCORES) + 1) * len(kept) // (2 * KEPT_SCORES)
-            kept = kept.take(spaced)
+        fingerprint_parts = None if fingerprint is None else parts.get(fingerprint)
+        labels, weights = entry.in_order, entry.labels.weights
+        if not self.guarantee.per_batch and len(labels) > KEPT_SCORES:
+            spaced = (2 * np.arange(KEPT_SCORES) + 1) * len(labels) // (2 * KEPT_SCORES)
+            labels = labels.take(spaced)
         return PolicyGroup(
             judge=entry.judge,
             protocol=entry.protocol,
@@ -336,16 +342,16 @@ class Candidate:
             coverage=seen.coverage,
             note=None if feasible else self._note(entry),
             effective_size=None if weights is None else effective_size(weights),
-            fingerprint_parts=None if known is None else dict(known),
+            fingerprint_parts=None if fingerprint_parts is None else dict(fingerprint_parts),
             members=entry.members,
-            scores=tuple(kept.scores.tolist()),
-            errors=tuple(kept.errors.tolist()),
-            weights=None if kept.weights is None else tuple(kept.weights.tolist()),
+            scores=tuple(labels.scores.tolist()),
+            errors=tuple(labels.errors.tolist()),
+            weights=None if labels.weights is None else tuple(labels.weights.tolist()),
         )
 
     def _note(self, entry: Entry) -> str:
         """Why an entry accepts nothing."""
-        n, least = len(entry), self.guarantee.fewest_labels(self.own)
+        n, least = len(entry), self.guarantee.fewest_labels(self.rule_levels)
         if n < least:
             return (
                 f"refused: {n} label{'' if n == 1 else 's'}; {self.guarantee.name} at alpha "

@@ -70,19 +70,19 @@ class StageEvidence:
 
     def upto(self, stage: int) -> Evidence:
         """The evidence available once this stage (from 0) has answered."""
-        part = self.of(range(stage + 1))
-        if part.gaps is None:
-            return part.whole
-        spoke = ~np.isnan(part.gaps)
-        total = sum_in_order(list(np.where(spoke, part.gaps, 0.0).T))
-        return replace(part.whole, order_gap=total / np.maximum(spoke.sum(axis=1), 1))
+        so_far = self.of(range(stage + 1))
+        if so_far.gaps is None:
+            return so_far.whole
+        spoke = ~np.isnan(so_far.gaps)
+        total = sum_in_order(list(np.where(spoke, so_far.gaps, 0.0).T))
+        return replace(so_far.whole, order_gap=total / np.maximum(spoke.sum(axis=1), 1))
 
 
 def stage_doubts(
     doubts: Sequence[LearnedMargin], evidence: StageEvidence
 ) -> tuple[FloatArray, FloatArray]:
     """Margin and u of every row at every stage; 0 and infinity if a judge has no verdict."""
-    margins = np.column_stack([one.margins(evidence.upto(j)) for j, one in enumerate(doubts)])
+    margins = np.column_stack([margin.margins(evidence.upto(j)) for j, margin in enumerate(doubts)])
     return with_failures(margins, evidence)
 
 
@@ -129,18 +129,18 @@ def fit_stages(
     fold = (np.random.default_rng(seed).permutation(groups) % FOLDS)[units]
     doubts, held_out = [], np.zeros((rows, evidence.stages))
     for stage in range(evidence.stages):
-        known, own = evidence.upto(stage), evidence.measured[:, stage]
-        learns = own & np.vstack(
+        so_far, measured = evidence.upto(stage), evidence.measured[:, stage]
+        learns = measured & np.vstack(
             [np.ones(rows, dtype=np.bool_), *(fold != left for left in range(FOLDS))]
         )
-        names, fit = learn(known, prefers_a, learns, units=units, seed=seed)
+        names, fit = learn(so_far, prefers_a, learns, units=units, seed=seed)
         whole, *others = (
-            LearnedMargin(names, known.categories, scales, weights, float(penalty))
+            LearnedMargin(names, so_far.categories, scales, weights, float(penalty))
             for scales, weights, penalty in zip(*fit, strict=True)
         )
         doubts.append(whole)
-        for left, one in enumerate(others):
-            held_out[:, stage] = np.where(fold == left, one.margins(known), held_out[:, stage])
+        for left, margin in enumerate(others):
+            held_out[:, stage] = np.where(fold == left, margin.margins(so_far), held_out[:, stage])
     return FittedStages(tuple(doubts), held_out)
 
 
@@ -157,21 +157,21 @@ _ROW = "__row"
 
 @dataclass(frozen=True)
 class StageRows:
-    """One row per id; `own` has the rows of each stage as frames in the same order."""
+    """One row per id; `stages` has the rows of each stage as frames in the same order."""
 
     frame: pl.DataFrame
-    own: tuple[pl.DataFrame, ...]
+    stages: tuple[pl.DataFrame, ...]
     asked: BoolArray
     evidence: StageEvidence
 
     def take(self, rows: BoolArray) -> StageRows:
         """Some of the rows."""
-        kept = pl.Series(rows)
+        mask = pl.Series(rows)
         gaps = self.evidence.gaps
         whole = self.evidence.whole
         return StageRows(
-            self.frame.filter(kept),
-            tuple(own.filter(kept) for own in self.own),
+            self.frame.filter(mask),
+            tuple(stage.filter(mask) for stage in self.stages),
             self.asked[rows],
             StageEvidence(
                 whole=Evidence(judges=whole.judges, p=whole.p[rows]),
@@ -184,7 +184,7 @@ class StageRows:
         """Some of the stages."""
         return StageRows(
             self.frame,
-            tuple(self.own[at] for at in stages),
+            tuple(self.stages[at] for at in stages),
             self.asked[:, list(stages)],
             self.evidence.of(stages),
         )
@@ -217,20 +217,20 @@ def find_stages(cascade: str | Sequence[str], frame: pl.DataFrame) -> tuple[Memb
     (('x:a,b', 'preference'), ('x:c', 'preference'))
     """
     named = name_members(frame).select(MEMBER, "judge", "protocol").unique().sort(MEMBER)
-    known: dict[str, Member] = {}
+    members: dict[str, Member] = {}
     for member, judge, protocol in named.iter_rows():
-        known[member.partition(":")[2]] = (judge, protocol)
-    known |= {member: (judge, protocol) for member, judge, protocol in named.iter_rows()}
+        members[member.partition(":")[2]] = (judge, protocol)
+    members |= {member: (judge, protocol) for member, judge, protocol in named.iter_rows()}
     there = ", ".join(named[MEMBER].to_list())
     left = list(cascade.split(",")) if isinstance(cascade, str) else list(cascade)
     stages: list[Member] = []
     while left:
         ends = range(len(left), 0, -1) if isinstance(cascade, str) else [1]
         texts = {end: ",".join(left[:end]).strip() for end in ends}
-        end = next((end for end, text in texts.items() if text and text in known), None)
+        end = next((end for end, text in texts.items() if text and text in members), None)
         if end is None:
             raise ArgumentError("cascade", left[0], f"the judgments have {there}")
-        stages.append(known[texts[end]])
+        stages.append(members[texts[end]])
         left = left[end:]
     if len(stages) < 2 or len(set(stages)) < len(stages):
         raise ArgumentError(
@@ -241,39 +241,49 @@ def find_stages(cascade: str | Sequence[str], frame: pl.DataFrame) -> tuple[Memb
 
 def lay_out(frame: pl.DataFrame, stages: Sequence[Member]) -> StageRows:
     """One row per id, in the order of the frame, with the rows of each stage next to it."""
-    parts = [frame.filter(_is_by(stage)).unique("id", maintain_order=True) for stage in stages]
-    several = pl.concat(parts, how="diagonal_relaxed")
+    judged = [frame.filter(_is_by(stage)).unique("id", maintain_order=True) for stage in stages]
+    several = pl.concat(judged, how="diagonal_relaxed")
     shared = [name for name in several.columns if name not in OF_JUDGES and name != "id"]
     table = several.group_by("id", maintain_order=True).agg(
         pl.col(name).drop_nulls().first() for name in shared
     )
-    own = tuple(
+    by_stage = tuple(
         table.select("id").join(
-            part.select("id", *(name for name in part.columns if name in OF_JUDGES)),
+            judge_rows.select("id", *(name for name in judge_rows.columns if name in OF_JUDGES)),
             on="id",
             how="left",
             maintain_order="left",
         )
-        for part in parts
+        for judge_rows in judged
     )
-    measured = [one["status"].is_in(list(MEASURED)).fill_null(False).to_numpy() for one in own]
+    measured = [
+        stage_rows["status"].is_in(list(MEASURED)).fill_null(False).to_numpy()
+        for stage_rows in by_stage
+    ]
     p = np.column_stack(
         [
-            np.where(here, _numbers(one, "p_a"), np.nan)
-            for one, here in zip(own, measured, strict=True)
+            np.where(here, _numbers(stage_rows, "p_a"), np.nan)
+            for stage_rows, here in zip(by_stage, measured, strict=True)
         ]
     )
     gaps = np.column_stack(
-        [gap_between(_numbers(one, "p_fwd"), _numbers(one, "p_rev")) for one in own]
+        [
+            gap_between(_numbers(stage_rows, "p_fwd"), _numbers(stage_rows, "p_rev"))
+            for stage_rows in by_stage
+        ]
     )
     complete = not (np.isnan(gaps) & ~np.isnan(p)).any()
     return StageRows(
         frame=table,
-        own=own,
-        asked=np.column_stack([one["status"].is_not_null().to_numpy() for one in own]),
+        stages=by_stage,
+        asked=np.column_stack(
+            [stage_rows["status"].is_not_null().to_numpy() for stage_rows in by_stage]
+        ),
         evidence=StageEvidence(
             whole=Evidence(judges=stage_names(stages), p=p),
-            ties=np.column_stack([(one["verdict"] == "tie").fill_null(False) for one in own]),
+            ties=np.column_stack(
+                [(stage_rows["verdict"] == "tie").fill_null(False) for stage_rows in by_stage]
+            ),
             gaps=np.where(np.isnan(p), np.nan, gaps) if complete else None,
         ),
     )
@@ -302,13 +312,13 @@ def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs
     rows = with_learned(judged, margins[here], doubt, about=about)
     if "label" in rows.columns:
         rows = rows.with_columns(IS_ERROR.alias(ERROR))
-    kept = pl.Series(complete)
+    decided = pl.Series(complete)
     return CascadeRows(
-        rows=rows.filter(kept),
-        judged=judged.filter(kept),
+        rows=rows.filter(decided),
+        judged=judged.filter(decided),
         stage=stage[complete],
         failed=(way & laid.asked & ~laid.evidence.measured)[complete],
-        incomplete=judged.filter(~kept),
+        incomplete=judged.filter(~decided),
     )
 
 
@@ -365,13 +375,13 @@ def in_learning_share(frame: pl.DataFrame, learning: LearningShare) -> BoolArray
             "judgments", learning.column, "the cascade's learning share is a hash of this column"
         )
     # One cluster for all rows of an id: the rows of some judges can lack it.
-    own = as_text(frame.get_column(learning.column)).alias("own")
-    table = frame.select("id").with_columns(own, pl.col("id").cast(pl.String))
-    names = table.select(pl.col("own").drop_nulls().first().over("id")).to_series().to_list()
+    clusters = as_text(frame.get_column(learning.column)).alias("cluster")
+    table = frame.select("id").with_columns(clusters, pl.col("id").cast(pl.String))
+    names = table.select(pl.col("cluster").drop_nulls().first().over("id")).to_series().to_list()
     ids = table["id"].to_list()
     below = [
-        _hash(f"row {own}" if name is None else f"cluster {name}", learning.seed) < learning.share
-        for name, own in zip(names, ids, strict=True)
+        _hash(f"row {row}" if name is None else f"cluster {name}", learning.seed) < learning.share
+        for name, row in zip(names, ids, strict=True)
     ]
     return np.array(below, dtype=np.bool_)
 
@@ -393,13 +403,13 @@ def _numbers(frame: pl.DataFrame, column: str) -> FloatArray:
 
 def _at_stage(laid: StageRows, stage: IntArray) -> pl.DataFrame:
     """The rows with the columns and the name of the judge at which each ended."""
-    parts = [
-        own.with_row_index(_ROW)
+    ends = [
+        stage_rows.with_row_index(_ROW)
         .filter(pl.Series(stage == at))
         .with_columns(pl.col("judge").alias(STAGE))
-        for at, own in enumerate(laid.own)
+        for at, stage_rows in enumerate(laid.stages)
     ]
-    ended = pl.concat(parts, how="diagonal_relaxed").sort(_ROW).drop(_ROW, "id")
+    ended = pl.concat(ends, how="diagonal_relaxed").sort(_ROW).drop(_ROW, "id")
     frame = laid.frame.drop(STAGE, strict=False)
     return frame.hstack(ended.drop([c for c in ended.columns if c in frame.columns]))
 
@@ -408,9 +418,12 @@ def _spent(laid: StageRows, way: BoolArray) -> list[pl.Series]:
     """Tokens and cost of every row, summed over the judges that were asked; null if unknown."""
     spent = []
     for column in ("tokens", "cost"):
-        if all(column in own.columns for own in laid.own):
+        if all(column in stage_rows.columns for stage_rows in laid.stages):
             each = np.column_stack(
-                [own[column].cast(pl.Float64, strict=False).fill_null(np.nan) for own in laid.own]
+                [
+                    stage_rows[column].cast(pl.Float64, strict=False).fill_null(np.nan)
+                    for stage_rows in laid.stages
+                ]
             )
             total = pl.Series(column, np.where(way, each, 0.0).sum(axis=1), nan_to_null=True)
             spent.append(total.cast(pl.Int64) if column == "tokens" else total)

@@ -107,15 +107,20 @@ def cascade_options(
             "its judges use several protocols, but a run uses one: ask each judge with "
             "adjudge judge, and give all rows to adjudge select",
         )
-    own = protocols[0]
-    if own not in PROTOCOLS:
-        raise ArgumentError("policy", own, "its judges were not asked by adjudge judge")
-    if protocol not in (None, own):
-        raise ArgumentError("protocol", protocol, f"the policy's judges were asked by {own}")
-    options = replace(options, protocol=own)
+    stage_protocol = protocols[0]
+    if stage_protocol not in PROTOCOLS:
+        raise ArgumentError("policy", stage_protocol, "its judges were not asked by adjudge judge")
+    if protocol not in (None, stage_protocol):
+        raise ArgumentError(
+            "protocol", protocol, f"the policy's judges were asked by {stage_protocol}"
+        )
+    options = replace(options, protocol=stage_protocol)
     if not options.judge:
         options = replace(options, judge=[stage.judge for stage in stages])
-    if options.min_answer_mass is None and "min_answer_mass" in PROTOCOLS.load(own).options:
+    if (
+        options.min_answer_mass is None
+        and "min_answer_mass" in PROTOCOLS.load(stage_protocol).options
+    ):
         # Same limit as in calibration; old policies have none.
         options = replace(options, min_answer_mass=policy.min_answer_mass or 0.0)
     check_judges(policy, options.make_judges())
@@ -134,13 +139,15 @@ def check_judges(policy: Policy, judges: Sequence[Judge]) -> list[Judge]:
     checked = []
     for stage, judge in zip(stages, judges, strict=True):
         judge = take_known_route(judge, {stage.judge_fingerprint}.__contains__) or judge
-        known = Identity(
+        stage_identity = Identity(
             stage.judge, stage.protocol, stage.judge_fingerprint, stage.fingerprint_parts
         )
-        given = Identity(
+        judge_identity = Identity(
             judge.backend.name, judge.protocol.name, judge.fingerprint, judge.fingerprint_parts
         )
-        match_judge([known], given, made="this stage of the cascade", by_name=True)
+        match_judge(
+            [stage_identity], judge_identity, made="this stage of the cascade", by_name=True
+        )
         checked.append(judge)
     return checked
 
@@ -155,8 +162,8 @@ def stop_rule(policy: Policy) -> StopRule:
         latest = frame.unique("id", keep="last", maintain_order=True)
         failed = set(latest.filter(~_MEASURED)["id"].to_list())
         return [
-            "settled" if one.id in settled else "failure" if one.id in failed else "doubt"
-            for one in subjects
+            "settled" if subject.id in settled else "failure" if subject.id in failed else "doubt"
+            for subject in subjects
         ]
 
     return outcomes
@@ -170,7 +177,9 @@ def decide_one(policy: Policy, subject: Subject, rows: Sequence[Row]) -> Cascade
 
 def row_of(record: Judgment | Grade, judge: Judge) -> Row:
     """A record as the row that a run writes."""
-    row = {one.name: getattr(record, one.name) for one in fields(record) if one.name != "extra"}
+    row = {
+        field.name: getattr(record, field.name) for field in fields(record) if field.name != "extra"
+    }
     named = "judge_name" if isinstance(record, Grade) else "judge"
     return row | {named: judge.backend.name, "judge_fingerprint": judge.fingerprint}
 
@@ -192,16 +201,16 @@ def _read(
     if rule.lengths == "length":
         context += ["length_a", "length_b"]
     read = []
-    for subject, own in zip(subjects, rows, strict=True):
-        for row in own:
-            one = {name: row.get(name) for name in _READ} | {
+    for subject, subject_rows in zip(subjects, rows, strict=True):
+        for row in subject_rows:
+            values = {name: row.get(name) for name in _READ} | {
                 name: row[name] for name in context if name in row
             }
             if policy.about == "grades":
                 word = None if row["judge"] is None else PASS if row["judge"] else FAIL
-                one |= {"judge": row["judge_name"], "p_a": row["p_pass"], "verdict": word}
+                values |= {"judge": row["judge_name"], "p_a": row["p_pass"], "verdict": word}
             if rule.lengths == "response" and isinstance(subject, Pair):
-                one |= {"response_a": subject.response_a, "response_b": subject.response_b}
-            read.append(one)
+                values |= {"response_a": subject.response_a, "response_b": subject.response_b}
+            read.append(values)
     frame = pl.DataFrame(read, schema_overrides=_READ, infer_schema_length=None)
     return mark_off_answer(frame, policy.min_answer_mass)

@@ -63,7 +63,7 @@ from adjudge.selection.doubts.evidence import (
     lengths_in,
     with_context,
 )
-from adjudge.selection.labelled import LabelledRows, read_labelled
+from adjudge.selection.labelled import read_labelled
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.store import StorePlace, read_judge_parts
@@ -237,13 +237,15 @@ def plan_cascade(
     learning_share = open_unit(learning_share, "learning_share")
     check_count(seed, "seed")
     limit = None if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
-    table = read_cascade(
+    # Rows of every status: a row continues after a judge fails.
+    table = read_labelled(
         judgments,
         labels,
         pairs=pairs,
         ties=ties,
         cluster=cluster,
         min_answer_mass=limit,
+        keep_failed=True,
     )
     stages = find_stages(cascade, table.frame)
     rows = Rows(table.frame, table.dropped).without(~of_stages(stages), OTHER_JUDGE)
@@ -323,7 +325,7 @@ def read_plan(plan: CascadePlan | str | Path) -> CascadePlan:
 
 def with_parts(rule: CascadeRule, store: StorePlace) -> CascadeRule:
     """The rule with the parts of its judges' fingerprints, if the store has them."""
-    prints = [one.judge_fingerprint for one in rule.stages if one.judge_fingerprint is not None]
+    prints = [s.judge_fingerprint for s in rule.stages if s.judge_fingerprint is not None]
     parts = read_judge_parts(prints, store)
     return replace(
         rule,
@@ -333,29 +335,6 @@ def with_parts(rule: CascadeRule, store: StorePlace) -> CascadeRule:
             else stage
             for stage in rule.stages
         ),
-    )
-
-
-def read_cascade(
-    judgments: TableLike | Judgments,
-    labels: TableLike | None,
-    *,
-    pairs: TableLike | None = None,
-    ties: str,
-    cluster: str | None,
-    by: str | None = None,
-    min_answer_mass: float | None,
-) -> LabelledRows:
-    """Labelled rows of every judge and status, because a row continues after a judge fails."""
-    return read_labelled(
-        judgments,
-        labels,
-        pairs=pairs,
-        ties=ties,
-        cluster=cluster,
-        by=by,
-        min_answer_mass=min_answer_mass,
-        keep_failed=True,
     )
 
 
@@ -387,9 +366,9 @@ class _Laboratory:
         rows = rows.without(pl.col("label") == "tie", "human tie")
         laid = lay_out(rows.frame.sort("id"), stages)
         whole = np.asarray(laid.asked.all(axis=1))
-        kept = laid.take(whole)
-        n = kept.frame.height
-        if n < FEWEST_LEARNING or (kept.evidence.measured.sum(axis=0) < FEWEST_LEARNING).any():
+        asked = laid.take(whole)
+        n = asked.frame.height
+        if n < FEWEST_LEARNING or (asked.evidence.measured.sum(axis=0) < FEWEST_LEARNING).any():
             raise ArgumentError(
                 "learning_share",
                 learning.share,
@@ -398,13 +377,13 @@ class _Laboratory:
             )
         names = None
         if category is not None:
-            names = with_context(kept.evidence.whole, kept.frame, lengths=None, category=category)
+            names = with_context(asked.evidence.whole, asked.frame, lengths=None, category=category)
         return cls(
-            laid=kept,
+            laid=asked,
             stages=stages,
-            prefers_a=(kept.frame["label"] == WORDS[about][0]).to_numpy().astype(np.int64),
-            units=cluster_codes(kept.frame[learning.column].to_list())[0],
-            lengths=lengths_in(kept.frame),
+            prefers_a=(asked.frame["label"] == WORDS[about][0]).to_numpy().astype(np.int64),
+            units=cluster_codes(asked.frame[learning.column].to_list())[0],
+            lengths=lengths_in(asked.frame),
             category=category,
             categories=() if names is None else names.categories,
             seed=learning.seed,
@@ -413,11 +392,11 @@ class _Laboratory:
 
     def sheet(self, kept: tuple[int, ...], costs: Sequence[float], alpha: float) -> Sheet:
         """The cascade of these judges on the learning rows."""
-        part = self.laid.of(kept).evidence
+        evidence = self.laid.of(kept).evidence
         # The names that they have without the judges that were dropped.
-        named = replace(part.whole, judges=stage_names([self.stages[at] for at in kept]))
+        named = replace(evidence.whole, judges=stage_names([self.stages[at] for at in kept]))
         whole = with_context(named, self.laid.frame, lengths=self.lengths, category=self.category)
-        seen = StageEvidence(whole=whole, ties=part.ties, gaps=part.gaps)
+        seen = StageEvidence(whole=whole, ties=evidence.ties, gaps=evidence.gaps)
         fitted = fit_stages(seen, self.prefers_a, units=self.units, seed=self.seed)
         margins, doubts = with_failures(fitted.held_out, seen)
         wrong = (margins > 0) != (self.prefers_a[:, None] > 0)
@@ -425,14 +404,14 @@ class _Laboratory:
 
 
 def _costs(
-    frame: pl.DataFrame, stages: Sequence[Member], given: Sequence[float] | None
+    frame: pl.DataFrame, stages: Sequence[Member], costs_given: Sequence[float] | None
 ) -> tuple[list[float], CostSource]:
     """The cost of a row with each judge: as given, or the mean cost of its rows."""
-    if given is not None:
-        costs = [non_negative(one, "costs") for one in given]
+    if costs_given is not None:
+        costs = [non_negative(cost, "costs") for cost in costs_given]
         if len(costs) != len(stages) or costs[-1] == 0:
             raise ArgumentError(
-                "costs", tuple(given), f"give {len(stages)}, one per judge, the last above 0"
+                "costs", tuple(costs_given), f"give {len(stages)}, one per judge, the last above 0"
             )
         return costs, "given"
     remedy = "give --costs, such as 1,5,30, or run the judges with --prices"
@@ -440,10 +419,12 @@ def _costs(
         raise ArgumentError("costs", None, f"the rows have no cost; {remedy}")
     means = []
     for judge, protocol in stages:
-        own = frame.filter(of_stages([(judge, protocol)]))["cost"].cast(pl.Float64, strict=False)
-        if own.drop_nulls().is_empty():
+        judge_costs = frame.filter(of_stages([(judge, protocol)]))["cost"].cast(
+            pl.Float64, strict=False
+        )
+        if judge_costs.drop_nulls().is_empty():
             raise ArgumentError("costs", judge, f"no row of this judge has a cost; {remedy}")
-        means.append(float(own.drop_nulls().to_numpy().mean()))
+        means.append(float(judge_costs.drop_nulls().to_numpy().mean()))
     if means[-1] <= 0:
         raise ArgumentError("costs", stages[-1][0], f"the cost of its rows is 0; {remedy}")
     return means, "dollars"

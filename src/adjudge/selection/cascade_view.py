@@ -56,19 +56,19 @@ def view_cascade_plan(plan: CascadePlan) -> list[Block]:
     alone = table_of(
         plan.alone,
         {
-            "judge alone": lambda one: one.judge,
-            "cost per row": lambda one: money(one.cost, plan.cost_source),
-            "accepted": lambda one: percent(one.coverage),
-            "error share": lambda one: percent(one.wrong),
+            "judge alone": lambda judge: judge.judge,
+            "cost per row": lambda judge: money(judge.cost, plan.cost_source),
+            "accepted": lambda judge: percent(judge.coverage),
+            "error share": lambda judge: percent(judge.wrong),
         },
         caption="Each judge alone on the same rows",
     )
     notes = [
-        f"dropped {one.judge}: with it {percent(one.coverage_with)} accepted at "
-        f"{money(one.cost_with, plan.cost_source)} per row at the planned tau, without it "
-        f"{percent(one.coverage_without)} at {money(one.cost_without, plan.cost_source)} at the "
-        "cheapest tau"
-        for one in plan.dropped_stages
+        f"dropped {judge.judge}: with it {percent(judge.coverage_with)} accepted at "
+        f"{money(judge.cost_with, plan.cost_source)} per row at the planned tau, without it "
+        f"{percent(judge.coverage_without)} at {money(judge.cost_without, plan.cost_source)} at "
+        "the cheapest tau"
+        for judge in plan.dropped_stages
     ]
     share = plan.rule.learning
     notes += [

@@ -71,17 +71,17 @@ def prepare_choices(
         if labels is not None:
             table = parse_table(labels)
             best, labels = (table, None) if "best" in table.frame.columns else (None, table)
-        given = prepare_judgments(opened.rows, labels=labels, judge=judge, protocol=protocol)
-    missing = [name for name in NEEDED if name not in given.frame.columns]
-    if given.about != "pairs" or missing:
+        prepared = prepare_judgments(opened.rows, labels=labels, judge=judge, protocol=protocol)
+    missing = [name for name in NEEDED if name not in prepared.frame.columns]
+    if prepared.about != "pairs" or missing:
         raise DataError(
-            given.name,
+            prepared.name,
             f"has no {', '.join(missing)}" if missing else "has grades",
             remedy="a choice among several responses needs comparisons of two: prompt_id, and "
             "model_a and model_b that name the responses (--column OURS=YOURS)",
         )
-    rows = Rows(mark_off_answer(given.frame, min_answer_mass), given.dropped)
-    rows = Rows(rows.frame.with_columns(_names(rows.frame, given.name)), rows.dropped)
+    rows = Rows(mark_off_answer(prepared.frame, min_answer_mass), prepared.dropped)
+    rows = Rows(rows.frame.with_columns(_names(rows.frame, prepared.name)), rows.dropped)
     rows = rows.without(pl.any_horizontal(pl.col(NEEDED).is_null()), f"no {' or '.join(NEEDED)}")
     rows = rows.without(pl.col("model_a") == pl.col("model_b"), "a response compared with itself")
     if (rows.frame.select(pl.col("model_a", "model_b") == "tie")).to_numpy().any():
@@ -91,17 +91,17 @@ def prepare_choices(
         source = best.name
         if "id" not in best.frame.columns and "prompt_id" in best.frame.columns:
             best = parse_table(best.frame.rename({"prompt_id": "id"}))
-        joined = join_values(frame, best, column="best", source=given.name)
+        joined = join_values(frame, best, column="best", source=prepared.name)
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
         frame = frame.with_columns(label=_checked(frame, source))
     elif "best" in rows.frame.columns:
         named_best = rows.frame.group_by(_KEYS).agg(_agreed("best"))
         frame = frame.join(named_best, on=_KEYS, how="left", maintain_order="left")
-        frame = frame.with_columns(label=_checked(frame, given.name))
+        frame = frame.with_columns(label=_checked(frame, prepared.name))
     elif "label" not in rows.frame.columns:
         frame = frame.drop("label")
     frame = frame.drop("best", "members", strict=False)
-    return Judgments(frame=frame, name=given.name, dropped=dropped, about="choices")
+    return Judgments(frame=frame, name=prepared.name, dropped=dropped, about="choices")
 
 
 def refuse_with_best(**given: object) -> None:
@@ -137,11 +137,11 @@ def _fold(frame: pl.DataFrame) -> pl.DataFrame:
     keys = list(_KEYS)
     swapped = pl.col("model_a") > pl.col("model_b")
     share = pl.when(pl.col("status").is_in(list(MEASURED))).then("p_a")
-    said = pl.lit(None, pl.Float64)
+    label = pl.lit(None, pl.Float64)
     if "label" in frame.columns:
-        said = pl.col("label").replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)
+        label = pl.col("label").replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)
     pairs = (
-        frame.with_columns(p=share, y=said)
+        frame.with_columns(p=share, y=label)
         .select(
             *keys,
             one=pl.min_horizontal("model_a", "model_b"),
@@ -205,8 +205,8 @@ def _fold(frame: pl.DataFrame) -> pl.DataFrame:
         *(_agreed(name) for name in frame.columns if name not in _OF_PAIRS),
         *(_least_usual(name, word) for name, word in _USUAL.items() if name in frame.columns),
     )
-    known = chosen.drop("missing", "failed", "shared", "least", "unsettled")
-    return known.join(others, on=keys, how="left", maintain_order="left")
+    prompt_rows = chosen.drop("missing", "failed", "shared", "least", "unsettled")
+    return prompt_rows.join(others, on=keys, how="left", maintain_order="left")
 
 
 def _agreed(name: str) -> pl.Expr:
@@ -222,8 +222,8 @@ def _least_usual(name: str, usual: str) -> pl.Expr:
 
 def _checked(frame: pl.DataFrame, name: str) -> pl.Series:
     """People's best, which must be one of the responses, or a tie."""
-    known = pl.col("best").is_null() | (pl.col("best") == "tie")
-    strange = frame.filter(~(known | pl.col("best").is_in(pl.col("members"))))
+    no_name = pl.col("best").is_null() | (pl.col("best") == "tie")
+    strange = frame.filter(~(no_name | pl.col("best").is_in(pl.col("members"))))
     if strange.height:
         prompt, best, members = strange.select("id", "best", "members").row(0)
         raise DataError(

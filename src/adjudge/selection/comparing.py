@@ -68,13 +68,13 @@ class _Learner:
     def doubts(self, halves: Halves, rng: np.random.Generator) -> tuple[FloatArray, BoolArray]:
         """Margins of all pairs in each split, and which pairs were used for learning."""
         inside = halves.calibrates if halves.tested is None else ~halves.tested
-        part = _random_units(inside, self.units, self.share, rng)
+        learning = _random_units(inside, self.units, self.share, rng)
         prefers_a = (self.label > 0).astype(np.int64)
-        learns = part & (self.label != 0)
+        learns = learning & (self.label != 0)
         _, fit = learn(self.evidence, prefers_a, learns, units=self.units, seed=rng)
         columns = self.evidence.columns(self.evidence.categories)
         table = np.column_stack(list(columns.values()))
-        return (fit.weights / fit.scales) @ table.T, part
+        return (fit.weights / fit.scales) @ table.T, learning
 
 
 def compare_doubts(
@@ -98,8 +98,10 @@ def compare_doubts(
     if evidence is None:
         evidence = judge_evidence(rows)
     plain = [
-        _Doubt.of(name, rows.select("id").join(own, on="id", how="left", maintain_order="left"))
-        for name, own in fit.alone.items()
+        _Doubt.of(
+            name, rows.select("id").join(judge_rows, on="id", how="left", maintain_order="left")
+        )
+        for name, judge_rows in fit.alone.items()
     ]
     plain.append(_Doubt.of(asked.plain.name or evidence.judges[0], rows))
     column = labelled.cluster
@@ -110,7 +112,7 @@ def compare_doubts(
         learner = _Learner(
             asked.plain.learned_name,
             with_context(evidence, rows, lengths=lengths_in(rows), category=category),
-            np.array([names.get(one, 0.0) for one in rows.get_column("label")]),
+            np.array([names.get(doubt, 0.0) for doubt in rows.get_column("label")]),
             (rows.get_column("verdict") == "tie").fill_null(False).to_numpy(),
             np.arange(rows.height) if clusters is None else cluster_codes(clusters)[0],
             open_unit(learning_share, "learning_share"),
@@ -125,22 +127,24 @@ def compare_doubts(
             )
     failure = exact_level(delta, "delta")
     levels = [Levels(alpha, failure) for alpha in alphas]
-    grid = [(one, level) for one in all_guarantees() for level in levels]
-    tables = [SplitTable.build(one.scores, one.errors, one.has_verdict, None) for one in plain]
-    outcomes: dict[str, list[list[SplitOutcome]]] = {one.name: [] for one in plain}
+    grid = [(doubt, level) for doubt in all_guarantees() for level in levels]
+    tables = [
+        SplitTable.build(doubt.scores, doubt.errors, doubt.has_verdict, None) for doubt in plain
+    ]
+    outcomes: dict[str, list[list[SplitOutcome]]] = {doubt.name: [] for doubt in plain}
     rng = np.random.default_rng([seed, 1])  # separate from the splits, which `evaluate` shares
     for halves in random_halves(rows.height, splits, seed, clusters=clusters):
-        for one, table in zip(plain, tables, strict=True):
+        for doubt, table in zip(plain, tables, strict=True):
             counts = SplitCounts.build(table, halves)
-            outcomes[one.name].append([g.counts_over_splits(counts, level) for g, level in grid])
+            outcomes[doubt.name].append([g.counts_over_splits(counts, level) for g, level in grid])
         if learner is not None:
             done = _learned_outcomes(learner, halves, grid, rng)
             outcomes.setdefault(learner.name, []).append(done)
     learned = None if learner is None else learner.name
     return [
         _comparison(name, guarantee, level, cells, learned=name == learned)
-        for name, parts in outcomes.items()
-        for (guarantee, level), cells in zip(grid, zip(*parts, strict=True), strict=True)
+        for name, batches in outcomes.items()
+        for (guarantee, level), cells in zip(grid, zip(*batches, strict=True), strict=True)
     ]
 
 
@@ -150,15 +154,15 @@ def _learned_outcomes(
     grid: Sequence[tuple[Guarantee, Levels]],
     rng: np.random.Generator,
 ) -> list[SplitOutcome]:
-    margins, part = learner.doubts(halves, rng)
+    margins, learning = learner.doubts(halves, rng)
     tested = ~halves.calibrates if halves.tested is None else halves.tested
     cells = np.zeros((len(grid), 3, len(margins)), dtype=np.int64)
     for at, margin in enumerate(margins):
         mute = (margin == 0) | learner.tied
         errors = (np.sign(margin) != learner.label) | mute
         scores = np.where(learner.tied, INFINITE_DOUBT, doubt_of(margin))
-        own, new = halves.calibrates[at] & ~part[at], tested[at]
-        labels = Labels(scores[own], errors[own].astype(np.int64))
+        calibrates, new = halves.calibrates[at] & ~learning[at], tested[at]
+        labels = Labels(scores[calibrates], errors[calibrates].astype(np.int64))
         cells[:, 2, at] = np.count_nonzero(new)
         for cell, (guarantee, level) in enumerate(grid):
             rule = guarantee.decide(labels, level)

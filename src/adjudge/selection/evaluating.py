@@ -132,14 +132,14 @@ class Curve:
 
 def _every_method_for_every_judge(evaluation: Evaluation) -> str | None:
     """Tables and figures have a line for each judge and method, on a signal that was measured."""
-    known = {(one.judge, one.protocol, one.signal) for one in evaluation.signals}
-    parts: list[MethodRisk | Curve] = [*evaluation.methods, *evaluation.curves]
-    for part in parts:
-        if (part.judge, part.protocol, part.signal) not in known:
-            return f"signal {part.signal} of {part.judge} is not among the signals"
-    methods = {one.method for one in evaluation.methods}
+    measured = {(entry.judge, entry.protocol, entry.signal) for entry in evaluation.signals}
+    rows: list[MethodRisk | Curve] = [*evaluation.methods, *evaluation.curves]
+    for row in rows:
+        if (row.judge, row.protocol, row.signal) not in measured:
+            return f"signal {row.signal} of {row.judge} is not among the signals"
+    methods = {entry.method for entry in evaluation.methods}
     for key in evaluation.judges:
-        if missing := methods - {one.method for one in evaluation.paper_rows(key)}:
+        if missing := methods - {entry.method for entry in evaluation.paper_rows(key)}:
             return f"method {min(missing)} is missing for {key[0]}"
     return None
 
@@ -182,24 +182,24 @@ class Evaluation(Result):
         """The judge, with its protocol if it was asked by several."""
         judge, protocol = key
         name = group_name(judge, none="the judge")
-        same = [one for one in self.judges if one[0] == judge]
+        same = [other for other in self.judges if other[0] == judge]
         return name if len(same) == 1 else f"{name} ({protocol})"
 
     def main_signal(self, key: JudgeKey) -> SignalQuality:
         """The signal that a judge is calibrated on: the entropy of both orders if there is one."""
-        own = [s for s in self.signals if (s.judge, s.protocol) == key]
-        return next((s for s in own if s.signal == "preference_entropy"), own[0])
+        signals = [s for s in self.signals if (s.judge, s.protocol) == key]
+        return next((s for s in signals if s.signal == "preference_entropy"), signals[0])
 
     def paper_rows(self, key: JudgeKey) -> list[MethodRisk]:
         """Every method of one judge on the signal that the SCOPE paper uses for it.
 
         Baselines use one order, guarantees the main signal; methods and alphas in order.
         """
-        own = [m for m in self.methods if (m.judge, m.protocol) == key]
-        main, order = self.main_signal(key).signal, list(dict.fromkeys(m.method for m in own))
-        single = "single_order" if any(m.signal == "single_order" for m in own) else main
-        kept = [m for m in own if m.signal == (single if m.baseline else main)]
-        return sorted(kept, key=lambda m: (order.index(m.method), m.alpha))
+        rows = [m for m in self.methods if (m.judge, m.protocol) == key]
+        main, order = self.main_signal(key).signal, list(dict.fromkeys(m.method for m in rows))
+        single = "single_order" if any(m.signal == "single_order" for m in rows) else main
+        shown = [m for m in rows if m.signal == (single if m.baseline else main)]
+        return sorted(shown, key=lambda m: (order.index(m.method), m.alpha))
 
     def view(self) -> list[Block]:
         from adjudge.selection.evaluation_view import view_evaluation
@@ -292,11 +292,11 @@ def evaluate(
         choose_on = source.other("choose_on")
         if best:
             refuse_with_best(jury=jury, doubt=doubt, pairs=pairs)
-            given = prepare_choices(source, judge=judge, protocol=protocol)
+            prepared = prepare_choices(source, judge=judge, protocol=protocol)
         else:
-            given = prepare_judgments(source, judge=judge, protocol=protocol)
-    table = read_labelled(given, ties=ties, cluster=cluster, model_labels=model_labels)
-    del given
+            prepared = prepare_judgments(source, judge=judge, protocol=protocol)
+    table = read_labelled(prepared, ties=ties, cluster=cluster, model_labels=model_labels)
+    del prepared
     if choose_on is not None:
         table = only_ids(table, choose_on)
     column = table.cluster
@@ -382,14 +382,14 @@ def measure_quality(signal: Signal) -> SignalQuality:
     A vote that disagrees does not count as an error. Counted as one at confidence 0.5, it would
     make any confidence seem to separate right from wrong.
     """
-    said = signal.has_verdict
-    correct, sure = 1 - signal.errors[said], signal.confidence[said]
+    has_verdict = signal.has_verdict
+    correct, sure = 1 - signal.errors[has_verdict], signal.confidence[has_verdict]
     return SignalQuality(
         signal=signal.name,
         judge=signal.judge,
         protocol=signal.protocol,
-        n=len(said),
-        n_no_verdict=int((~said).sum()),
+        n=len(has_verdict),
+        n_no_verdict=int((~has_verdict).sum()),
         accuracy=float(correct.mean()) if len(correct) else None,
         ece=expected_calibration_error(sure, correct) if len(correct) else None,
         auroc=auroc(sure, correct),
@@ -398,9 +398,11 @@ def measure_quality(signal: Signal) -> SignalQuality:
 
 
 def _curve(signal: Signal) -> Curve:
-    said = signal.has_verdict
-    bins = reliability_bins(signal.confidence[said], 1 - signal.errors[said])
-    coverage, risk = risk_coverage(signal.scores[said], signal.errors[said], n=len(said))
+    has_verdict = signal.has_verdict
+    bins = reliability_bins(signal.confidence[has_verdict], 1 - signal.errors[has_verdict])
+    coverage, risk = risk_coverage(
+        signal.scores[has_verdict], signal.errors[has_verdict], n=len(has_verdict)
+    )
     return Curve(
         signal=signal.name,
         judge=signal.judge,

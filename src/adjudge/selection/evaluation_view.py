@@ -86,7 +86,7 @@ def _evaluation_headline(evaluation: Evaluation) -> Headline:
             begin(f"{name} is right on {percent(quality.accuracy)} of ")
             + f"{count(quality.n_verdicts, 'labelled verdict')}; {ranks}"
         )
-    ranked = sorted((one.accuracy, key) for key, one in main if one.accuracy is not None)
+    ranked = sorted((s.accuracy, key) for key, s in main if s.accuracy is not None)
     if not ranked:
         return Headline(f"None of {count(len(main), 'judge')} gives a verdict", tone="bad")
     (worst, worst_key), (best, best_key) = ranked[0], ranked[-1]
@@ -140,18 +140,18 @@ def _methods_table(evaluation: Evaluation, key: JudgeKey, alpha: float) -> Table
 
 def _comparison(evaluation: Evaluation, alpha: float) -> list[Block]:
     """Each doubt under each guarantee, and whether learning paid in these splits."""
-    order = list(dict.fromkeys(one.method for one in evaluation.comparisons))
-    here = [one for one in evaluation.comparisons if one.alpha == alpha]
-    here.sort(key=lambda one: order.index(one.method))
+    order = list(dict.fromkeys(row.method for row in evaluation.comparisons))
+    here = [row for row in evaluation.comparisons if row.alpha == alpha]
+    here.sort(key=lambda row: order.index(row.method))
     table = table_of(
         here,
         {
-            "guarantee": lambda one: one.method,
-            "doubt of": lambda one: group_name(one.candidate, none="the judge"),
-            "coverage": lambda one: number(one.coverage),
-            "sd": lambda one: number(one.coverage_sd),
-            "error share": lambda one: number(one.risk),
-            "above alpha": lambda one: percent(one.share_above, 0),
+            "guarantee": lambda row: row.method,
+            "doubt of": lambda row: group_name(row.candidate, none="the judge"),
+            "coverage": lambda row: number(row.coverage),
+            "sd": lambda row: number(row.coverage_sd),
+            "error share": lambda row: number(row.risk),
+            "above alpha": lambda row: percent(row.share_above, 0),
         },
         caption=f"Does learning pay? Each doubt at alpha {alpha:g}, on the first "
         f"{evaluation.comparison_splits:,} splits; learning uses part of each calibration half",
@@ -159,9 +159,9 @@ def _comparison(evaluation: Evaluation, alpha: float) -> list[Block]:
     )
     lines = []
     for method in order:
-        own = [one for one in here if one.method == method]
-        learned = next((one for one in own if one.learned), own[-1])
-        best = max((one for one in own if one is not learned), key=lambda one: one.coverage)
+        candidates = [row for row in here if row.method == method]
+        learned = next((row for row in candidates if row.learned), candidates[-1])
+        best = max((row for row in candidates if row is not learned), key=lambda row: row.coverage)
         gain = learned.coverage - best.coverage
         more = f"{number(100 * abs(gain), 1)} points {'more' if gain > 0 else 'less'}"
         lines.append(
@@ -180,8 +180,8 @@ def _signals_used(evaluation: Evaluation) -> list[str]:
             names.append(row.method)
     if "single_order" not in used:
         return []
-    parts = [f"{', '.join(methods)} on {signal}" for signal, methods in used.items()]
-    return [f"signals, as in the SCOPE paper: {'; '.join(parts)}"]
+    uses = [f"{', '.join(methods)} on {signal}" for signal, methods in used.items()]
+    return [f"signals, as in the SCOPE paper: {'; '.join(uses)}"]
 
 
 def _evaluation_figures(evaluation: Evaluation) -> list[Block]:
@@ -347,9 +347,9 @@ def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
     """Accuracy against confidence in ten bins; the area of a mark is its share of the rows."""
     axes.plot([0.5, 1], [0.5, 1], color=MUTED, linestyle="--", linewidth=1.2)
     shown = [
-        (*one, ece)
-        for one in _curves(evaluation)
-        if (ece := _quality(evaluation, one[1]).ece) is not None
+        (*curve_row, ece)
+        for curve_row in _curves(evaluation)
+        if (ece := _quality(evaluation, curve_row[1]).ece) is not None
     ]
     for at, (name, curve, colour, ece) in enumerate(shown):
         size = np.array(curve.bin_count) / sum(curve.bin_count)
@@ -376,7 +376,7 @@ def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
 
 def draw_risk_coverage(axes: Axes, evaluation: Evaluation) -> None:
     """Error share among the rows with the least doubt, against their share of all rows."""
-    curves = [one for one in _curves(evaluation) if one[1].coverage]
+    curves = [row for row in _curves(evaluation) if row[1].coverage]
     for at, (name, curve, colour) in enumerate(curves):
         # A signal with one value has one point, which is not a line.
         mark = MARKS[at % len(MARKS)] if len(curve.coverage) == 1 else ""
@@ -392,7 +392,7 @@ def draw_risk_coverage(axes: Axes, evaluation: Evaluation) -> None:
         )
     several = len(evaluation.judges) > 1
     title = _fewest_errors if several else _risk_coverage_title
-    axes.set_title(title([one[:2] for one in curves]) if curves else _NO_VERDICT)
+    axes.set_title(title([row[:2] for row in curves]) if curves else _NO_VERDICT)
     axes.set_xlabel("share of verdicts accepted, least doubt first")
     axes.set_ylabel("error share among accepted")
     axes.set_xlim(0, 1.01)
@@ -463,9 +463,9 @@ def _risk_title(lines: list[_Line], splits: int) -> str:
         return f"Above alpha on average: {', '.join(over)}"
     names = list(dict.fromkeys(line.rows[0].method for line in bounded))
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    kept = f"{listed} keep{'' if len(names) > 1 else 's'} the mean error share within alpha"
+    title = f"{listed} keep{'' if len(names) > 1 else 's'} the mean error share within alpha"
     chance = any((gap > 0).any() for gap in above.values())
-    return f"{kept}, up to chance" if chance else kept
+    return f"{title}, up to chance" if chance else title
 
 
 def _coverage_title(lines: list[_Line]) -> str:
@@ -485,7 +485,7 @@ def _reliability_title(errors: list[tuple[str, float]]) -> str:
     """Whose confidence is nearest to its accuracy, of names with their ECE."""
     if not errors:
         return _NO_VERDICT
-    name, ece = min(errors, key=lambda one: one[1])
+    name, ece = min(errors, key=lambda row: row[1])
     best = "Best calibrated confidence: " if len(errors) > 1 else "Calibration of the confidence: "
     return f"{best}{name}, {100 * ece:.1f} points off on average"
 
@@ -513,8 +513,8 @@ def _risk_coverage_title(curves: list[tuple[str, Curve]]) -> str:
     reached = (min(share, coverage[-1]) for share in (0.1, 0.5, 1.0))
     places = dict.fromkeys(int(np.argmax(coverage >= share)) for share in reached)
     first, *rest = ((percent(curve.risk[at], 0), percent(float(coverage[at]), 0)) for at in places)
-    parts = [
+    points = [
         f"{first[0]} wrong at {first[1]} accepted",
         *(f"{risk} at {share}" for risk, share in rest),
     ]
-    return f"{name}: {', '.join(parts)}"
+    return f"{name}: {', '.join(points)}"

@@ -106,21 +106,21 @@ def plan_labels(
     """
     check_count(n, "n", least=1)
     check_count(seed, "seed")
-    given = prepare_judgments(
+    prepared = prepare_judgments(
         judgments,
         labels=labels,
         judge=judge,
         protocol=protocol,
         **reading,
     )
-    given = replace(given, frame=_with_ways(given.frame, given.name))
-    column = cluster_column(given.frame, cluster, within=["judge", "protocol"])
+    prepared = replace(prepared, frame=_with_ways(prepared.frame, prepared.name))
+    column = cluster_column(prepared.frame, cluster, within=["judge", "protocol"])
     if surest is None:
-        drawn = _sample_ids(given.frame, n, column, seed, again=BY_SCORE)
-        pool = given.frame.get_column("id").n_unique()
-        return _plan(drawn, given, None, seed=seed, n_pool=pool, n_below=pool)
+        drawn = _sample_ids(prepared.frame, n, column, seed, again=BY_SCORE)
+        pool = prepared.frame.get_column("id").n_unique()
+        return _plan(drawn, prepared, None, seed=seed, n_pool=pool, n_below=pool)
     share = exact_level(surest, "surest")
-    rows = measured(Rows(given.frame, given.dropped))
+    rows = measured(Rows(prepared.frame, prepared.dropped))
     cut = _cut(rows.frame, share)
     below = rows.frame.filter(pl.Series(cut.rule.accept(rows.frame["uncertainty"].to_numpy())))
     if below.height == rows.frame.height:
@@ -132,7 +132,7 @@ def plan_labels(
     drawn = _sample_ids(rows.frame, n, column, seed, again=("doubt", "audit"), among=below)
     return _plan(
         drawn,
-        replace(given, frame=rows.frame, dropped=rows.dropped),
+        replace(prepared, frame=rows.frame, dropped=rows.dropped),
         cut,
         surest=float(share),
         seed=seed,
@@ -187,17 +187,17 @@ def _with_ways(frame: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def _cut(rows: pl.DataFrame, share: Fraction) -> Cut:
     """The cut of one judge's scores with this share of the rows at or below it."""
-    known = identities(rows)
-    judges = sorted({str(one) for one in known})
+    judges_here = identities(rows)
+    judges = sorted({str(judge) for judge in judges_here})
     if len(judges) != 1:
         remedy = f"choose one of {', '.join(judges)}" if judges else "no row has a usable score"
         raise ArgumentError("judge", None, remedy)
     scores = rows.get_column("uncertainty").to_numpy()
     at = cut_at(scores, share)
-    prints = {one.fingerprint for one in known}
+    prints = {judge.fingerprint for judge in judges_here}
     return Cut(
-        judge=known[0].judge or UNNAMED,
-        protocol=known[0].protocol,
+        judge=judges_here[0].judge or UNNAMED,
+        protocol=judges_here[0].protocol,
         judge_fingerprint=prints.pop() if len(prints) == 1 else None,
         at=at,
         share=float(Rule(accepts="below", threshold=at).accept(scores).mean()),
@@ -240,7 +240,7 @@ def _sample_ids(
 
 def _plan(
     ids: list[str],
-    given: Judgments,
+    prepared: Judgments,
     cut: Cut | None,
     *,
     surest: float | None = None,
@@ -250,8 +250,8 @@ def _plan(
 ) -> LabelPlan:
     warnings = []
     if cut is not None:
-        labelled = given.frame.filter(pl.col("label").is_not_null())
-        lower = [old for old in cuts_of(labelled, given.name) if old.at < cut.at]
+        labelled = prepared.frame.filter(pl.col("label").is_not_null())
+        lower = [old for old in cuts_of(labelled, prepared.name) if old.at < cut.at]
         warnings += [
             f"earlier labels were sampled among {old.name}: together with these they calibrate "
             "only below that cut"
@@ -267,7 +267,7 @@ def _plan(
         seed=seed,
         ids=tuple(ids),
         warnings=tuple(warnings),
-        dropped=merge_dropped(given.dropped),
+        dropped=merge_dropped(prepared.dropped),
     )
 
 

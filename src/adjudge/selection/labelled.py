@@ -115,29 +115,33 @@ def read_labelled(
     ([0, 1], {'human tie': 1})
     """
     one_of(ties, TIES, "ties")
-    given = prepare_judgments(judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol)
-    frame = mark_off_answer(given.frame, min_answer_mass)
+    prepared = prepare_judgments(
+        judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol
+    )
+    frame = mark_off_answer(prepared.frame, min_answer_mass)
     if by is not None:
         frame = frame.with_columns(text_column(frame, by, "by"))
     if "label" not in frame.columns:
-        place, values = _LABELS[given.about]
+        place, values = _LABELS[prepared.about]
         others = [name for name in frame.columns if name not in JUDGMENT_COLUMNS.names]
         here = f" (other columns here: {shorten(others)})" if others else ""
         raise DataError(
-            given.name,
+            prepared.name,
             "has no human labels",
             column=place,
             remedy=f"name your column: --column {place}=NAME (columns=), add one ({values}), or "
             f"give a labels file with --labels{here}",
         )
     refused = ("doubt",) if below_cuts else ("doubt", *CUT_BY)
-    rows = leave_out_dependent(Rows(frame, given.dropped), given.name)
-    by_model = count_model_labels(rows.frame, rows.frame["label"], given.name, allowed=model_labels)
-    rows = leave_out_sampled_by(rows, given.name, ways=refused)
+    rows = leave_out_dependent(Rows(frame, prepared.dropped), prepared.name)
+    by_model = count_model_labels(
+        rows.frame, rows.frame["label"], prepared.name, allowed=model_labels
+    )
+    rows = leave_out_sampled_by(rows, prepared.name, ways=refused)
     rows = rows.without(pl.col("label").is_null(), "no label")
     if not keep_failed:
         rows = measured(rows)
-    cuts = cuts_of(rows.frame, given.name) if below_cuts else ()
+    cuts = cuts_of(rows.frame, prepared.name) if below_cuts else ()
     if cuts:
         rows = rows.without(~pl.lit(lie_below(rows.frame, cuts, scored=rows.frame)), BEYOND)
     if ties == "drop":
@@ -146,7 +150,7 @@ def read_labelled(
         reasons = ", ".join(f"{n} {reason}" for reason, n in rows.dropped.items())
         only_ties = {*rows.dropped} == {"human tie"}
         raise DataError(
-            given.name,
+            prepared.name,
             f"no labelled verdict is left ({reasons or 'there are no rows'})",
             remedy="label some rows A or B, or count ties as errors: --ties error (ties=)"
             if only_ties
@@ -163,7 +167,7 @@ def read_labelled(
         frame = _with_weights(frame, weights)
     column = cluster_column(frame, cluster, within=["judge", "protocol"])
     stated = state_model_labels(by_model)
-    return LabelledRows(frame, column, rows.dropped, given.about, cuts, stated)
+    return LabelledRows(frame, column, rows.dropped, prepared.about, cuts, stated)
 
 
 def read_new(
@@ -175,11 +179,11 @@ def read_new(
     min_answer_mass: float | None = None,
 ) -> NewRows:
     """The rows that select decides on; `min_answer_mass` as in `read_labelled`."""
-    given = prepare_judgments(judgments, pairs=pairs, judge=judge, protocol=protocol)
+    prepared = prepare_judgments(judgments, pairs=pairs, judge=judge, protocol=protocol)
     # `select` adds columns of one chunk, and polars copies a frame whose chunks differ.
-    frame = mark_off_answer(given.frame.rechunk(), min_answer_mass)
+    frame = mark_off_answer(prepared.frame.rechunk(), min_answer_mass)
     usable = measured(Rows(frame))
-    return NewRows(frame, usable.frame, given.dropped, usable.dropped, given.about)
+    return NewRows(frame, usable.frame, prepared.dropped, usable.dropped, prepared.about)
 
 
 def cuts_of(frame: pl.DataFrame, name: str) -> tuple[Cut, ...]:
@@ -235,18 +239,22 @@ def lie_below(rows: pl.DataFrame, cuts: Sequence[Cut], *, scored: pl.DataFrame) 
     """
     below = np.ones(rows.height, dtype=np.bool_)
     for cut in cuts:
-        own = scored.filter(*(_is(column, cut) for column in ("judge", "protocol")))
-        known = own.filter(_is("judge_fingerprint", cut) | pl.col("judge_fingerprint").is_null())
-        if known.height == 0:
-            differs = "judge" if own.height == 0 else "judge_fingerprint"
+        of_judge = scored.filter(*(_is(column, cut) for column in ("judge", "protocol")))
+        comparable = of_judge.filter(
+            _is("judge_fingerprint", cut) | pl.col("judge_fingerprint").is_null()
+        )
+        if comparable.height == 0:
+            differs = "judge" if of_judge.height == 0 else "judge_fingerprint"
             raise PolicyMismatchError(
                 f"labels were drawn among {cut.name}, but its judgments are missing"
-                + (" (the rows of this judge have another fingerprint)" if own.height else "")
+                + (" (the rows of this judge have another fingerprint)" if of_judge.height else "")
                 + "; give them too, or draw labels by the judge you have",
                 differs=(differs,),
             )
-        kept = known.filter(pl.Series(cut.rule.accept(known["uncertainty"].to_numpy())))
-        below &= rows["id"].is_in(kept["id"].implode()).to_numpy()
+        below_cut = comparable.filter(
+            pl.Series(cut.rule.accept(comparable["uncertainty"].to_numpy()))
+        )
+        below &= rows["id"].is_in(below_cut["id"].implode()).to_numpy()
     return pl.Series(below)
 
 
@@ -278,12 +286,12 @@ def without_ids(
 
 def only_ids(rows: LabelledRows, ids: TableLike) -> LabelledRows:
     """The rows whose id is among `ids`; all others are left out and counted."""
-    kept = Rows(rows.frame, rows.dropped).without(
+    wanted = Rows(rows.frame, rows.dropped).without(
         ~pl.col("id").is_in(read_ids(ids).implode()), "not among the ids to choose on"
     )
-    if kept.frame.height == 0:
+    if wanted.frame.height == 0:
         raise ArgumentError("choose_on", source_name(ids), "no labelled row has one of its ids")
-    return replace(rows, frame=kept.frame, dropped=kept.dropped)
+    return replace(rows, frame=wanted.frame, dropped=wanted.dropped)
 
 
 def read_ids(ids: TableLike) -> pl.Series:

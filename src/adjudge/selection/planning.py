@@ -61,8 +61,8 @@ class PlanPoint:
 def _recommended_point(plan: SelectionPlan) -> str | None:
     if plan.recommended is None:
         return None if len(plan.points) > 1 else "nothing is recommended, and there is no doubling"
-    known = plan.recommended in [point.n for point in plan.points]
-    return None if known else f"recommended {plan.recommended} is not among the points"
+    planned = plan.recommended in [point.n for point in plan.points]
+    return None if planned else f"recommended {plan.recommended} is not among the points"
 
 
 @frozen
@@ -199,18 +199,18 @@ def _point(
     coverage, risk, feasible, above = np.empty(repeats), np.empty(repeats), 0, 0
     for i in range(repeats):
         if beyond:
-            own = rng.integers(0, len(entry), n)
+            calibrates = rng.integers(0, len(entry), n)
             new = np.arange(len(entry))
         else:
             order = rng.permutation(len(entry))
-            own, new = order[:n], order[n:]
-        rule, others = chosen.decide(entry.labels.take(own), levels), entry.labels.take(new)
+            calibrates, new = order[:n], order[n:]
+        rule, others = chosen.decide(entry.labels.take(calibrates), levels), entry.labels.take(new)
         accepted = chosen.accept(rule, others.scores, levels) & entry.has_verdict[new]
-        wrong, kept = int(others.errors[accepted].sum()), int(accepted.sum())
-        coverage[i] = kept / len(new)
-        risk[i] = wrong / kept if kept else 0.0
-        feasible += kept > 0
-        above += wrong * levels.alpha.denominator > kept * levels.alpha.numerator
+        wrong, n_accepted = int(others.errors[accepted].sum()), int(accepted.sum())
+        coverage[i] = n_accepted / len(new)
+        risk[i] = wrong / n_accepted if n_accepted else 0.0
+        feasible += n_accepted > 0
+        above += wrong * levels.alpha.denominator > n_accepted * levels.alpha.numerator
     return PlanPoint(
         n=n,
         coverage=float(coverage.mean()),
@@ -317,8 +317,8 @@ def plan_figure(plan: SelectionPlan) -> Drawing:
             first = max(measured - 1, 0)  # the dotted line starts where the other ends
             axes.plot(n[first:], mean[first:], color=ACCENT, linestyle=":", label="extrapolated")
         if measured:
-            known = n[:measured], mean[:measured]
-            axes.plot(*known, color=ACCENT, marker="o", label="from your labels")
+            points = n[:measured], mean[:measured]
+            axes.plot(*points, color=ACCENT, marker="o", label="from your labels")
         if plan.recommended is not None:
             axes.axvline(plan.recommended, color=GOOD, linewidth=1.3, zorder=1)
             axes.annotate(

@@ -215,7 +215,7 @@ def select(
     reasons = _reasons(rules, usable, placed, accepted, below)
     learned = _LEARNED if doubt.learned else {}
     decided = usable.select(
-        "id", "judge", "protocol", *(known.alias(name) for name, known in learned.items())
+        "id", "judge", "protocol", *(expression.alias(name) for name, expression in learned.items())
     ).with_columns(
         accepted=pl.Series(accepted, dtype=pl.Boolean), reason=pl.Series(reasons, dtype=pl.String)
     )
@@ -226,7 +226,7 @@ def select(
         accepted=pl.col("accepted").fill_null(False),
         reason=pl.coalesce("reason", pl.when(pl.col("accepted").is_null()).then(scored.reason)),
     )
-    n, kept = rows.height, int(rows.get_column("accepted").sum())
+    n, n_accepted = rows.height, int(rows.get_column("accepted").sum())
     abstained = Counter(reason for reason in reasons if reason is not None)
     summary = Selection(
         about=rules.about,
@@ -234,8 +234,8 @@ def select(
         alpha=rules.alpha,
         delta=rules.delta,
         n=n,
-        n_accepted=kept,
-        accepted_share=share(kept, n),
+        n_accepted=n_accepted,
+        accepted_share=share(n_accepted, n),
         n_overturned=count_overturned(scored.judge_verdicts, usable["verdict"], among=accepted)
         if doubt.learned
         else None,
@@ -278,10 +278,10 @@ def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
     scores, accepted = _scores(rows), np.zeros(rows.height, dtype=np.bool_)
     if policy.pooled:
         for judge in dict.fromkeys((g.judge, g.protocol) for g in policy.groups):
-            own = [i for i, g in enumerate(policy.groups) if (g.judge, g.protocol) == judge]
-            here = np.isin(placed, own)
-            whose = np.searchsorted(own, placed[here])
-            own_rules = [rules[i] for i in own]
+            of_judge = [i for i, g in enumerate(policy.groups) if (g.judge, g.protocol) == judge]
+            here = np.isin(placed, of_judge)
+            whose = np.searchsorted(of_judge, placed[here])
+            own_rules = [rules[i] for i in of_judge]
             accepted[here] = chosen.accept_pooled(own_rules, scores[here], whose, levels)
     else:
         weights = None
@@ -301,12 +301,12 @@ def are_calibration_rows(policy: Policy, scores: FloatArray, placed: IntArray) -
     with few distinct values are not evidence, because all of them occur in any file: at least half
     of the old and half of the new scores must be distinct.
     """
-    parts = [
+    pairs = [
         (np.asarray(group.scores), scores[placed == number])
         for number, group in enumerate(policy.groups)
         if (placed == number).any()
     ]
-    return bool(parts) and all(_mostly_distinct(*part) and _contains(*part) for part in parts)
+    return bool(pairs) and all(_mostly_distinct(*pair) and _contains(*pair) for pair in pairs)
 
 
 def _mostly_distinct(*samples: FloatArray) -> bool:
@@ -329,9 +329,9 @@ def _reasons(
     return [
         no_choice
         or reason_to_abstain(
-            kept, status=status, verdict=verdict, group=group, beyond_cut=not inside
+            accept, status=status, verdict=verdict, group=group, beyond_cut=not inside
         )
-        for kept, status, verdict, group, inside, no_choice in zip(
+        for accept, status, verdict, group, inside, no_choice in zip(
             accepted.tolist(),
             rows["status"],
             rows["verdict"],
@@ -368,7 +368,7 @@ def reason_to_abstain(
 
 
 def _drift(policy: Policy, doubt: Doubt, rows: pl.DataFrame, placed: IntArray, seed: int) -> Drift:
-    scores, parts, mute = _scores(rows), [], 0
+    scores, samples, mute = _scores(rows), [], 0
     for at, group in enumerate(policy.groups):
         here = np.flatnonzero(placed == at)
         if policy.cluster is not None and policy.cluster in rows.columns and len(here):
@@ -379,8 +379,8 @@ def _drift(policy: Policy, doubt: Doubt, rows: pl.DataFrame, placed: IntArray, s
         old, new = np.asarray(group.scores), scores[here]
         # An infinite doubt does not measure how sure the judge is.
         mute += int((new == INFINITE_DOUBT).sum())
-        parts.append((group.name, old[old < INFINITE_DOUBT], new[new < INFINITE_DOUBT]))
-    drift = drift_of(parts)
+        samples.append((group.name, old[old < INFINITE_DOUBT], new[new < INFINITE_DOUBT]))
+    drift = drift_of(samples)
     if mute:
         drift = replace(drift, note=drift.note or f"without {count(mute, *doubt.mute)}")
     if policy.weights_column is not None and drift.flagged:
@@ -397,14 +397,14 @@ def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tupl
     counts = []
     for at, group in enumerate(policy.groups):
         here = placed == at
-        n, kept = int(here.sum()), int(accepted[here].sum())
+        n, n_accepted = int(here.sum()), int(accepted[here].sum())
         counts.append(
             GroupCount(
                 judge=group.judge,
                 group=group.group,
                 n=n,
-                n_accepted=kept,
-                accepted_share=share(kept, n),
+                n_accepted=n_accepted,
+                accepted_share=share(n_accepted, n),
             )
         )
     return tuple(counts)
@@ -474,9 +474,9 @@ def _selection_headline(selection: Selection) -> Headline:
         f"({percent(selection.accepted_share)}), {selection.guarantee} at alpha "
         f"{selection.alpha:g}"
     )
-    known = {one.name: one.summary for one in all_guarantees()}
-    if selection.guarantee in known:
-        text += f" ({known[selection.guarantee]})"
+    summaries = {guarantee.name: guarantee.summary for guarantee in all_guarantees()}
+    if selection.guarantee in summaries:
+        text += f" ({summaries[selection.guarantee]})"
     if selection.drift.flagged:
         some = f"label some of the new {LABELLED[selection.about]} and calibrate again"
         action = f"The promise might not hold: {some}."
@@ -498,10 +498,10 @@ def stage_table(selection: Selection) -> list[Block]:
         table_of(
             selection.stages,
             {
-                "stage": lambda one: one.judge,
-                "ended": lambda one: number(one.n),
-                "accepted": lambda one: number(one.n_accepted),
-                "failed": lambda one: number(one.n_failed),
+                "stage": lambda stage: stage.judge,
+                "ended": lambda stage: number(stage.n),
+                "accepted": lambda stage: number(stage.n_accepted),
+                "failed": lambda stage: number(stage.n_failed),
             },
             caption="The cascade"
             + ("" if selection.cost is None else f"; its rows cost ${selection.cost:,.4f}"),

@@ -241,16 +241,16 @@ class SplitCounts:
     @classmethod
     def build(cls, table: SplitTable, halves: Halves) -> SplitCounts:
         """The halves in the order of the scores."""
-        own = _look_up(halves.calibrates, table.order)
+        calibrates = _look_up(halves.calibrates, table.order)
         tested = None
         if halves.tested is not None:
             tested = _look_up(halves.tested, table.order)
         silent = table.mute_marks
         return cls(
             table=table,
-            calibrates=own,
-            wrong=own.among(table.wrong_marks),
-            mute=None if silent is None else own.among(silent),
+            calibrates=calibrates,
+            wrong=calibrates.among(table.wrong_marks),
+            mute=None if silent is None else calibrates.among(silent),
             tested=tested,
         )
 
@@ -292,18 +292,18 @@ class SplitCounts:
     def each(self) -> Iterator[tuple[BoolArray, BoolArray]]:
         """Which columns calibrate and which are tested, split by split."""
         tested = None if self.tested is None else self.tested.unpack()
-        for at, own in enumerate(self.calibrates.unpack()):
-            yield own, ~own if tested is None else tested[at]
+        for at, calibrates in enumerate(self.calibrates.unpack()):
+            yield calibrates, ~calibrates if tested is None else tested[at]
 
-    def error_ranks(self, own: IntArray, errors: IntArray) -> IntArray:
-        """In the splits `own`, the ranks of the wrong calibration rows number `errors`, from 0.
+    def error_ranks(self, splits: IntArray, errors: IntArray) -> IntArray:
+        """In these splits, the ranks of the wrong calibration rows number `errors`, from 0.
 
         n + 1 if there are not as many.
         """
         if len(self.table.order) <= _MANY_COLUMNS:
             beyond = self._every_error_rank.shape[1] - 1
-            return np.asarray(self._every_error_rank[own[:, None], np.minimum(errors, beyond)])
-        split, error = np.broadcast_arrays(own[:, None], errors)
+            return np.asarray(self._every_error_rank[splits[:, None], np.minimum(errors, beyond)])
+        split, error = np.broadcast_arrays(splits[:, None], errors)
         there = error < self.wrong.total[split]
         ranks = (self.n_calibration[split] + 1).astype(np.int64)
         column = self.wrong.column(split[there], error[there] + 1)
@@ -316,13 +316,13 @@ class SplitCounts:
         columns, counts = np.flatnonzero(self.table.wrong), self.wrong.total
         marked = np.take(self.calibrates.unpack(), columns, axis=1)
         ranks = np.full((len(self), counts.max() + 1), self.n_calibration[0] + 1, dtype=np.int32)
-        own = np.arange(ranks.shape[1]) < counts[:, None]
-        ranks[own] = self.calibrates.count(columns + 1)[marked]
+        there = np.arange(ranks.shape[1]) < counts[:, None]
+        ranks[there] = self.calibrates.count(columns + 1)[marked]
         return ranks
 
-    def block_ends(self, own: IntArray, ranks: IntArray) -> IntArray:
-        """The last rank up to each of `ranks` at which a tie block ends, in the splits `own`."""
-        split, rank = np.broadcast_arrays(own[:, None], ranks)
+    def block_ends(self, splits: IntArray, ranks: IntArray) -> IntArray:
+        """The last rank up to each of `ranks` at which a tie block ends, in these splits."""
+        split, rank = np.broadcast_arrays(splits[:, None], ranks)
         column = self.calibrates.column(split, np.maximum(rank, 1))
         start, end = self.table.block_start(column), self.table.block_end(column)
         whole = self.calibrates.count_at(split, end) == rank
@@ -347,8 +347,10 @@ class SplitCounts:
         for bucket in np.flatnonzero(hopeful.any(axis=0))[::-1]:
             if (last >= 0).all():
                 break
-            own = cuts[starts[bucket] : ends[bucket] + 1]
-            passing = last_passing(within_ratio(self.wrong.count(own) + extra, whole(own), ratio))
+            cuts_here = cuts[starts[bucket] : ends[bucket] + 1]
+            passing = last_passing(
+                within_ratio(self.wrong.count(cuts_here) + extra, whole(cuts_here), ratio)
+            )
             better = (last < 0) & (passing >= 0)
             last[better] = starts[bucket] + passing[better]
         return last
@@ -376,9 +378,9 @@ class SplitCounts:
         """The tested rows whose confidence is at least `least`."""
         table = self.table
         if least not in table.sure_marks:
-            kept = np.asarray(table.confidence) >= least
-            kept &= ~table.mute
-            table.sure_marks[least] = Marks.of(kept[None]), Marks.of((kept & table.wrong)[None])
+            sure = np.asarray(table.confidence) >= least
+            sure &= ~table.mute
+            table.sure_marks[least] = Marks.of(sure[None]), Marks.of((sure & table.wrong)[None])
         accepted, wrong = (self._tested_of(marks) for marks in table.sure_marks[least])
         return SplitOutcome(accepted, wrong, self.n_tested.astype(np.int64))
 
@@ -424,8 +426,8 @@ def _look_up(marked: BoolArray, order: IntArray) -> Marks:
         for bit, split in enumerate(marked[start : start + TOGETHER]):
             byte |= split.view(np.uint8) << bit
         byte = byte[order]
-        for bit, own in enumerate(bits[start : start + TOGETHER]):
-            own[:] = np.packbits(byte & (1 << bit), bitorder="little")
+        for bit, packed in enumerate(bits[start : start + TOGETHER]):
+            packed[:] = np.packbits(byte & (1 << bit), bitorder="little")
     return Marks.of_bits(n, bits)
 
 

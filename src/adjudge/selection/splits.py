@@ -134,24 +134,24 @@ def split_risks(
         s, e, None if has_verdict is None else np.asarray(has_verdict, dtype=np.bool_), sure
     )
     grid = [(method, level) for method in chosen for level in levels]
-    parts: list[list[SplitOutcome]] = []
+    batches: list[list[SplitOutcome]] = []
     count(splits, "splits", least=1)
     together = TOGETHER if clusters is None else 1
     for halves in random_halves(len(s), splits, seed, clusters=clusters, at_least=together):
         counts = SplitCounts.build(table, halves)
-        parts.append([method.counts_over_splits(counts, level) for method, level in grid])
+        batches.append([method.counts_over_splits(counts, level) for method, level in grid])
     return [
         SplitRisk(method.name, level.alpha, *map(np.concatenate, zip(*cells, strict=True)))
-        for (method, level), cells in zip(grid, zip(*parts, strict=True), strict=True)
+        for (method, level), cells in zip(grid, zip(*batches, strict=True), strict=True)
     ]
 
 
 def choose_methods(names: Sequence[str] | None = None) -> list[Method]:
     """The methods of these names; by default the baselines, then every guarantee."""
-    known: dict[str, Method] = {method.name: method for method in (*BASELINES, *all_guarantees())}
+    by_name: dict[str, Method] = {method.name: method for method in (*BASELINES, *all_guarantees())}
     if names is None:
-        return list(known.values())
-    return [known[one_of(name, list(known), "methods")] for name in names]
+        return list(by_name.values())
+    return [by_name[one_of(name, list(by_name), "methods")] for name in names]
 
 
 def random_halves(
@@ -201,8 +201,8 @@ def _draw_halves(units: int, splits: int, gen: np.random.Generator) -> BoolArray
     """The units of each split whose random key is below the median key."""
     if units >= _FEW_KEYS:
         marked = np.empty((splits, units), dtype=np.bool_)
-        for own in marked:
-            _mark_half(own, gen)
+        for split in marked:
+            _mark_half(split, gen)
         return marked
     keys = _keys(units, splits, gen)
     cut = np.partition(keys, units // 2, axis=1)[:, units // 2]
@@ -225,12 +225,12 @@ def _mark_half(marked: BoolArray, gen: np.random.Generator) -> None:
     low = np.uint32(2**31 - reach)
     rows, keys = [], []
     for where in slices(units):
-        part = _keys(where.stop - where.start, 1, gen)[0]
-        np.less(part, low, out=marked[where])
+        keys_here = _keys(where.stop - where.start, 1, gen)[0]
+        np.less(keys_here, low, out=marked[where])
         # What is below `low` wraps around to the largest numbers.
-        near = np.flatnonzero(part - low < 2 * reach)
+        near = np.flatnonzero(keys_here - low < 2 * reach)
         rows.append(where.start + near)
-        keys.append(part[near])
+        keys.append(keys_here[near])
     at, middle = half - np.count_nonzero(marked), np.concatenate(keys)
     if not 0 <= at < len(middle):
         gen.bit_generator.state = before

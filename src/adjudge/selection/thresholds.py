@@ -100,8 +100,8 @@ class BatchSelection(Result):
 
     def _parts(self) -> Sequence[Mapping[str, float | bool]]:
         return [
-            {"p_value": float(p), "accepted": bool(kept)}
-            for p, kept in zip(self.p_values, self.accepted, strict=True)
+            {"p_value": float(p), "accepted": bool(accepted)}
+            for p, accepted in zip(self.p_values, self.accepted, strict=True)
         ]
 
     def view(self) -> list[Block]:
@@ -201,8 +201,8 @@ def order_by_lot(scores: FloatArray, seed: Seed) -> ScoreOrder:
     place, keys = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint64)
     place[lot] = np.arange(n, dtype=np.uint32)
     low = np.uint64(max(n - 1, 1).bit_length())
-    for part in slices(n):
-        keys[part] = _to_rising_bits(scores[part]) >> low << low | place[part]
+    for rows_here in slices(n):
+        keys[rows_here] = _to_rising_bits(scores[rows_here]) >> low << low | place[rows_here]
     del place
     keys = sort_values(keys)
     rows = lot[(keys & ((np.uint64(1) << low) - np.uint64(1))).view(np.int64)]
@@ -213,9 +213,9 @@ def order_by_lot(scores: FloatArray, seed: Seed) -> ScoreOrder:
         block = keys >> low
         starts = np.flatnonzero(np.append(True, block[1:] != block[:-1]))
         mixed = np.logical_or.reduceat(np.append(falls, False), starts)
-        own = np.flatnonzero(np.repeat(mixed, np.diff(starts, append=n)))
-        again = own[np.argsort(s[own], kind="stable")]
-        rows[own], s[own] = rows[again], s[again]
+        unordered = np.flatnonzero(np.repeat(mixed, np.diff(starts, append=n)))
+        again = unordered[np.argsort(s[unordered], kind="stable")]
+        rows[unordered], s[unordered] = rows[again], s[again]
     return ScoreOrder(rows, s)
 
 
@@ -245,8 +245,8 @@ def within_ratio(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
     decided = np.asarray(left <= right)
     close = np.abs(left - right) <= 1e-9 * np.maximum(np.abs(left), np.abs(right))
     for at in zip(*np.nonzero(close), strict=True):
-        one, all_of_it = (np.broadcast_to(counts, decided.shape)[at] for counts in (part, whole))
-        decided[at] = int(one) * q <= int(all_of_it) * p
+        count, all_of_it = (np.broadcast_to(counts, decided.shape)[at] for counts in (part, whole))
+        decided[at] = int(count) * q <= int(all_of_it) * p
     return decided
 
 

@@ -137,10 +137,8 @@ def verify_policy(path: str | Path) -> PolicyCheck:
 
 def check_policy(policy: Policy, *, source: str | Path) -> Policy:
     """The policy itself, or DataError if its numbers contradict each other."""
-    for one in contradictions(policy, source=source):
-        raise DataError(
-            source, f"{one.field} is {one.stated}, but should be {one.expected}", remedy=_REMEDY
-        )
+    for contradiction in contradictions(policy, source=source):
+        raise DataError(source, str(contradiction), remedy=_REMEDY)
     return policy
 
 
@@ -175,8 +173,8 @@ def matching_groups(
 
     PolicyMismatchError for another judge or prompt, as in `match_judge`.
     """
-    known = [identity_of(group) for group in policy.groups]
-    match = match_judge(known, given, by_name=by_name, store=store)
+    identities = [identity_of(group) for group in policy.groups]
+    match = match_judge(identities, given, by_name=by_name, store=store)
     return [policy.groups[at] for at in match.positions], match.remark
 
 
@@ -207,9 +205,11 @@ def contradictions(policy: Policy, *, source: str | Path) -> Iterator[Contradict
         return
     levels = levels_of(policy)
     for at, group in enumerate(policy.groups):
-        for one in _of_group(policy, group, chosen, levels):
+        for contradiction in _of_group(policy, group, chosen, levels):
             yield Contradiction(
-                field=f"groups.{at}.{one.field}", stated=one.stated, expected=one.expected
+                field=f"groups.{at}.{contradiction.field}",
+                stated=contradiction.stated,
+                expected=contradiction.expected,
             )
     yield from Contradiction.between(policy, _totals(policy, chosen))
     yield from load_doubt(policy).contradictions()
@@ -240,11 +240,11 @@ def _of_group(
         counts = {"n_calibration": len(scores), "n_errors": int(errors.sum())}
         yield from Contradiction.between(group, counts)
     if _can_recompute(policy, group):
-        own = chosen.levels_per_rule(levels, len(policy.groups))
+        rule_levels = chosen.levels_per_rule(levels, len(policy.groups))
         rule = Rule(accepts="none")
-        if len(scores) >= chosen.fewest_labels(own):
+        if len(scores) >= chosen.fewest_labels(rule_levels):
             labels = Labels(scores.astype(np.float64), errors.astype(np.int64))
-            rule = limit_rule(chosen.decide(labels, own), scores, group, policy.cuts)
+            rule = limit_rule(chosen.decide(labels, rule_levels), scores, group, policy.cuts)
         yield from Contradiction.between(
             group, {"accepts": rule.accepts, "threshold": rule.threshold}
         )
@@ -369,9 +369,9 @@ def view_check(check: PolicyCheck) -> list[Block]:
     ]
     if wrong:
         columns = {
-            "field": lambda one: one.field,
-            "in the file": lambda one: one.stated,
-            "should be": lambda one: one.expected,
+            "field": lambda row: row.field,
+            "in the file": lambda row: row.stated,
+            "should be": lambda row: row.expected,
         }
         blocks.append(table_of(wrong, columns, text_columns=3))
     notes = [

@@ -43,10 +43,10 @@ def preference_entropy(p_a: ArrayLike) -> FloatArray:
     p = probabilities(p_a, "p_a")
     # In place, in parts: with a million rows, allocating memory takes longer than the logarithms.
     for at in slices(len(p)):
-        part = p[at]
-        top = np.maximum(part, 1 - part)
-        entr(top, out=part)
-        part += entr(1 - top)
+        slice_of_p = p[at]
+        top = np.maximum(slice_of_p, 1 - slice_of_p)
+        entr(top, out=slice_of_p)
+        slice_of_p += entr(1 - top)
     return p
 
 

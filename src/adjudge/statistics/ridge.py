@@ -58,24 +58,24 @@ def fit_ridge(
     folds = _random_folds(learns, units, rng)
     size = int(np.count_nonzero(learns, axis=1).max())
     rows = np.argsort(~learns, axis=1, kind="stable")[:, :size]
-    made = RidgeFit(np.empty((samples, columns)), np.empty((samples, columns)), np.empty(samples))
+    fits = RidgeFit(np.empty((samples, columns)), np.empty((samples, columns)), np.empty(samples))
     at_once = max(1, _CELLS // (len(PENALTIES) * FOLDS * size * columns))
     for start in range(0, samples, at_once):
-        part = slice(start, start + at_once)
-        used = np.take_along_axis(learns[part], rows[part], axis=1)
-        u = signed[rows[part]] * used[..., None]
+        batch = slice(start, start + at_once)
+        used = np.take_along_axis(learns[batch], rows[batch], axis=1)
+        u = signed[rows[batch]] * used[..., None]
         power = (u * u).sum(axis=1) / np.maximum(used.sum(axis=1), 1)[:, None]
-        made.scales[part] = np.where(power > 0, np.sqrt(power), 1.0)
-        u /= made.scales[part][:, None]
-        own = np.take_along_axis(folds[part], rows[part], axis=1)
-        penalty, weights = _choose_and_fit(u, used, own)
+        fits.scales[batch] = np.where(power > 0, np.sqrt(power), 1.0)
+        u /= fits.scales[batch][:, None]
+        batch_folds = np.take_along_axis(folds[batch], rows[batch], axis=1)
+        penalty, weights = _choose_and_fit(u, used, batch_folds)
         against = weights[:, 0] * weights[:, 1] < 0
         if against.any():
             u[against, :, 1] = 0  # a column of zeros gets the weight 0
-            again = _choose_and_fit(u[against], used[against], own[against])
+            again = _choose_and_fit(u[against], used[against], batch_folds[against])
             penalty[against], weights[against] = again
-        made.penalty[part], made.weights[part] = penalty, weights
-    return made
+        fits.penalty[batch], fits.weights[batch] = penalty, weights
+    return fits
 
 
 def _choose_and_fit(

@@ -347,11 +347,11 @@ def check_stages(
     rule: CascadeRule, frame: pl.DataFrame, *, made: str = "the cascade", store: StorePlace = None
 ) -> list[str]:
     """Notes on rows that cannot be checked; PolicyMismatchError for another judge or prompt."""
-    known = [
+    stages = [
         Identity(stage.judge, stage.protocol, stage.judge_fingerprint, stage.fingerprint_parts)
         for stage in rule.stages
     ]
-    return check_identities(known, frame, made=made, store=store)
+    return check_identities(stages, frame, made=made, store=store)
 
 
 def describe_cascade(rule: CascadeRule) -> tuple[str, ...]:

@@ -40,8 +40,8 @@ def log_odds(p: FloatArray, most: float = MOST_ODDS, tail: float = TAIL) -> Floa
     top = np.maximum(p, 1 - p)
     with np.errstate(divide="ignore"):
         size = np.minimum(np.log(top) - np.log(1 - top), _LARGEST)
-    kept = np.minimum(size, most) + tail * np.maximum(size - most, 0)
-    return np.asarray(np.where(p > 0.5, 1.0, -1.0) * kept)
+    clipped = np.minimum(size, most) + tail * np.maximum(size - most, 0)
+    return np.asarray(np.where(p > 0.5, 1.0, -1.0) * clipped)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,15 +74,17 @@ class Evidence:
         odds = np.where(spoke, log_odds(self.p), 0.0)
         voices = np.maximum(spoke.sum(axis=1), 1)
         each = list(zip(odds.T, spoke.T, strict=True))
-        mean = sum_in_order([own for own, _ in each]) / voices
+        mean = sum_in_order([odds_here for odds_here, _ in each]) / voices
         sign = np.sign(mean)
         columns = {"mean odds": mean, "sign": sign}
         if len(each) > 1:
             columns |= {f"odds of {name}": odds[:, at] for at, name in enumerate(self.judges)}
             # Measured in favour of the mean's verdict: the judge that supports it least.
-            worst = np.min([np.where(here, sign * own, np.inf) for own, here in each], axis=0)
+            worst = np.min(
+                [np.where(here, sign * odds_here, np.inf) for odds_here, here in each], axis=0
+            )
             columns["sign x worst judge"] = sign * np.where(np.isinf(worst), 0.0, worst)
-            apart = [np.where(here, (own - mean) ** 2, 0.0) for own, here in each]
+            apart = [np.where(here, (odds_here - mean) ** 2, 0.0) for odds_here, here in each]
             columns["sign x spread"] = sign * np.sqrt(sum_in_order(apart) / voices)
         if self.order_gap is not None:
             columns[ORDER_GAP] = sign * self.order_gap
@@ -92,8 +94,8 @@ class Evidence:
             columns["sign x length gap"] = sign * np.abs(long_a - long_b)
             columns["sign x length"] = sign * ((long_a + long_b) / 2)
         if self.category is not None:
-            given = np.array(self.category, dtype=object)
-            columns |= {f"sign x category {name}": sign * (given == name) for name in categories}
+            names = np.array(self.category, dtype=object)
+            columns |= {f"sign x category {name}": sign * (names == name) for name in categories}
         return columns
 
 
@@ -146,8 +148,8 @@ class LearnedMargin:
                 raise ArgumentError(
                     "evidence", name, "the learned doubt needs the columns it is computed from"
                 )
-        parts = zip(self.columns, self.scales, self.weights, strict=True)
-        return sum_in_order([columns[name] / scale * weight for name, scale, weight in parts])
+        terms = zip(self.columns, self.scales, self.weights, strict=True)
+        return sum_in_order([columns[name] / scale * weight for name, scale, weight in terms])
 
     def predict(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
         """Margins and doubts."""
@@ -174,8 +176,8 @@ def doubt_of(margins: FloatArray) -> FloatArray:
 def sum_in_order(parts: Sequence[FloatArray]) -> FloatArray:
     """The sum, term by term: the rounding of a matrix product depends on the other rows."""
     total = np.zeros_like(parts[0])
-    for part in parts:
-        total = total + part
+    for term in parts:
+        total = total + term
     return total
 
 

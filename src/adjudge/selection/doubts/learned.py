@@ -184,27 +184,27 @@ class LearnedRequest(DoubtRequest):
         lengths = lengths_in(frame)
         context = with_context(evidence, frame, lengths=lengths, category=self.category)
         keys = frame.get_column(labelled.cluster or "id").to_list()
-        part = _random_part(keys, open_unit(self.share, "learning_share"), seed)
+        learning = _random_part(keys, open_unit(self.share, "learning_share"), seed)
         label = frame.get_column("label").to_numpy()
-        used = part & (label != "tie")
+        used = learning & (label != "tie")
         n = int(used.sum())
-        if n < FEWEST_LEARNING or part.all():
+        if n < FEWEST_LEARNING or learning.all():
             raise ArgumentError(
                 "learning_share",
                 self.share,
-                f"leaves {n} labels to learn from and {int((~part).sum())} to calibrate; "
+                f"leaves {n} labels to learn from and {int((~learning).sum())} to calibrate; "
                 f"{FEWEST_LEARNING} or more are needed to learn",
             )
         units = [key for key, here in zip(keys, used, strict=True) if here]
         prefers_a = label[used] == WORDS[about][0]
         margin = LearnedMargin.fit(take_rows(context, used), prefers_a, clusters=units, seed=seed)
-        judged = frame.filter(pl.Series(~part))
+        judged = frame.filter(pl.Series(~learning))
         doubt = LearnedDoubt(inner.doubt, margin, lengths, self.category)
-        rows = doubt.apply(judged, take_rows(evidence, ~part), about=about)
+        rows = doubt.apply(judged, take_rows(evidence, ~learning), about=about)
         return LearnedFit(
             doubt=doubt,
             rows=rows.with_columns(IS_ERROR.alias(ERROR)),
-            dropped={**inner.dropped, LEARNED_FROM: int(part.sum())},
+            dropped={**inner.dropped, LEARNED_FROM: int(learning.sum())},
             remarks=tuple(advise_learning(cluster_codes(keys)[1])),
             inner=inner,
             judged=judged,
@@ -238,9 +238,9 @@ def verdict_of(judgment: Judgment | Grade) -> str | None:
     return None if judgment.judge is None else PASS if judgment.judge else FAIL
 
 
-def _random_part(keys: list[object], part: float, seed: int) -> BoolArray:
+def _random_part(keys: list[object], share: float, seed: int) -> BoolArray:
     """Marks all rows of a random share of the distinct keys."""
     codes, groups = cluster_codes(keys)
     marked = np.zeros(groups, dtype=np.bool_)
-    marked[np.random.default_rng(seed).permutation(groups)[: round(part * groups)]] = True
+    marked[np.random.default_rng(seed).permutation(groups)[: round(share * groups)]] = True
     return np.asarray(marked[codes])

@@ -65,31 +65,31 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     confidence), that one is used, since p_a can be empty then.
     """
     shown = _protocol(rows)
-    given = rows.get_column("uncertainty").to_numpy().astype(np.float64)
+    uncertainty = rows.get_column("uncertainty").to_numpy().astype(np.float64)
     stated = stated_confidence(rows)
     if stated is not None:
         has_verdict = rows.select(HAS_VERDICT).to_series().to_numpy()
         errors = rows.select(IS_ERROR).to_series().to_numpy()
         name, judge = shown or "uncertainty", str(rows["judge"][0])
-        yield Signal(name, judge, shown, stated, has_verdict, given, errors)
+        yield Signal(name, judge, shown, stated, has_verdict, uncertainty, errors)
         return
     if rows.get_column("p_a").null_count():
         judge = rows["judge"][0]
         raise ArgumentError("judgments", judge, "has no probabilities, so nothing can be compared")
 
     p_a = rows.get_column("p_a").to_numpy().astype(np.float64)
-    said = (rows.get_column("verdict") != "tie").fill_null(True).to_numpy()
-    is_entropy = _close(given[said], preference_entropy(p_a[said]))
+    decided = (rows.get_column("verdict") != "tie").fill_null(True).to_numpy()
+    is_entropy = _close(uncertainty[decided], preference_entropy(p_a[decided]))
     if not has_both_orders(rows):
-        own = is_entropy or _close(given[said], 1 - confidence(p_a[said]))
-        yield _signal(rows, shown or "p_a" if own else "uncertainty", p_a, scores=given)
+        from_p = is_entropy or _close(uncertainty[decided], 1 - confidence(p_a[decided]))
+        yield _signal(rows, shown or "p_a" if from_p else "uncertainty", p_a, scores=uncertainty)
         return
     forward, reverse = _orders(rows)
     yield _signal(rows, "preference_entropy", p_a)
     yield _signal(rows, "single_order", _one_order(rows, seed))
     yield _signal(rows, "swap_vote", swap_vote_preference(forward, reverse))
     if not is_entropy:
-        yield _signal(rows, "uncertainty", p_a, scores=given)
+        yield _signal(rows, "uncertainty", p_a, scores=uncertainty)
 
 
 def coin_vote(rows: pl.DataFrame, *, seed: int = 0) -> Signal:
@@ -99,8 +99,8 @@ def coin_vote(rows: pl.DataFrame, *, seed: int = 0) -> Signal:
     """
     votes = swap_vote_preference(*_orders(rows))
     p = np.where(votes == 0.5, _one_order(rows, seed), votes)
-    made = _signal(rows, "swap_vote_by_coin", p, scores=preference_entropy(votes))
-    return replace(made, confidence=confidence(votes))
+    signal = _signal(rows, "swap_vote_by_coin", p, scores=preference_entropy(votes))
+    return replace(signal, confidence=confidence(votes))
 
 
 def has_both_orders(rows: pl.DataFrame) -> bool:
@@ -139,9 +139,9 @@ def _one_order(rows: pl.DataFrame, seed: int) -> FloatArray:
     return single_order_preference(*_orders(rows), orders)
 
 
-def _close(given: FloatArray, own: FloatArray) -> bool:
+def _close(scores: FloatArray, expected: FloatArray) -> bool:
     """Whether a doubt is another one after rounding."""
-    return bool((np.abs(given - own) <= _ROUNDING).all())
+    return bool((np.abs(scores - expected) <= _ROUNDING).all())
 
 
 @dataclass(frozen=True)

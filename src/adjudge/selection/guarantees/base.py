@@ -41,10 +41,10 @@ class Labels:
     @classmethod
     def join(cls, parts: Sequence[Labels]) -> Labels:
         """The rows of several, concatenated."""
-        weights = [part.weights for part in parts if part.weights is not None]
+        weights = [labels.weights for labels in parts if labels.weights is not None]
         return cls(
-            np.concatenate([part.scores for part in parts]),
-            np.concatenate([part.errors for part in parts]),
+            np.concatenate([labels.scores for labels in parts]),
+            np.concatenate([labels.errors for labels in parts]),
             np.concatenate(weights) if weights else None,
         )
 
@@ -122,8 +122,8 @@ class Guarantee(Method):
         """
         table, accepted, wrong = splits.table, [], []
         labels = Labels(table.scores, table.wrong.astype(np.int64))
-        for own, new in splits.each():
-            rule = self.decide(labels.take(own), levels)
+        for calibrates, new in splits.each():
+            rule = self.decide(labels.take(calibrates), levels)
             chosen = self.accept(rule, table.scores[new], levels) & ~table.mute[new]
             accepted.append(np.count_nonzero(chosen))
             wrong.append(np.count_nonzero(chosen & table.wrong[new]))

@@ -92,14 +92,14 @@ def pooled_fdr_select(
     level = exact_level(alpha)
     s, e = paired(scores, errors)
     t = finite(new_scores, "new_scores", allow_empty=True)
-    own, new = np.asarray(groups), np.asarray(new_groups)
-    if len(own) != len(s) or len(new) != len(t):
+    old, new = np.asarray(groups), np.asarray(new_groups)
+    if len(old) != len(s) or len(new) != len(t):
         raise ArgumentError(
-            "groups", (len(own), len(new)), f"give one group per row ({len(s)} and {len(t)})"
+            "groups", (len(old), len(new)), f"give one group per row ({len(s)} and {len(t)})"
         )
     ranks, sizes = np.ones(len(t), dtype=np.int64), np.ones(len(t), dtype=np.int64)
     for name in dict.fromkeys(new.tolist()):
-        here, there = own == name, new == name
+        here, there = old == name, new == name
         ranks[there] = error_ranks(np.sort(s[here & (e == 1)]), t[there])
         sizes[there] = int(here.sum()) + 1
     return _batch(ranks, sizes, e, level)
@@ -234,17 +234,17 @@ def _rejections_without(
     position = np.arange(1, m + 1)
     for start in range(0, m, chunk):
         rows = order[start : start + chunk]
-        own = np.arange(start, start + len(rows))
+        left_out = np.arange(start, start + len(rows))
         above = masses[None, :] + v[rows, None] * (t[rows, None] <= ts[None, :])
         unit = (total + v[rows, None]) * alpha.numerator
         # Row j itself moves to the front with p = 0: the rows before it move back by one place.
-        place = position[None, :] + (np.arange(m)[None, :] < own[:, None])
+        place = position[None, :] + (np.arange(m)[None, :] < left_out[:, None])
         passes = above * (m * alpha.denominator) <= place * unit
-        passes[np.arange(len(rows)), own] = False
+        passes[np.arange(len(rows)), left_out] = False
         last = m - np.argmax(passes[:, ::-1], axis=1)
         rejected = np.where(passes.any(axis=1), last, 0)
         # 1-based place of the last rejected row; j alone counts if no other row passes.
-        shifted = np.where(rejected > 0, rejected + (rejected - 1 < own), 0)
+        shifted = np.where(rejected > 0, rejected + (rejected - 1 < left_out), 0)
         support[rows] = np.maximum(shifted, 1)
     return support
 
