@@ -90,15 +90,21 @@ class OpenAIBatches:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._backend.close()
-        if self._lock is not None:
-            if not self.jobs():
-                # No batch is running: remove the empty folder.
-                (self._folder / "lock").unlink(missing_ok=True)
-                with suppress(OSError):
-                    self._folder.rmdir()
-            self._lock.close()
-            self._lock = None
+        try:
+            await self._backend.close()
+        finally:  # also if the run is dropped at this moment
+            self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is None:
+            return
+        if not self.jobs():
+            # No batch is running: remove the empty folder.
+            (self._folder / "lock").unlink(missing_ok=True)
+            with suppress(OSError):
+                self._folder.rmdir()
+        self._lock.close()
+        self._lock = None
 
     async def submit(self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]]) -> int:
         """Send the calls that are not in flight yet; returns the number sent.
