@@ -55,20 +55,23 @@ def test_help_is_short_and_help_all_is_complete(
 ) -> None:
     run([*verb.split(), "--help-all"])
     complete = capsys.readouterr().out
-    options = [option for option in all_verbs()[verb].parameters.values() if not option.hidden]
-    named = [option for option in options if option.name not in all_verbs()[verb].positional]
+    named = [
+        option
+        for option in all_verbs()[verb].parameters.values()
+        if option.name not in all_verbs()[verb].positional
+    ]
     assert [option.flag for option in named if f"{option.flag}" not in complete] == []
     assert max(map(len, complete.splitlines())) <= 80
     short = help_of(verb, capsys)
     assert sum(f" {option.flag} " in short for option in named) <= 14
-    assert ("--help-all" in short) == (len(short) < len(complete) or short == complete != short)
+    assert ("--help-all" in short) == bool(all_verbs()[verb].main)
 
 
 def test_help_imports_no_room() -> None:
     rooms = ("numpy", "polars", "rich", "adjudge.data", "adjudge.estimation", "adjudge.judges")
     code = (
         "import sys; from adjudge.cli import run; run(['estimate', '--help']);"
-        f"sys.exit(str([name for name in {rooms!r} if name in sys.modules] or ''))"
+        f"print([name for name in {rooms!r} if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.stderr.strip(), done.returncode) in (("", 0), ("", 1))
+    assert (done.stderr.strip(), done.returncode) == ("[]", 0)

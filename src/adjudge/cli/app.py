@@ -52,8 +52,12 @@ class _Place(click.ParamType):  # type: ignore[type-arg]  # generic since click 
 
 
 _CLICK_TYPES: Mapping[type, click.ParamType[Any]] = {
-    str: click.STRING, int: click.INT, float: click.FLOAT, Path: _Place(), bool: click.BOOL,
-}  # fmt: skip
+    str: click.STRING,
+    int: click.INT,
+    float: click.FLOAT,
+    Path: _Place(),
+    bool: click.BOOL,
+}
 
 
 class VerbCommand(click.Command):
@@ -145,9 +149,12 @@ def _option(option: Option) -> click.Option:
             names[0] += f"/--no-{names[0].removeprefix('--')}"
         default: str | bool = option.name if option.default else False
         return _ShownOption(
-            names, is_flag=True, default=bool(option.default), show_default=default,
-            hidden=bool(option.hidden), help=option.help,
-        )  # fmt: skip
+            names,
+            is_flag=True,
+            default=bool(option.default),
+            show_default=default,
+            help=option.help,
+        )
     values = option.values or 1
     default = option.default if option.words is None else option.words
     if isinstance(default, tuple):
@@ -161,7 +168,6 @@ def _option(option: Option) -> click.Option:
         show_default=False if default is None else str(default),
         envvar=option.environment,
         show_envvar=option.environment is not None,
-        hidden=bool(option.hidden),
         metavar=option.metavar or " ".join([f"<{kind.__name__.lower()}>"] * values),
         help=option.help,
     )

@@ -36,7 +36,6 @@ class Option:
         repeats: Whether it can be given several times.
         short: Short form, such as -o.
         metavar: What stands for the value in help.
-        hidden: Whether help leaves it out.
         required: Whether it must be given.
         environment: Environment variable that gives its value.
         written: Whether the verb overwrites this file.
@@ -55,7 +54,6 @@ class Option:
     repeats: bool | None = None
     short: str | None = None
     metavar: str | None = None
-    hidden: bool | None = None
     required: bool | None = None
     environment: str | None = None
     written: bool | None = None
@@ -294,9 +292,6 @@ def store_option(text: str, argument: str | None = None) -> Option:
     )
 
 
-STORE = store_option("Store of the judge's replies, to name what differs between judges.")
-_ALPHAS = Option("alpha", type=float, repeats=True)
-
 #: Arguments that are written differently on the command line than in Python, in every verb.
 SPELLED: Mapping[str, Option] = {
     "columns": Option(
@@ -322,11 +317,11 @@ SPELLED: Mapping[str, Option] = {
     ),
     "judges": Option("judge", type=str, repeats=True),
     "compare": Option("compare", metavar="A B"),
-    "alphas": _ALPHAS,
+    "alphas": Option("alpha", type=float, repeats=True),
     "costs": Option("costs", type=str, repeats=False, read=_costs),
     "raters": Option("raters", type=str, repeats=False, read=_names),
     "seed": Option("seed", read=at_least("seed", 0)),
-    "store": STORE,
+    "store": store_option("Store of the judge's replies, to name what differs between judges."),
     "state": Option("state", type=str),
     "secret": Option(
         "secret_env",

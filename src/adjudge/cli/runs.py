@@ -482,12 +482,18 @@ def run_serve(arguments: Values, options: Values) -> bool:
 
     serve(
         lambda port: judge_app(
-            service, source, host=host, port=port, token=token, limits=limits, trail=trail,
+            service,
+            source,
+            host=host,
+            port=port,
+            token=token,
+            limits=limits,
+            trail=trail,
             monitor=monitor,
         ),
         host=host,
         port=options["port"],
         token=token,
         ready=ready,
-    )  # fmt: skip
+    )
     return False

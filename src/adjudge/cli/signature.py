@@ -19,8 +19,7 @@ COMPUTED: Final = object()
 #: The part of a docstring that explains the arguments, and an entry of it.
 _SECTION = re.compile(r"^(?:Args|Attributes):\n(.*?)(?=^\S|\Z)", re.DOTALL | re.MULTILINE)
 _ENTRY = re.compile(r"^ {4}(\w+): (.*(?:\n {5,}.*|\n(?=\n {5,}))*)", re.MULTILINE)
-#: The space between two sentences. Not after an abbreviation; the next starts with a capital
-#: letter, a quoted name or a word such as p_a that is followed by a colon.
+#: The space between two sentences: not after an abbreviation, not before a small letter.
 _SENTENCE_END = re.compile(r"(?<!Eq\.)(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?]) (?=[^a-z.])")
 #: A sentence about a default that is computed from the data.
 _DEFAULT = re.compile(r"(?:Default: |By default (?!it )|The default is )(.*?)\.?")
@@ -138,12 +137,14 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def _definition(module: str, name: str) -> tuple[str, ast.AST]:
-    """The module and the statement that define a name; imports are followed."""
+    """The module and the statement that define a name; imports from our packages are followed."""
+    packages = (module.partition(".")[0], "adjudge")
     for node in _statements(_parse(module).body):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
                 if name == (alias.asname or alias.name):
-                    return _definition(node.module, alias.name)
+                    ours = node.module.partition(".")[0] in packages
+                    return _definition(node.module, alias.name) if ours else (module, node)
         elif isinstance(node, _DEFINITIONS):
             if node.name == name:
                 return module, node

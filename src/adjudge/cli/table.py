@@ -502,12 +502,18 @@ _SERVE = Verb(
     options=[
         Option("policy", "The policy that calibrate wrote.", Path),
         Option(
-            "timeout", "Seconds until a request times out.", float, default=120.0,
+            "timeout",
+            "Seconds until a request times out.",
+            float,
+            default=120.0,
             read=at_least("timeout", 0.1),
         ),
         Option(
-            "grace", "Seconds for running requests to finish after a stop signal.", float,
-            default=1.0, read=at_least("grace", 0),
+            "grace",
+            "Seconds for running requests to finish after a stop signal.",
+            float,
+            default=1.0,
+            read=at_least("grace", 0),
         ),
         Option("audit_rate", _AUDIT_RATE, float),
         SPELLED["secret"],
@@ -517,7 +523,7 @@ _SERVE = Verb(
         _port(8478),
     ],
     run=run_serve,
-)  # fmt: skip
+)
 _REPORT = Verb(
     "report",
     "adjudge.report:write_report",
