@@ -1,0 +1,126 @@
+"""A doubt from one file and one line goes through calibrate, its file, verify and select."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from adjudge.data.judgments import ERROR, IS_ERROR, doubt_ties
+from adjudge.errors import ArgumentError
+from adjudge.policy.doubts import DoubtReport
+from adjudge.policy.result import Policy
+from adjudge.selection import calibrate, evaluate, read_policy, select, verify_policy
+from adjudge.selection.doubts import registry
+from adjudge.selection.doubts.base import (
+    NO_COSTS,
+    Coverage,
+    Doubt,
+    DoubtFit,
+    DoubtOptions,
+    DoubtRequest,
+    Labelled,
+    ScoredRows,
+)
+from adjudge.selection.doubts.own import OwnDoubt
+from adjudge.selection.labelled import NewRows
+from adjudge.simulate.selective import two_order_judge
+from adjudge.store import StorePlace
+
+
+class GapDoubt(Doubt):
+    """The judge's verdict; the doubt is how far the two orders are apart."""
+
+    @classmethod
+    def load(cls, policy: Policy) -> GapDoubt | None:
+        saved = policy.doubt
+        return cls() if saved is not None and saved.columns == ("order gap",) else None
+
+    def apply(self, rows: pl.DataFrame) -> pl.DataFrame:
+        gap = (pl.col("p_fwd") - pl.col("p_rev")).abs()
+        return doubt_ties(rows.with_columns(uncertainty=gap))
+
+    def score(self, new: NewRows) -> ScoredRows:
+        scored = OwnDoubt().score(new)
+        return ScoredRows(
+            self.apply(scored.rows),
+            scored.judge_verdicts,
+            scored.everything,
+            scored.unscored,
+            scored.reason,
+        )
+
+    def check_judges(self, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
+        return ["the gap between orders decides"]
+
+
+@dataclass(frozen=True)
+class GapFit(DoubtFit):
+    def entries(self, coverage: Coverage, total: float) -> dict[str, Any]:
+        report = DoubtReport(
+            columns=("order gap",),
+            scales=(1.0,),
+            weights=(1.0,),
+            penalty=1.0,
+            stays_home=False,
+            lengths=None,
+            category=None,
+            categories=(),
+            n_learning=0,
+            n_verdicts=self.rows.height,
+            n_overturned=0,
+            coverage_without=coverage(self.rows),
+        )
+        return {"doubt": report}
+
+
+class GapRequest(DoubtRequest):
+    word = "gap"
+    refuses = NO_COSTS
+
+    @classmethod
+    def ask(cls, options: DoubtOptions) -> GapRequest | None:
+        return cls() if options.doubt == cls.word else None
+
+    def learn(self, labelled: Labelled) -> GapFit:
+        rows = GapDoubt().apply(labelled.frame).with_columns(IS_ERROR.alias(ERROR))
+        return GapFit(GapDoubt(), rows)
+
+
+@pytest.fixture(autouse=True)
+def table_with_one_more_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = ((GapRequest, GapDoubt),)
+    monkeypatch.setattr(registry, "DOUBTS", line + registry.DOUBTS)
+
+
+def test_its_doubt_is_calibrated_saved_and_selects(tmp_path: Path) -> None:
+    labelled = pl.DataFrame(two_order_judge(600, seed=1))
+    gaps = (labelled["p_fwd"] - labelled["p_rev"]).abs()
+    prefers_a = (labelled["p_fwd"] + labelled["p_rev"] > 1) ^ (gaps > gaps.median())
+    people = pl.select(label=pl.when(prefers_a).then(pl.lit("A")).otherwise(pl.lit("B")))
+    policy = calibrate(labelled.with_columns(people["label"]), alpha=0.1, doubt="gap")
+    [group] = policy.groups
+    assert np.allclose(sorted(gaps), group.scores)
+    path = tmp_path / "policy.json"
+    path.write_text(policy.to_json())
+    assert verify_policy(path).intact
+    new = pl.DataFrame(two_order_judge(300, seed=2)).drop("label")
+    run = select(new, read_policy(path))
+    assert "the gap between orders decides" in run.summary.warnings
+    rows = run.rows.join(new.select("id", gap=(pl.col("p_fwd") - pl.col("p_rev")).abs()), on="id")
+    assert policy.threshold is not None
+    assert rows["accepted"].any()
+    assert rows.filter("accepted")["gap"].max() <= policy.threshold  # type: ignore[operator]
+    assert run.rows.columns[:3] == ["id", "judge", "verdict"]  # it learned no verdict
+
+
+def test_it_says_what_it_can_be_combined_with_and_is_named() -> None:
+    labelled = two_order_judge(60, seed=1)
+    with pytest.raises(ArgumentError, match="only used with a cascade"):
+        calibrate(labelled, doubt="gap", costs=[1.0])
+    with pytest.raises(ArgumentError, match="choose one of gap, learned"):
+        evaluate(labelled, doubt="hope")
