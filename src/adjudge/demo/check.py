@@ -227,8 +227,17 @@ def _position(ax: Axes, rows: pl.DataFrame, way: Way) -> None:
     ax.fill_between([0.5, 1], 0, 0.5, color=WARM, alpha=0.10, linewidth=0)
     ax.fill_between([0, 0.5], 0.5, 1, color=WARM, alpha=0.10, linewidth=0)
     ax.plot([0, 1], [0, 1], color=MUTED, linewidth=1)
-    ax.text(0.20, 0.30, "order makes\nno difference", rotation=45, color=MUTED, fontsize=8,
-            ha="center", va="center", rotation_mode="anchor")  # fmt: skip
+    ax.text(
+        0.20,
+        0.30,
+        "order makes\nno difference",
+        rotation=45,
+        color=MUTED,
+        fontsize=8,
+        ha="center",
+        va="center",
+        rotation_mode="anchor",
+    )
     for label, colour, marker in (("A", ACCENT, "o"), ("B", GOOD, "s")):
         mine = (seen["label"] == label).to_numpy()
         ax.scatter(
@@ -248,8 +257,14 @@ def _position(ax: Axes, rows: pl.DataFrame, way: Way) -> None:
     ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="P(A better), A shown first")
     ax.set_ylabel("P(A better), A shown second")
     ax.set_aspect("equal")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=8, ncols=2,
-              handletextpad=0.2, columnspacing=1.0)  # fmt: skip
+    ax.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.17),
+        fontsize=8,
+        ncols=2,
+        handletextpad=0.2,
+        columnspacing=1.0,
+    )
     ax.set_title(f"First answer wins {way.first_won} of {way.orders}", pad=18)
 
 
@@ -264,15 +279,37 @@ def _ways(ax: Axes, ways: Sequence[Way]) -> None:
         if share.share is not None:
             ax.plot(share.ends, [y, y], color=colour, linewidth=2.4, alpha=0.55)
             ax.plot(share.share, y, "o", color=colour, markersize=7)
-        ax.text(1.02, y, f"{share.right}/{share.pairs}", va="center", fontsize=8, color=INK,
-                transform=ax.get_yaxis_transform())  # fmt: skip
-        ax.text(-0.02, y, name, va="center", ha="right", fontsize=9,
-                color=INK if place < len(ways) else MUTED,
-                transform=ax.get_yaxis_transform())  # fmt: skip
+        ax.text(
+            1.02,
+            y,
+            f"{share.right}/{share.pairs}",
+            va="center",
+            fontsize=8,
+            color=INK,
+            transform=ax.get_yaxis_transform(),
+        )
+        ax.text(
+            -0.02,
+            y,
+            name,
+            va="center",
+            ha="right",
+            fontsize=9,
+            color=INK if place < len(ways) else MUTED,
+            transform=ax.get_yaxis_transform(),
+        )
     if ways[-1].groups:
-        ax.text(-0.02, 0.15 - len(ways), f"{ways[-1].protocol} on", va="center", ha="right",
-                fontsize=8, style="italic", color=MUTED,
-                transform=ax.get_yaxis_transform())  # fmt: skip
+        ax.text(
+            -0.02,
+            0.15 - len(ways),
+            f"{ways[-1].protocol} on",
+            va="center",
+            ha="right",
+            fontsize=8,
+            style="italic",
+            color=MUTED,
+            transform=ax.get_yaxis_transform(),
+        )
     ax.axvline(0.5, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
     ax.text(0.5, 0.6, " coin", color=MUTED, fontsize=8, va="top")
     ax.set(xlim=(0.0, 1.02), ylim=(-len(entries) + 0.1, 0.7))
@@ -302,8 +339,9 @@ def _doubt(ax: Axes, way: Way) -> None:
         capsize=3,
     )
     for place, band in zip(places, way.bands, strict=True):
-        ax.text(float(place), 0.03, f"{band.right}/{band.pairs}", ha="center", fontsize=8,
-                color="white")  # fmt: skip
+        ax.text(
+            float(place), 0.03, f"{band.right}/{band.pairs}", ha="center", fontsize=8, color="white"
+        )
     ax.axhline(0.5, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
     ends = {0: "least doubt", len(way.bands) - 1: "most doubt"}
     ax.set_xticks(places, [ends.get(int(place), "") for place in places])

@@ -169,13 +169,18 @@ def test_the_simulated_judge_is_right_as_often_as_it_says(how: dict[str, object]
 
 def test_grades_are_replayed(tmp_path: Path) -> None:
     first = judge_pairs(
-        simulate_items(20, seed=2), judge="simulated:accuracy=0.8", protocol="grade",
-        store=None, output=tmp_path / "grades.jsonl",
-    )  # fmt: skip
+        simulate_items(20, seed=2),
+        judge="simulated:accuracy=0.8",
+        protocol="grade",
+        store=None,
+        output=tmp_path / "grades.jsonl",
+    )
     again = judge_pairs(
-        simulate_items(20, seed=2), judge=f"replay:{tmp_path / 'grades.jsonl'}",
-        protocol="grade", store=None,
-    )  # fmt: skip
+        simulate_items(20, seed=2),
+        judge=f"replay:{tmp_path / 'grades.jsonl'}",
+        protocol="grade",
+        store=None,
+    )
     p = first.judgments["p_pass"].to_list()
     assert again.judgments["p_pass"].to_list() == pytest.approx(p)
     assert again.judgments["judge"].to_list() == first.judgments["judge"].to_list()

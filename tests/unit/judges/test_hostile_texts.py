@@ -60,8 +60,13 @@ def test_no_text_changes_what_a_protocol_says_around_it(name: str) -> None:
         questions = protocol.questions(subject(protocol, text))
         # Which order comes first may follow the content: compare what is said, not when.
         assert sorted(map(repr, own_words(questions))) == sorted(map(repr, calm)), label
-        given = {part.text for q in questions for m in q.messages for part in m.parts
-                 if isinstance(part, Data)}  # fmt: skip
+        given = {
+            part.text
+            for q in questions
+            for m in q.messages
+            for part in m.parts
+            if isinstance(part, Data)
+        }
         assert f"p{text}" in given, label
 
 
@@ -102,10 +107,16 @@ def test_no_text_is_obeyed_by_a_terminal(
 def test_hostile_ids_texts_and_columns_go_through_a_whole_run() -> None:
     """Judged by the command line, in a process of its own: every row comes back as it went in."""
     rows = [
-        {"id": f"{label} {text}", "prompt": text, "response_a": f"a{text}", "response_b": "b",
-         "model_a": text, "note": text}
+        {
+            "id": f"{label} {text}",
+            "prompt": text,
+            "response_a": f"a{text}",
+            "response_b": "b",
+            "model_a": text,
+            "note": text,
+        }
         for label, text in HOSTILE_TEXTS
-    ]  # fmt: skip
+    ]
     Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     command = [sys.executable, "-m", "adjudge", "judge", "p.jsonl", "--judge", "simulated:noise=1"]
     done = subprocess.run([*command, "-o", "o.jsonl"], capture_output=True, text=True, timeout=60)

@@ -130,10 +130,15 @@ def test_judges_are_checked_before_any_is_asked(tmp_path: Path) -> None:
 
 def write_pairs() -> str:
     rows = [
-        {"id": p.id, "prompt": p.prompt, "response_a": p.response_a, "response_b": p.response_b,
-         "label": p.label}
+        {
+            "id": p.id,
+            "prompt": p.prompt,
+            "response_a": p.response_a,
+            "response_b": p.response_b,
+            "label": p.label,
+        }
         for p in PAIRS
-    ]  # fmt: skip
+    ]
     Path("pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return "pairs.jsonl"
 

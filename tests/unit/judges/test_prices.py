@@ -28,8 +28,10 @@ def package() -> Any:
 
 def test_prices_of_the_user_come_first(tmp_path: Path) -> None:
     own = tmp_path / "prices.json"
-    own.write_text('{"gpt-4.1-mini": {"prompt": 1, "completion": 2}, "openai:x": '
-                   '{"prompt": 3, "completion": 4}}')  # fmt: skip
+    own.write_text(
+        '{"gpt-4.1-mini": {"prompt": 1, "completion": 2}, "openai:x": '
+        '{"prompt": 3, "completion": 4}}'
+    )
     table = read_prices(own)
     mini = price_for("openai:gpt-4.1-mini", table, base_url="http://localhost:1/v1")
     assert mini is not None

@@ -57,10 +57,16 @@ def test_the_list_of_batches_is_for_its_owner(judge_server: Any, tmp_path: Path)
     judge_server.script("ok", polls_needed=99)
     stop = Stop()
     judge_pairs(
-        PAIRS, judge="openai:m", base_url=judge_server.base_url, store="b.db", batch=True,
-        batch_folder=tmp_path / "batches", poll_s=0.05, stop=stop,
+        PAIRS,
+        judge="openai:m",
+        base_url=judge_server.base_url,
+        store="b.db",
+        batch=True,
+        batch_folder=tmp_path / "batches",
+        poll_s=0.05,
+        stop=stop,
         progress=lambda _: stop.interrupt(),
-    )  # fmt: skip
+    )
     paths = list((tmp_path / "batches").rglob("*"))
     files = [path for path in paths if path.is_file()]
     assert {path.suffix for path in files} == {".json", ".calls", ""}

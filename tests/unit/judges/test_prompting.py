@@ -154,10 +154,12 @@ def with_columns(**columns: object) -> Pair:
         (0.5, "0.5"),
         (True, "true"),
         (["x", None, {"é": 1}], '["x", null, {"é": 1}]'),
-        ([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}],
-         "[user]\nhi\n\n[assistant]\nyo"),
+        (
+            [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}],
+            "[user]\nhi\n\n[assistant]\nyo",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_column_is_shown_as_text_that_is_judged(value: object, shown: str) -> None:
     prompt = make_prompt("mine.txt", WORDS + " {reference}")
     first, second = Preference(prompt=prompt).questions(with_columns(reference=value))

@@ -73,24 +73,42 @@ def test_what_only_people_read_is_made_harmless() -> None:
 
 
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.binary()
     | st.sampled_from([1 << 63, -(1 << 63) - 1, 10**400, "\ud800", "\0"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=5,
-)  # fmt: skip
+)
 
 
 @given(
     st.fixed_dictionaries(
         {},
         optional=dict.fromkeys(
-            ("text", "logprobs", "counts", "mean_logprob", "scored_tokens", "prompt_tokens",
-             "completion_tokens", "latency_s", "answer_mass", "exact_mass", "cut_off", "server",
-             "error", "raw"),
+            (
+                "text",
+                "logprobs",
+                "counts",
+                "mean_logprob",
+                "scored_tokens",
+                "prompt_tokens",
+                "completion_tokens",
+                "latency_s",
+                "answer_mass",
+                "exact_mass",
+                "cut_off",
+                "server",
+                "error",
+                "raw",
+            ),
             anything,
         ),
     )
-)  # fmt: skip
+)
 def test_the_store_can_hold_every_reply_that_was_checked(fields: dict[str, Any]) -> None:
     store = SQLiteStore(":memory:")
     kept = replace(make_call("k"), reply=check_reply(odd(**fields)))

@@ -164,10 +164,16 @@ def test_any_change_is_a_new_question(change: str) -> None:
 @pytest.mark.parametrize("kind", ["frame", "pandas", "path", "csv", "generator", "dicts"])
 def test_pairs_come_from_anywhere(kind: str, tmp_path: Path) -> None:
     rows = [
-        {"id": p.id, "prompt": p.prompt, "response_a": p.response_a, "response_b": p.response_b,
-         "label": p.label, "group": n % 3}
+        {
+            "id": p.id,
+            "prompt": p.prompt,
+            "response_a": p.response_a,
+            "response_b": p.response_b,
+            "label": p.label,
+            "group": n % 3,
+        }
         for n, p in enumerate(PAIRS)
-    ]  # fmt: skip
+    ]
     frame = pl.DataFrame(rows)
     frame.write_ndjson(tmp_path / "pairs.jsonl")
     frame.write_csv(tmp_path / "pairs.csv")
@@ -178,11 +184,17 @@ def test_pairs_come_from_anywhere(kind: str, tmp_path: Path) -> None:
         "csv": str(tmp_path / "pairs.csv"),
         "dicts": rows,
         "generator": (
-            Pair(id=p.id, prompt=p.prompt, response_a=p.response_a, response_b=p.response_b,
-                 label=p.label, extra={"group": n % 3})
+            Pair(
+                id=p.id,
+                prompt=p.prompt,
+                response_a=p.response_a,
+                response_b=p.response_b,
+                label=p.label,
+                extra={"group": n % 3},
+            )
             for n, p in enumerate(PAIRS)
         ),
-    }  # fmt: skip
+    }
     done = judge_pairs(sources[kind], judge=SIMULATED, store=None)
     expected = judge_pairs(PAIRS, judge=SIMULATED, store=None).judgments
     assert done.judgments["p_a"].to_list() == expected["p_a"].to_list()
@@ -493,9 +505,13 @@ def test_a_long_input_is_streamed() -> None:
         options = JudgingOptions(judge=judge, concurrency=8)
         made = options.make_judge()
         context = RunContext(
-            judge=made, options=options, store=thread, since=0,
-            calls=CallList(Lazy(), count=3000, each=2), tally=Tally(None),
-        )  # fmt: skip
+            judge=made,
+            options=options,
+            store=thread,
+            since=0,
+            calls=CallList(Lazy(), count=3000, each=2),
+            tally=Tally(None),
+        )
         await Runner(context).run()
         await thread.close()
         context.calls.close()

@@ -90,8 +90,11 @@ def test_a_judge_is_asked_only_about_what_is_open() -> None:
     assert 0 < len(strong.asked) < len(middle.asked) < 600
     result = run.result
     assert isinstance(result, JudgingCascade)
-    assert [one.subjects for one in result.judges] == [300, len(middle.asked) // 2,
-                                                       len(strong.asked) // 2]  # fmt: skip
+    assert [one.subjects for one in result.judges] == [
+        300,
+        len(middle.asked) // 2,
+        len(strong.asked) // 2,
+    ]
     assert result.settled[0] + result.doubtful[0] == 300
     assert result.failed == (0, 0, 0)
     assert sum(result.settled) == 300
@@ -153,8 +156,9 @@ def test_a_budget_stops_before_the_next_stage() -> None:
     free = judge_pairs(PAIRS, judge=judges(), store=None, stop_rule=rule, prices=price)
     total = free.summaries[0].cost_this_run
     assert total is not None
-    run = judge_pairs(PAIRS, judge=asked, store=None, stop_rule=rule, prices=price,
-                      max_cost=total + 1e-4)  # fmt: skip
+    run = judge_pairs(
+        PAIRS, judge=asked, store=None, stop_rule=rule, prices=price, max_cost=total + 1e-4
+    )
     assert run.summaries[0].stopped == "max_cost"
     assert asked[2].asked == []
 
