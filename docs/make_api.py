@@ -23,7 +23,7 @@ SECTIONS = {
 #: Public names that are imported from their room.
 IN_ROOMS = {
     "adjudge.data": (
-        "LogRows LogSummary join_labels open_battles open_judgments open_pairs open_scores "
+        "LogRows LogSummary Reading Source join_labels open_pairs "
         "prepare_battles prepare_grades prepare_judgments prepare_scores read_battles "
         "read_binary read_grades read_items read_judgments read_labels read_pairs read_public "
         "read_scores read_table read_tournaments write_rows"

@@ -16,8 +16,8 @@ import polars as pl
 
 from adjudge.data import (
     FORMATS,
+    Source,
     kinds_of,
-    open_judgments,
     read_judgments,
     read_pairs,
     read_public,
@@ -283,7 +283,7 @@ def _open(
     """Decided rows; a judge is asked about a sample of them if needed."""
     format, file = sniff(table), source_name(table)
     if format == "judgments" or (judge is None and "judgments" in kinds_of(format)):
-        decided = _decided(name, open_judgments(table).frame)
+        decided = _decided(name, Source(table).open("judgments").frame)
         return _Source(name, decided, decided.get_column("id").n_unique(), file)
     if judge is None:
         raise ArgumentError(

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from adjudge.data import open_battles
+from adjudge.data import Source
 from adjudge.data.battles import code_battles, gather_jury
 from adjudge.data.rows import Rows
 from adjudge.errors import DataError
@@ -284,7 +284,7 @@ def _simulated(runs: Sequence[SimulatedRun] | None, seed: int) -> list[Run]:
 def _read(source: Path) -> list[Run]:
     runs = []
     for path in _files(source):
-        frame = open_battles(path, votes_required=False).frame
+        frame = Source(path).open("battles", votes_required=False).frame
         runs.append(_run(*_names(path), frame))
     return runs
 

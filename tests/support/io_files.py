@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from adjudge.data import (
+    Source,
+    Table,
     read_battles,
     read_binary,
     read_items,
@@ -29,3 +32,24 @@ READERS: dict[str, Callable[..., pl.DataFrame]] = {
     "tournaments": read_tournaments,
     "binary": read_binary,
 }
+
+
+def open_battles(data: Any, format: str | None = None, **options: Any) -> Table:
+    return _open(data, "battles", format, options)
+
+
+def open_judgments(data: Any, format: str | None = None, **options: Any) -> Table:
+    return _open(data, "judgments", format, options)
+
+
+def open_labels(data: Any, format: str | None = None, **options: Any) -> Table:
+    return _open(data, "labels", format, options)
+
+
+def open_scores(data: Any, format: str | None = None, **options: Any) -> Table:
+    return _open(data, "scores", format, options)
+
+
+def _open(data: Any, kind: Any, format: str | None, options: dict[str, Any]) -> Table:
+    columns = options.pop("columns", None)
+    return Source(data, columns=columns).open(kind, format, **options)

@@ -1,18 +1,16 @@
 """READ: every kind of rows, opened, checked and prepared; left-out rows are counted."""
 
-from adjudge.data.battles import Battles, open_battles, prepare_battles, read_battles
+from adjudge.data.battles import Battles, prepare_battles, read_battles
 from adjudge.data.conversion import LogRows, LogSummary, convert_log, read_public, sniff
 from adjudge.data.drift import drift_from_quantiles, score_drift
 from adjudge.data.formats import FORMATS, Format, Row, UnusableRow, kinds_of
 from adjudge.data.grades import Grades, prepare_grades, read_binary, read_grades
 from adjudge.data.judgments import (
     Judgments,
-    open_judgments,
-    open_verdicts,
     prepare_judgments,
     read_judgments,
 )
-from adjudge.data.labels import LabelJoin, join_labels, join_values, open_labels, read_labels
+from adjudge.data.labels import LabelJoin, join_labels, join_values, read_labels
 from adjudge.data.pairs import (
     Stream,
     iter_items,
@@ -24,7 +22,7 @@ from adjudge.data.pairs import (
 )
 from adjudge.data.refusals import refuse_values
 from adjudge.data.rows import Identity, Rows, cluster_column, merge_dropped, one_row_per_cluster
-from adjudge.data.scores import Scores, join_human_scores, open_scores, prepare_scores, read_scores
+from adjudge.data.scores import Scores, join_human_scores, prepare_scores, read_scores
 from adjudge.data.source import Reading, Source, open_table, open_values
 from adjudge.data.tables import Table, iter_rows, read_table
 from adjudge.data.tournaments import Tournaments, prepare_tournaments, read_tournaments
@@ -63,15 +61,10 @@ __all__ = [
     "kinds_of",
     "merge_dropped",
     "one_row_per_cluster",
-    "open_battles",
     "open_items",
-    "open_judgments",
-    "open_labels",
     "open_pairs",
-    "open_scores",
     "open_table",
     "open_values",
-    "open_verdicts",
     "prepare_battles",
     "prepare_grades",
     "prepare_judgments",

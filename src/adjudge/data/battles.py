@@ -1,4 +1,8 @@
-"""Battles: which of two models a person, or a judge, preferred, and scores per side."""
+"""Battles: which of two models a person, or a judge, preferred. Columns, checks, preparation.
+
+Several judges of the same battles can be one jury. A model that gives one answer to every prompt
+can be ranked high by a judge that does not read: `same_answers` finds it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ import ast
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Unpack
 
 import numpy as np
@@ -34,8 +37,8 @@ from adjudge.data.rows import (
     merge_dropped,
     text_column,
 )
-from adjudge.data.source import Needs, Reading, Source, open_rows
-from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
+from adjudge.data.source import Needs, Reading, Source
+from adjudge.data.tables import TableLike, as_text, labels_as_of, source_name
 from adjudge.data.words import PAIR, WINNER, drop_missing
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.result import Count, Proportion
@@ -287,7 +290,7 @@ def prepare_battles(
     with source:
         options = (human, verdict, score, cluster, by, against, *source.columns.values())
         source.narrow(Needs(("battles",), options, texts=True))
-        table = open_battles(source.rows, format, baseline=baseline, votes_required=False)
+        table = source.open("battles", format, baseline=baseline, votes_required=False)
         words, said = labels_as_of(source.rows), None
     rows = first_repeats(Rows(table.frame, table.dropped))
     if jury:
@@ -469,6 +472,20 @@ _FEWEST_PROMPTS = 20
 _MOST = 0.9
 
 
+@dataclass(frozen=True, kw_only=True)
+class SameAnswer:
+    """A model that wins with one answer, given to `same` of `prompts` prompts.
+
+    `known_by` is how the answers were compared: by their "text", or only by their "length".
+    """
+
+    model: str
+    known_by: str
+    same: Count
+    prompts: Count
+    win_share: Proportion
+
+
 def describe_same_answer(one: SameAnswer) -> str:
     """The warning for readers of a ranking that the model wins."""
     what = "the same text" if one.known_by == "text" else "a text of the same length"
@@ -557,33 +574,3 @@ def _find_likely(sides: Sequence[pl.DataFrame], *, every_row: bool) -> pl.DataFr
     return by_model.filter(
         pl.col("most") >= fewest, pl.col("wins") > (0.5 - 1e-6) * pl.col("decided")
     ).select("model")
-
-
-@dataclass(frozen=True, kw_only=True)
-class SameAnswer:
-    """A model that wins with one answer, given to `same` of `prompts` prompts.
-
-    `known_by` is how the answers were compared: by their "text", or only by their "length".
-    """
-
-    model: str
-    known_by: str
-    same: Count
-    prompts: Count
-    win_share: Proportion
-
-
-def open_battles(
-    source: TableLike,
-    format: str | None = None,
-    *,
-    baseline: str | None = None,
-    votes_required: bool = True,
-    columns: Mapping[str, str] | None = None,
-) -> Table:
-    """Battles from a native file or a public data set; `baseline` names Arena-Hard's.
-
-    `votes_required=False` also takes a native file without human votes: see `read_battles`.
-    """
-    read = partial(read_battles, votes_required=votes_required)
-    return open_rows(source, "battles", format, read, columns, baseline=baseline)

@@ -1,4 +1,4 @@
-"""A kind of rows, defined by its columns: matched by their usual names and checked."""
+"""A kind of rows, defined by its columns: matched by their usual names, their values checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""."""
+"""Values that follow from others: a row's status, its uncertainty, its verdict, pass or fail."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from adjudge.data.tables import as_text
 from adjudge.data.words import AS_SAID, GRADE, is_missing, plain_word, read_words
 from adjudge.records import MEASURED, STATUSES
 from adjudge.statistics.entropy import preference_entropy
+
+#: The values of a human label of a pair.
+LABELS = ("A", "B", "tie")
+PASS, FAIL = "pass", "fail"
+FROM_JUDGE = "label started from the judge's answer"
 
 
 def check_status(
@@ -116,9 +121,6 @@ def in_chunks_of(column: pl.Series, values: pl.Series) -> pl.Series:
     return pl.concat(parts, rechunk=False)
 
 
-PASS, FAIL = "pass", "fail"
-
-
 def human_share(value: object) -> float | None:
     """A human label of one answer: 1 passed, 0 failed, or the share of people who passed it.
 
@@ -168,9 +170,3 @@ def pass_by_share(shares: pl.Series) -> pl.Series:
     """pass above one half, fail below, null at exactly one half or if missing."""
     named = pl.when(shares > 0.5).then(pl.lit(PASS)).when(shares < 0.5).then(pl.lit(FAIL))
     return pl.select(named).to_series()
-
-
-LABELS = ("A", "B", "tie")
-
-
-FROM_JUDGE = "label started from the judge's answer"

@@ -28,6 +28,20 @@ _CHANCE = 1.36
 _QUANTILES_FEWEST = 30
 
 
+@dataclass(frozen=True, kw_only=True)
+class Drift:
+    """New scores against calibration scores: the largest gap between their distributions."""
+
+    tested: bool
+    flagged: bool
+    statistic: Proportion | None
+    p_value: Proportion | None
+    n_new: Count
+    n_calibration: Count
+    where: str | None = None
+    note: str | None = None
+
+
 def score_drift(calibration: ArrayLike, new: ArrayLike, *, level: float = DRIFT_LEVEL) -> Drift:
     """Two-sample Kolmogorov-Smirnov test: the largest gap D between two distributions of scores.
 
@@ -114,17 +128,3 @@ def _untested(n_old: int, n_new: int, fewest: int) -> Drift:
         n_calibration=n_old,
         note=f"fewer than {fewest} rows to compare",
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Drift:
-    """New scores against calibration scores: the largest gap between their distributions."""
-
-    tested: bool
-    flagged: bool
-    statistic: Proportion | None
-    p_value: Proportion | None
-    n_new: Count
-    n_calibration: Count
-    where: str | None = None
-    note: str | None = None

@@ -1,4 +1,9 @@
-"""Reading files: their container, their bytes in pieces, with a limit on the line length."""
+"""Files: opened once, their container detected from content, their bytes in pieces.
+
+Also what is not one stream of bytes: folders of Hugging Face's `save_to_disk`, zip archives
+(Inspect compresses its logs with zstd, which the `zipfile` of Python 3.11 to 3.13 lists but cannot
+read), and Excel workbooks. Limits keep a line, an archive and a sheet from filling the memory.
+"""
 
 from __future__ import annotations
 
@@ -306,7 +311,6 @@ _ZSTD_BLOCK, _REPEATED_BYTE, _PACKED_BLOCK = 128 * 1024, 1, 2
 _MEMBER_LIMIT = 1024 * 1024 * 1024
 #: Before a member are this many bytes, then a name and extra fields, whose lengths come last.
 _LOCAL_HEADER = 30
-_COPY_AGAIN = "copy or download it again"
 #: The exceptions for a damaged member.
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError, IndexError),
@@ -323,7 +327,7 @@ class Archive:
             self._zip = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             problem = f"is a zip archive or a spreadsheet, but not complete ({error})"
-            raise DataError(path, problem, remedy=_COPY_AGAIN) from None
+            raise DataError(path, problem, remedy=_COPY) from None
         self._members = {member.filename: member for member in self._zip.infolist()}
 
     def __enter__(self) -> Archive:
@@ -374,9 +378,7 @@ class Archive:
             return file.read(member.compress_size)
 
     def _damaged(self, name: str, reason: str) -> DataError:
-        return DataError(
-            self.path, f"its member {name!r} cannot be read ({reason})", remedy=_COPY_AGAIN
-        )
+        return DataError(self.path, f"its member {name!r} cannot be read ({reason})", remedy=_COPY)
 
 
 def _most_zstd(data: bytes) -> int:

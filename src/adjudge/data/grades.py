@@ -1,4 +1,8 @@
-"""Binary rows: the judge's 0 or 1 for every row, a human label for some."""
+"""Grades: a judge's verdict on every answer, a human label on some. Columns, checks, preparation.
+
+`read_grades` is for guarantees: one checked row per id, judge and protocol. `prepare_grades` is for
+rates and plans: verdicts and labels of any scale, as arrays. `read_binary` takes 0 and 1 alone.
+"""
 
 from __future__ import annotations
 

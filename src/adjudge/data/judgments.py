@@ -1,4 +1,8 @@
-"""Judgments: a judge's verdict on each pair, from adjudge or another source."""
+"""Judgments: a judge's verdict on each pair. Columns, checks, preparation; wins of one model.
+
+`prepare_judgments` also reads grades: selection uses doubt and errors, and in both cases the same
+columns: id, judge, protocol, status, p_a (for a grade: p_pass), uncertainty, verdict, label.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ from adjudge.data.outcomes import OUTCOMES
 from adjudge.data.pairs import load_pairs
 from adjudge.data.refusals import quote, refuse_duplicates, refuse_where, shorten
 from adjudge.data.rows import Rows, first_repeats, merge_dropped, tidy
-from adjudge.data.source import Reading, Source, open_rows, open_table
+from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
 from adjudge.data.words import PAIR, read_words
 from adjudge.errors import ArgumentError, DataError
@@ -394,16 +398,9 @@ def _worth(column: str) -> pl.Expr:
     return pl.col(column).replace_strict(OUTCOMES, default=None, return_dtype=pl.Float64)
 
 
-def open_judgments(
-    source: TableLike, format: str | None = None, *, columns: Mapping[str, str] | None = None
-) -> Table:
-    """Judgments from a native file, AlpacaEval annotations or the Trust or Escalate release."""
-    return open_rows(source, "judgments", format, read_judgments, columns)
-
-
 def open_verdicts(source: TableLike) -> tuple[Table, About]:
     """Judgments of pairs or grades of single answers, and which of them the file has."""
     table = open_table(source)
     if table.kind != "judgments" and are_grades(table.frame.columns) and not names_sides(table):
         return replace(table, frame=read_grades(table), kind="grades", fields=None), "grades"
-    return open_judgments(table), "pairs"
+    return Source(table).open("judgments"), "pairs"

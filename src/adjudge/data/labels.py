@@ -1,10 +1,16 @@
-"""Labels: human labels of pairs, or of single answers: pass or fail."""
+"""Labels: what people said about pairs or single answers. Their checks, their join, their origin.
+
+One join for judgments (A, B or tie, several raters), for grades (any values, one per id) and for
+the bias of pairs. A label that started from the judge's answer repeats the judge if the person did
+not change it, so it is not used. A label that a model made gives that model's preference: it is
+used only if the caller allows it, and the result then states it. Calibration and estimates can use
+labels that were sampled in different ways; both rules are here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal, get_args
 
 import polars as pl
@@ -14,7 +20,7 @@ from adjudge.data.derived import FROM_JUDGE, LABELS, pass_or_fail
 from adjudge.data.names import GIVE_IDS, add_ids, first_of
 from adjudge.data.refusals import quote, refuse_values, refuse_where
 from adjudge.data.rows import Rows, merge_dropped, tidy
-from adjudge.data.source import open_rows, open_values
+from adjudge.data.source import Source, open_values
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
 from adjudge.data.words import AS_SAID, PAIR, read_words
 from adjudge.errors import DataError
@@ -179,7 +185,7 @@ def join_labels(
     (1, 1, 1, ['A', None])
     """
     one_of(raters, ("majority", "refuse"), "raters")
-    opened = open_labels(labels, about=about)
+    opened = Source(labels).open("labels", about=about)
     name = source_name(labels)
     if raters == "refuse":
         _refuse_second(opened.frame, name)
@@ -535,14 +541,3 @@ def _probabilities(frame: pl.DataFrame, name: str, column: str) -> pl.Series:
     remedy = "give a number above 0 and at most 1, or nothing"
     refuse_values(text, bad, "{} is not a probability", source=name, remedy=remedy)
     return chance
-
-
-def open_labels(
-    source: TableLike,
-    format: str | None = None,
-    *,
-    about: About | Literal["scores"] = "pairs",
-    columns: Mapping[str, str] | None = None,
-) -> Table:
-    """Labels from a native file or the MT-Bench human judgments; `about` as in `read_labels`."""
-    return open_rows(source, "labels", format, partial(read_labels, about=about), columns)

@@ -2,6 +2,9 @@
 
 Nothing here looks at values. Our name in another case (`Response A`) comes before a usual name. If
 two columns could be one of ours, nothing is guessed.
+
+A row without an id gets a hash of its texts: equal texts get equal ids in every file, so labels of
+the same texts can be joined. A hash of anything else differs between two files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Pairs: two responses to one prompt, as a frame or streamed."""
+"""Pairs and items: two responses to one prompt, or one; as a frame, or streamed in bounded memory.
+
+A stream has the checks of a frame, row by row, and is read from the start as often as needed.
+"""
 
 from __future__ import annotations
 

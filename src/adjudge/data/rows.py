@@ -1,4 +1,8 @@
-"""Left-out rows, counted by reason and returned with the rows."""
+"""Rows as analyses need them: left-out rows counted, columns as text or codes, clusters, judges.
+
+Rows of one prompt are alike, so they count together. One rule for every analysis: the cluster
+column is the named one, or prompt_id if it repeats; a row without a value is a cluster of one.
+"""
 
 from __future__ import annotations
 

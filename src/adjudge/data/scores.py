@@ -1,4 +1,4 @@
-"""Scores: a judge's number for a response and criterion, with human scores next to it."""
+"""Scores: a judge's number for an answer and a criterion, and people's. Checks and preparation."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from adjudge.data.labels import (
 from adjudge.data.names import add_documents
 from adjudge.data.refusals import refuse_duplicates, refuse_where
 from adjudge.data.rows import Rows, judge_names, merge_dropped
-from adjudge.data.source import Reading, Source, open_rows
-from adjudge.data.tables import Table, TableLike, labels_as_of, read_table, source_name
+from adjudge.data.source import Reading, Source
+from adjudge.data.tables import TableLike, labels_as_of, read_table, source_name
 from adjudge.errors import DataError
 from adjudge.records import STATUSES
 from adjudge.validation import FloatArray
@@ -251,10 +251,3 @@ def ratings_table(frame: pl.DataFrame) -> FloatArray:
     for at, row in enumerate(lists):
         table[at, : len(row)] = row
     return table
-
-
-def open_scores(
-    source: TableLike, format: str | None = None, *, columns: Mapping[str, str] | None = None
-) -> Table:
-    """A judge's scores and human scores, from a native file."""
-    return open_rows(source, "scores", format, read_scores, columns)

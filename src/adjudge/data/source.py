@@ -1,7 +1,8 @@
-"""Open each kind of rows: native files directly, all other formats converted.
+"""A table opened once: the files of a call, the names of their columns, what is needed of them.
 
-Each function takes a path, an in-memory frame or a `Table` that was read before, which is not read
-again. `format` is the value of --format; without it the format is detected from the columns.
+A verb makes a `Source` of its files and of what every reading verb takes (`Reading`). Native files
+are read directly, all other formats converted; the format is detected from the columns unless the
+caller names it. A `Table` that was read before is not read again.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import Parameter, signature
+from pkgutil import resolve_name
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
 import polars as pl
@@ -38,6 +40,13 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.present.text import count
 
 T = TypeVar("T")
+#: What checks the rows of each kind. The kinds read their files through this module.
+_CHECKS = {
+    "battles": "adjudge.data.battles:read_battles",
+    "judgments": "adjudge.data.judgments:read_judgments",
+    "labels": "adjudge.data.labels:read_labels",
+    "scores": "adjudge.data.scores:read_scores",
+}
 
 
 class Reading(TypedDict, total=False):
@@ -204,6 +213,33 @@ class Source:
         """Another file of the call, as `rows`; None if it was not given."""
         return self._named[name]
 
+    def open(
+        self,
+        kind: Literal["battles", "judgments", "labels", "scores"],
+        format: str | None = None,
+        *,
+        baseline: str | None = None,
+        **options: Any,
+    ) -> Table:
+        """The rows of a kind, checked; a public data set or the log of another tool is converted.
+
+        `format` names it if it is not to be detected, `baseline` the baseline of Arena-Hard.
+        `options` are those of the check, such as `about` of `read_labels`. Rows that were opened as
+        this kind before are returned unchanged.
+
+        >>> Source([{"id": "x", "p_a": 0.9}]).open("judgments").frame["verdict"].to_list()
+        ['A']
+        """
+        check = partial(resolve_name(_CHECKS[kind]), **options)
+        with self:
+            rows = in_memory(self.rows)
+            if isinstance(rows, Table) and rows.kind == kind:
+                return rows
+            chosen = choose_format(rows, format, kind)
+            if chosen is None:
+                return Table(frame=check(rows), name=source_name(rows), kind=kind, format=kind)
+            return _convert(rows, chosen, kind=cast(Kind, kind), baseline=baseline, reader=check)
+
     def prepared(
         self, kind: type[T], prepare: Callable[..., T], given: Mapping[str, object]
     ) -> T | None:
@@ -326,7 +362,7 @@ def open_table(
     words in its label columns to ours.
 
     >>> table = open_table({"id": ["x"], "p_a": [0.9]})
-    >>> table.format, open_judgments(table).frame["verdict"].to_list()
+    >>> table.format, Source(table).open("judgments").frame["verdict"].to_list()
     ('judgments', ['A'])
     """
     with in_use(source) as source:
@@ -389,26 +425,6 @@ def open_values(source: TableLike) -> Table:
         if format is not None and "labels" in format.gives:
             return _convert(source, format, kind="labels", reader=lambda table: table.frame)
         return open_table(source)
-
-
-def open_rows(
-    source: TableLike,
-    kind: Literal["battles", "judgments", "labels", "scores"],
-    format: str | None,
-    read: Callable[[TableLike], pl.DataFrame],
-    columns: Mapping[str, str] | None,
-    *,
-    baseline: str | None = None,
-) -> Table:
-    with in_use(source) as source:
-        with name_columns(columns) as name:
-            source = in_memory(name(source))
-        if isinstance(source, Table) and source.kind == kind:
-            return source
-        chosen = choose_format(source, format, kind)
-        if chosen is None:
-            return Table(frame=read(source), name=source_name(source), kind=kind, format=kind)
-        return _convert(source, chosen, kind=cast(Kind, kind), baseline=baseline, reader=read)
 
 
 def in_memory(source: TableLike) -> TableLike:

@@ -1,4 +1,7 @@
-"""Tournaments: a judge's verdicts on all pairs of models for each document."""
+"""Tournaments: a judge's verdicts on all pairs of models for each document.
+
+Repeats and both orders are combined into one edge for each pair of models.
+"""
 
 from __future__ import annotations
 

@@ -9,11 +9,10 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
-from adjudge.data.battles import open_battles
 from adjudge.data.columns import Column, Layout
 from adjudge.data.conversion import sniff
 from adjudge.data.formats import NATIVE, kinds_of
-from adjudge.data.judgments import JUDGMENT_COLUMNS, open_judgments, read_judgments
+from adjudge.data.judgments import JUDGMENT_COLUMNS, read_judgments
 from adjudge.data.labels import (
     count_model_labels,
     join_labels,
@@ -178,10 +177,10 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
     format = sniff(source)
     kinds = kinds_of(format)
     if format not in NATIVE and "judgments" in kinds:
-        return open_judgments(source)
+        return Source(source).open("judgments")
     if kinds != {"battles"}:
         return parse_table(source)
-    battles = open_battles(source)
+    battles = Source(source).open("battles")
     frame = battles.frame
     said = {"label": "winner", "verdict": next((c for c in VERDICTS if c in frame.columns), None)}
     frame = frame.with_columns(

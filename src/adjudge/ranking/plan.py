@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from adjudge.data import open_battles
 from adjudge.data.battles import code_battles
 from adjudge.data.columns import Column, Layout
 from adjudge.data.outcomes import code_names
@@ -96,7 +95,9 @@ def plan_battles(
     rng = generator(seed)
     with Source(pool, others={"judged": judged}, **reading) as source:
         frame, judged = read_pool(source.rows), source.other("judged")
-        done = None if judged is None else open_battles(judged, votes_required=False).frame
+        done = (
+            None if judged is None else Source(judged).open("battles", votes_required=False).frame
+        )
     named = [frame] if done is None else [frame, done]
     names, a, b = code_names(
         *(pl.concat([as_text(table[side]) for table in named]) for side in ("model_a", "model_b"))

@@ -115,7 +115,7 @@ def rank(
     Args:
         battles: model_a, model_b and the result: winner or human_pref (people), score_a and
             score_b, p_a or verdict (the judge). A path or a frame (polars, pandas) in the battles
-            format, a public data set that `adjudge.data.open_battles` reads, or the result of
+            format, a public data set of battles, or the result of
             `prepare_battles`, with its columns chosen there.
         method: soft-elo, hard-elo, smoothed, bt, prediction-powered, win-rate, copeland, schulze,
             mfas, online-elo; auto picks one of the first two, or bt. `soft-elo` is Bradley-Terry on

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from adjudge.data import kinds_of, open_items, open_pairs, sniff
 from adjudge.data.files import read_text
-from adjudge.data.labels import open_labels
 from adjudge.data.pairs import Stream
-from adjudge.data.source import ColumnNames
+from adjudge.data.source import ColumnNames, Source
 from adjudge.data.tables import Table, TableLike, in_use, read_object, source_name
 from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import parse_scale
@@ -139,7 +138,8 @@ def _labels(
     labels_as: Mapping[str, str] | None,
 ) -> Table:
     """The labels of a file, by the file's column names."""
-    return open_labels(ColumnNames(columns, labels_as)(path), about=kind.name)
+    named = ColumnNames(columns, labels_as)(path)
+    return Source(named).open("labels", about=kind.name)
 
 
 def audits_of(place: StorePlace, say: Callable[[str], None]) -> tuple[list[Subject], LabelKind]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from io_files import FILES, READERS
+from io_files import FILES, READERS, open_battles, open_judgments, open_labels, open_scores
 from parses import count_parses
 from polars.testing import assert_frame_equal
 
@@ -24,12 +24,8 @@ from adjudge.data import (
     convert_log,
     iter_rows,
     kinds_of,
-    open_battles,
     open_items,
-    open_judgments,
-    open_labels,
     open_pairs,
-    open_scores,
     open_table,
     read_battles,
     read_pairs,

@@ -8,16 +8,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from io_files import FILES, READERS
+from io_files import FILES, READERS, open_battles, open_judgments, open_labels, open_scores
 
 from adjudge.data import (
     FORMATS,
-    open_battles,
     open_items,
-    open_judgments,
-    open_labels,
     open_pairs,
-    open_scores,
     read_public,
     read_table,
     sniff,

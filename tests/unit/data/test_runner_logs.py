@@ -10,10 +10,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from io_files import open_labels
 from polars.testing import assert_frame_equal
 from runner_logs import LOGS, READ_AS, load_log, write_log
 
-from adjudge.data import convert_log, open_labels, open_table, sniff, write_rows
+from adjudge.data import convert_log, open_table, sniff, write_rows
 from adjudge.data.grades import prepare_grades
 from adjudge.data.tables import first_row
 from adjudge.errors import DataError
