@@ -7,9 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjudge.cli.options import SPELLED, Option, at_least, files_by_name, store_option
 from adjudge.cli.output import deliver, echo, remark, show
-from adjudge.cli.verb import Group, Values, Verb
+from adjudge.cli.verb import (
+    SPELLED,
+    Group,
+    Option,
+    Values,
+    Verb,
+    at_least,
+    files_by_name,
+    store_option,
+)
 from adjudge.present.text import safe_json
 
 _PRINTED = "output plot figures json"

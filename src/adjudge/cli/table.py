@@ -21,16 +21,6 @@ from adjudge.cli.findings import (
     finish_shown_policy,
     finish_transitivity,
 )
-from adjudge.cli.options import (
-    SPELLED,
-    Option,
-    at_least,
-    choice,
-    scale_option,
-    share,
-    store_option,
-    thresholds,
-)
 from adjudge.cli.runs import (
     run_convert,
     run_demo,
@@ -48,7 +38,18 @@ from adjudge.cli.runs import (
     run_report,
     run_serve,
 )
-from adjudge.cli.verb import Group, Verb
+from adjudge.cli.verb import (
+    SPELLED,
+    Group,
+    Option,
+    Verb,
+    at_least,
+    choice,
+    scale_option,
+    share,
+    store_option,
+    thresholds,
+)
 
 _SCORE_FIGURES = ("sizes", "coverage", "width", "agreement")
 _HOST = Option(

@@ -1,7 +1,9 @@
 """A verb: a public function as a command. Its options are the function's arguments.
 
-Names, types, defaults and help are read from the function's source; a `Verb` says what differs. A
-package adds verbs by an entry point of the group "adjudge.verbs" that names a `Verb` or a `Group`::
+Names, types, defaults and help are read from the function's source. `SPELLED` has the arguments
+that are written differently on the command line, in every verb; `DELIVERED` the options that say
+where a result goes; a `Verb` what differs in it alone. A package adds verbs by an entry point of
+the group "adjudge.verbs" that names a `Verb` or a `Group`::
 
     [project.entry-points."adjudge.verbs"]
     reproduce = "my_package.verbs:REPRODUCE"
@@ -15,17 +17,386 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from adjudge.cli.options import DELIVERED, SPELLED, Option, option_for
 from adjudge.cli.output import deliver, remark
-from adjudge.cli.signature import read_arguments
+from adjudge.cli.signature import COMPUTED, REQUIRED, Argument, read_arguments
 from adjudge.errors import ArgumentError
+
+#: A file, or the URL of a store.
+Place = Path | str
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option, or a positional argument. None: as the function's argument says.
+
+    Args:
+        name: Name in Python; the option is --name.
+        help: Its line of help.
+        type: str, int, float, Path, or bool for a flag.
+        argument: Argument of the function that it sets. None for an option of the command line.
+        default: Default. The function has its own; of other options it is the value.
+        words: Default as text, shown instead of it.
+        values: Number of values.
+        repeats: Whether it can be given several times.
+        short: Short form, such as -o.
+        metavar: What stands for the value in help.
+        required: Whether it must be given.
+        environment: Environment variable that gives its value.
+        written: Whether the verb overwrites this file.
+        can_be_output: Whether this input file can also be the output.
+        read: Makes the function's value from what was typed; checks it before the work starts.
+        always: Whether the default is also passed to the function.
+    """
+
+    name: str
+    help: str | None = None
+    type: type | None = None
+    argument: str | None = None
+    default: Any = None
+    words: str | None = None
+    values: int | None = None
+    repeats: bool | None = None
+    short: str | None = None
+    metavar: str | None = None
+    required: bool | None = None
+    environment: str | None = None
+    written: bool | None = None
+    can_be_output: bool | None = None
+    read: Callable[[Any], Any] | None = None
+    always: bool | None = None
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.rstrip("_").replace("_", "-")
+
+    def over(self, other: Option) -> Option:
+        """This option, with the other's value wherever this one has none."""
+        given = {
+            field.name: value
+            for field in fields(self)
+            if (value := getattr(self, field.name)) is not None
+        }
+        return replace(other, **given)
+
+
+#: What a type of an argument is on the command line. The first of these that it takes counts.
+_TYPES: Mapping[str, type] = {
+    **dict.fromkeys(("TableLike", "SubjectSource", "Path"), Path),
+    **dict.fromkeys(("str", "StorePlace", "OneJudge", "Status"), str),
+    **dict.fromkeys(("int", "Seed"), int),
+    "float": float,
+    "bool": bool,
+}
+_SEVERAL = re.compile(r"(?:Sequence|Collection)\[(\w+)[^\]]*\]|tuple\[(\w+), \.\.\.\]")
+
+
+def option_for(argument: Argument, spelled: Option | None = None) -> Option | None:
+    """The option for an argument; None if it can only be given in Python (an array, a callback)."""
+    spelled = spelled or SPELLED.get(argument.name) or Option(argument.name)
+    kind = _kind(argument.types)
+    if kind is None and argument.takes_literals:
+        kind = Option("", type=str)
+    if kind is None and spelled.type is None:
+        return None
+    constant = argument.default not in (REQUIRED, COMPUTED, (), None)
+    made = Option(
+        argument.name,
+        help=argument.help,
+        argument=argument.name,
+        default=argument.default if constant else None,
+        words=argument.default_in_words,
+        required=argument.default is REQUIRED,
+    )
+    return spelled.over(made if kind is None else kind.over(made))
+
+
+def _kind(types: Sequence[str]) -> Option | None:
+    for name, kind in _TYPES.items():
+        if name in types:
+            return Option("", type=kind)
+    for member in types:
+        if several := _SEVERAL.fullmatch(member):
+            return Option("", type=_TYPES.get(several[1] or several[2], str), repeats=True)
+        if member.startswith("tuple["):
+            return Option("", type=str, values=member.count(",") + 1)
+    return None
+
+
+def place(text: str) -> Place:
+    """A file, or the URL of a store unchanged: a path would lose one of its slashes."""
+    return text if "://" in text else Path(text)
+
+
+def _columns(pairs: Sequence[str]) -> dict[str, str]:
+    columns = {}
+    for pair in pairs:
+        ours, equals, theirs = pair.partition("=")
+        if not (ours.strip() and equals and theirs.strip()):
+            raise ArgumentError("--column", pair, "write OURS=YOURS, like prompt=question")
+        columns[ours.strip()] = theirs.strip()
+    return columns
+
+
+def _labels_as(text: str) -> dict[str, str]:
+    from adjudge.data.words import parse_labels_as
+
+    return parse_labels_as(text)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _costs(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(cost) for cost in text.split(","))
+    except ValueError:
+        raise ArgumentError("costs", text, "give numbers, such as 1,5,30") from None
+
+
+def _families(path: Path) -> dict[str, str]:
+    from adjudge.data.writing import read_json
+
+    families = read_json(path)
+    if not isinstance(families, dict) or not all(isinstance(v, str) for v in families.values()):
+        raise ArgumentError("--families", str(path), 'write {"model name": "family"}')
+    return families
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    import json
+
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise ArgumentError("extra_body", text, "give a JSON object")
+    return value
+
+
+def _bytes(size: str) -> int:
+    """The number of bytes in a size such as 512K, 8M or 1G."""
+    written = re.fullmatch(r"([0-9]{1,9})([KMG]?)(?:i?B)?", size.strip(), re.IGNORECASE)
+    if written is None:
+        raise ArgumentError("max_reply", size, "give a size such as 512K or 8M")
+    return int(written[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[written[2].upper()]
+
+
+def _secret(name: str) -> str:
+    """The secret for drawing audits, from the environment: process lists show options."""
+    secret = os.environ.get(name, "")
+    if not secret:
+        remedy = f"this environment variable is not set: export {name}=$(openssl rand -hex 32)"
+        raise ArgumentError("secret_env", name, remedy)
+    return secret
+
+
+def files_by_name(option: str) -> Callable[[Sequence[str]], dict[str, Path]]:
+    """Reads a repeatable option NAME=FILE."""
+
+    def read(pairs: Sequence[str]) -> dict[str, Path]:
+        files = {}
+        for pair in pairs:
+            name, equals, path = pair.partition("=")
+            if not equals or not name or not path:
+                raise ArgumentError(option, pair, "write it as NAME=FILE")
+            files[name] = Path(path)
+        return files
+
+    return read
+
+
+def thresholds(default: str, *names: str) -> Option:
+    """--fail-above for measures by name. A number without a name is the threshold of `default`."""
+    known = (default, *names)
+
+    def read(texts: Sequence[str]) -> dict[str, float]:
+        limits = {}
+        for text in texts:
+            name, equals, value = text.rpartition("=")
+            name = name.strip() if equals else default
+            if name not in known:
+                raise ArgumentError("--fail-above", text, "name one of " + ", ".join(known))
+            try:
+                limits[name] = float(value)
+            except ValueError:
+                raise ArgumentError("--fail-above", text, "give a number, like 0.05") from None
+        return limits
+
+    text = "VALUE or NAME=VALUE. Exit with code 2 if a group is above it."
+    return Option("fail_above", text, str, repeats=True, read=read)
+
+
+def share(name: str) -> Callable[[float], float]:
+    """Refuses a number that is not a share."""
+
+    def check(value: float) -> float:
+        from adjudge.validation import unit
+
+        return unit(value, name)
+
+    return check
+
+
+def at_least(name: str, least: float, most: float | None = None) -> Callable[[Any], Any]:
+    """Refuses a number outside these limits."""
+
+    def check(value: float) -> float:
+        if not least <= value <= (value if most is None else most):
+            limits = f"{least:g} or more" if most is None else f"from {least:g} to {most:g}"
+            raise ArgumentError(name, value, f"give a number, {limits}")
+        return value
+
+    return check
+
+
+def choice(name: str, choices: Sequence[str]) -> Callable[[str], str]:
+    """Refuses what is not one of the choices."""
+
+    def check(value: str) -> str:
+        from adjudge.validation import one_of
+
+        return one_of(value, choices, name)
+
+    return check
+
+
+def _scale(text: str) -> tuple[int, int]:
+    low, _, high = text.partition(":" if ":" in text else "-")
+    try:
+        return int(low), int(high)
+    except ValueError:
+        remedy = "write the lowest and highest score, such as 1-5"
+        raise ArgumentError("--scale", text, remedy) from None
+
+
+def scale_option(text: str) -> Option:
+    """--scale as two numbers."""
+    return Option("scale", text, str, values=1, words="1-5", read=_scale)
+
+
+def _picture(plot: Path) -> Path:
+    """Refuse a format that cannot be saved, before the work starts."""
+    from adjudge.present.theme import check_picture
+
+    return check_picture(plot)
+
+
+def store_option(text: str, argument: str | None = None) -> Option:
+    """--store. A URL in the environment is not in the list of processes."""
+    return Option(
+        "store",
+        text,
+        str,
+        argument=argument,
+        default="adjudge.db",
+        always=True,
+        environment="ADJUDGE_STORE",
+    )
+
+
+#: Arguments that are written differently on the command line than in Python, in every verb.
+SPELLED: Mapping[str, Option] = {
+    "columns": Option(
+        "column",
+        "Columns with other names: OURS=YOURS; repeatable, for all files of the command.",
+        str,
+        metavar="OURS=YOURS",
+        repeats=True,
+        read=_columns,
+    ),
+    "labels_as": Option(
+        "labels_as",
+        "Meaning of words in label and verdict columns, such as '0=A,1=B'.",
+        str,
+        metavar="YOURS=OURS,...",
+        read=_labels_as,
+    ),
+    "families": Option(
+        "families",
+        'JSON object {"model name": "family"} for names that do not show it.',
+        Path,
+        read=_families,
+    ),
+    "judges": Option("judge", type=str, repeats=True),
+    "compare": Option("compare", metavar="A B"),
+    "alphas": Option("alpha", type=float, repeats=True),
+    "costs": Option("costs", type=str, repeats=False, read=_costs),
+    "raters": Option("raters", type=str, repeats=False, read=_names),
+    "seed": Option("seed", read=at_least("seed", 0)),
+    "store": store_option("Store of the judge's replies, to name what differs between judges."),
+    "state": Option("state", type=str),
+    "secret": Option(
+        "secret_env",
+        "Environment variable with the secret for drawing audits (16 characters or more).",
+        str,
+        read=_secret,
+        required=False,
+    ),
+    "extra_body": Option("extra_body", type=str, read=_json_object),
+    "max_reply": Option(
+        "max_reply",
+        "Largest answer that is read, such as 8M; a larger answer makes its row an error.",
+        str,
+        metavar="SIZE",
+        read=_bytes,
+    ),
+    "keep_raw": Option(
+        "no_raw",
+        "Leave the server's raw answers out of the store.",
+        bool,
+        read=lambda leave_out: not leave_out,
+        default=False,
+    ),
+}
+
+#: Options that the command line adds, by name.
+DELIVERED: Mapping[str, Option] = {
+    "output": Option(
+        "output", "Write the result to this file (JSON).", Path, short="-o", written=True
+    ),
+    "summary": Option(
+        "summary", "Write the summary here as JSON, for `adjudge report`.", Path, written=True
+    ),
+    "plot": Option(
+        "plot", "Save a picture (.png, .svg or .pdf).", Path, written=True, read=_picture
+    ),
+    "figures": Option("figures", "Save all pictures into this folder.", Path),
+    "explain": Option("explain", "Also print what the result assumes and does not promise.", bool),
+    "json": Option("json", "Print one JSON object to standard output, nothing else.", bool),
+}
+
+#: The groups of a verb's help, and the options in each.
+PANELS: Mapping[str, str] = {
+    "Rows": "labels model_labels best format baseline column labels_as judge_column human_column "
+    "raters positive human verdict score pairs limit families cluster strata weights by choose_on "
+    "leave_out scale target import abstentions plan sample scores earlier from_audits since_change",
+    "Judge": "judge_spec judge protocol prompt criteria demonstrations samples reason "
+    "min_answer_mass keep_going max_tokens base_url api_key_env extra_body concurrency rpm timeout "
+    "max_reply batch batch_folder retry store no_raw",
+    "Cost": "dry_run max_cost prices costs",
+    "Workers": "engine workers ray_address",
+    "Server": "host port browser",
+    "Output": "output summary plot figure figures explain json write_ids write_rows write_sets "
+    "save_anchors title fail_above fail_below out export_only label_studio rescue help help_all",
+}
+#: The group of all other options: those of the verb's method.
+OTHER = "Method"
+_PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options.split()}
+
+
+def panel_of(option: str) -> str:
+    """The group an option is listed in."""
+    return _PANEL_OF.get(option, OTHER)
+
 
 Values = dict[str, Any]
 #: Prints a result and says whether the finding is bad. It gets the options of the command line.

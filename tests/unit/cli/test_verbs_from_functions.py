@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from adjudge.cli import run
-from adjudge.cli.options import Option, at_least, files_by_name, option_for
 from adjudge.cli.signature import COMPUTED, REQUIRED, read_arguments
-from adjudge.cli.verb import Verb
+from adjudge.cli.verb import Option, Verb, at_least, files_by_name, option_for
 from adjudge.errors import ArgumentError
 
 MODULE = '''
