@@ -212,13 +212,14 @@ def run_plan_selection(arguments: Values, options: Values) -> bool:
 
 
 def run_plan_battles(arguments: Values, options: Values) -> bool:
-    from adjudge.data import open_table, write_rows
-    from adjudge.data.source import name_columns
+    from adjudge.data import Source, open_table, write_rows
     from adjudge.ranking import plan_battles
 
-    with name_columns(arguments.pop("columns", None), arguments.pop("labels_as", None)) as name:
-        pool, judged = open_table(name(arguments.pop("pool"))), name(arguments.pop("judged", None))
-    plan = plan_battles(pool, judged=judged, **arguments)
+    names = _take(arguments, "columns", "labels_as")
+    others = {"judged": arguments.pop("judged", None)}
+    with Source(arguments.pop("pool"), others=others, **names) as source:
+        pool = open_table(source.rows)
+        plan = plan_battles(pool, judged=source.other("judged"), **arguments)
     if (target := options["write_rows"]) is not None:
         write_rows(pool.frame[list(plan.rows)], target)
         remark(f"wrote {target}")
