@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, overload
 
 import polars as pl
 
@@ -25,7 +25,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.policy.audits import DRAWN, DRAWN_AT, order_audits
 from adjudge.present import text
 from adjudge.present.blocks import Block, Headline, notes_of
-from adjudge.present.result import Check, Count, Proportion, Result, at_most, frozen
+from adjudge.present.result import Check, Count, Proportion, Result, at_most, frozen, in_library
 from adjudge.records import About
 from adjudge.store import Served, Store, StorePlace, store_name, use_store
 from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook
@@ -73,9 +73,13 @@ class AuditRun:
     summary: AuditDraw
     rows: pl.DataFrame
 
-    def to_frame(self) -> pl.DataFrame:
+    @overload
+    def to_frame(self, library: Literal["polars"] = "polars") -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, library: Literal["pandas"]) -> Any: ...
+    def to_frame(self, library: Literal["polars", "pandas"] = "polars") -> Any:
         """The rows."""
-        return self.rows
+        return in_library(self.rows, library)
 
     def __str__(self) -> str:
         return str(self.summary)

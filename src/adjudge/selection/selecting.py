@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar, Literal, Unpack, overload
 
 import numpy as np
 import polars as pl
@@ -32,6 +32,7 @@ from adjudge.present.result import (
     Result,
     at_most,
     frozen,
+    in_library,
 )
 from adjudge.present.text import count, number, percent
 from adjudge.records import GIVEN, LABELLED, MEASURED, About
@@ -127,9 +128,13 @@ class SelectionRun:
     summary: Selection
     rows: pl.DataFrame
 
-    def to_frame(self) -> pl.DataFrame:
+    @overload
+    def to_frame(self, library: Literal["polars"] = "polars") -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, library: Literal["pandas"]) -> Any: ...
+    def to_frame(self, library: Literal["polars", "pandas"] = "polars") -> Any:
         """The rows."""
-        return self.rows
+        return in_library(self.rows, library)
 
     def __str__(self) -> str:
         return str(self.summary)

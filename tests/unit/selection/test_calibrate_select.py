@@ -72,6 +72,14 @@ def test_any_kind_of_frame_will_do(as_given):
     assert calibrate(as_given(frame), alpha=0.3).threshold == calibrate(frame, alpha=0.3).threshold
 
 
+def test_a_pandas_frame_in_and_out():
+    frame = rows(100)
+    given = pd.DataFrame(frame.to_dict(as_series=False))
+    done = select(given.drop(columns="label"), calibrate(given, alpha=0.3))
+    assert isinstance(done.to_frame("pandas"), pd.DataFrame)
+    assert done.to_frame("pandas")["id"].tolist() == done.to_frame()["id"].to_list()
+
+
 def test_row_order_changes_nothing():
     frame = rows(200, prompt_id=[str(i % 60) for i in range(200)])
     for guarantee in ("scope", "fdr", "pac"):
