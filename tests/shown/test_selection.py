@@ -121,7 +121,7 @@ def test_a_policy_of_a_jury() -> None:
         "judge | weight (log odds) | coverage",
         "a | 0.625 | 72 %",
         "b | 0.375 | 63 %",
-        "jury (logistic) |  | 81 %",
+        "jury (mean) |  | 81 %",
     ]
 
 
@@ -232,11 +232,12 @@ def test_a_check_of_a_policy() -> None:
         "calibration scores",
         NOT_ATTACKERS,
     ]
-    old = html_lines(replace(intact, digest="none", recomputed=False))
-    assert old[0] == (
-        "policy.json shows no change: its schema has no digest, and its numbers agree "
-        "with its calibration scores"
+    without = html_lines(replace(intact, digest="missing"))
+    assert without[0] == (
+        "bad: policy.json was changed: its digest is missing, and its numbers agree with its "
+        "calibration scores"
     )
+    old = html_lines(replace(intact, recomputed=False))
     assert old[2] == (
         "Thresholds were compared with the counts in the file and not computed again, because "
         "the policy has an older version of its guarantee or keeps only some of its scores."

@@ -56,6 +56,7 @@ SCOPE = Alternative(
 )
 FDR = Alternative(
     guarantee="fdr",
+    summary="",
     accepts="batch",
     threshold=None,
     n_accepted=151,
@@ -67,6 +68,7 @@ FDR = Alternative(
 )
 PAC = Alternative(
     guarantee="pac",
+    summary="",
     accepts="none",
     threshold=None,
     n_accepted=0,
@@ -127,9 +129,11 @@ BY_GROUP = replace(
     alternatives=(replace(SCOPE, accepts="groups", threshold=None),),
 )
 VOTES = JuryReport(
-    method="logistic",
+    method="mean",
     judges=("a", "b"),
     weights=(0.625, 0.375),
+    most_odds=4.9,
+    tail=0.01,
     n_training=30,
     coverage=0.81,
     coverage_alone={"a": 0.72, "b": 0.63},

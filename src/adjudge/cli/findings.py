@@ -53,11 +53,7 @@ def finish_policy(policy: Any, options: Options) -> bool:
 
 
 def finish_shown_policy(policy: Any, options: Options) -> bool:
-    from adjudge.selection.verifying import policy_remarks
-
     deliver(policy, options)
-    for line in policy_remarks(policy):
-        remark(line)
     return False
 
 

@@ -175,7 +175,6 @@ class Monitor(ResultWithDigest):
             else None
         ),
     )
-    digest_since: ClassVar[int] = 1
 
     schema_version: Count = MONITOR_SCHEMA
     rules_id: str

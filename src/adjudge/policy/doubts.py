@@ -5,7 +5,6 @@ A judge's own doubt saves nothing. Field names are JSON names.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 Lengths = Literal["length", "response"]
 #: The source of a cascade's costs: measured dollars, or numbers from the user.
 CostSource = Literal["dollars", "given"]
-#: Where juries clip log odds if their file does not state it.
-EARLIER_ODDS = math.log(1e6)
 
 
 class SavedDoubt(ABC):
@@ -77,8 +74,8 @@ class JuryReport(SavedDoubt):
     method: str
     judges: tuple[str, ...]
     weights: tuple[NotNegative, ...]
-    most_odds: Positive = EARLIER_ODDS
-    tail: NotNegative = 0.0
+    most_odds: Positive
+    tail: NotNegative
     n_training: Count
     coverage: Proportion
     coverage_alone: Mapping[str, Proportion]

@@ -27,7 +27,7 @@ from adjudge.present.result import (
 )
 from adjudge.records import About
 
-POLICY_SCHEMA = 2
+POLICY_SCHEMA = 1
 #: Calibration scores that a rule with a threshold keeps: enough for the drift test, which ignores
 #: gaps below 0.05, and the file stays small.
 KEPT_SCORES = 20_000
@@ -100,11 +100,11 @@ class PolicyGroup:
 class Alternative:
     """What one guarantee would accept on the same labels, what it promises and what it does not.
 
-    `summary` is the promise in a few words; files of earlier versions have none.
+    `summary` is the promise in a few words.
     """
 
     guarantee: str
-    summary: str = ""
+    summary: str
     accepts: Accepts
     threshold: float | None
     n_accepted: Count
@@ -121,16 +121,14 @@ class Policy(ResultWithDigest):
 
     `about` is what its verdicts are: which of two answers is better, whether one passes, or which
     of several is best.
-    `guarantee_version` is that of the guarantee's rule; files of schema 1 have none, and are of the
-    first version. They have no `digest` either. Rows with an answer_mass below `min_answer_mass`
-    are `off_answer`; older policies have no such limit. If labels were drawn among the surest rows,
-    everything here holds below the `cuts`.
+    `guarantee_version` is that of the guarantee's rule. Rows with an answer_mass below
+    `min_answer_mass` are `off_answer`. If labels were drawn among the surest rows, everything here
+    holds below the `cuts`.
     """
 
     kind: ClassVar[str] = "policy"
     rows_in: ClassVar[str] = "groups"
     checks: ClassVar[tuple[Check, ...]] = (not_empty("groups", "judges"),)
-    digest_since: ClassVar[int] = 2
 
     schema_version: Count = POLICY_SCHEMA
     about: About = "pairs"

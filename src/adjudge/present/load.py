@@ -56,14 +56,13 @@ def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
     if not isinstance(loaded.get(COMMAND), str | None):
         raise DataError(source, f"field {COMMAND} is not text", remedy=_AGAIN)
     if issubclass(known, ResultWithDigest):
-        fields = {"schema_version": 1, **fields}  # the first files had no version
         fields.pop("digest", None)
     result = _validate(known, fields, source)
     if (problem := problem_in_parts(result)) is not None:
         raise DataError(source, f"kind {known.kind!r}, {problem}", remedy=_AGAIN)
     if issubclass(known, ResultWithDigest):
         # Last, so that a problem in a field is reported with the name of the field.
-        check_digest(loaded, known, source)
+        check_digest(loaded, source)
     return result
 
 

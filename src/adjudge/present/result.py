@@ -371,7 +371,7 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-DigestState = Literal["matches", "differs", "missing", "none"]
+DigestState = Literal["matches", "differs", "missing"]
 #: The field of a file that names the command that made it. It is not part of the result: results
 #: are compared without it, no digest covers it, and editing it has no effect.
 COMMAND = "command"
@@ -382,21 +382,18 @@ _EXACT = 2**53
 
 @frozen
 class ResultWithDigest(Result):
-    """A result whose file has a `digest`; files of a schema before `digest_since` have none."""
+    """A result whose file has a `digest`, because later commands use it."""
 
-    digest_since: ClassVar[int]
     schema_version: int
 
     @property
-    def digest(self) -> str | None:
-        """The `digest` in its file; None in a schema without one."""
-        return self.to_dict().get("digest")
+    def digest(self) -> str:
+        """The `digest` in its file."""
+        return str(self.to_dict()["digest"])
 
     def to_dict(self) -> dict[str, Any]:
         values = super().to_dict()
-        if self.schema_version >= self.digest_since:
-            values["digest"] = digest_of(values)
-        return values
+        return {**values, "digest": digest_of(values)}
 
 
 def digest_of(values: Mapping[str, Any]) -> str:
@@ -415,22 +412,19 @@ def digest_of(values: Mapping[str, Any]) -> str:
     return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def check_digest(
-    values: Mapping[str, Any], made: type[ResultWithDigest], source: str | Path
-) -> None:
+def check_digest(values: Mapping[str, Any], source: str | Path) -> None:
     """Refuse a file whose digest is missing or is not that of its content."""
-    state = digest_state(values, made)
-    if state in ("differs", "missing"):
+    state = digest_state(values)
+    if state != "matches":
         problem = "has no digest" if state == "missing" else "was changed: its digest differs"
         raise DataError(source, problem, remedy="write it again: do not edit it")
 
 
-def digest_state(values: Mapping[str, Any], made: type[ResultWithDigest]) -> DigestState:
-    """Whether the digest matches the content; "none" in a schema without one."""
-    if "digest" in values:
-        return "matches" if values["digest"] == digest_of(values) else "differs"
-    version = values.get("schema_version")  # the first files had neither
-    return "missing" if isinstance(version, int) and version >= made.digest_since else "none"
+def digest_state(values: Mapping[str, Any]) -> DigestState:
+    """Whether the digest matches the content."""
+    if "digest" not in values:
+        return "missing"
+    return "matches" if values["digest"] == digest_of(values) else "differs"
 
 
 def _canonical(value: Any) -> Any:

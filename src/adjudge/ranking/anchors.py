@@ -103,9 +103,8 @@ class Anchors(ResultWithDigest):
 
     kind: ClassVar[str] = "anchors"
     rows_in: ClassVar[str] = "models"
-    digest_since: ClassVar[int] = 2
 
-    schema_version: Count = 2
+    schema_version: Count = 1
     method: str
     beta: float | None
     beta_se: NotNegative | None

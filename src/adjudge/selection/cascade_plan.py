@@ -144,7 +144,6 @@ class CascadePlan(ResultWithDigest):
 
     kind: ClassVar[str] = "plan_cascade"
     rows_in: ClassVar[str] = "points"
-    digest_since: ClassVar[int] = 1
     checks: ClassVar[tuple[Check, ...]] = (
         not_empty("points", "alone"),
         _planned_point_is_there,

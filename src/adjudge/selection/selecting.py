@@ -45,7 +45,6 @@ from adjudge.selection.labelled import BEYOND, lie_below, read_new
 from adjudge.selection.verifying import (
     check_about,
     levels_of,
-    policy_remarks,
     read_policy,
 )
 from adjudge.statistics.entropy import INFINITE_DOUBT
@@ -200,7 +199,7 @@ def select(
             table = read_new(source, judge=judge, protocol=protocol, min_answer_mass=limit)
     doubt = load_doubt(rules)
     check_about(rules, table.about)
-    warnings = policy_remarks(rules) + doubt.check_judges(table.everything, store=store)
+    warnings = doubt.check_judges(table.everything, store=store)
     scored = doubt.score(table)
     usable, everything = scored.rows, scored.everything
     warnings += scored.remarks

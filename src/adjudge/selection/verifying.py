@@ -47,16 +47,11 @@ _ABOUT: Mapping[About, str] = {
     "grades": "grades of single answers",
     "choices": "choices among all responses to a prompt",
 }
-NO_DIGEST = (
-    "the policy has an old schema without a digest: only its numbers were checked; calibrate "
-    "again to have one"
-)
 _REMEDY = "write it again with adjudge calibrate -o; adjudge policy verify lists what differs"
 _DIGESTS = {
     "matches": "its digest matches",
     "differs": "its digest differs",
     "missing": "its digest is missing",
-    "none": "its schema has no digest",
 }
 
 
@@ -82,7 +77,7 @@ class PolicyCheck(Result):
     def intact(self) -> bool:
         """Whether `select` and `serve` accept it."""
         read = self.unreadable is None and not self.contradictions
-        return read and self.digest in ("matches", "none")
+        return read and self.digest == "matches"
 
     def view(self) -> list[Block]:
 
@@ -116,11 +111,11 @@ def verify_policy(path: str | Path) -> PolicyCheck:
     if not isinstance(loaded, Mapping) or loaded.get("kind") != Policy.kind:
         raise DataError(path, "is not a policy", remedy="give one that adjudge calibrate wrote")
     if (problem := problem_in_tree(loaded)) is not None:
-        damage: DigestState = "differs" if "digest" in loaded else "none"
+        damage: DigestState = "differs" if "digest" in loaded else "missing"
         return PolicyCheck(path=str(path), digest=damage, recomputed=False, unreadable=problem)
-    digest = digest_state(loaded, Policy)
+    digest = digest_state(loaded)
     # If the digest matches, the fields can be read, so those that differ can be named.
-    fields = {**loaded, "digest": digest_of(loaded)} if digest != "none" else loaded
+    fields = {**loaded, "digest": digest_of(loaded)}
     try:
         policy = from_dict(fields, Policy, source=path)
     except DataError as error:
@@ -140,11 +135,6 @@ def check_policy(policy: Policy, *, source: str | Path) -> Policy:
     for contradiction in contradictions(policy, source=source):
         raise DataError(source, str(contradiction), remedy=_REMEDY)
     return policy
-
-
-def policy_remarks(policy: Policy) -> list[str]:
-    """What a user of the policy should know about its file."""
-    return [NO_DIGEST] if policy.digest is None else []
 
 
 def check_about(policy: Policy, about: About) -> None:
@@ -358,10 +348,10 @@ def view_check(check: PolicyCheck) -> list[Block]:
         )
     if check.unreadable is not None:
         numbers = f"it cannot be read: {check.unreadable}"
-    state = "shows no change" if check.digest == "none" else "is unchanged"
     blocks: list[Block] = [
         Headline(
-            f"{check.path} {state if check.intact else 'was changed'}: {_DIGESTS[check.digest]}, "
+            f"{check.path} {'is unchanged' if check.intact else 'was changed'}: "
+            f"{_DIGESTS[check.digest]}, "
             f"and {numbers}",
             "" if check.intact else "Do not use it: calibrate again, or take an earlier copy.",
             tone="plain" if check.intact else "bad",

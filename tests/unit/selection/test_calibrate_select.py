@@ -450,7 +450,7 @@ def test_a_jury_needs_its_members():
         select(frame.filter(pl.col("judge") != "c"), policy)
     with pytest.raises(ArgumentError, match="two judges or more"):
         calibrate(frame.filter(pl.col("judge") == "a"), jury="mean")
-    with pytest.raises(ArgumentError, match="the new name is learned: use --jury learned"):
+    with pytest.raises(ArgumentError, match="choose one of mean, learned"):
         calibrate(frame, jury="logistic")
 
 

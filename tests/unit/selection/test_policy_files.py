@@ -1,7 +1,6 @@
-"""Policies written before guarantees were objects load and select as they did then.
+"""Policies in files select as they did when they were written.
 
-`policies/` holds files of schema 1 and, in accepted.json, the ids that `select` accepted of
-new.csv when they were written.
+`policies/` holds files and, in accepted.json, the ids that `select` accepted of new.csv then.
 """
 
 from __future__ import annotations
@@ -13,37 +12,30 @@ import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.policy.doubts import EARLIER_ODDS
+from adjudge.present.result import digest_of
 from adjudge.selection import read_policy, select
 
 FOLDER = Path(__file__).parent / "policies"
 ACCEPTED = json.loads((FOLDER / "accepted.json").read_text())
-SELECTED = json.loads((FOLDER / "schema2" / "selected.json").read_text())
+SELECTED = json.loads((FOLDER / "jury" / "selected.json").read_text())
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
-def test_an_old_policy_selects_as_it_did(name):
+def test_a_policy_selects_as_it_did(name):
     path = FOLDER / f"{name}.json"
     policy = read_policy(path)
-    written = json.loads(path.read_text())
-    for other in written["alternatives"]:
-        other["summary"] = ""  # added since, as are the fields of `added`
-    if policy.jury is not None:
-        written["jury"] |= {"most_odds": EARLIER_ODDS, "tail": 0.0}
-    added = {"guarantee_version": 1, "min_answer_mass": None, "cuts": [], "doubt": None}
-    added["cascade"] = None
-    assert policy.to_dict() == {**written, **added, "about": "pairs"}
+    assert policy.to_dict() == json.loads(path.read_text())
     run = select(FOLDER / "new.csv", policy, judge=None if policy.jury else "j")
     assert run.rows.filter(pl.col("accepted"))["id"].to_list() == ACCEPTED[name]
 
 
 @pytest.mark.parametrize("name", SELECTED)
-def test_a_jury_of_a_policy_with_a_digest_selects_as_it_did(name):
-    """Written when log odds were cut at ln 1e6 and a jury could learn weights (`logistic`)."""
-    policy = read_policy(FOLDER / "schema2" / f"{name}.json")
+def test_a_jury_selects_by_the_numbers_in_its_policy(name):
+    """The policy has its own limit of log odds, ln 1e6, and no tail."""
+    policy = read_policy(FOLDER / "jury" / f"{name}.json")
     assert policy.jury is not None
     assert policy.jury.method == name.removeprefix("jury-")
-    new = FOLDER / "schema2" / "jury-new.csv"
+    new = FOLDER / "jury" / "jury-new.csv"
     assert pl.read_csv(new)["p_a"].max() > 0.9999  # where the cut of today would matter
     rows = select(new, policy).rows
     assert rows.filter(pl.col("accepted"))["id"].to_list() == SELECTED[name]["accepted"]
@@ -57,6 +49,7 @@ def test_the_files_tell_rules_apart():
 
 def test_a_policy_of_an_unknown_guarantee_is_refused(tmp_path):
     policy = json.loads(_file("pac").read_text()) | {"guarantee": "hoeffding"}
+    policy["digest"] = digest_of(policy)
     (tmp_path / "policy.json").write_text(json.dumps(policy))
     with pytest.raises(ArgumentError, match="guarantee = 'hoeffding': choose one of scope, fdr, "):
         read_policy(tmp_path / "policy.json")

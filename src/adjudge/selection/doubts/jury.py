@@ -62,8 +62,7 @@ class Jury:
 
         p = sigma(sum_j w_j x_j),    x_j = log(p_j / (1 - p_j)), clipped at +-most_odds
 
-    with equal weights that sum to 1 and a slope of `tail` outside the clipping range. Policies of
-    earlier versions have learned weights (`logistic`), a wider range and no tail. There is no
+    with equal weights that sum to 1 and a slope of `tail` outside the clipping range. There is no
     intercept, so that swapping A and B turns p into 1 - p. Log odds are averaged, not
     probabilities, because judges are overconfident: if p is 0.99 for most pairs, a mean of p only
     counts votes and no longer separates the surer pairs. The odds are clipped because one judge
@@ -245,8 +244,6 @@ class JuryRequest(DoubtRequest):
 
     def learn(self, labelled: Labelled) -> JuryFit:
         """A jury of every judge in the labelled rows; errors are the jury's own."""
-        if self.method == "logistic":
-            raise ArgumentError("jury", self.method, "the new name is learned: use --jury learned")
         one_of(self.method, JURIES, "jury")
         frame = name_members(labelled.frame)
         judges = tuple(frame.get_column(MEMBER).unique().sort().to_list())
