@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from adjudge.selection import pac_threshold
-from adjudge.selection.guarantees.band import most_errors
+from adjudge.selection.guarantees.pac import most_errors
 from adjudge.simulate.selective import (
     ScoredWorld,
     confidently_wrong,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from adjudge.policy.rules import Rule
+from adjudge.policy.result import Rule
 from adjudge.selection import pac_threshold, scope_threshold
 from adjudge.selection.label_plan import cut_at
 from adjudge.selection.thresholds import Threshold

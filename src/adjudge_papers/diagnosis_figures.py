@@ -9,9 +9,18 @@ import numpy as np
 from adjudge.diagnosis.scores.view import SizeCell, size_map, width_matrices
 from adjudge.diagnosis.transitivity import cycles_figure
 from adjudge.errors import ArgumentError
-from adjudge.present.figure import axis_name, criterion_panels, draw_promise, plot_band, unique
+from adjudge.present.figure import (
+    ACCENT,
+    INK,
+    axis_name,
+    criterion_panels,
+    draw_promise,
+    plot_band,
+    set_suptitle,
+    themed,
+    unique,
+)
 from adjudge.present.text import number, signed
-from adjudge.present.theme import ACCENT, INK, set_suptitle, themed
 from adjudge_papers.reproduction import Pictures
 
 if TYPE_CHECKING:

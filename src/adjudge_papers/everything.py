@@ -15,9 +15,9 @@ from adjudge.data import write_result
 from adjudge.data.tables import TableLike
 from adjudge.judges.flow import ProgressCallback
 from adjudge.present.blocks import Block, Document, Figure, Headline, Note, Part, Section
+from adjudge.present.figure import save_figure
 from adjudge.present.render.html import render_html
 from adjudge.present.text import count
-from adjudge.present.theme import save_figure
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 from adjudge.validation import one_of, positive
 from adjudge_papers.diagnosis import reproduce_diagnosis

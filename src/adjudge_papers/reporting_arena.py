@@ -24,9 +24,9 @@ from adjudge.data import (
     read_public,
     sniff,
 )
+from adjudge.data.names import GRADE
 from adjudge.data.rows import Rows, tidy
 from adjudge.data.tables import TableLike, read_table, source_name
-from adjudge.data.words import GRADE
 from adjudge.errors import DataError
 from adjudge.estimation.estimators.misclassification import (
     Bounds,

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adjudge.errors import ArgumentError
-from adjudge.present.text import clip, level, number
-from adjudge.present.theme import (
+from adjudge.present.figure import (
     ACCENT,
     GOOD,
     INK,
@@ -24,6 +23,7 @@ from adjudge.present.theme import (
     set_suptitle,
     themed,
 )
+from adjudge.present.text import clip, level, number
 from adjudge_papers.reproduction import Pictures
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adjudge.present.figure import INK, MARKS, MUTED, SERIES, new_figure, themed
 from adjudge.present.text import clip, count, percent, span
-from adjudge.present.theme import INK, MARKS, MUTED, SERIES, new_figure, themed
 from adjudge.selection.evaluating import JudgeKey, MethodRisk
 from adjudge_papers.reproduction import Pictures, contains, size_of
 

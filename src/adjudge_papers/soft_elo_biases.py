@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adjudge.errors import ArgumentError
-from adjudge.present.theme import ACCENT, GRID, INK, MUTED, WARM, new_figure, themed
+from adjudge.present.figure import ACCENT, GRID, INK, MUTED, WARM, new_figure, themed
 from adjudge_papers.reproduction import Pictures
 from adjudge_papers.soft_elo_drawing import (
     MAIN,

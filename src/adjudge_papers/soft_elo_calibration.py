@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adjudge.errors import ArgumentError
+from adjudge.present.figure import ACCENT, GRID, INK, MUTED, WARM, new_figure, set_suptitle, themed
 from adjudge.present.text import number, percent
-from adjudge.present.theme import ACCENT, GRID, INK, MUTED, WARM, new_figure, set_suptitle, themed
 from adjudge.ranking.evaluation_view import COLOUR, MARK, NAME, change_title
 from adjudge.ranking.temperature import AgreementBin, ReliabilityBin
 from adjudge_papers.reproduction import Pictures

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from adjudge.diagnosis.measures import ends_of
 from adjudge.errors import ArgumentError
+from adjudge.present.figure import INK, MARKS, SERIES
 from adjudge.present.text import clip, percent, span
-from adjudge.present.theme import INK, MARKS, SERIES
 from adjudge.records import Interval
 from adjudge_papers.items import read_published
 

@@ -11,9 +11,8 @@ from scipy import stats
 from scipy.special import expit
 
 from adjudge.errors import ArgumentError
-from adjudge.present.figure import plot_band
+from adjudge.present.figure import ACCENT, GRID, INK, MUTED, WARM, new_figure, plot_band, themed
 from adjudge.present.text import clip, signed
-from adjudge.present.theme import ACCENT, GRID, INK, MUTED, WARM, new_figure, themed
 from adjudge.ranking.evaluation_view import (
     COLOUR,
     MARK,

@@ -22,7 +22,7 @@ from adjudge.cli import run
 from adjudge.data import write_result, write_rows
 from adjudge.judges import judge_pairs
 from adjudge.judges.judge import make_judge, parse_judge, parse_protocol
-from adjudge.policy.rules import Rule
+from adjudge.policy.result import Rule
 from adjudge.records import Pair
 from adjudge.selection import (
     Guarantee,

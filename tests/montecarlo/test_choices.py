@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adjudge.policy.rules import Rule
+from adjudge.policy.result import Rule
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
 from adjudge.selection.choices import prepare_choices
 from adjudge.simulate.pairs import simulate_choices

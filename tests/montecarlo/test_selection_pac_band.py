@@ -16,8 +16,7 @@ import pytest
 from scipy import stats
 
 from adjudge.selection import pac_thresholds
-from adjudge.selection.guarantees.band import crossing, exact_band
-from adjudge.selection.guarantees.pac import _step_down
+from adjudge.selection.guarantees.pac import _step_down, crossing, exact_band
 
 ALPHA, DELTA = 0.1, 0.1
 #: One chance in a thousand that any of the shapes is above its band though all promises hold.

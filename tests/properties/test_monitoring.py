@@ -13,7 +13,7 @@ from plain_monitor import plain_evidence
 from adjudge import calibrate, check_audits
 from adjudge.monitoring import log_evidence, running_interval
 from adjudge.policy.audits import Monitor
-from adjudge.present.load import from_dict
+from adjudge.present.kinds import from_dict
 
 POLICY = calibrate({"id": range(40), "p_a": [0.9] * 40, "label": ["A"] * 40}, alpha=0.1)
 LEVELS = st.floats(1e-6, 1 - 1e-6)

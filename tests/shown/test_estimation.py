@@ -32,11 +32,11 @@ from shown_estimation import (
 
 from adjudge.data import write_result
 from adjudge.present.blocks import Block, Figure
+from adjudge.present.figure import new_figure
 from adjudge.present.render.html import render_fragment
 from adjudge.present.render.markdown import render_blocks
 from adjudge.present.render.terminal import render_terminal
 from adjudge.present.result import Result
-from adjudge.present.theme import new_figure
 from adjudge.records import Interval
 from adjudge.report import render_report
 from shown import html_lines, markdown_lines, terminal_lines

@@ -30,7 +30,7 @@ from shown_estimation import (
 
 from adjudge.errors import ArgumentError
 from adjudge.estimation import plan_rate
-from adjudge.present.theme import ACCENT, MUTED, WARM
+from adjudge.present.figure import ACCENT, MUTED, WARM
 from shown import legend, panel, texts, title, y_ticks
 
 

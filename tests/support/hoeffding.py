@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from adjudge.policy.rules import Rule
+from adjudge.policy.result import Rule
 from adjudge.selection import Guarantee, Labels, Levels
 
 #: Thresholds fixed before any label is seen, in nats of doubt.

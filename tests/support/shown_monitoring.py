@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from adjudge.monitoring.drawing import AuditDraw
 from adjudge.policy.audits import AuditedRate, AuditPath, Monitor, MonitorGroup
-from adjudge.policy.rules import Cut
+from adjudge.policy.result import Cut
 from adjudge.records import Interval
 
 DRAW = AuditDraw(

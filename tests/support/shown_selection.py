@@ -8,8 +8,7 @@ import numpy as np
 
 from adjudge.data.drift import Drift
 from adjudge.policy.doubts import DoubtReport, JuryReport
-from adjudge.policy.result import Alternative, Contradiction, Policy, PolicyGroup
-from adjudge.policy.rules import Cut
+from adjudge.policy.result import Alternative, Contradiction, Cut, Policy, PolicyGroup
 from adjudge.selection.comparing import Comparison
 from adjudge.selection.evaluating import Curve, Evaluation, MethodRisk, SignalQuality
 from adjudge.selection.label_plan import LabelPlan

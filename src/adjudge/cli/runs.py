@@ -9,8 +9,18 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, get_args
 
-from adjudge.cli.findings import SCORE_SETS, any_above, finish_board, finish_judging
-from adjudge.cli.output import deliver, deliver_rows, echo, remark, show, write
+from adjudge.cli.output import (
+    SCORE_SETS,
+    any_above,
+    deliver,
+    deliver_rows,
+    echo,
+    finish_board,
+    finish_judging,
+    remark,
+    show,
+    write,
+)
 from adjudge.errors import (
     ArgumentError,
     BackendMissingError,

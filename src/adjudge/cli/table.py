@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from adjudge.cli.findings import (
+from adjudge.cli.output import (
     BIASES,
     CYCLES,
     PROMPTS,

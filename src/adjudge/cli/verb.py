@@ -145,7 +145,7 @@ def _columns(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def _labels_as(text: str) -> dict[str, str]:
-    from adjudge.data.words import parse_labels_as
+    from adjudge.data.names import parse_labels_as
 
     return parse_labels_as(text)
 
@@ -285,7 +285,7 @@ def scale_option(text: str) -> Option:
 
 def _picture(plot: Path) -> Path:
     """Refuse a format that cannot be saved, before the work starts."""
-    from adjudge.present.theme import check_picture
+    from adjudge.present.figure import check_picture
 
     return check_picture(plot)
 

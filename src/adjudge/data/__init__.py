@@ -11,6 +11,7 @@ from adjudge.data.judgments import (
     read_judgments,
 )
 from adjudge.data.labels import LabelJoin, join_labels, join_values, read_labels
+from adjudge.data.names import refuse_values
 from adjudge.data.pairs import (
     Stream,
     iter_items,
@@ -20,7 +21,6 @@ from adjudge.data.pairs import (
     read_items,
     read_pairs,
 )
-from adjudge.data.refusals import refuse_values
 from adjudge.data.rows import Identity, Rows, cluster_column, merge_dropped, one_row_per_cluster
 from adjudge.data.scores import Scores, join_human_scores, prepare_scores, read_scores
 from adjudge.data.source import Reading, Source, open_table, open_values

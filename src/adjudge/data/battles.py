@@ -18,6 +18,15 @@ from numpy.typing import ArrayLike
 
 from adjudge.data.columns import Column, Layout, check_columns
 from adjudge.data.labels import count_model_labels, state_model_labels, without_dependent
+from adjudge.data.names import (
+    PAIR,
+    WINNER,
+    drop_missing,
+    quote,
+    refuse_duplicates,
+    refuse_values,
+    refuse_where,
+)
 from adjudge.data.outcomes import (
     JudgeScores,
     code_names,
@@ -25,7 +34,6 @@ from adjudge.data.outcomes import (
     judge_scores,
     outcome_targets,
 )
-from adjudge.data.refusals import quote, refuse_duplicates, refuse_values, refuse_where
 from adjudge.data.rows import (
     Identity,
     Rows,
@@ -39,7 +47,6 @@ from adjudge.data.rows import (
 )
 from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike, as_text, labels_as_of, source_name
-from adjudge.data.words import PAIR, WINNER, drop_missing
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.result import Count, Proportion
 from adjudge.present.text import count, percent

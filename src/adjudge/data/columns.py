@@ -14,17 +14,24 @@ import polars as pl
 
 from adjudge.data.conversations import NotTextError, from_text, is_conversation, render_conversation
 from adjudge.data.formats import looks_like, other_format, refuse_public, wrong_format
-from adjudge.data.names import GIVE_IDS, TEXTS, add_ids, first_of, match_columns, remark_names
-from adjudge.data.refusals import refuse_duplicates, refuse_values, shorten
-from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, read_table, source_name
-from adjudge.data.words import (
+from adjudge.data.names import (
+    GIVE_IDS,
+    TEXTS,
     Vocabulary,
+    add_ids,
     drop_gaps,
     drop_missing,
+    first_of,
+    match_columns,
     point_decimals,
     read_words,
+    refuse_duplicates,
+    refuse_values,
     refuse_words,
+    remark_names,
+    shorten,
 )
+from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, read_table, source_name
 from adjudge.errors import DataError
 
 _LARGEST = sys.float_info.max

@@ -25,7 +25,7 @@ import polars as pl
 import polars.selectors as cs
 
 from adjudge.data.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File
-from adjudge.data.words import drop_gaps
+from adjudge.data.names import drop_gaps
 
 #: Names of columns, or a function that returns them from all names.
 ColumnChoice = Collection[str] | Callable[[Sequence[str]], Collection[str]]

@@ -22,8 +22,7 @@ from typing import Any, Literal
 
 from adjudge.data.files import Archive
 from adjudge.data.json_files import Envelope, Record
-from adjudge.data.names import recognise
-from adjudge.data.refusals import quote, shorten
+from adjudge.data.names import quote, recognise, shorten
 from adjudge.errors import ArgumentError, DataError
 from adjudge.plugins import Builtin, Registry
 

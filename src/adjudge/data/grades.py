@@ -22,23 +22,39 @@ from adjudge.data.columns import (
     check_columns,
     missing_columns,
 )
-from adjudge.data.derived import fill_status, fill_uncertainty, pass_by_share, pass_or_fail
 from adjudge.data.labels import count_model_labels, join_values, sampling_of, state_model_labels
-from adjudge.data.names import add_ids, plain_name, recognise, usual_names
+from adjudge.data.names import (
+    AS_SAID,
+    GRADE,
+    PAIR,
+    add_ids,
+    plain_name,
+    plain_word,
+    read_grade_words,
+    read_words,
+    recognise,
+    refuse_duplicates,
+    refuse_values,
+    refuse_where,
+    shorten,
+    usual_names,
+)
 from adjudge.data.outcomes import code_names
-from adjudge.data.refusals import refuse_duplicates, refuse_values, refuse_where, shorten
 from adjudge.data.rows import (
     Rows,
     cluster_column,
     code_clusters,
     code_column,
+    fill_status,
+    fill_uncertainty,
     first_repeats,
     merge_dropped,
+    pass_by_share,
+    pass_or_fail,
     tidy,
 )
 from adjudge.data.source import Needs, Reading, Source, open_table
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
-from adjudge.data.words import AS_SAID, GRADE, PAIR, plain_word, read_grade_words, read_words
 from adjudge.errors import ArgumentError, DataError
 from adjudge.records import MEASURED, STATUSES
 from adjudge.validation import FloatArray, IntArray

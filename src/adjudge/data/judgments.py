@@ -13,25 +13,34 @@ from typing import Unpack
 import polars as pl
 
 from adjudge.data.columns import TEXT_COLUMNS, Column, Layout, add_unnamed
-from adjudge.data.derived import (
+from adjudge.data.grades import are_grades, names_sides, read_grades
+from adjudge.data.labels import join_labels
+from adjudge.data.names import (
+    PAIR,
+    quote,
+    read_words,
+    recognise,
+    refuse_duplicates,
+    refuse_where,
+    shorten,
+)
+from adjudge.data.outcomes import OUTCOMES
+from adjudge.data.pairs import load_pairs
+from adjudge.data.rows import (
     FAIL,
     LABELS,
     PASS,
+    Rows,
     fill_status,
     fill_uncertainty,
+    first_repeats,
     in_chunks_of,
+    merge_dropped,
+    tidy,
     verdict_by,
 )
-from adjudge.data.grades import are_grades, names_sides, read_grades
-from adjudge.data.labels import join_labels
-from adjudge.data.names import recognise
-from adjudge.data.outcomes import OUTCOMES
-from adjudge.data.pairs import load_pairs
-from adjudge.data.refusals import quote, refuse_duplicates, refuse_where, shorten
-from adjudge.data.rows import Rows, first_repeats, merge_dropped, tidy
 from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
-from adjudge.data.words import PAIR, read_words
 from adjudge.errors import ArgumentError, DataError
 from adjudge.records import MEASURED, STATUSES, About
 from adjudge.statistics.entropy import INFINITE_DOUBT

@@ -16,13 +16,20 @@ from typing import Literal, get_args
 import polars as pl
 
 from adjudge.data.columns import TEXT_COLUMNS, Column, Layout, rename_columns
-from adjudge.data.derived import FROM_JUDGE, LABELS, pass_or_fail
-from adjudge.data.names import GIVE_IDS, add_ids, first_of
-from adjudge.data.refusals import quote, refuse_values, refuse_where
-from adjudge.data.rows import Rows, merge_dropped, tidy
+from adjudge.data.names import (
+    AS_SAID,
+    GIVE_IDS,
+    PAIR,
+    add_ids,
+    first_of,
+    quote,
+    read_words,
+    refuse_values,
+    refuse_where,
+)
+from adjudge.data.rows import FROM_JUDGE, LABELS, Rows, merge_dropped, pass_or_fail, tidy
 from adjudge.data.source import Source, open_values
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
-from adjudge.data.words import AS_SAID, PAIR, read_words
 from adjudge.errors import DataError
 from adjudge.present.text import count
 from adjudge.records import CUT_COLUMNS, About, LabelledBy, SampledBy, StartedFrom

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from adjudge.data.names import PAIR, read_word, word_refusal
 from adjudge.data.rows import Identity
 from adjudge.data.tables import as_text
-from adjudge.data.words import PAIR, read_word, word_refusal
 from adjudge.errors import ArgumentError
 from adjudge.present.text import count
 from adjudge.validation import BoolArray, FloatArray, IntArray

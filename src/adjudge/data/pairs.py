@@ -15,12 +15,20 @@ import polars as pl
 from adjudge.data.columns import Column, Layout, absent_column, write_nested
 from adjudge.data.conversations import from_text
 from adjudge.data.conversion import Conversion, choose_format, read_public, sniff
-from adjudge.data.derived import LABELS
 from adjudge.data.files import Handle
 from adjudge.data.formats import NATIVE, Context, kinds_of, refuse_public
 from adjudge.data.json_files import Record
-from adjudge.data.names import IdMaker, hashed_columns, remark_names
-from adjudge.data.refusals import quote
+from adjudge.data.names import (
+    PAIR,
+    IdMaker,
+    hashed_columns,
+    is_missing,
+    quote,
+    read_word,
+    remark_names,
+    word_refusal,
+)
+from adjudge.data.rows import LABELS
 from adjudge.data.source import in_memory, remark_format
 from adjudge.data.tables import (
     NamedRows,
@@ -30,7 +38,6 @@ from adjudge.data.tables import (
     labels_as_of,
     source_name,
 )
-from adjudge.data.words import PAIR, is_missing, read_word, word_refusal
 from adjudge.errors import DataError
 from adjudge.records import Item, Pair
 

@@ -11,16 +11,14 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.columns import Column, Layout, add_unnamed, check_columns
-from adjudge.data.derived import check_status
 from adjudge.data.labels import (
     count_model_labels,
     read_labels,
     state_model_labels,
     without_dependent,
 )
-from adjudge.data.names import add_documents
-from adjudge.data.refusals import refuse_duplicates, refuse_where
-from adjudge.data.rows import Rows, judge_names, merge_dropped
+from adjudge.data.names import add_documents, refuse_duplicates, refuse_where
+from adjudge.data.rows import Rows, check_status, judge_names, merge_dropped
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, labels_as_of, read_table, source_name
 from adjudge.errors import DataError

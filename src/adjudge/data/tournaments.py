@@ -14,14 +14,11 @@ import polars as pl
 
 from adjudge.data.battles import VERDICTS, refuse_self_meetings
 from adjudge.data.columns import Column, Layout, add_unnamed, missing_columns
-from adjudge.data.derived import verdict_by
-from adjudge.data.names import add_documents
-from adjudge.data.refusals import refuse_where
-from adjudge.data.rows import judge_names, merge_dropped
+from adjudge.data.names import PAIR, add_documents, refuse_where
+from adjudge.data.rows import judge_names, merge_dropped, verdict_by
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, source_name
 from adjudge.data.verdicts import LABEL_VALUES
-from adjudge.data.words import PAIR
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 
 TOURNAMENT_COLUMNS = Layout(

@@ -19,10 +19,9 @@ from adjudge.data.labels import (
     state_model_labels,
     without_dependent,
 )
-from adjudge.data.names import add_ids
+from adjudge.data.names import PAIR, add_ids, shorten
 from adjudge.data.outcomes import VERDICTS
 from adjudge.data.pairs import load_pairs
-from adjudge.data.refusals import shorten
 from adjudge.data.rows import (
     Rows,
     cluster_column,
@@ -33,7 +32,6 @@ from adjudge.data.rows import (
 )
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import Table, TableLike, as_text, parse_table, read_object
-from adjudge.data.words import PAIR
 from adjudge.errors import ArgumentError, DataError
 from adjudge.records import MEASURED
 from adjudge.validation import FloatArray

@@ -24,7 +24,7 @@ from adjudge.data.files import open_regular
 from adjudge.data.json_files import as_json_text, column_series
 from adjudge.data.tables import TableLike, as_frame
 from adjudge.errors import ArgumentError, DataError
-from adjudge.present.load import from_dict
+from adjudge.present.kinds import from_dict
 from adjudge.present.result import COMMAND, Result, as_text
 from adjudge.present.text import clip
 

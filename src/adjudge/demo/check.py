@@ -11,9 +11,9 @@ import polars as pl
 
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Headline, table_of
+from adjudge.present.figure import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
 from adjudge.present.result import Check, Count, Level, Proportion, Result, frozen, not_empty
 from adjudge.present.text import level, percent
-from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
 from adjudge.records import MEASURED, Interval
 from adjudge.statistics.numbers import binomial_interval
 from adjudge.validation import count

@@ -17,9 +17,9 @@ from rich.text import Text
 from adjudge.data import write_result
 from adjudge.demo.pairs import demo_pairs
 from adjudge.present.blocks import Block, Heading, Headline, notes_of
+from adjudge.present.figure import save_figure
 from adjudge.present.result import Count, NotNegative, Result, frozen
 from adjudge.present.text import count
-from adjudge.present.theme import save_figure
 from adjudge.records import Pair
 from adjudge.validation import count as check_count
 

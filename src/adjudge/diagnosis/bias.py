@@ -42,6 +42,10 @@ from adjudge.diagnosis.repeats import (
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of
 from adjudge.present.figure import (
+    INK,
+    MARKS,
+    MUTED,
+    SERIES,
     axis_name,
     axis_names,
     draw_interval,
@@ -49,10 +53,11 @@ from adjudge.present.figure import (
     draw_ring,
     legend_dot,
     name_rows,
+    new_figure,
+    themed,
 )
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
 from adjudge.present.text import begin, count, group_name, left_out, level, percent
-from adjudge.present.theme import INK, MARKS, MUTED, SERIES, new_figure, themed
 from adjudge.validation import Seed, non_negative, open_unit, positive
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from adjudge.diagnosis.measures import (
     shows,
 )
 from adjudge.present.blocks import Block, Figure, table_of
-from adjudge.present.figure import draw_interval
+from adjudge.present.figure import ACCENT, MUTED, draw_interval, new_figure, themed
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import (
     count,
@@ -36,7 +36,6 @@ from adjudge.present.text import (
     percent_interval,
     signed,
 )
-from adjudge.present.theme import ACCENT, MUTED, new_figure, themed
 from adjudge.records import Interval
 from adjudge.statistics.clusters import codes_of, mean_interval, share_interval
 from adjudge.statistics.numbers import (

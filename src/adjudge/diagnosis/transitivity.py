@@ -24,11 +24,16 @@ from adjudge.diagnosis.measures import ends_of, mean_or_none
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of
 from adjudge.present.figure import (
+    INK,
+    MUTED,
+    SERIES,
     axis_name,
     axis_names,
     draw_legend,
     legend_dot,
     legend_mark,
+    new_figure,
+    themed,
     unique,
 )
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
@@ -42,7 +47,6 @@ from adjudge.present.text import (
     percent_interval,
     span,
 )
-from adjudge.present.theme import INK, MUTED, SERIES, new_figure, themed
 from adjudge.records import Interval
 from adjudge.statistics.clusters import mean_interval, share_interval
 from adjudge.validation import FloatArray, Seed, count, open_unit

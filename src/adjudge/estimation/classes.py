@@ -53,9 +53,9 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
+from adjudge.present.figure import WARM, new_figure, themed
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
 from adjudge.present.text import clip, count, left_out, level, number, show_interval
-from adjudge.present.theme import WARM, new_figure, themed
 from adjudge.records import Interval
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of

@@ -41,9 +41,9 @@ from adjudge.present.blocks import (
     notes_of,
     warnings_of,
 )
+from adjudge.present.figure import ACCENT, INK, WARM, new_figure, themed
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
 from adjudge.present.text import clip, count, left_out, level, number, show_interval, signed
-from adjudge.present.theme import ACCENT, INK, WARM, new_figure, themed
 from adjudge.records import Interval
 
 if TYPE_CHECKING:

@@ -40,9 +40,9 @@ from adjudge.present.blocks import (
     explain,
     warnings_of,
 )
+from adjudge.present.figure import new_figure, themed
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
 from adjudge.present.text import clip, count, left_out, level
-from adjudge.present.theme import new_figure, themed
 from adjudge.validation import FloatArray, IntArray, generator
 
 if TYPE_CHECKING:

@@ -17,12 +17,17 @@ import polars as pl
 
 from adjudge.data.grades import BINARY_COLUMNS, Grades, against_the_rest, as_numbers, prepare_grades
 from adjudge.data.labels import join_values
-from adjudge.data.refusals import refuse_duplicates, refuse_values
+from adjudge.data.names import (
+    AS_SAID,
+    read_grade_words,
+    read_words,
+    refuse_duplicates,
+    refuse_values,
+)
 from adjudge.data.rows import DEFAULT_CLUSTER, Rows, first_repeats, merge_dropped, tidy
 from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.tables import Table as RowTable
 from adjudge.data.tables import TableLike, as_text
-from adjudge.data.words import AS_SAID, read_grade_words, read_words
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.estimators.alone import HUMAN_ONLY
 from adjudge.estimation.estimators.base import Outcome, clamp, refuse_everything, refuse_outside
@@ -60,6 +65,7 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
+from adjudge.present.figure import WARM, new_figure, themed
 from adjudge.present.result import (
     Check,
     Count,
@@ -81,7 +87,6 @@ from adjudge.present.text import (
     show_interval,
     span,
 )
-from adjudge.present.theme import WARM, new_figure, themed
 from adjudge.records import Interval
 from adjudge.statistics.numbers import student_quantile
 from adjudge.validation import FloatArray, IntArray, Seed, generator

@@ -35,10 +35,10 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
+from adjudge.present.figure import ACCENT, GOOD, INK, SERIES, WARM, new_figure, themed
 from adjudge.present.result import Count, Level, NotNegative, Proportion, Result, frozen
 from adjudge.present.text import count as counted
 from adjudge.present.text import interval, level, number, percent
-from adjudge.present.theme import ACCENT, GOOD, INK, SERIES, WARM, new_figure, themed
 from adjudge.statistics.numbers import binomial_interval
 from adjudge.validation import count, open_unit, positive
 

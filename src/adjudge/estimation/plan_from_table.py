@@ -12,11 +12,10 @@ import polars as pl
 
 from adjudge.data.columns import make_room
 from adjudge.data.grades import against_the_rest, load_grades, prepare_grades
-from adjudge.data.names import add_ids
+from adjudge.data.names import AS_SAID, add_ids, read_grade_words, read_words
 from adjudge.data.rows import tidy
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, labels_as_of
-from adjudge.data.words import AS_SAID, read_grade_words, read_words
 from adjudge.errors import ArgumentError
 from adjudge.estimation.estimators.misclassification import correct_means
 from adjudge.estimation.plan import RatePlan, plan_rate

@@ -36,9 +36,9 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
+from adjudge.present.figure import ACCENT, MUTED, WARM, new_figure, themed
 from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, Result, frozen
 from adjudge.present.text import DASH, clip, left_out, level, number, show_interval, span
-from adjudge.present.theme import ACCENT, MUTED, WARM, new_figure, themed
 from adjudge.records import Interval
 from adjudge.validation import Seed
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from adjudge.present.figure import draw_interval, legend_mark
-from adjudge.present.theme import ACCENT, MUTED, WARM
+from adjudge.present.figure import ACCENT, MUTED, WARM, draw_interval, legend_mark
 from adjudge.records import Interval
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from typing import Any, cast
 
 from adjudge.data.conversations import NotTextError, is_conversation, render_conversation
 from adjudge.data.files import open_regular
-from adjudge.data.refusals import shorten
+from adjudge.data.names import shorten
 from adjudge.errors import DataError
 from adjudge.judges.interface import Data, Message, Prompt, Role
 from adjudge.records import Item, Order, Pair, Subject

@@ -36,8 +36,7 @@ from adjudge.policy.audits import (
     Outcome,
     order_audits,
 )
-from adjudge.policy.result import Policy
-from adjudge.policy.rules import Cut
+from adjudge.policy.result import Cut, Policy
 from adjudge.present import text
 from adjudge.records import Interval
 from adjudge.statistics.entropy import INFINITE_DOUBT

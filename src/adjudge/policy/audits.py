@@ -25,7 +25,7 @@ from adjudge.data.rows import Rows
 from adjudge.data.tables import as_text
 from adjudge.data.writing import read_result, write_result
 from adjudge.errors import ArgumentError, DataError, StoreMissingError
-from adjudge.policy.rules import Cut
+from adjudge.policy.result import Cut
 from adjudge.present import text
 from adjudge.present.blocks import (
     Block,
@@ -38,7 +38,8 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
-from adjudge.present.load import from_dict
+from adjudge.present.figure import ACCENT, INK, MUTED, WARM, new_figure, set_suptitle, themed
+from adjudge.present.kinds import from_dict
 from adjudge.present.result import (
     Check,
     Count,
@@ -52,7 +53,6 @@ from adjudge.present.result import (
     not_empty,
     same_length,
 )
-from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, set_suptitle, themed
 from adjudge.records import CUT_COLUMNS, About, Interval
 from adjudge.store import is_store, store_name, use_store
 

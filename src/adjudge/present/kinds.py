@@ -1,15 +1,36 @@
-"""Every kind of result: the section of a report that shows it, and where its class is.
+"""Every kind of result: its section of a report, its class, and reading it from a file.
 
 A new kind is a line here. A package adds its kinds by the entry point group `adjudge.results`; a
-report shows them after the built-in ones, in the section that their class names (`Result.section`).
+report shows them last.
+
+What `to_dict` wrote becomes the same frozen dataclass again. A field that is missing, has another
+type or is unknown, and a schema newer than this adjudge, are refused with an error that names file
+and field. Otherwise a result that was read only in part would be shown, or used, as if complete.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from adjudge.errors import DataError, NotAResultError
 from adjudge.plugins import Builtin, Registry
-from adjudge.present.result import Result
+from adjudge.present.result import (
+    COMMAND,
+    Result,
+    ResultWithDigest,
+    check_digest,
+    problem_in_parts,
+    problem_in_tree,
+)
+from adjudge.present.text import clip
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 
 #: The sections of a report in order: key, title, and its kinds, most important first.
 SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
@@ -125,3 +146,74 @@ KINDS = Registry[type[Result]](
     "adjudge.results",
     {kind: Builtin(at) for _, kinds in SECTIONS.values() for kind, at in kinds.items()},
 )
+
+
+R = TypeVar("R", bound=Result)
+
+_WRITTEN = "give a file that adjudge wrote with -o"
+_AGAIN = "write it again: do not edit files of results"
+_NEWER = "update adjudge, or write it again with this one"
+
+
+def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
+    """The result that `to_dict` wrote; its `kind` must be that of `made` or of a subclass.
+
+    `Result` itself accepts every kind. `source` names the file in errors.
+    """
+    kind = loaded.get("kind") if isinstance(loaded, Mapping) else None
+    if not isinstance(loaded, Mapping) or not isinstance(kind, str):
+        raise NotAResultError(source, "has no kind", remedy=_WRITTEN)
+    if kind not in KINDS:
+        raise NotAResultError(source, f"kind {clip(kind)!r} is not known", remedy=_NEWER)
+    known = KINDS.load(kind)
+    if not issubclass(known, made):
+        raise DataError(source, f"is of kind {kind!r}", remedy=f"give a file of kind {made.kind!r}")
+    _check_schema(loaded, known, source)
+    if (problem := problem_in_tree(loaded)) is not None:
+        raise DataError(source, problem, remedy=_AGAIN)
+    fields = {name: value for name, value in loaded.items() if name not in ("kind", COMMAND)}
+    if not isinstance(loaded.get(COMMAND), str | None):
+        raise DataError(source, f"field {COMMAND} is not text", remedy=_AGAIN)
+    if issubclass(known, ResultWithDigest):
+        fields.pop("digest", None)
+    result = _validate(known, fields, source)
+    if (problem := problem_in_parts(result)) is not None:
+        raise DataError(source, f"kind {known.kind!r}, {problem}", remedy=_AGAIN)
+    if issubclass(known, ResultWithDigest):
+        # Last, so that a problem in a field is reported with the name of the field.
+        check_digest(loaded, source)
+    return result
+
+
+def _check_schema(loaded: Mapping[str, Any], known: type[Result], source: str | Path) -> None:
+    newest = getattr(known, "schema_version", None)  # the field's default: what this adjudge writes
+    given = loaded.get("schema_version")
+    if newest is not None and isinstance(given, int) and given > newest:
+        raise DataError(source, f"schema_version {given} is newer than {newest}", remedy=_NEWER)
+
+
+def _validate(known: type[R], fields: Mapping[str, Any], source: str | Path) -> R:
+    from pydantic import ValidationError
+
+    # Read as JSON: a list can be a tuple, but a text is never a number.
+    text = json.dumps(fields, allow_nan=False)
+    try:
+        checked: R = _adapter(known.kind).validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = clip(".".join(str(part) for part in first["loc"]), 80)
+        if first["type"] == "unexpected_keyword_argument":
+            raise DataError(
+                source, f"field {place} is not known in kind {known.kind!r}", remedy=_NEWER
+            ) from None
+        raise DataError(
+            source, f"field {place} of kind {known.kind!r}: {first['msg']}", remedy=_AGAIN
+        ) from None
+    return checked
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(KINDS.load(kind))

@@ -219,7 +219,7 @@ class Result:
 
         `figure` names one of several; the first is the default.
         """
-        from adjudge.present.theme import save_figure
+        from adjudge.present.figure import save_figure
 
         figures = self.figures()
         if not figures:

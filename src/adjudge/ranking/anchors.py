@@ -33,7 +33,7 @@ from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.judges.judge import match_judge
 from adjudge.present import text
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of, warnings_of
-from adjudge.present.load import from_dict
+from adjudge.present.kinds import from_dict
 from adjudge.present.result import Count, NotNegative, ResultWithDigest, frozen
 from adjudge.ranking.bradley_terry import (
     battles_per_model,

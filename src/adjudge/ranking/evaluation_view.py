@@ -16,8 +16,17 @@ import numpy as np
 from adjudge.errors import ArgumentError
 from adjudge.present import text
 from adjudge.present.blocks import Block, Figure, Heading, Note, Table, notes_of, table_of
-from adjudge.present.figure import draw_interval
-from adjudge.present.theme import ACCENT, GRID, INK, MUTED, SERIES, WARM, new_figure, themed
+from adjudge.present.figure import (
+    ACCENT,
+    GRID,
+    INK,
+    MUTED,
+    SERIES,
+    WARM,
+    draw_interval,
+    new_figure,
+    themed,
+)
 from adjudge.ranking.leave_one_out import ConformalRow, GroupQuantile, HeldOutRow
 from adjudge.ranking.temperature import draw_reliability
 from adjudge.records import Interval

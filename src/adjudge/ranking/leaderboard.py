@@ -24,9 +24,8 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
-from adjudge.present.figure import name_rows
+from adjudge.present.figure import ACCENT, INK, MUTED, WARM, name_rows, new_figure, themed
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
-from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, themed
 from adjudge.ranking.bradley_terry import (
     Fit,
     Mapper,

@@ -21,8 +21,8 @@ from scipy.special import expit
 from adjudge.errors import ArgumentError
 from adjudge.present import text
 from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, table_of, warnings_of
+from adjudge.present.figure import ACCENT, MUTED, new_figure, themed
 from adjudge.present.result import Correlation, Count, NotNegative, Proportion, Result, frozen
-from adjudge.present.theme import ACCENT, MUTED, new_figure, themed
 from adjudge.records import Interval
 from adjudge.statistics.numbers import (
     binomial_interval,

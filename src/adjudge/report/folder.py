@@ -15,8 +15,7 @@ from adjudge.errors import AdjudgeError, ArgumentError, DataError, NotAResultErr
 from adjudge.policy.result import Policy
 from adjudge.present.result import Result
 from adjudge.selection.verifying import check_policy
-from adjudge.store.interface import DEFAULT_STORE
-from adjudge.store.urls import scheme_of
+from adjudge.store.interface import DEFAULT_STORE, scheme_of
 
 _TABLES = (".jsonl", ".csv", ".parquet", ".gz", ".ndjson", ".tsv")
 #: A report shows ten pairs; a larger file is not read for them.

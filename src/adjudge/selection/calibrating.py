@@ -17,8 +17,7 @@ from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.policy.audits import WITHOUT_PROOF, Monitor, audits_to_calibrate
-from adjudge.policy.result import Policy
-from adjudge.policy.rules import Cut, names_of
+from adjudge.policy.result import Cut, Policy, names_of
 from adjudge.present.text import count
 from adjudge.records import GIVEN, LABELLED, MIN_ANSWER_MASS, About
 from adjudge.selection.candidates import (

@@ -12,8 +12,17 @@ import polars as pl
 
 from adjudge.data.judgments import ERROR, HAS_VERDICT
 from adjudge.data.rows import one_row_per_cluster, partition
-from adjudge.policy.result import KEPT_SCORES, Alternative, PolicyGroup
-from adjudge.policy.rules import Accepts, Cut, Rule, limit_rule, promise_below, share
+from adjudge.policy.result import (
+    KEPT_SCORES,
+    Accepts,
+    Alternative,
+    Cut,
+    PolicyGroup,
+    Rule,
+    limit_rule,
+    promise_below,
+    share,
+)
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.split_counts import TOGETHER, Levels, SplitCounts, SplitTable

@@ -10,9 +10,8 @@ from typing import ParamSpec, Protocol
 
 import polars as pl
 
-from adjudge.data.derived import FAIL, PASS
 from adjudge.data.judgments import mark_off_answer
-from adjudge.data.rows import Identity
+from adjudge.data.rows import FAIL, PASS, Identity
 from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, PolicyMismatchError
 from adjudge.judges.interface import Judge

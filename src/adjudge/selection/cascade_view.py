@@ -16,8 +16,8 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
+from adjudge.present.figure import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
 from adjudge.present.text import clip_names, count, left_out, percent
-from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
 from adjudge.selection.cascade_plan import CascadePlan, CostPoint
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, explain, table_of
-from adjudge.present.text import begin, clip_names, count, group_name, left_out, number, percent
-from adjudge.present.theme import (
+from adjudge.present.figure import (
     ACCENT,
     GOOD,
     LINES,
@@ -23,6 +22,7 @@ from adjudge.present.theme import (
     new_figure,
     themed,
 )
+from adjudge.present.text import begin, clip_names, count, group_name, left_out, number, percent
 from adjudge.selection.evaluating import Curve, Evaluation, JudgeKey, MethodRisk, SignalQuality
 from adjudge.validation import FloatArray
 

@@ -19,7 +19,7 @@ from adjudge.data.rows import Rows, cluster_column, identities, merge_dropped, o
 from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.policy.rules import Cut, Rule
+from adjudge.policy.result import Cut, Rule
 from adjudge.present.blocks import Block, Fact, Facts, Headline, Note
 from adjudge.present.result import Check, Count, Level, Result, at_most, frozen
 from adjudge.present.text import count, left_out, number, percent

@@ -31,12 +31,12 @@ from adjudge.data.labels import (
     leave_out_sampled_by,
     state_model_labels,
 )
-from adjudge.data.refusals import refuse_values, shorten
+from adjudge.data.names import refuse_values, shorten
 from adjudge.data.rows import Rows, cluster_column, sort_rows, text_column, tidy
 from adjudge.data.source import Source
 from adjudge.data.tables import TableLike, as_text, read_table, source_name
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
-from adjudge.policy.rules import Cut
+from adjudge.policy.result import Cut
 from adjudge.records import CUT_COLUMNS, About
 from adjudge.validation import one_of
 

@@ -16,6 +16,7 @@ from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of
+from adjudge.present.figure import ACCENT, GOOD, INK, new_figure, themed
 from adjudge.present.result import (
     Check,
     Count,
@@ -27,7 +28,6 @@ from adjudge.present.result import (
     frozen,
 )
 from adjudge.present.text import count, group_name, left_out, number, percent
-from adjudge.present.theme import ACCENT, GOOD, INK, new_figure, themed
 from adjudge.selection.candidates import Entry, make_entries
 from adjudge.selection.guarantees import DEFAULT, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee

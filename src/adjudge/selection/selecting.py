@@ -12,16 +12,13 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.columns import make_room
-from adjudge.data.derived import PASS
 from adjudge.data.drift import Drift, drift_of
 from adjudge.data.judgments import HAS_VERDICT, Judgments
-from adjudge.data.rows import merge_dropped, one_row_per_cluster, text_column
+from adjudge.data.rows import PASS, merge_dropped, one_row_per_cluster, text_column
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.policy.result import Policy, PolicyGroup
-from adjudge.policy.rules import share
-from adjudge.policy.view import promise_note, promises_of
+from adjudge.policy.result import Policy, PolicyGroup, promise_note, promises_of, share
 from adjudge.present.blocks import Block, Headline, Note, explain, notes_of, table_of, warnings_of
 from adjudge.present.result import (
     Check,

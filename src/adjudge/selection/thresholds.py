@@ -17,8 +17,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adjudge.policy.rules import Accepts, Rule, share
-from adjudge.policy.view import error_share
+from adjudge.policy.result import Accepts, Rule, error_share, share
 from adjudge.present.blocks import Block, Fact, Facts, Headline
 from adjudge.present.result import (
     Check,

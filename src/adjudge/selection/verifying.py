@@ -19,10 +19,20 @@ from adjudge.data.rows import Identity
 from adjudge.data.writing import read_json
 from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.judges.judge import match_judge
-from adjudge.policy.result import KEPT_SCORES, Contradiction, Policy, PolicyGroup
-from adjudge.policy.rules import Cut, Rule, limit_rule, own_cuts, promise_below, share
+from adjudge.policy.result import (
+    KEPT_SCORES,
+    Contradiction,
+    Cut,
+    Policy,
+    PolicyGroup,
+    Rule,
+    limit_rule,
+    own_cuts,
+    promise_below,
+    share,
+)
 from adjudge.present.blocks import Block, Headline, Note, table_of
-from adjudge.present.load import from_dict
+from adjudge.present.kinds import from_dict
 from adjudge.present.result import (
     DigestState,
     Result,

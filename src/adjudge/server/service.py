@@ -25,8 +25,7 @@ from adjudge.judges.judge import (
     take_known_route,
 )
 from adjudge.judges.prompting import read_prompt
-from adjudge.policy.result import Policy, PolicyGroup
-from adjudge.policy.rules import names_of, own_cuts
+from adjudge.policy.result import Policy, PolicyGroup, names_of, own_cuts
 from adjudge.records import MEASURED, Grade, Judgment, Reply, Subject
 from adjudge.selection.cascade_judging import check_judges, decide_one, row_of
 from adjudge.selection.doubts.learned import doubt_one, verdict_of

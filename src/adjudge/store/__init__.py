@@ -27,9 +27,10 @@ from adjudge.store.interface import (
     StorePlace,
     call_key,
     content_hash,
+    scheme_of,
+    without_secrets,
 )
 from adjudge.store.sqlite import SQLiteStore
-from adjudge.store.urls import scheme_of, without_secrets
 
 __all__ = [
     "STORES",

@@ -24,9 +24,8 @@ from adjudge.present.result import Result, frozen
 from adjudge.present.text import DASH, count, number
 from adjudge.records import Order, SampledBy
 from adjudge.store import schema
-from adjudge.store.interface import LabelEvent, call_key
+from adjudge.store.interface import LabelEvent, Owner, call_key, state_of
 from adjudge.store.labels import KNOWN_LABELS, current_answers
-from adjudge.store.owners import Owner, state_of
 from adjudge.store.schema import LEDGER, Migration, pending
 from adjudge.store.sqlite import (
     SQLiteStore,

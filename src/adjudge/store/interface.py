@@ -6,26 +6,38 @@ call with a final answer is never asked again. A call that one process has claim
 another while its owner lives. Labels are events, and are never changed either.
 
 The key of a call is a hash of all its parts: two calls are the same if all parts are the same.
+
+The owner of a claim identifies its process, so that others can check whether it lives. The URL of a
+store has a part that messages can show, and a part that only a database needs.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
+import socket
 import threading
 import time
+import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cache
 from json.encoder import encode_basestring as _quote
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+from urllib.parse import parse_qsl, urlencode
 
-from adjudge.errors import StoreLostError
+import psutil
+
+from adjudge.errors import ArgumentError, StoreLostError
 from adjudge.records import Order, Reply, SampledBy, Status
 
 if TYPE_CHECKING:
     from adjudge.store.checking import StoreCheck
+
 
 #: The default store.
 DEFAULT_STORE = "adjudge.db"
@@ -333,3 +345,162 @@ def call_key(fingerprint: str, content: str, order: str | None, repeat: int, slo
     shown = "null" if order is None else _quote(order)
     text = f"[{_quote(fingerprint)},{_quote(content)},{shown},{repeat},{_quote(slot)}]"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+#: If the clock is set, two readings of a process' start time differ by this much.
+_CLOCK_S = 5.0
+#: The active owners in this process.
+_HERE: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """One run in one process. `started` distinguishes it from a later process with the same pid."""
+
+    owner: str
+    host: str
+    pid: int
+    started: str
+
+    @classmethod
+    def here(cls) -> Owner:
+        """A new owner in this process."""
+        pid = os.getpid()
+        owner = cls(uuid.uuid4().hex, this_host(), pid, _start_of(pid))
+        _HERE.add(owner.owner)
+        return owner
+
+    def end(self) -> None:
+        """Make no more calls. Its claims are free, even if the store could not record that."""
+        _HERE.discard(self.owner)
+
+
+@cache
+def this_host() -> str:
+    """The host name, and the namespace that its process numbers belong to.
+
+    Containers can share a store and even a host name, but each numbers its own processes. So a
+    process number has no meaning outside its namespace. (psutil does not support namespaces.)
+    """
+    name = socket.gethostname()
+    try:
+        return f"{name}/{os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return name
+
+
+def state_of(owner: Owner) -> Literal["alive", "dead", "unknown"]:
+    """Whether the owner's process still runs, if this process can see it."""
+    if owner.host != this_host():
+        return "unknown"
+    try:
+        process = psutil.Process(owner.pid)
+        if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+            return "dead"  # A zombie makes no more calls.
+        same = _same_start(owner.started, owner.pid)
+    except psutil.NoSuchProcess:
+        return "dead"
+    except (psutil.AccessDenied, ValueError):
+        return "unknown"
+    if same and owner.pid == os.getpid():
+        return "alive" if owner.owner in _HERE else "dead"
+    return "alive" if same else "dead"
+
+
+def _start_of(pid: int) -> str:
+    """The start of a process: on Linux in ticks since boot, which do not depend on the clock."""
+    boot = _boot_id()
+    if boot is None:
+        return repr(psutil.Process(pid).create_time())
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        raise psutil.NoSuchProcess(pid) from None
+    # The name, second and in brackets, can contain blanks and brackets; the start is field 22.
+    return f"{boot}:{stat.rpartition(')')[2].split()[19]}"
+
+
+def _same_start(started: str, pid: int) -> bool:
+    now = _start_of(pid)
+    if ":" in now and ":" in started:
+        return now == started
+    began: float = psutil.Process(pid).create_time()
+    return abs(began - float(started)) <= _CLOCK_S
+
+
+@cache
+def _boot_id() -> str | None:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+
+
+#: One letter and a colon is a drive of Windows, not a scheme.
+SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+#: Other parts of a URL can be secret and are not shown.
+_SHOWN = ("host", "port", "dbname", "schema")
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_LATE_AT = re.compile(r"://[^@]*[/?].*@")
+DEFAULT_SCHEMA = "adjudge"
+#: The remedy for a URL that cannot be read.
+ENCODE = (
+    "write postgresql://USER@HOST/DATABASE, and in names and passwords %40 for @, %2F for /,"
+    " %3A for :, %3F for ? and %25 for %"
+)
+
+
+def scheme_of(place: object) -> str | None:
+    """The scheme of a URL; None for a file.
+
+    >>> scheme_of("postgresql://db/x"), scheme_of("C:/runs/s.db")
+    ('postgresql', None)
+    """
+    match = SCHEME.match(place) if isinstance(place, str) else None
+    return match[1] if match else None
+
+
+def without_secrets(place: str) -> str:
+    """A place as shown in messages: never with user, password or options of the connection.
+
+    A password can contain any character, also those that should be written as %40 or %2F.
+
+    >>> without_secrets("postgresql://me:se/cr@t@db.example/judgments?schema=a&password=x")
+    'postgresql://db.example/judgments?schema=a'
+    >>> without_secrets("sqlite:///me@home.db")
+    'sqlite:///me@home.db'
+    """
+    scheme = scheme_of(place)
+    if scheme is None or scheme == "sqlite":
+        return place
+    address, _, query = place[len(scheme) + 3 :].rpartition("@")[2].partition("?")
+    options = [(name, value) for name, value in parse_qsl(query) if name in _SHOWN]
+    return f"{scheme}://{address}" + (f"?{urlencode(options, safe='/')}" if options else "")
+
+
+@dataclass(frozen=True)
+class DatabaseURL:
+    """The URL of a database: libpq's part (never shown), our schema, and its name."""
+
+    name: str
+    schema: str
+    address: str = field(repr=False)
+
+    @classmethod
+    def parse(cls, place: str) -> DatabaseURL:
+        """Take `schema=NAME`, which is ours, out of the URL.
+
+        A password with @, / or ? in it would be read partly as the host, and shown in errors.
+        """
+        if "@" in place.partition("://")[2].partition("@")[2] or _LATE_AT.search(place):
+            raise ArgumentError("store", without_secrets(place), ENCODE)
+        address, _, query = place.partition("?")
+        options = [option.partition("=") for option in query.split("&") if option]
+        schema = next((value for key, _, value in options if key == "schema"), DEFAULT_SCHEMA)
+        name = without_secrets(place)
+        if not _SCHEMA.fullmatch(schema):
+            raise ArgumentError(
+                "store", name, "schema: use small letters, digits and _, a letter first"
+            )
+        rest = "&".join("".join(option) for option in options if option[0] != "schema")
+        return cls(name, schema, f"{address}?{rest}" if rest else address)

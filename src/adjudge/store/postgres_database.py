@@ -23,11 +23,9 @@ from psycopg import conninfo, errors
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from adjudge.errors import ArgumentError, StoreError, StoreLostError, StoreMissingError
-from adjudge.store.interface import PATIENCE_S, Patience
-from adjudge.store.owners import Owner
+from adjudge.store.interface import ENCODE, PATIENCE_S, DatabaseURL, Owner, Patience
 from adjudge.store.schema import LEDGER, MIGRATIONS, Dialect, Migration, pending
 from adjudge.store.tables import SharedTables, now
-from adjudge.store.urls import ENCODE, DatabaseURL
 
 #: A server's messages for a refused connection: (words, remedy).
 _WORDS = (

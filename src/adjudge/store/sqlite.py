@@ -20,8 +20,17 @@ from typing import Any, TypeVar
 
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
 from adjudge.records import Status
-from adjudge.store.interface import SILENCE_S, Call, CallRow, Claim, LabelEvent, Patience, Served
-from adjudge.store.owners import Owner, state_of
+from adjudge.store.interface import (
+    SILENCE_S,
+    Call,
+    CallRow,
+    Claim,
+    LabelEvent,
+    Owner,
+    Patience,
+    Served,
+    state_of,
+)
 from adjudge.store.schema import LEDGER, Dialect, Migration, pending
 from adjudge.store.tables import (
     DAMAGED,

@@ -39,7 +39,7 @@ from adjudge.data import (
     write_rows,
 )
 from adjudge.data.formats import NATIVE, columns, looks_like, signature
-from adjudge.data.refusals import refuse_duplicates, refuse_where
+from adjudge.data.names import refuse_duplicates, refuse_where
 from adjudge.data.source import open_values
 from adjudge.errors import ArgumentError, BackendMissingError, DataError
 from adjudge.selection import scope_threshold

@@ -16,7 +16,7 @@ from adjudge.cli.output import show
 from adjudge.data import read_table
 from adjudge.data.columns import input_name
 from adjudge.data.labels import join_values
-from adjudge.data.refusals import shorten
+from adjudge.data.names import shorten
 from adjudge.data.writing import read_json, row_writer, rows_frame
 from adjudge.errors import ArgumentError, DataError
 from adjudge.judges.prices import read_prices

@@ -20,8 +20,8 @@ from adjudge import (
     rank,
 )
 from adjudge.cli import run
-from adjudge.data.derived import FROM_JUDGE
 from adjudge.data.labels import join_labels, join_values
+from adjudge.data.rows import FROM_JUDGE
 from adjudge.errors import DataError
 
 N = 60

@@ -10,8 +10,8 @@ import pytest
 
 from adjudge import calibrate, diagnose_bias, estimate, evaluate, rank, select
 from adjudge.data import tables
+from adjudge.data.names import refuse_duplicates
 from adjudge.data.outcomes import code_sorted
-from adjudge.data.refusals import refuse_duplicates
 from adjudge.data.rows import partition
 from adjudge.data.source import Needs, narrow
 from adjudge.errors import AdjudgeError

@@ -20,8 +20,8 @@ from adjudge.data import (
     read_pairs,
     read_tournaments,
 )
+from adjudge.data.names import parse_labels_as, point_decimals
 from adjudge.data.rows import tidy
-from adjudge.data.words import parse_labels_as, point_decimals
 from adjudge.errors import ArgumentError, DataError
 
 ROW = {"prompt": "q", "response_a": "x", "response_b": "y", "model_a": "gpt-4o", "model_b": "o3"}

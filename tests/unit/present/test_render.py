@@ -23,11 +23,11 @@ from adjudge.present.blocks import (
     Sides,
     Table,
 )
+from adjudge.present.figure import new_figure
 from adjudge.present.render.html import render_fragment, render_html
 from adjudge.present.render.markdown import render_blocks, render_markdown
 from adjudge.present.render.terminal import render_terminal, render_text
 from adjudge.present.text import count, interval, left_out, number, percent
-from adjudge.present.theme import new_figure
 
 HOSTILE = "<b>|*x*|</b> [bold]y[/bold] \x1b[31m\u202e"
 

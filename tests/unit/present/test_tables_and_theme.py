@@ -15,9 +15,9 @@ from rich.console import Console
 
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Table
-from adjudge.present.render.tables import TerminalTable
+from adjudge.present.figure import SERIES, new_figure, save_figure, themed
+from adjudge.present.render.terminal import TerminalTable
 from adjudge.present.text import clip_names, safe
-from adjudge.present.theme import SERIES, new_figure, save_figure, themed
 from adjudge.validation import FloatArray
 
 HOSTILE = "\x1b[31mred\x1b[0m [bold]not bold[/bold] \x07\r\u202eabc"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.present.theme import save_figure
+from adjudge.present.figure import save_figure
 from adjudge.ranking import rank
 from adjudge.ranking.evaluation_view import (
     draw_budgets,

@@ -18,8 +18,8 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
 from adjudge.judges.judging import judge_pairs
 from adjudge.present.blocks import Section, Sides, Table
-from adjudge.present.render.svg import inline_svg
-from adjudge.present.theme import ON_TINT, new_figure, themed
+from adjudge.present.figure import ON_TINT, new_figure, themed
+from adjudge.present.render.html import inline_svg
 from adjudge.ranking import rank
 from adjudge.report import build_document, read_folder, render_report
 from adjudge.report.folder import Folder

@@ -11,7 +11,7 @@ import pytest
 from example_results import example_results
 
 from adjudge.errors import DataError
-from adjudge.present.load import from_dict
+from adjudge.present.kinds import from_dict
 from adjudge.present.result import Result, problem_in_tree
 
 EXAMPLES = example_results()

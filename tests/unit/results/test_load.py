@@ -18,8 +18,7 @@ from adjudge.errors import DataError
 from adjudge.estimation import estimate
 from adjudge.estimation.rate import Estimate
 from adjudge.policy.result import Policy
-from adjudge.present.kinds import KINDS
-from adjudge.present.load import from_dict
+from adjudge.present.kinds import KINDS, from_dict
 from adjudge.present.result import Result, problem_in_parts
 from adjudge.ranking.anchors import Anchors
 

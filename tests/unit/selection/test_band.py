@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from adjudge.selection.guarantees import band as band_module
-from adjudge.selection.guarantees.band import (
+from adjudge.selection.guarantees import pac as band_module
+from adjudge.selection.guarantees.pac import (
     Boundary,
     crossing,
     exact_band,

@@ -14,7 +14,7 @@ from adjudge.data import prepare_judgments, write_result, write_rows
 from adjudge.errors import ArgumentError, DataError, InputError, PolicyMismatchError
 from adjudge.judges import judge_pairs
 from adjudge.judges.judge import make_judge, parse_judge, parse_protocol
-from adjudge.policy.rules import Cut
+from adjudge.policy.result import Cut
 from adjudge.records import Pair
 from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, read_policy, select
 from adjudge.selection.label_plan import ids_to_label

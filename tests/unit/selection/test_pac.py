@@ -11,7 +11,7 @@ import pytest
 from adjudge.data import write_result
 from adjudge.errors import ArgumentError
 from adjudge.selection import calibrate, pac_threshold, pac_thresholds, select, verify_policy
-from adjudge.selection.guarantees.band import exact_band
+from adjudge.selection.guarantees.pac import exact_band
 from adjudge.selection.thresholds import order_by_lot
 
 TENTH = Fraction(1, 10)

@@ -11,7 +11,7 @@ from stores import CALLS, fill_store, keyed_call, rows_of
 
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError, StoreVersionError
 from adjudge.store import SQLiteStore, check_store, open_store, schema, use_store
-from adjudge.store.owners import Owner
+from adjudge.store.interface import Owner
 from adjudge.store.schema import LEDGER, MIGRATIONS, Migration
 
 

@@ -20,9 +20,9 @@ from adjudge.errors import ArgumentError, StoreError, StoreLostError, StoreVersi
 from adjudge.judges.options import JudgingOptions
 from adjudge.store import Served, check_store, open_store, store_name, use_store
 from adjudge.store import postgres_database as database
+from adjudge.store.interface import DatabaseURL
 from adjudge.store.postgres import PostgresStore
 from adjudge.store.schema import LEDGER
-from adjudge.store.urls import DatabaseURL
 
 #: What no message may hold: the password, however it is written.
 SECRETS = (PASSWORD, ENCODED, "battery")

@@ -17,8 +17,7 @@ from calls import make_call
 
 from adjudge.errors import StoreError, StoreVersionError
 from adjudge.store import SQLiteStore, open_store, schema
-from adjudge.store.interface import KnownPrompt
-from adjudge.store.owners import Owner, state_of, this_host
+from adjudge.store.interface import KnownPrompt, Owner, state_of, this_host
 from adjudge.store.schema import LEDGER, MIGRATIONS, Migration, pending
 
 RETRY = frozenset({"error"})

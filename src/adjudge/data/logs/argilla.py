@@ -6,15 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adjudge.data.formats import Format, Kind, Row, UnusableRow, signature
-from adjudge.data.logs.annotation import (
+from adjudge.data.logs.values import (
     Answer,
     Question,
     Task,
     convert_tasks,
+    list_in,
+    name_in,
+    object_in,
     sureness,
     task_columns,
 )
-from adjudge.data.logs.values import list_in, name_in, object_in
 
 _SUBMITTED = ("submitted", None)
 #: A text question of this name is a comment on the others, not a separate question.

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
 from adjudge.data.json_files import Record
 from adjudge.data.logs.values import is_missing
-from adjudge.data.refusals import quote
+from adjudge.data.names import quote
 
 _WINNERS = {"model_a": "model_a", "model_b": "model_b", "tie": "tie", "tie (bothbad)": "tie"}
 _VERDICTS = {"model_a": "A", "model_b": "B", "tie": "tie", "tie (bothbad)": "tie"}

@@ -12,16 +12,18 @@ from typing import Any
 
 from adjudge.data.formats import Format, Kind, Row, UnusableRow, signature
 from adjudge.data.json_files import Record
-from adjudge.data.logs.annotation import (
+from adjudge.data.logs.values import (
     Answer,
     Question,
     Task,
     convert_tasks,
     is_comparison,
+    list_in,
+    name_in,
+    object_in,
     sureness,
     task_columns,
 )
-from adjudge.data.logs.values import list_in, name_in, object_in
 
 _TEXTS = ("prompt", "response", "response_a", "response_b", "reference")
 #: A result of this type and name is a comment; `adjudge label --label-studio` asks for one.

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
 from adjudge.data.json_files import Record
+from adjudge.data.names import quote
 from adjudge.data.public.texts import short_hash
-from adjudge.data.refusals import quote
 
 _WINNERS = {"A": "model_a", "B": "model_b", "tie": "tie"}
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 
 from adjudge.data.formats import Format, Row, columns, signature
 from adjudge.data.json_files import Record
+from adjudge.data.names import quote
 from adjudge.data.public.texts import talk, winner_label
-from adjudge.data.refusals import quote
 
 #: In the GPT-4 file of the same release, `tie (inconsistent)` is a verdict that changed.
 _WINNERS = {

@@ -21,14 +21,25 @@ from adjudge.diagnosis.scores.result import (
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of, table_of
 from adjudge.present.figure import (
+    ACCENT,
     CENTRED,
+    GRID,
+    INK,
+    MARKS,
+    MUTED,
+    ON_TINT,
+    SERIES,
     SMALL_TO_LARGE,
+    WARM,
     axis_name,
     axis_names,
     criterion_panels,
     draw_cells,
     draw_promise,
+    new_figure,
     plot_band,
+    set_suptitle,
+    themed,
     unique,
     write_cell,
 )
@@ -43,19 +54,6 @@ from adjudge.present.text import (
     percent,
     signed,
     span,
-)
-from adjudge.present.theme import (
-    ACCENT,
-    GRID,
-    INK,
-    MARKS,
-    MUTED,
-    ON_TINT,
-    SERIES,
-    WARM,
-    new_figure,
-    set_suptitle,
-    themed,
 )
 from adjudge.statistics.numbers import mean_known
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Self
 
-from adjudge.data.derived import human_share
+from adjudge.data.rows import human_share
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Backend, Choice, Data, Likelihood, Question, Reasoned, Text
 from adjudge.judges.parsing import BRACKETS, write_option

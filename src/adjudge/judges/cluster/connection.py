@@ -25,8 +25,7 @@ from adjudge.judges.cluster import head as keeper
 from adjudge.judges.flow import Stop
 from adjudge.judges.judging import run_to_end
 from adjudge.store import store_name
-from adjudge.store.interface import StorePlace
-from adjudge.store.urls import scheme_of
+from adjudge.store.interface import StorePlace, scheme_of
 
 if TYPE_CHECKING:
     from adjudge.judges.cluster.worker import WorkOrder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.data.derived import human_share
+from adjudge.data.rows import human_share
 from adjudge.errors import DataError
 from adjudge.judges.criteria import CORRECT, Criterion, check_criteria
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question

@@ -1,11 +1,20 @@
-"""Blocks on a terminal: rich renderables, or plain text without it."""
+"""Blocks on a terminal: rich renderables, or plain text without it.
+
+A table on a terminal: numbers are never broken, text wraps, names are shortened last.
+
+A table too wide for the terminal leaves out its optional columns first, then shortens long words.
+If that is not enough, each row becomes a list of its cells.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, JustifyMethod, RenderableType, RenderResult
+from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -20,8 +29,119 @@ from adjudge.present.blocks import (
     Sides,
     Table,
 )
-from adjudge.present.render.tables import LONGEST, TerminalTable
-from adjudge.present.text import clip, safe, shorten
+from adjudge.present.text import clip, clip_names, safe, shorten
+
+#: A cell: a name of millions of characters would take minutes to fold.
+LONGEST = 2_000
+#: Words up to this width stay complete while a column can be left out; then shorter ones.
+_WORDS = (52, 24, 16, 10)
+#: The spaces between two columns, and at both edges.
+_GAP, _EDGES = 3, 2
+
+
+class TerminalTable:
+    """A table that is laid out when the width of the console is known."""
+
+    def __init__(self, block: Table) -> None:
+        self._title = shorten(block.caption)
+        self._text_columns = block.text_columns
+        self._names = [safe(name) for name in block.columns]
+        self._rows = [[clip(cell, LONGEST) for cell in row] for row in block.rows]
+        self._optional = [at for name in block.optional for at in _places(block.columns, name)]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        every = range(len(self._names))
+        for word in _WORDS:
+            left_out: list[int] = []
+            for more in (None, *self._optional):
+                if more is not None and more not in left_out:
+                    left_out.append(more)
+                kept = [at for at in every if at not in left_out]
+                widths = self._fit(kept, options.max_width, word)
+                if widths is not None:
+                    yield from self._heading()
+                    yield self._table(kept, widths)
+                    yield from self._remark(left_out)
+                    return
+        yield from self._stacked(every, options.max_width)
+
+    def _fit(self, kept: Sequence[int], room: int, word: int) -> list[int] | None:
+        """The width of each column; None if numbers or names would be broken."""
+        least = [self._least(at, word) for at in kept]
+        spare = room - sum(least) - _GAP * (len(kept) - 1) - _EDGES
+        if spare < 0:
+            return None
+        # Text has the room first: a name on one line is worth more than a heading on one line.
+        wanted = [self._widest(at) for at in kept]
+        for text in (True, False):
+            columns = [i for i, at in enumerate(kept) if self._is_text(at) == text]
+            for n, i in enumerate(sorted(columns, key=lambda i: wanted[i] - least[i])):
+                more = min(wanted[i] - least[i], spare // (len(columns) - n))
+                least[i] += more
+                spare -= more
+        return least
+
+    def _least(self, at: int, word: int) -> int:
+        heading = max(map(cell_len, self._names[at].split()), default=0)
+        cells = [row[at] for row in self._rows]
+        if not self._is_text(at):
+            return max(heading, *map(cell_len, cells), 0)
+        longest = max((cell_len(one) for cell in cells for one in cell.split()), default=0)
+        return max(heading, min(longest, word))
+
+    def _widest(self, at: int) -> int:
+        return max(cell_len(self._names[at]), *(cell_len(row[at]) for row in self._rows), 0)
+
+    def _is_text(self, at: int) -> bool:
+        return at < self._text_columns
+
+    def _table(self, kept: Sequence[int], widths: Sequence[int]) -> RichTable:
+        made = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+        columns = []
+        for at, width in zip(kept, widths, strict=True):
+            justify: JustifyMethod = "left" if self._is_text(at) else "right"
+            made.add_column(Text(self._names[at]), justify=justify, width=width, overflow="fold")
+            cells = [row[at] for row in self._rows]
+            columns.append(_shorten(cells, width) if self._is_text(at) else cells)
+        for row in zip(*columns, strict=True):
+            made.add_row(*map(Text, row))
+        return made
+
+    def _heading(self) -> Iterable[Text]:
+        # Not rich's title: that is as wide as the table, and a caption can be wider.
+        if self._title:
+            yield Text(self._title, style="bold")
+
+    def _remark(self, left_out: Sequence[int]) -> Iterable[Text]:
+        if left_out:
+            names = "; ".join(self._names[at] for at in left_out)
+            yield Text(f"left out at this width: {names} (see --json or the report)")
+
+    def _stacked(self, every: Sequence[int], room: int) -> RenderResult:
+        """A list of its cells for each row, for a console too narrow for a table."""
+        yield from self._heading()
+        for row in self._rows:
+            yield Text("")
+            for at in every:
+                line = f"{self._names[at]}: {row[at]}"
+                if cell_len(line) <= room:
+                    yield Text(line)
+                else:  # a number is not broken while a separate line can hold it
+                    yield Text(f"{self._names[at]}:")
+                    yield Padding(Text(row[at]), (0, 0, 0, 2))
+
+
+def _places(columns: Sequence[str], name: str) -> list[int]:
+    return [at for at, column in enumerate(columns) if column == name]
+
+
+def _shorten(cells: Sequence[str], width: int) -> list[str]:
+    """The cells of a column; a word wider than it is shortened in the middle, not broken."""
+    words = {word for cell in cells for word in cell.split(" ") if cell_len(word) > width}
+    wide = sorted(words)
+    short = dict(zip(wide, clip_names(wide, max(3, width)), strict=True))
+    return [" ".join(short.get(word, word) for word in cell.split(" ")) for cell in cells]
+
 
 _STYLES = {"plain": "", "good": "green", "bad": "yellow"}
 #: The width of plain text: wide tables keep their lines whole.

@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge.data.derived import verdict_by
 from adjudge.data.judgments import ERROR, IS_ERROR, WORDS, doubt_ties
-from adjudge.data.rows import Identity, identities
+from adjudge.data.rows import Identity, identities, verdict_by
 from adjudge.errors import ArgumentError
 from adjudge.judges.judge import match_judge
 from adjudge.policy.doubts import JuryReport

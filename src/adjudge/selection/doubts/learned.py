@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from adjudge.data.derived import FAIL, PASS
 from adjudge.data.judgments import ERROR, IS_ERROR, WORDS
+from adjudge.data.rows import FAIL, PASS
 from adjudge.errors import ArgumentError
 from adjudge.policy.doubts import DoubtReport, Lengths
 from adjudge.policy.result import Policy

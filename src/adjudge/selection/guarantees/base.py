@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from adjudge.errors import ArgumentError
-from adjudge.policy.rules import Rule
+from adjudge.policy.result import Rule
 from adjudge.selection.split_counts import Levels, Method, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import ScoreOrder
 from adjudge.validation import BoolArray, FloatArray, IntArray

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge.errors import ArgumentError
-from adjudge.policy.rules import Rule
+from adjudge.policy.result import Rule
 from adjudge.present.text import level
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome, last_passing

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from numpy.typing import ArrayLike
 
-from adjudge.policy.rules import Rule
+from adjudge.policy.result import Rule
 from adjudge.present.text import level
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
