@@ -480,6 +480,8 @@ class Verb:
                     value = option.read(value)
                 if value is None and (option.always or option.argument is None):
                     value = option.default
+                    if option.type is Path and value is not None:
+                        value = Path(value)
                 if option.argument is None:
                     options[name] = bool(value) if option.type is bool else value
                 elif value is not None:

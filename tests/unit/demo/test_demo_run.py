@@ -32,13 +32,17 @@ class Outcome:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    folder = tmp_path_factory.mktemp("demo") / "out"
-    with redirect_stdout(StringIO()) as printed:
-        assert run(["demo", "--judge", "simulated", "--out", str(folder), "--json"]) == 0
-    summary = json.loads((folder / "judging_likelihood.json").read_text())
-    shown: list[object] = []
-    again = run_demo(folder, judge="simulated", show=shown.append)
-    return Outcome(folder, json.loads(printed.getvalue()), again, shown, summary)
+    """In a folder of its own, as README has it: the files go into demo-out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("demo"))
+        folder = Path("demo-out")
+        with redirect_stdout(StringIO()) as printed:
+            assert run(["demo", "--judge", "simulated", "--json"]) == 0
+        summary = json.loads((folder / "judging_likelihood.json").read_text())
+        shown: list[object] = []
+        again = run_demo(folder, judge="simulated", show=shown.append)
+        first = json.loads(printed.getvalue())
+        return Outcome(folder.resolve(), first, again, shown, summary)
 
 
 def test_the_command_prints_one_object_and_keeps_it(demo):
@@ -53,7 +57,7 @@ def test_every_chapter_finds_something_and_its_files_are_there(demo):
     for chapter in demo.first["chapters"]:
         assert chapter["findings"]
         assert chapter["files"]
-        assert all(Path(name).is_file() for name in chapter["files"])
+        assert all((demo.folder.parent / name).is_file() for name in chapter["files"])
     names = {path.name for path in demo.folder.iterdir()}
     assert {"judging.png", "judging.svg", "selection.png", "selection.svg"} <= names
     assert (demo.folder / "judging.png").read_bytes().startswith(b"\x89PNG")
