@@ -57,6 +57,22 @@ class Interval:
         return above and (self.high is None or value <= self.high)
 
 
+class HasInterval:
+    """The ends of `interval`, None without one."""
+
+    interval: Interval | None
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval."""
+        return None if self.interval is None else self.interval.low
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the interval."""
+        return None if self.interval is None else self.interval.high
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
     """Two responses to one prompt. `extra` keeps columns that adjudge does not use."""
@@ -212,3 +228,6 @@ class Label:
 
 #: The columns of a cut in a row that was drawn below it.
 CUT_COLUMNS = ("cut", "cut_share", "cut_judge", "cut_protocol", "cut_fingerprint")
+
+
+# --- the result ---

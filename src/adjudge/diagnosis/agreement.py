@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike
 from adjudge.data.labels import LABELS_OF
 from adjudge.data.rows import merge_dropped
 from adjudge.data.verdicts import CLUSTER
-from adjudge.diagnosis.measures import BiasMeasures, BiasRows, Measure, WithEnds, ends_of, measure
+from adjudge.diagnosis.measures import BiasMeasures, BiasRows, Measure, ends_of, measure
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import count, interval, percent
-from adjudge.records import Interval
+from adjudge.records import HasInterval, Interval
 from adjudge.statistics.agreement import kappa_of_tables
 from adjudge.statistics.clusters import (
     codes_of,
@@ -43,7 +43,7 @@ _MOST_VALUES = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ceiling(WithEnds):
+class Ceiling(HasInterval):
     """How well people agree with each other on rows that several of them labelled.
 
     `gap` is how much more often one person agrees with another than with the judge, on these rows.

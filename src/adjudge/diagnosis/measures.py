@@ -26,7 +26,7 @@ from adjudge.present import text
 from adjudge.present.blocks import Block, Headline, notes_of, table_of
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
 from adjudge.present.text import DASH, left_out, level, number
-from adjudge.records import Interval
+from adjudge.records import HasInterval, Interval
 from adjudge.validation import FloatArray, Seed, optional_numbers
 
 #: A smaller difference than this is not called a bias, however significant: three points are
@@ -36,29 +36,13 @@ FLOOR = 0.03
 NO_INTERVAL = "; no interval: all rows are in one cluster"
 
 
-class WithEnds:
-    """The ends of `interval`, None without one."""
-
-    interval: Interval | None
-
-    @property
-    def low(self) -> float | None:
-        """The lower end."""
-        return None if self.interval is None else self.interval.low
-
-    @property
-    def high(self) -> float | None:
-        """The upper end."""
-        return None if self.interval is None else self.interval.high
-
-
 def ends_of(interval: Interval | None) -> tuple[float | None, float | None]:
     """The ends of an interval, None without one."""
     return (None, None) if interval is None else (interval.low, interval.high)
 
 
 @dataclass(frozen=True)
-class Measure(WithEnds):
+class Measure(HasInterval):
     """One number of a diagnosis with its interval, and the value of an unbiased judge.
 
     `departs`: the interval excludes the unbiased value, and the distance from it is at least the
@@ -136,7 +120,7 @@ class BiasMeasures(Result):
 
 
 @frozen
-class BiasTest(BiasMeasures, WithEnds):
+class BiasTest(BiasMeasures, HasInterval):
     """Base of the diagnoses that can show a bias: `biased` if the interval shows it.
 
     `floor` is the smallest distance of the estimate from an unbiased judge.

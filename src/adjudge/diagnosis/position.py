@@ -18,7 +18,6 @@ from adjudge.diagnosis.measures import (
     BiasRows,
     BiasTest,
     Measure,
-    WithEnds,
     ends_of,
     mean_or_none,
     measure,
@@ -30,7 +29,7 @@ from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, table_of
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import interval, level, number, percent, percent_interval, signed
-from adjudge.records import Interval
+from adjudge.records import HasInterval, Interval
 from adjudge.statistics.clusters import (
     codes_of,
     count_clusters,
@@ -52,7 +51,7 @@ _ORDER_DECIDES = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
-class PositionGroup(WithEnds):
+class PositionGroup(HasInterval):
     """Position bias within one group of rows."""
 
     group: str

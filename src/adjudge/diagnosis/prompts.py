@@ -20,7 +20,7 @@ from adjudge.data.rows import cluster_column, judge_names, merge_dropped
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, as_text, first_row, read_object, source_name
 from adjudge.data.verdicts import prepare_verdicts
-from adjudge.diagnosis.measures import FLOOR, WithEnds, ends_of, excludes, shows
+from adjudge.diagnosis.measures import FLOOR, ends_of, excludes, shows
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present import text
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, explain, table_of
@@ -35,7 +35,7 @@ from adjudge.present.result import (
     frozen,
     not_empty,
 )
-from adjudge.records import Interval
+from adjudge.records import HasInterval, Interval
 from adjudge.statistics.clusters import (
     codes_of,
     count_clusters,
@@ -52,7 +52,7 @@ Answers = Literal["verdicts", "scores"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PromptChange(WithEnds):
+class PromptChange(HasInterval):
     """One judge and criterion, on the rows that both prompts were asked about.
 
     `changed` is the probability that an answer to one prompt differs from an answer to the other.

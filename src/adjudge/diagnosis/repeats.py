@@ -20,7 +20,6 @@ from adjudge.diagnosis.measures import (
     BiasMeasures,
     BiasRows,
     Measure,
-    WithEnds,
     ends_of,
     mean_or_none,
     measure,
@@ -28,7 +27,7 @@ from adjudge.diagnosis.measures import (
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import count, percent, percent_interval
-from adjudge.records import Interval
+from adjudge.records import HasInterval, Interval
 from adjudge.statistics.clusters import codes_of, count_clusters, share_interval
 from adjudge.validation import open_unit, optional_numbers, same_length
 
@@ -39,7 +38,7 @@ _BOTH_PREFERENCES = ("preference_ab", "preference_ba")
 
 
 @frozen
-class Contradictions(BiasMeasures, WithEnds):
+class Contradictions(BiasMeasures, HasInterval):
     """How often the judge prefers the side to which it gave the lower score.
 
     `unit` is what `n` counts: a pair, whose verdict is compared with its scores, or a reply that
@@ -152,7 +151,7 @@ def measure_contradictions(rows: BiasRows) -> Contradictions | str:
 
 
 @frozen
-class Retest(BiasMeasures, WithEnds):
+class Retest(BiasMeasures, HasInterval):
     """How often the judge answers the same question differently when it is asked again.
 
     `n` questions were answered twice or more. `flip_share` is the share of pairs of answers to one

@@ -21,7 +21,6 @@ from adjudge.estimation.estimators.base import Outcome, clamp, refuse_everything
 from adjudge.estimation.rate import (
     IN_A_SENTENCE,
     INTERVALS,
-    HasInterval,
     RateInterval,
     Request,
     independence,
@@ -56,7 +55,7 @@ from adjudge.present.blocks import (
 from adjudge.present.figure import WARM, new_figure, themed
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
 from adjudge.present.text import clip, count, left_out, level, number, show_interval
-from adjudge.records import Interval
+from adjudge.records import HasInterval, Interval
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 

@@ -21,7 +21,6 @@ from adjudge.estimation.estimators.base import Outcome, clamp
 from adjudge.estimation.groups import check_pooling, group_sample
 from adjudge.estimation.rate import (
     Estimate,
-    HasInterval,
     RateInterval,
     Request,
     draw_naive_and_rate,
@@ -44,7 +43,7 @@ from adjudge.present.blocks import (
 from adjudge.present.figure import ACCENT, INK, WARM, new_figure, themed
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
 from adjudge.present.text import clip, count, left_out, level, number, show_interval, signed
-from adjudge.records import Interval
+from adjudge.records import HasInterval, Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

@@ -44,7 +44,6 @@ from adjudge.estimation.panel_statistics import (
     shared_interval,
 )
 from adjudge.estimation.rate import (
-    HasInterval,
     RateInterval,
     are_random,
     best_for_random_labels,
@@ -87,7 +86,7 @@ from adjudge.present.text import (
     show_interval,
     span,
 )
-from adjudge.records import Interval
+from adjudge.records import HasInterval, Interval
 from adjudge.statistics.numbers import student_quantile
 from adjudge.validation import FloatArray, IntArray, Seed, generator
 

@@ -39,12 +39,13 @@ from adjudge.present.blocks import (
 from adjudge.present.figure import ACCENT, MUTED, WARM, new_figure, themed
 from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, Result, frozen
 from adjudge.present.text import DASH, clip, left_out, level, number, show_interval, span
-from adjudge.records import Interval
+from adjudge.records import HasInterval, Interval
 from adjudge.validation import Seed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
 
 #: How the labels were sampled, as far as it is known.
 LabelsDrawn = Literal["declared", "recorded", "plan", "unknown"]
@@ -59,25 +60,6 @@ _SHARES = (
 #: What helps if Eq. 6 covers too little.
 _PROFILE = "report the profile interval, which keeps its level: --interval profile"
 _DECLARE = "if the labels are a random sample of the test rows, declare it (--labels-are-random):"
-
-
-# --- the result ---
-
-
-class HasInterval:
-    """The ends of `interval`, None without one."""
-
-    interval: Interval | None
-
-    @property
-    def low(self) -> float | None:
-        """The lower end of the interval."""
-        return None if self.interval is None else self.interval.low
-
-    @property
-    def high(self) -> float | None:
-        """The upper end of the interval."""
-        return None if self.interval is None else self.interval.high
 
 
 @dataclass(frozen=True, kw_only=True)

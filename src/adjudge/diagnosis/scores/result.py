@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from adjudge.diagnosis.agreement import Agreement
 from adjudge.diagnosis.family import FamilyScores
-from adjudge.diagnosis.measures import WithEnds
 from adjudge.present.blocks import Block
 from adjudge.present.result import (
     Check,
@@ -21,14 +20,14 @@ from adjudge.present.result import (
     frozen,
     not_empty,
 )
-from adjudge.records import Interval
+from adjudge.records import HasInterval, Interval
 
 #: Methods whose sets all have the same width, except at the ends of the scale.
 _ONE_QUANTILE = ("constant", "per-criterion", "per-group")
 
 
 @dataclass(frozen=True, kw_only=True)
-class WidthBin(WithEnds):
+class WidthBin(HasInterval):
     """Rows whose set has this many scores, and the judge's mean error on them."""
 
     width: Count
@@ -65,7 +64,7 @@ class ScoreSetGroup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WidthAgreement(WithEnds):
+class WidthAgreement(HasInterval):
     """Spearman correlation of the set widths that two judges give to the same rows."""
 
     judge_a: str
