@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -201,6 +201,7 @@ CELLS = st.text("'\u2060=+-@\t\r\n 1.5e\"＝x", max_size=8)
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 @COMMON
 @given(st.lists(CELLS, min_size=1, max_size=6), CELLS)
+@example(["x"], "1\t\t1")  # more tabs than commas in the header
 def test_cells_that_a_spreadsheet_would_run_come_back(
     suffix: str, cells: list[str], name: str
 ) -> None:

@@ -34,6 +34,8 @@ Schema = Mapping[str, Any]
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
 _SUFFIXES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+#: What must be quoted in the name of a column: every separator that a reader could take it for.
+_IN_NAMES = re.compile(r'["\r\n,;|\t]|^$')
 
 
 def check_output(path: str | Path, *, name: str = "output") -> Path:
@@ -61,7 +63,13 @@ def write_rows(frame: TableLike, path: str | Path) -> Path:
         if suffix == ".parquet":
             rows.write_parquet(out)
         elif suffix in (".csv", ".tsv"):
-            neutralise_frame(flat(rows)).write_csv(out, separator=_separator(suffix))
+            table, separator = neutralise_frame(flat(rows)), _separator(suffix)
+            # Readers find the separator in the header: names with another one are quoted.
+            plain = not any(_IN_NAMES.search(name) for name in table.columns)
+            if not plain:
+                names = (_quote(name, _IN_NAMES) for name in table.columns)
+                out.write((separator.join(names) + "\n").encode())
+            table.write_csv(out, separator=separator, include_header=plain)
         else:
             rows.write_ndjson(out)
     return path
@@ -211,7 +219,7 @@ def _write_mixed_as_text(path: Path, known: Collection[str]) -> set[str]:
 
 def _to_csv(lines: IO[str], out: IO[str], columns: list[str], separator: str) -> None:
     quoted = re.compile(rf'["\r\n{separator}]|^$')
-    out.write(separator.join(_cell(name, quoted) for name in columns) + "\n")
+    out.write(separator.join(_cell(name, _IN_NAMES) for name in columns) + "\n")
     for line in lines:
         row = json.loads(line)
         out.write(separator.join(_cell(row.get(name), quoted) for name in columns) + "\n")
@@ -225,6 +233,10 @@ def _cell(value: Any, quoted: re.Pattern[str]) -> str:
     if value is None:
         return ""
     text = neutralise(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _quote(text, quoted)
+
+
+def _quote(text: str, quoted: re.Pattern[str]) -> str:
     return '"' + text.replace('"', '""') + '"' if quoted.search(text) else text
 
 
