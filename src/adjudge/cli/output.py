@@ -252,11 +252,6 @@ def finish_policy(policy: Any, options: Options) -> bool:
     return not policy.feasible
 
 
-def finish_shown_policy(policy: Any, options: Options) -> bool:
-    deliver(policy, options)
-    return False
-
-
 def finish_selection(run: Any, options: Options) -> bool:
     from adjudge.records import LABELLED
 

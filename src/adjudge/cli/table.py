@@ -18,7 +18,6 @@ from adjudge.cli.output import (
     finish_policy,
     finish_prompts,
     finish_selection,
-    finish_shown_policy,
     finish_transitivity,
 )
 from adjudge.cli.runs import (
@@ -182,7 +181,6 @@ _POLICY = Group(
             "Refuses a policy that was edited.",
             added="plot explain json",
             options=[Option("policy", argument="path")],
-            finish=finish_shown_policy,
         ),
         Verb(
             "policy verify",

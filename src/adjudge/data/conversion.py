@@ -383,7 +383,6 @@ class LogSummary(Result):
     notes: tuple[str, ...] = ()
 
     def view(self) -> list[Block]:
-
         return view_log(self)
 
 

@@ -58,7 +58,6 @@ class AuditDraw(Result):
     dropped: Mapping[str, Count]
 
     def view(self) -> list[Block]:
-
         return view_draw(self)
 
 

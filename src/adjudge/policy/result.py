@@ -343,7 +343,6 @@ class Policy(ResultWithDigest):
         return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def view(self) -> list[Block]:
-
         return view_policy(self)
 
 

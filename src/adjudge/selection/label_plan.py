@@ -56,7 +56,6 @@ class LabelPlan(Result):
         return [{"id": name, "sampled_by": self.sampled_by, **cut} for name in self.ids]
 
     def view(self) -> list[Block]:
-
         return view_label_plan(self)
 
 

@@ -87,7 +87,6 @@ class SelectionPlan(Result):
     dropped: Mapping[str, Count]
 
     def view(self) -> list[Block]:
-
         return view_plan(self)
 
 

@@ -104,7 +104,6 @@ class Selection(Result):
     dropped: Mapping[str, Count]
 
     def view(self) -> list[Block]:
-
         return view_selection(self)
 
 

@@ -90,7 +90,6 @@ class PolicyCheck(Result):
         return read and self.digest == "matches"
 
     def view(self) -> list[Block]:
-
         return view_check(self)
 
 

@@ -81,7 +81,6 @@ class LabellingSummary(Result):
     comments: tuple[RaterComment, ...] = ()
 
     def view(self) -> list[Block]:
-
         return view_labelling(self)
 
 

@@ -92,7 +92,6 @@ class StoreCheck(Result):
         return bool(self.problems) or any(table.damaged != 0 for table in self.tables)
 
     def view(self) -> list[Block]:
-
         return view_store_check(self)
 
 

@@ -56,7 +56,6 @@ class StoreCopy(Result):
         return sum(table.conflicts for table in self.tables)
 
     def view(self) -> list[Block]:
-
         return view_store_copy(self)
 
 
