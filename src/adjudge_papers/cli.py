@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjudge.cli.output import deliver, echo, remark, show
+from adjudge.cli.output import deliver, echo, remark, show, watch_run
 from adjudge.cli.verb import (
     SPELLED,
     Group,
@@ -46,7 +46,6 @@ def run_scope(arguments: Values, options: Values) -> bool:
 
 
 def run_reporting(arguments: Values, options: Values) -> bool:
-    from adjudge.cli.progress import watch_run
     from adjudge_papers.reporting import reproduce_reporting
 
     with _named(options) as named:
@@ -75,7 +74,6 @@ def run_diagnosis(arguments: Values, options: Values) -> bool:
 
 
 def run_all(arguments: Values, options: Values) -> bool:
-    from adjudge.cli.progress import watch_run
     from adjudge.present.blocks import Headline
     from adjudge_papers.everything import PAGE, reproduce_all
     from adjudge_papers.items import count_items, describe_items

@@ -12,6 +12,7 @@ import logging
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,8 +25,10 @@ from adjudge.present.text import group_name, percent, safe, safe_json, without_p
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.progress import Progress, TaskID
 
     from adjudge.diagnosis.bias import JudgeBias
+    from adjudge.judges.flow import Progress as Snapshot
     from adjudge.judges.judging import JudgingRun
     from adjudge.judges.summary import Judging
     from adjudge.present.blocks import Block
@@ -79,8 +82,6 @@ def screen(*, stderr: bool) -> Console:
 
 def echo(text: str, *, end: str = "\n") -> None:
     """Print to standard output unchanged, for programs that read it."""
-    import click
-
     try:
         click.echo(text + end, nl=False)
     except BrokenPipeError:
@@ -139,6 +140,59 @@ def deliver_rows(rows: Any, summary: Result, options: Mapping[str, Any]) -> None
         write_rows(rows, output)
         remark(f"wrote {output}")
     deliver(summary, {**options, "output": options["summary"]})
+
+
+class Watch:
+    """Shows the progress of a run. `made` holds the number of calls made by each judge."""
+
+    def __init__(self, title: str, bar: Progress | None) -> None:
+        self.made: dict[str, int] = {}
+        self._title = title
+        self._bar = bar
+        self._tasks: dict[str, TaskID] = {}
+        self._line_at = time.monotonic()
+
+    def show(self, now: Snapshot) -> None:
+        """Show one snapshot: in the bar, or as a line from time to time."""
+        from adjudge.judges.flow import LINE_EVERY_S, describe_progress
+
+        self.made[now.judge] = now.made
+        title = f"{now.judge}, {self._title}" if now.judge else self._title
+        if self._bar is not None:
+            if now.judge not in self._tasks:
+                self._tasks[now.judge] = self._bar.add_task(safe(title), total=now.total, text="")
+            task, text = self._tasks[now.judge], safe(describe_progress(now))
+            self._bar.update(task, completed=now.done, total=now.total, text=text)
+        elif time.monotonic() - self._line_at >= LINE_EVERY_S:
+            self._line_at = time.monotonic()
+            remark(f"{title}: {describe_progress(now)}")
+
+    def close(self) -> None:
+        """Remove the bar from the screen."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+@contextmanager
+def watch_run(title: str) -> Iterator[Watch]:
+    """A watch for the duration of a run: with a bar if standard error is a terminal."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    console = screen(stderr=True)
+    if not console.is_terminal:
+        yield Watch(title, None)
+        return
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[text]}", markup=False),
+        console=console,
+        transient=True,
+        refresh_per_second=5,
+    )
+    with bar:
+        yield Watch(title, bar)
 
 
 class _ReaderRemarks(logging.Handler):

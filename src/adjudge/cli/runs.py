@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from adjudge.cli.output import (
     SCORE_SETS,
+    Watch,
     any_above,
     deliver,
     deliver_rows,
@@ -19,6 +20,7 @@ from adjudge.cli.output import (
     finish_judging,
     remark,
     show,
+    watch_run,
     write,
 )
 from adjudge.errors import (
@@ -31,7 +33,6 @@ from adjudge.errors import (
 from adjudge.present.text import count, group_name, safe, safe_json
 
 if TYPE_CHECKING:
-    from adjudge.cli.progress import Watch
     from adjudge.judges.judging import JudgingRun
     from adjudge.judges.options import JudgingOptions
 
@@ -67,7 +68,6 @@ def require_extra(extra: str, *modules: str) -> None:
 def run_demo(arguments: Values, options: Values) -> bool:
     from rich.text import Text
 
-    from adjudge.cli.progress import watch_run
     from adjudge.demo.run import EMBEDDED, run_demo
     from adjudge.judges.weights import KNOWN, is_cached
 
@@ -124,7 +124,6 @@ def run_judge(arguments: Values, options: Values) -> bool:
         return False
     if asking.output is None and not options["json"]:
         raise ArgumentError("output", None, "name a file for the rows: -o judgments.jsonl")
-    from adjudge.cli.progress import watch_run
 
     with watch_run(str(asking.protocol)) as watch:
         stop = Stop(on_interrupt=lambda: _acknowledge(watch))

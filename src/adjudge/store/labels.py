@@ -33,7 +33,7 @@ def score_labels(low: int, high: int) -> tuple[str, ...]:
 
 
 #: Every label that a store can hold.
-KNOWN_LABELS = (*PAIR_LABELS, *GRADE_LABELS, *score_labels(0, _HIGHEST_SCORE))
+KNOWN_LABELS = (*PAIR_LABELS, *GRADE_LABELS, *map(str, range(_HIGHEST_SCORE + 1)))
 
 
 def clean_comment(comment: str | None) -> str | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from adjudge.data.formats import Format, Kind, Row, UnusableRow, signature
 from adjudge.data.logs.values import (
+    TASK_CONVERTERS,
     Answer,
     Question,
     Task,
-    convert_tasks,
     list_in,
     name_in,
     object_in,
@@ -80,7 +81,7 @@ ARGILLA = Format(
     title="Argilla records",
     source="argilla SDK, records.to_json",
     signature=signature("fields responses suggestions"),
-    gives=convert_tasks(read_task),
+    gives={kind: partial(convert, read_task) for kind, convert in TASK_CONVERTERS.items()},
     log=True,
     kind_of=kind_of,
     notes=(

@@ -7,6 +7,7 @@ keeps those of the case before.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from adjudge.data.formats import Format, Row, UnusableRow, signature
@@ -16,10 +17,10 @@ from adjudge.data.logs.values import (
     as_written,
     decided,
     failure,
+    graded_items,
     hash_of,
     identify,
     is_missing,
-    items_of,
     list_in,
     plain_columns,
 )
@@ -69,7 +70,7 @@ DEEPEVAL = Format(
     title="a DeepEval test run",
     source="deepeval 4.3.1, test_run.json and .latest_test_run.json",
     signature=signature("metricsData input"),
-    gives={"grades": grades, "items": items_of(grades)},
+    gives={"grades": grades, "items": partial(graded_items, grades)},
     log=True,
     envelopes=(
         Envelope(marks=frozenset({"testCases"}), path=("testCases",)),

@@ -8,6 +8,7 @@ and an explanation. C, P, I and N are 1, 0.5, 0 and 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from adjudge.data.files import Archive
@@ -17,9 +18,9 @@ from adjudge.data.logs.values import (
     COLUMNS,
     as_written,
     failure,
+    graded_items,
     identify,
     is_missing,
-    items_of,
     label_of,
     list_in,
     object_in,
@@ -150,7 +151,7 @@ INSPECT = Format(
     title="an Inspect log",
     source="inspect_ai 0.3.285, .eval and .json",
     signature=signature("id epoch input scores"),
-    gives={"grades": grades, "items": items_of(grades)},
+    gives={"grades": grades, "items": partial(graded_items, grades)},
     log=True,
     envelopes=(Envelope(marks=frozenset({"eval", "status"}), path=("samples",), keeps=("eval",)),),
     archive=read_archive,

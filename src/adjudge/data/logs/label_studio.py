@@ -8,15 +8,16 @@ JSON_MIN replaces the row's id with the task number: both are refused.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from adjudge.data.formats import Format, Kind, Row, UnusableRow, signature
 from adjudge.data.json_files import Record
 from adjudge.data.logs.values import (
+    TASK_CONVERTERS,
     Answer,
     Question,
     Task,
-    convert_tasks,
     is_comparison,
     list_in,
     name_in,
@@ -141,7 +142,7 @@ LABEL_STUDIO = Format(
     title="a Label Studio export",
     source="label-studio 1.23.2, JSON",
     signature=signature("data", "annotations predictions completions", without="info"),
-    gives=convert_tasks(read_task),
+    gives={kind: partial(convert, read_task) for kind, convert in TASK_CONVERTERS.items()},
     log=True,
     kind_of=kind_of,
     notes=("a prediction's score is the judge's confidence; without one p_a is 1 or 0",),

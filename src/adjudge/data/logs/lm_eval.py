@@ -7,6 +7,7 @@ per filter; the filter is part of the metric's name, as in lm-eval's tables.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
@@ -15,9 +16,9 @@ from adjudge.data.logs.values import (
     COLUMNS,
     as_written,
     failure,
+    graded_items,
     identify,
     is_missing,
-    items_of,
     list_in,
     object_in,
     plain_columns,
@@ -80,7 +81,7 @@ LM_EVAL = Format(
     title="lm-eval samples",
     source="lm-eval 0.4.13, --log_samples",
     signature=signature("doc_id doc target resps filtered_resps"),
-    gives={"grades": grades, "items": items_of(grades)},
+    gives={"grades": grades, "items": partial(graded_items, grades)},
     log=True,
     envelopes=(
         Envelope(

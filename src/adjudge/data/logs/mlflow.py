@@ -8,6 +8,7 @@ although MLflow marks it as invalid.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Literal
 
 from adjudge.data.formats import Format, Row, UnusableRow, signature
@@ -16,9 +17,9 @@ from adjudge.data.logs.values import (
     COLUMNS,
     Opinion,
     as_written,
+    graded_items,
     grades_of,
     hash_of,
-    items_of,
     name_in,
     object_in,
     plain_columns,
@@ -99,7 +100,7 @@ MLFLOW = Format(
     signature=signature(
         "", "assessments info", "trace_id request_id data", without="judge human label p_a"
     ),
-    gives={"grades": grades, "items": items_of(grades)},
+    gives={"grades": grades, "items": partial(graded_items, grades)},
     log=True,
     envelopes=(
         Envelope(marks=frozenset({"info", "data"})),

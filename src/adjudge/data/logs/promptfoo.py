@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
@@ -20,9 +21,9 @@ from adjudge.data.logs.values import (
     as_written,
     decided,
     failure,
+    graded_items,
     hash_of,
     identify,
-    items_of,
     label_of,
     list_in,
     object_in,
@@ -144,7 +145,7 @@ PROMPTFOO = Format(
     title="promptfoo results",
     source="promptfoo 0.121.20, JSON and JSONL",
     signature=signature("gradingResult testCase"),
-    gives={"grades": grades, "items": items_of(grades)},
+    gives={"grades": grades, "items": partial(graded_items, grades)},
     log=True,
     envelopes=(Envelope(marks=frozenset({"evalId", "results"}), path=("results", "results")),),
     notes=(

@@ -197,28 +197,24 @@ def label_of(share: float | None, rater: object = None, *, from_judge: bool = Fa
     }
 
 
-def items_of(grades: Converter) -> Converter:
+def graded_items(grades: Converter, row: Row) -> Iterator[Record | UnusableRow]:
     """The graded answers, once each, to be judged again; human labels stay.
 
     A label stays if it is the same for all metrics: then it is about the answer.
     """
-
-    def convert(row: Row) -> Iterator[Record | UnusableRow]:
-        first: Record | None = None
-        labels = set()
-        for grade in grades(row):
-            if isinstance(grade, UnusableRow):
-                continue
-            first = first or {k: v for k, v in grade.items() if k not in _JUDGES}
-            labels.add(grade.get("human"))
-        if first is None:
-            raise UnusableRow("no graded answer")
-        if not first.get("prompt") or not first.get("response"):
-            raise UnusableRow("no text of the prompt or the answer")
-        known = labels - {None}
-        yield {**first, "human": known.pop() if len(known) == 1 else None}
-
-    return convert
+    first: Record | None = None
+    labels = set()
+    for grade in grades(row):
+        if isinstance(grade, UnusableRow):
+            continue
+        first = first or {k: v for k, v in grade.items() if k not in _JUDGES}
+        labels.add(grade.get("human"))
+    if first is None:
+        raise UnusableRow("no graded answer")
+    if not first.get("prompt") or not first.get("response"):
+        raise UnusableRow("no text of the prompt or the answer")
+    labels.discard(None)
+    yield {**first, "human": labels.pop() if len(labels) == 1 else None}
 
 
 def read_log_grades(table: Table) -> pl.DataFrame:
@@ -359,6 +355,9 @@ class Task:
     left_out: tuple[UnusableRow, ...] = field(default=())
 
 
+TaskReader = Callable[[Row], Task]
+
+
 def task_columns(key: str, texts: Mapping[str, Any], *more: Any) -> Record:
     """The columns of a task: its id, its texts, and its other plain values."""
     columns: Record = {"id": key}
@@ -382,89 +381,97 @@ def sureness(score: Any) -> float | None:
     return float(score) if known else None
 
 
-def convert_tasks(read: Callable[[Row], Task]) -> dict[Kind, Converter]:
-    """The converters of a labelling tool, from the function that reads one of its tasks."""
+def _task_judgments(read: TaskReader, row: Row) -> Iterator[Record | UnusableRow]:
+    """The judge's side on every question, with people's majority."""
+    task = read(row)
+    yield from _reasons(task, needs_judge=True)
+    for question, judge in _judged_annotation(task):
+        label, reasons = _annotation_label(question, side_of, "label")
+        yield from reasons
+        yield {
+            **task.columns,
+            "judge": judge.who or question.name,
+            "protocol": question.name,
+            "metric": question.name,
+            **_verdict(judge),
+            "label": None,
+            **label,
+        }
 
-    def judgments(row: Row) -> Iterator[Record | UnusableRow]:
-        task = read(row)
-        yield from _reasons(task, needs_judge=True)
-        for question, judge in _judged_annotation(task):
-            label, reasons = _annotation_label(question, side_of, "label")
-            yield from reasons
-            yield {
-                **task.columns,
-                "judge": judge.who or question.name,
-                "protocol": question.name,
-                "metric": question.name,
-                **_verdict(judge),
-                "label": None,
-                **label,
-            }
 
-    def grades(row: Row) -> Iterator[Record | UnusableRow]:
-        task = read(row)
-        yield from _reasons(task, needs_judge=True)
-        for question, judge in _judged_annotation(task):
-            label, reasons = _annotation_label(question, read_share, "human")
-            yield from reasons
-            yield {
-                **task.columns,
-                **identify(question.name, judge.who),
-                **scored(judge.value),
-                **label,
-            }
+def _task_grades(read: TaskReader, row: Row) -> Iterator[Record | UnusableRow]:
+    """The judge's grade on every question, with people's majority."""
+    task = read(row)
+    yield from _reasons(task, needs_judge=True)
+    for question, judge in _judged_annotation(task):
+        label, reasons = _annotation_label(question, read_share, "human")
+        yield from reasons
+        yield {
+            **task.columns,
+            **identify(question.name, judge.who),
+            **scored(judge.value),
+            **label,
+        }
 
-    def labels(row: Row) -> Iterator[Record | UnusableRow]:
-        task = read(row)
-        yield from _reasons(task)
-        read_word = side_of if is_comparison(task) else _word
-        for answer in (answer for question in task.questions for answer in question.people):
-            try:
-                word = read_word(answer.value)
-            except UnusableRow as reason:
-                yield reason
-                continue
-            yield {
-                **task.columns,
-                "label": word,
-                "rater": answer.who,
-                "labelled_by": "person",
-                "started_from": "judge" if answer.from_judge else None,
-                **({} if answer.comment is None else {"comment": answer.comment}),
-            }
 
-    def pairs(row: Row) -> Iterator[Record | UnusableRow]:
-        task = read(row)
-        yield from _reasons(task)
-        for question in task.questions[:1] or (Question(name="", judge=None),):
-            label, reasons = _annotation_label(question, side_of, "label")
-            yield from reasons
-            yield {**task.columns, **label}
+def _task_labels(read: TaskReader, row: Row) -> Iterator[Record | UnusableRow]:
+    """One label per person and question."""
+    task = read(row)
+    yield from _reasons(task)
+    read_word = side_of if is_comparison(task) else _word
+    for answer in (answer for question in task.questions for answer in question.people):
+        try:
+            word = read_word(answer.value)
+        except UnusableRow as reason:
+            yield reason
+            continue
+        yield {
+            **task.columns,
+            "label": word,
+            "rater": answer.who,
+            "labelled_by": "person",
+            "started_from": "judge" if answer.from_judge else None,
+            **({} if answer.comment is None else {"comment": answer.comment}),
+        }
 
-    def battles(row: Row) -> Iterator[Record | UnusableRow]:
-        task = read(row)
-        yield from _reasons(task)
-        for side in ("model_a", "model_b"):
-            if not task.columns.get(side):
-                raise row.error("is missing", side, "battles need the names of both models")
-        for question in task.questions:
-            label, reasons = _annotation_label(question, side_of, "label")
-            yield from reasons
-            yield {
-                **task.columns,
-                **({} if question.judge is None else _verdict(question.judge)),
-                "judge": None if question.judge is None else question.judge.who,
-                "winner": _WINNERS.get(label.pop("label", None)),
-                **label,
-            }
 
-    return {
-        "judgments": judgments,
-        "grades": grades,
-        "labels": labels,
-        "pairs": pairs,
-        "battles": battles,
-    }
+def _task_pairs(read: TaskReader, row: Row) -> Iterator[Record | UnusableRow]:
+    """The pair, with people's majority on the first question."""
+    task = read(row)
+    yield from _reasons(task)
+    for question in task.questions[:1] or (Question(name="", judge=None),):
+        label, reasons = _annotation_label(question, side_of, "label")
+        yield from reasons
+        yield {**task.columns, **label}
+
+
+def _task_battles(read: TaskReader, row: Row) -> Iterator[Record | UnusableRow]:
+    """One battle per question: the judge's side and people's majority."""
+    task = read(row)
+    yield from _reasons(task)
+    for side in ("model_a", "model_b"):
+        if not task.columns.get(side):
+            raise row.error("is missing", side, "battles need the names of both models")
+    for question in task.questions:
+        label, reasons = _annotation_label(question, side_of, "label")
+        yield from reasons
+        yield {
+            **task.columns,
+            **({} if question.judge is None else _verdict(question.judge)),
+            "judge": None if question.judge is None else question.judge.who,
+            "winner": _WINNERS.get(label.pop("label", None)),
+            **label,
+        }
+
+
+#: The converters of a labelling tool, by kind; each takes the function that reads one of its tasks.
+TASK_CONVERTERS: dict[Kind, Callable[[TaskReader, Row], Iterator[Record | UnusableRow]]] = {
+    "judgments": _task_judgments,
+    "grades": _task_grades,
+    "labels": _task_labels,
+    "pairs": _task_pairs,
+    "battles": _task_battles,
+}
 
 
 def _judged_annotation(task: Task) -> Iterator[tuple[Question, Answer]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from adjudge.data.formats import Format, Row, Signature, columns, signature
+from adjudge.data.formats import Format, Row, columns, signature
 from adjudge.data.json_files import Record
 from adjudge.data.public.texts import short_hash, talk, winner_label
 
@@ -91,24 +92,17 @@ _NOTES = (
 _BATTLE = "model_a model_b winner conversation_a conversation_b"
 
 
-def _release(name: str, title: str, source: str, shape: Signature, *notes: str) -> Format:
-    return Format(
-        name=name,
-        title=title,
-        source=source,
-        signature=shape,
-        gives={"pairs": pairs, "battles": battles},
-        used=columns("question_id id model_a model_b winner"),
-        texts=columns("conversation_a conversation_b full_conversation"),
-        notes=(*_NOTES, *notes),
-    )
-
-
-CONVERSATIONS_33K = _release(
-    "lmarena-33k",
-    "the Chatbot Arena 33k conversations",
-    "lmsys/chatbot_arena_conversations",
-    signature(f"question_id turn judge {_BATTLE}", "anony tstamp toxic_chat_tag openai_moderation"),
+CONVERSATIONS_33K = Format(
+    name="lmarena-33k",
+    title="the Chatbot Arena 33k conversations",
+    source="lmsys/chatbot_arena_conversations",
+    signature=signature(
+        f"question_id turn judge {_BATTLE}", "anony tstamp toxic_chat_tag openai_moderation"
+    ),
+    gives={"pairs": pairs, "battles": battles},
+    used=columns("question_id id model_a model_b winner"),
+    texts=columns("conversation_a conversation_b full_conversation"),
+    notes=_NOTES,
 )
 PREFERENCES_55K = Format(
     name="lmarena-55k",
@@ -122,20 +116,25 @@ PREFERENCES_55K = Format(
     texts=columns("prompt response_a response_b"),
     notes=_NOTES,
 )
-PREFERENCES_100K = _release(
-    "lmarena-100k",
-    "the LMArena 100k preferences",
-    "lmarena-ai/arena-human-preference-100k",
-    signature(
+PREFERENCES_100K = replace(
+    CONVERSATIONS_33K,
+    name="lmarena-100k",
+    title="the LMArena 100k preferences",
+    source="lmarena-ai/arena-human-preference-100k",
+    signature=signature(
         f"question_id turn {_BATTLE}",
         "judge_hash conv_metadata category_tag dedup_tag",
         without="judge",
     ),
 )
-PREFERENCES_140K = _release(
-    "lmarena-140k",
-    "the LMArena 140k preferences",
-    "lmarena-ai/arena-human-preference-140k",
-    signature(f"id evaluation_order full_conversation {_BATTLE}"),
-    "with evaluation_order above 1 the vote came after earlier exchanges, which the file lacks",
+PREFERENCES_140K = replace(
+    CONVERSATIONS_33K,
+    name="lmarena-140k",
+    title="the LMArena 140k preferences",
+    source="lmarena-ai/arena-human-preference-140k",
+    signature=signature(f"id evaluation_order full_conversation {_BATTLE}"),
+    notes=(
+        *_NOTES,
+        "with evaluation_order above 1 the vote came after earlier exchanges, which the file lacks",
+    ),
 )
