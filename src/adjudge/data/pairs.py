@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Generic, Literal, TypeVar, Unpack
 
 import polars as pl
 
@@ -29,7 +29,7 @@ from adjudge.data.names import (
     word_refusal,
 )
 from adjudge.data.rows import LABELS
-from adjudge.data.source import in_memory, remark_format
+from adjudge.data.source import Reading, in_memory, remark_format
 from adjudge.data.tables import (
     NamedRows,
     TableLike,
@@ -68,14 +68,9 @@ def read_pairs(source: TableLike, *, columns: Mapping[str, str] | None = None) -
     return PAIR_COLUMNS.read_by_id(source, columns)
 
 
-def iter_pairs(
-    source: TableLike,
-    *,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
-) -> Iterator[Pair]:
+def iter_pairs(source: TableLike, **reading: Unpack[Reading]) -> Iterator[Pair]:
     """Pairs one at a time, in bounded memory for files of any length; same checks as read_pairs."""
-    for known, rest in check_rows(source, PAIR_COLUMNS, columns, labels_as):
+    for known, rest in check_rows(source, PAIR_COLUMNS, **reading):
         yield Pair(**known, extra=rest)
 
 
@@ -101,26 +96,18 @@ def read_items(source: TableLike, *, columns: Mapping[str, str] | None = None) -
     return ITEM_COLUMNS.read_by_id(source, columns)
 
 
-def iter_items(
-    source: TableLike,
-    *,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
-) -> Iterator[Item]:
+def iter_items(source: TableLike, **reading: Unpack[Reading]) -> Iterator[Item]:
     """Items one at a time, in bounded memory for files of any length, checked as in read_items.
 
     >>> next(iter_items({"id": [1], "prompt": ["An article"], "response": ["A summary"]})).id
     '1'
     """
-    for known, rest in check_rows(source, ITEM_COLUMNS, columns, labels_as):
+    for known, rest in check_rows(source, ITEM_COLUMNS, **reading):
         yield Item(**known, extra=rest)
 
 
 def check_rows(
-    source: TableLike,
-    layout: Layout,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
+    source: TableLike, layout: Layout, **reading: Unpack[Reading]
 ) -> Iterator[tuple[dict[str, Any], Record]]:
     """The declared columns of every row as text or None, and the rest of the row unchanged.
 
@@ -128,8 +115,10 @@ def check_rows(
     in `Layout.load`; a row without an id gets one.
     """
     name = source_name(source)
-    names = _Names(layout, name, dict(columns or {}), matched=isinstance(source, NamedRows))
-    said = {str(word): ours for word, ours in (labels_as or labels_as_of(source)).items()}
+    theirs = dict(reading.get("columns") or {})
+    names = _Names(layout, name, theirs, matched=isinstance(source, NamedRows))
+    words = reading.get("labels_as") or labels_as_of(source)
+    labels_as = {str(word): ours for word, ours in words.items()}
     parts = [(column.name, column, column.can_say_nothing) for column in layout.columns]
     chosen = [column for column in layout.columns if column.choices is not None]
     maker = IdMaker()
@@ -152,7 +141,7 @@ def check_rows(
                     raise DataError(name, "is empty", row=row, column=ours, remedy=remedy)
                 known[ours] = value
             for column in chosen:
-                _read_words(known, column, said, row, name)
+                _read_words(known, column, labels_as, row, name)
             if known["id"] is None:
                 known["id"] = maker.make([known[text] for text in content])
             seen.add(known["id"], row)
@@ -295,28 +284,28 @@ class Stream(Generic[T]):
     def __init__(
         self,
         source: TableLike,
-        kind: Literal["pairs", "items"],
-        format: str | None,
-        seed: int,
-        read: Callable[[TableLike, Mapping[str, str] | None], Iterator[T]],
-        columns: Mapping[str, str] | None = None,
-        labels_as: Mapping[str, str] | None = None,
+        record: type[T],
+        format: str | None = None,
+        *,
+        seed: int = 0,
+        **reading: Unpack[Reading],
     ) -> None:
         self.name = source_name(source)
-        self._columns = columns
-        self.kind = kind
+        self.kind: Literal["pairs", "items"] = "pairs" if record is Pair else "items"
+        self._record: type[T] = record
+        self._columns = dict(reading.get("columns") or {})
+        self._reading = reading
         #: Rows that the last complete iteration dropped, by reason.
         self.dropped: dict[str, int] = {}
         with in_use(source) as source:
             self._source = in_memory(source)
-            self._format = choose_format(self._source, format, kind, named=columns)
+            self._format = choose_format(self._source, format, self.kind, named=self._columns)
         self._context = Context(source=self.name, seed=seed)
-        self._read: Callable[[TableLike, Mapping[str, str] | None], Iterator[T]] = read
         if self._format is not None:
-            if labels_as:
+            if reading.get("labels_as"):
                 problem = f"is read as {self._format.title}, whose labels get our words"
                 raise DataError(self.name, problem, remedy="leave out --labels-as (labels_as=)")
-            remark_format(self._format, kind, self.name)
+            remark_format(self._format, self.kind, self.name)
 
     @property
     def format(self) -> str:
@@ -329,58 +318,43 @@ class Stream(Generic[T]):
         return () if self._format is None else self._format.notes
 
     def __iter__(self) -> Iterator[T]:
-        source = self._source
+        source, layout = self._source, PAIR_COLUMNS if self.kind == "pairs" else ITEM_COLUMNS
         if isinstance(source, Handle):
             source = source.path  # each pass has its own place in the file
         if self._format is None:
-            yield from self._read(source, self._columns)
-            return
-        run = Conversion(self._format, self.kind, self._context)
-        rows = _name_rows(iter_rows(source), self._columns or {}, self.name)
-        named = NamedRows(self.name, rows)
-        yield from self._read(NamedRows(self.name, run.stream(named)), None)
-        self.dropped = dict(run.dropped)
+            rows = check_rows(source, layout, **self._reading)
+        else:
+            run = Conversion(self._format, self.kind, self._context)
+            given = NamedRows(self.name, _name_rows(iter_rows(source), self._columns, self.name))
+            rows = check_rows(NamedRows(self.name, run.stream(given)), layout)
+        for known, rest in rows:
+            yield self._record(**known, extra=rest)
+        if self._format is not None:
+            self.dropped = dict(run.dropped)
 
     def __repr__(self) -> str:
         return f"Stream({self.name!r}, kind={self.kind!r}, format={self.format!r})"
 
 
 def open_pairs(
-    source: TableLike,
-    format: str | None = None,
-    *,
-    seed: int = 0,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
+    source: TableLike, format: str | None = None, *, seed: int = 0, **reading: Unpack[Reading]
 ) -> Stream[Pair]:
     """Pairs from a native file or a public data set, streamed.
 
-    `seed` decides on which side a chosen response is; `columns` and `labels_as` as in `open_table`.
+    `seed` decides on which side a chosen response is.
 
     >>> rows = [{"input": "Say hi.", "output_1": "hi", "output_2": "no", "label": 2}]
     >>> [(pair.id, pair.label) for pair in open_pairs(rows)]
     [('llmbar-1', 'B')]
     """
-
-    def read(rows: TableLike, named: Mapping[str, str] | None) -> Iterator[Pair]:
-        return iter_pairs(rows, columns=named, labels_as=labels_as)
-
-    return Stream(source, "pairs", format, seed, read, columns, labels_as)
+    return Stream(source, Pair, format, seed=seed, **reading)
 
 
 def open_items(
-    source: TableLike,
-    format: str | None = None,
-    *,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
+    source: TableLike, format: str | None = None, **reading: Unpack[Reading]
 ) -> Stream[Item]:
     """Items from a native file or a public data set, streamed."""
-
-    def read(rows: TableLike, named: Mapping[str, str] | None) -> Iterator[Item]:
-        return iter_items(rows, columns=named, labels_as=labels_as)
-
-    return Stream(source, "items", format, 0, read, columns, labels_as)
+    return Stream(source, Item, format, **reading)
 
 
 def load_pairs(source: TableLike) -> pl.DataFrame:

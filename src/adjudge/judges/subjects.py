@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from adjudge.data import Stream, Table, kinds_of, open_items, open_pairs, sniff
+from adjudge.data import Reading, Stream, Table, kinds_of, open_items, open_pairs, sniff
 from adjudge.data.tables import is_table
 from adjudge.errors import ArgumentError, DataError
 from adjudge.judges.interface import JudgeProtocol
@@ -128,7 +128,7 @@ class Subjects:
                     raise ArgumentError(option, value, "it applies only to files; leave it out")
             self._records = source
             return
-        names = {"columns": columns, "labels_as": labels_as}
+        names: Reading = {"columns": columns, "labels_as": labels_as}
         if protocol is not None and protocol.tournaments and _holds_items(source, format, columns):
             named = () if self._columns is None else self._columns.names
             items = open_items(source, format, **names)

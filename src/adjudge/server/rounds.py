@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Unpack
 
 from adjudge.data import kinds_of, open_items, open_pairs, sniff
 from adjudge.data.files import read_text
 from adjudge.data.pairs import Stream
-from adjudge.data.source import ColumnNames, Source
+from adjudge.data.source import ColumnNames, Reading, Source
 from adjudge.data.tables import Table, TableLike, in_use, read_object, source_name
 from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import parse_scale
@@ -47,11 +48,10 @@ def open_round(
     random_share: float = 0.3,
     share_out: bool = False,
     import_labels: TableLike | None = None,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     format: str | None = None,
     seed: int = 0,
     announce: Callable[[str], None] | None = None,
+    **reading: Unpack[Reading],
 ) -> Iterator[LabellingRound]:
     """A round of labelling over these rows; its labels are in the store.
 
@@ -67,11 +67,10 @@ def open_round(
         random_share: Share of random rows mixed into the abstentions.
         share_out: Give each row to one rater, instead of every row to every rater.
         import_labels: First add the labels of this file.
-        columns: Columns with other names.
-        labels_as: Meaning of words in label columns.
         format: Name of a public format, if it cannot be detected from content.
         seed: Seed of everything random.
         announce: Called with what was left out or imported, as text.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
     """
     say = announce or (lambda text: None)
     if plan is not None and abstentions is not None:
@@ -81,11 +80,11 @@ def open_round(
         subjects, kind = audits_of(rows, say)
         store = str(rows) if store == DEFAULT_STORE else store
     else:
-        subjects, kind = rows_of(rows, format, scale, seed, columns, labels_as, say)
+        subjects, kind = rows_of(rows, format, scale, seed, say, **reading)
     with use_store(store) as opened:
         book = LabelBook(opened, kind.labels)
         if import_labels is not None:
-            labels = _labels(import_labels, kind, columns, labels_as)
+            labels = _labels(import_labels, kind, **reading)
             added, same = book.import_labels(records(labels.frame), comments(labels.frame))
             say(f"{import_labels}: {added:,} labels added, {same:,} were already in the store")
             for line in left_out(labels.dropped, "label"):
@@ -102,25 +101,20 @@ def rows_of(
     format: str | None,
     scale: str | None,
     seed: int,
-    columns: Mapping[str, str] | None,
-    labels_as: Mapping[str, str] | None,
     say: Callable[[str], None],
+    **reading: Unpack[Reading],
 ) -> tuple[list[Subject], LabelKind]:
     """The rows to label, and the kind of label, from the file's content."""
     with in_use(rows) as source:
         source = read_object(source)
-        kinds = kinds_of(format or sniff(source, columns))
+        kinds = kinds_of(format or sniff(source, reading.get("columns")))
         if "items" not in kinds or "pairs" in kinds:
             if scale is not None:
                 remedy = "only single answers can be scored: give items (id, prompt, response)"
                 raise ArgumentError("scale", scale, remedy)
-            pairs = open_pairs(
-                source, format=format, seed=seed, columns=columns, labels_as=labels_as
-            )
-            return _listed(pairs, say), PAIRS
+            return _listed(open_pairs(source, format, seed=seed, **reading), say), PAIRS
         kind = GRADES if scale is None else scores(parse_scale(scale))
-        items = open_items(source, format=format, columns=columns, labels_as=labels_as)
-        return _listed(items, say), kind
+        return _listed(open_items(source, format, **reading), say), kind
 
 
 def _listed(stream: Stream[Pair] | Stream[Item], say: Callable[[str], None]) -> list[Subject]:
@@ -131,14 +125,9 @@ def _listed(stream: Stream[Pair] | Stream[Item], say: Callable[[str], None]) -> 
     return subjects
 
 
-def _labels(
-    path: TableLike,
-    kind: LabelKind,
-    columns: Mapping[str, str] | None,
-    labels_as: Mapping[str, str] | None,
-) -> Table:
+def _labels(path: TableLike, kind: LabelKind, **reading: Unpack[Reading]) -> Table:
     """The labels of a file, by the file's column names."""
-    named = ColumnNames(columns, labels_as)(path)
+    named = ColumnNames(reading.get("columns"), reading.get("labels_as"))(path)
     return Source(named).open("labels", about=kind.name)
 
 

@@ -209,9 +209,7 @@ def test_draw_and_label_take_the_queue_of_a_store(
     names, _ = stored(labelled)
     for rows in (Path("store.db"), Path("audits.jsonl")):
         read = (
-            audits_of(rows, print)
-            if rows.suffix == ".db"
-            else rows_of(rows, None, None, 0, None, None, print)
+            audits_of(rows, print) if rows.suffix == ".db" else rows_of(rows, None, None, 0, print)
         )
         queue = queue_of(read[0], None, None, 0.3, 0, read[1], print)
         assert [(draw.id, draw.sampled_by) for draw in queue.draws] == [
