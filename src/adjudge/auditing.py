@@ -17,7 +17,7 @@ from adjudge.monitoring.drawing import read_audit_labels, read_served_audits
 from adjudge.policy.audits import Monitor, read_monitor, state_name, write_state
 from adjudge.policy.result import Policy
 from adjudge.selection import find_guarantee, read_policy
-from adjudge.selection.doubts.registry import load_doubt
+from adjudge.selection.doubts.base import load_doubt
 from adjudge.selection.verifying import check_about, check_judge
 from adjudge.store import is_store
 from adjudge.validation import exact_level

@@ -42,7 +42,7 @@ from adjudge.present.result import (
 from adjudge.present.text import count as count_of
 from adjudge.present.text import left_out, number, percent
 from adjudge.selection import evaluate
-from adjudge.selection.doubts.own import coin_vote, has_both_orders
+from adjudge.selection.doubts.evidence import coin_vote, has_both_orders
 from adjudge.selection.evaluating import (
     Evaluation,
     JudgeKey,

@@ -15,18 +15,17 @@ from adjudge.errors import ArgumentError
 from adjudge.policy.doubts import DoubtReport
 from adjudge.policy.result import Policy
 from adjudge.selection import calibrate, evaluate, read_policy, select, verify_policy
-from adjudge.selection.doubts import registry
+from adjudge.selection.doubts import base
 from adjudge.selection.doubts.base import (
     NO_COSTS,
     Coverage,
     Doubt,
     DoubtFit,
-    DoubtOptions,
     DoubtRequest,
     Labelled,
+    OwnDoubt,
     ScoredRows,
 )
-from adjudge.selection.doubts.own import OwnDoubt
 from adjudge.selection.labelled import NewRows
 from adjudge.simulate.selective import two_order_judge
 from adjudge.store import StorePlace
@@ -79,12 +78,9 @@ class GapFit(DoubtFit):
 
 
 class GapRequest(DoubtRequest):
-    word = "gap"
+    doubt = GapDoubt
+    asked_by = dict.fromkeys(("doubt",), "gap")
     refuses = NO_COSTS
-
-    @classmethod
-    def ask(cls, options: DoubtOptions) -> GapRequest | None:
-        return cls() if options.doubt == cls.word else None
 
     def learn(self, labelled: Labelled) -> GapFit:
         rows = GapDoubt().apply(labelled.frame).with_columns(IS_ERROR.alias(ERROR))
@@ -93,8 +89,8 @@ class GapRequest(DoubtRequest):
 
 @pytest.fixture(autouse=True)
 def table_with_one_more_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = ((GapRequest, GapDoubt),)
-    monkeypatch.setattr(registry, "DOUBTS", line + registry.DOUBTS)
+    doubts = (GapRequest, *base.all_doubts())
+    monkeypatch.setattr(base, "all_doubts", lambda: doubts)
 
 
 def test_its_doubt_is_calibrated_saved_and_selects(tmp_path: Path) -> None:

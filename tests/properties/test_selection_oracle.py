@@ -21,7 +21,7 @@ from adjudge.selection import (
     vanilla_threshold,
     weighted_fdr_select,
 )
-from adjudge.selection.guarantees.base import Labels
+from adjudge.selection.guarantees import Labels
 from adjudge.selection.guarantees.pac import PAC
 from adjudge.selection.thresholds import order_by_lot
 from adjudge.statistics.entropy import preference_entropy

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal, overload
+from typing import ClassVar
 
 import polars as pl
 
@@ -25,7 +25,15 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.policy.audits import DRAWN, DRAWN_AT, order_audits
 from adjudge.present import text
 from adjudge.present.blocks import Block, Headline, notes_of
-from adjudge.present.result import Check, Count, Proportion, Result, at_most, frozen, in_library
+from adjudge.present.result import (
+    Check,
+    Count,
+    Proportion,
+    Result,
+    ResultWithRows,
+    at_most,
+    frozen,
+)
 from adjudge.records import About
 from adjudge.store import Served, Store, StorePlace, store_name, use_store
 from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook
@@ -58,11 +66,23 @@ class AuditDraw(Result):
     dropped: Mapping[str, Count]
 
     def view(self) -> list[Block]:
-        return view_draw(self)
+        """How many audits were drawn, and what to do with them."""
+        rate = "" if self.audit_rate is None else f" at a rate of {text.percent(self.audit_rate)}"
+        new = "" if self.n_new == self.n_drawn else f", {text.number(self.n_new)} of them new"
+        return [
+            Headline(
+                f"{text.count(self.n_drawn, 'audit')} drawn{rate}{new}; "
+                f"{text.number(self.n_accepted)} of {text.count(self.n_served, 'row')} served are "
+                "accepted",
+                "Label them: adjudge label ROWS --plan AUDITS -o labels.csv (ROWS: the judged "
+                "texts), then adjudge monitor check AUDITS --labels labels.csv.",
+            ),
+            *notes_of(text.left_out(self.dropped)),
+        ]
 
 
 @dataclass(frozen=True)
-class AuditRun:
+class AuditRun(ResultWithRows):
     """The summary of a draw, and the rows to label.
 
     `rows` has `drawn` (the order), `sampled_by` (audit) and `audit_rate`, then the columns of the
@@ -70,21 +90,6 @@ class AuditRun:
     """
 
     summary: AuditDraw
-    rows: pl.DataFrame
-
-    @overload
-    def to_frame(self, library: Literal["polars"] = "polars") -> pl.DataFrame: ...
-    @overload
-    def to_frame(self, library: Literal["pandas"]) -> Any: ...
-    def to_frame(self, library: Literal["polars", "pandas"] = "polars") -> Any:
-        """The rows."""
-        return in_library(self.rows, library)
-
-    def __str__(self) -> str:
-        return str(self.summary)
-
-    def _repr_html_(self) -> str:
-        return self.summary._repr_html_()
 
 
 def draw_audits(
@@ -294,18 +299,3 @@ def all_audits(store: Store) -> list[Served]:
 
 
 # --- what it shows ---
-
-
-def view_draw(draw: AuditDraw) -> list[Block]:
-    """How many audits were drawn, and what to do with them."""
-    rate = "" if draw.audit_rate is None else f" at a rate of {text.percent(draw.audit_rate)}"
-    new = "" if draw.n_new == draw.n_drawn else f", {text.number(draw.n_new)} of them new"
-    return [
-        Headline(
-            f"{text.count(draw.n_drawn, 'audit')} drawn{rate}{new}; {text.number(draw.n_accepted)} "
-            f"of {text.count(draw.n_served, 'row')} served are accepted",
-            "Label them: adjudge label ROWS --plan AUDITS -o labels.csv (ROWS: the judged texts), "
-            "then adjudge monitor check AUDITS --labels labels.csv.",
-        ),
-        *notes_of(text.left_out(draw.dropped)),
-    ]

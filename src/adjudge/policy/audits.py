@@ -220,7 +220,26 @@ class Monitor(ResultWithDigest):
         return min((g.alarm_at for g in self.groups if g.alarm_at is not None), default=None)
 
     def view(self) -> list[Block]:
-        return view_monitor(self)
+        """The alarm or its absence, the error rate with its interval, the evidence, the audits."""
+        blocks: list[Block] = [_alarm_headline(self), _rates(self), _counts(self)]
+        changes = [
+            f"{_group_prefix(group)}the error rate appears to rise at audit "
+            f"{text.number(group.change_at)}: an estimate, without an interval"
+            for group in self.groups
+            if group.change_at is not None
+        ]
+        changes += [
+            f"{_group_prefix(group)}with every missing audit counted as wrong there would be an "
+            "alarm"
+            for group in self.groups
+            if group.worst.alarm and not group.rate.alarm
+        ]
+        blocks += notes_of(changes)
+        blocks.append(Note([f"Promise: {self.promise}"]))
+        blocks += explain(self.assumptions, promises=_monitor_promises(self))
+        blocks += warnings_of(self.warnings)
+        blocks += notes_of(text.left_out(self.dropped))
+        return [*blocks, *_monitor_figures(self)]
 
 
 # --- audits and the state of their monitor ---
@@ -317,8 +336,11 @@ def audits_to_calibrate(
     audits since the estimated change: more of them, but without a proof, because they were chosen
     by looking at their labels.
     """
-    monitor = state if isinstance(state, Monitor) else read_monitor(state)
     source = "monitor" if isinstance(state, Monitor) else store_name(state)
+    if audits.about == "choices":
+        remedy = "leave it out: it cannot be used with --best"
+        raise ArgumentError("from_audits", source, remedy)
+    monitor = state if isinstance(state, Monitor) else read_monitor(state)
     if monitor is None or monitor.alarm_at is None:
         remedy = "it has no alarm; to calibrate again, label rows at random"
         raise ArgumentError("from_audits", source, remedy)
@@ -392,28 +414,6 @@ def _with_cuts(frame: pl.DataFrame, cuts: tuple[Cut, ...]) -> pl.DataFrame:
 
 
 # --- what it shows ---
-
-
-def view_monitor(monitor: Monitor) -> list[Block]:
-    """The alarm or its absence, the error rate with its interval, the evidence, the audits."""
-    blocks: list[Block] = [_alarm_headline(monitor), _rates(monitor), _counts(monitor)]
-    changes = [
-        f"{_group_prefix(group)}the error rate appears to rise at audit "
-        f"{text.number(group.change_at)}: an estimate, without an interval"
-        for group in monitor.groups
-        if group.change_at is not None
-    ]
-    changes += [
-        f"{_group_prefix(group)}with every missing audit counted as wrong there would be an alarm"
-        for group in monitor.groups
-        if group.worst.alarm and not group.rate.alarm
-    ]
-    blocks += notes_of(changes)
-    blocks.append(Note([f"Promise: {monitor.promise}"]))
-    blocks += explain(monitor.assumptions, promises=_monitor_promises(monitor))
-    blocks += warnings_of(monitor.warnings)
-    blocks += notes_of(text.left_out(monitor.dropped))
-    return [*blocks, *_monitor_figures(monitor)]
 
 
 def _alarm_headline(monitor: Monitor) -> Headline:

@@ -10,13 +10,14 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adjudge.data.rows import Identity
 from adjudge.errors import ArgumentError
 from adjudge.policy.doubts import CascadeReport, DoubtReport, JuryReport, SavedDoubt
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, explain, notes_of, table_of
@@ -64,6 +65,12 @@ class Rule:
     scores: Sequence[float] | FloatArray = field(default=(), repr=False)
     errors: Sequence[Count] | IntArray = field(default=(), repr=False)
     weights: Sequence[NotNegative] | FloatArray | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, result: object) -> Rule:
+        """The rule in the fields of a result that has more."""
+        values = {f.name: getattr(result, f.name) for f in fields(cls) if hasattr(result, f.name)}
+        return cls(**values)
 
     def accept(self, scores: ArrayLike) -> BoolArray:
         """Which scores are at most the threshold. All comparisons with a threshold are here.
@@ -209,6 +216,11 @@ class PolicyGroup:
         return self.judge if self.group is None else f"{self.judge} / {self.group}"
 
     @property
+    def identity(self) -> Identity:
+        """Its judge."""
+        return Identity(self.judge, self.protocol, self.judge_fingerprint, self.fingerprint_parts)
+
+    @property
     def covers(self) -> tuple[str | None, ...]:
         """The values of the grouping column that it is for; a pool of small groups has several."""
         return self.members or (self.group,)
@@ -216,13 +228,14 @@ class PolicyGroup:
     @property
     def rule(self) -> Rule:
         """The rule of the policy's guarantee."""
-        return Rule(
-            accepts=self.accepts,
-            threshold=self.threshold,
-            scores=self.scores,
-            errors=self.errors,
-            weights=self.weights,
-        )
+        return Rule.of(self)
+
+
+def sum_groups(groups: Sequence[PolicyGroup]) -> dict[str, Any]:
+    """The fields of a policy that add up those of its groups."""
+    names = ("n_calibration", "n_errors", "n_accepted", "n_accepted_errors")
+    sums = {name: sum(getattr(group, name) for group in groups) for name in names}
+    return {"feasible": any(group.feasible for group in groups), **sums}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,6 +255,11 @@ class Alternative:
     indicative: bool
     promise: str
     not_promised: str
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """The fields that a policy of this guarantee states too."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "summary"}
 
 
 @frozen
@@ -343,7 +361,44 @@ class Policy(ResultWithDigest):
         return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def view(self) -> list[Block]:
-        return view_policy(self)
+        """What is accepted under each guarantee, then what the chosen one promises and assumes."""
+        blocks: list[Block] = [_policy_headline(self)]
+        if self.alternatives:
+            blocks.append(_alternatives(self))
+        if len(self.groups) > 1:
+            groups = table_of(
+                self.groups,
+                {
+                    "group": lambda g: g.name,
+                    "accepts": _accepts,
+                    "labels": lambda g: number(g.n_calibration),
+                    "wrong": lambda g: number(g.n_errors),
+                    "coverage": lambda g: percent(g.coverage),
+                    "error share": error_share,
+                },
+                caption=f"{self.guarantee} by group, on the calibration labels",
+                text_columns=2,
+            )
+            blocks.append(groups)
+        for doubt in self.doubts:
+            blocks += doubt.blocks(self)
+        blocks.append(promise_note(self.promise))
+        others = [
+            f"{other.guarantee} promises: {other.promise}; it does not promise: "
+            f"{other.not_promised}"
+            for other in self.alternatives
+            if other.guarantee != self.guarantee
+        ]
+        figure = Figure(
+            "policy",
+            partial(policy_figure, self),
+            "Error share among accepted verdicts as the threshold rises, on the calibration "
+            "labels; a dot marks the calibrated threshold.",
+        )
+        explained = explain(
+            self.assumptions, promises=promises_of(self.promise, self.not_promised), others=others
+        )
+        return [*blocks, *explained, *notes_of(_policy_notes(self)), figure]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -382,46 +437,6 @@ def _shorten(value: object) -> str:
 
 _ASIDE = re.compile(r" \([^()]*\)$")
 _ACCEPTS = {"all": "all", "none": "nothing", "batch": "per batch", "groups": "per group"}
-
-
-def view_policy(policy: Policy) -> list[Block]:
-    """What is accepted under each guarantee, then what the chosen one promises and assumes."""
-    blocks: list[Block] = [_policy_headline(policy)]
-    if policy.alternatives:
-        blocks.append(_alternatives(policy))
-    if len(policy.groups) > 1:
-        groups = table_of(
-            policy.groups,
-            {
-                "group": lambda g: g.name,
-                "accepts": _accepts,
-                "labels": lambda g: number(g.n_calibration),
-                "wrong": lambda g: number(g.n_errors),
-                "coverage": lambda g: percent(g.coverage),
-                "error share": error_share,
-            },
-            caption=f"{policy.guarantee} by group, on the calibration labels",
-            text_columns=2,
-        )
-        blocks.append(groups)
-    for doubt in policy.doubts:
-        blocks += doubt.blocks(policy)
-    blocks.append(promise_note(policy.promise))
-    others = [
-        f"{other.guarantee} promises: {other.promise}; it does not promise: {other.not_promised}"
-        for other in policy.alternatives
-        if other.guarantee != policy.guarantee
-    ]
-    figure = Figure(
-        "policy",
-        partial(policy_figure, policy),
-        "Error share among accepted verdicts as the threshold rises, on the calibration labels; a "
-        "dot marks the calibrated threshold.",
-    )
-    explained = explain(
-        policy.assumptions, promises=promises_of(policy.promise, policy.not_promised), others=others
-    )
-    return [*blocks, *explained, *notes_of(_policy_notes(policy)), figure]
 
 
 def _policy_headline(policy: Policy) -> Headline:

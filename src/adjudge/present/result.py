@@ -323,6 +323,28 @@ def in_library(frame: pl.DataFrame, library: str) -> Any:
     return pd.DataFrame(frame.to_dict(as_series=False))
 
 
+@dataclass(frozen=True, repr=False)
+class ResultWithRows:
+    """A result as the `summary` of rows, and the rows."""
+
+    summary: Result
+    rows: pl.DataFrame
+
+    @overload
+    def to_frame(self, library: Literal["polars"] = "polars") -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, library: Literal["pandas"]) -> Any: ...
+    def to_frame(self, library: Literal["polars", "pandas"] = "polars") -> Any:
+        """The rows."""
+        return in_library(self.rows, library)
+
+    def __str__(self) -> str:
+        return str(self.summary)
+
+    def _repr_html_(self) -> str:
+        return self.summary._repr_html_()
+
+
 def _with_ends(part: Any, row: dict[str, Any]) -> dict[str, Any]:
     """The row with the ends of each interval in its place."""
     if dataclasses.is_dataclass(part):

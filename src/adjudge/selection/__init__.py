@@ -7,12 +7,13 @@ from adjudge.selection.cascade_plan import CascadePlan, plan_cascade
 from adjudge.selection.doubts.jury import Jury, mean_jury
 from adjudge.selection.evaluating import Evaluation, evaluate
 from adjudge.selection.guarantees import (
+    Guarantee,
+    Labels,
     all_guarantees,
     find_guarantee,
     register_guarantee,
     unregister_guarantee,
 )
-from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import (
     effective_size,
     fdr_select,

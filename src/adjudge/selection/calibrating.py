@@ -11,15 +11,15 @@ from typing import Unpack
 
 import polars as pl
 
-from adjudge.data.judgments import Judgments, prepare_judgments
+from adjudge.data.judgments import Judgments
 from adjudge.data.rows import merge_dropped
 from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.policy.audits import WITHOUT_PROOF, Monitor, audits_to_calibrate
-from adjudge.policy.result import Cut, Policy, names_of
+from adjudge.policy.result import Policy, names_of, sum_groups
 from adjudge.present.text import count
-from adjudge.records import GIVEN, LABELLED, MIN_ANSWER_MASS, About
+from adjudge.records import GIVEN, LABELLED, MIN_ANSWER_MASS
 from adjudge.selection.candidates import (
     ENTRY_COLUMNS,
     Candidate,
@@ -30,13 +30,12 @@ from adjudge.selection.candidates import (
     pool_small,
 )
 from adjudge.selection.cascade_plan import CascadePlan
-from adjudge.selection.choices import describe_choices, prepare_choices, refuse_with_best
-from adjudge.selection.doubts.base import Doubt, DoubtOptions, Labelled
-from adjudge.selection.doubts.registry import ask_doubt
-from adjudge.selection.guarantees import DEFAULT, all_guarantees, find_guarantee
-from adjudge.selection.guarantees.base import Guarantee
+from adjudge.selection.choices import describe_choices
+from adjudge.selection.doubts.base import Doubt, DoubtOptions, Labelled, ask_doubt
+from adjudge.selection.guarantees import DEFAULT, Guarantee, all_guarantees, find_guarantee
 from adjudge.selection.labelled import read_labelled, without_ids
 from adjudge.selection.split_counts import Levels
+from adjudge.selection.verifying import levels_of
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.store import StorePlace, read_judge_parts
 from adjudge.validation import count as check_count
@@ -158,6 +157,8 @@ def calibrate(
             doubt=doubt,
             cascade=cascade,
             plan=plan,
+            best=best,
+            pairs=pairs,
             costs=costs,
             category=category,
             learning_share=learning_share,
@@ -172,20 +173,7 @@ def calibrate(
     needs = Needs(("judgments", "grades", "binary"), named, texts=asked.reads_texts)
     with source.narrow(needs):
         leave_out = source.other("leave_out")
-        if best:
-            refuse_with_best(
-                jury=jury,
-                doubt=doubt,
-                cascade=cascade,
-                plan=plan,
-                pairs=pairs,
-                from_audits=from_audits,
-            )
-            prepared = prepare_choices(
-                source, judge=judge, protocol=protocol, min_answer_mass=limit
-            )
-        else:
-            prepared = prepare_judgments(source, judge=judge, protocol=protocol)
+        prepared = asked.doubt.prepare(source, judge, protocol, limit)
     remarks: tuple[str, ...] = ()
     if since_change and from_audits is None:
         raise ArgumentError("since_change", since_change, "needs --from-audits")
@@ -195,7 +183,7 @@ def calibrate(
         )
         remarks = (remark,)
     used = None
-    if not (asked.reads_columns or best):
+    if not asked.reads_columns:
         options = [name for name in (by, cluster, weights) if name is not None]
         used = {*ENTRY_COLUMNS, *NOTED_COLUMNS, *options}
     table = read_labelled(
@@ -205,7 +193,7 @@ def calibrate(
         by=by,
         weights=weights,
         min_answer_mass=limit,
-        below_cuts=not (asked.reads_failed or best),
+        below_cuts=asked.keeps_cuts,
         keep_failed=asked.reads_failed,
         model_labels=model_labels,
         keep=used,
@@ -244,23 +232,13 @@ def calibrate(
     judges = tuple(dict.fromkeys(entry.judge for entry in entries))
     if fit.doubt.judges:
         judges, prints = fit.doubt.judges, list(fit.doubt.fingerprints)
-    return Policy(
+    policy = Policy(
         about=table.about,
-        guarantee=chosen.name,
+        **{**choice.stated, **sum_groups(groups)},
         guarantee_version=chosen.version,
         alpha=float(levels.alpha),
         delta=float(levels.delta) if chosen.uses_delta else None,
         ties=ties,
-        accepts=choice.accepts,
-        threshold=choice.threshold,
-        feasible=any(group.feasible for group in groups),
-        indicative=choice.indicative,
-        n_calibration=sum(group.n_calibration for group in groups),
-        n_errors=sum(group.n_errors for group in groups),
-        n_accepted=choice.n_accepted,
-        n_accepted_errors=sum(group.n_accepted_errors for group in groups),
-        empirical_risk=choice.empirical_risk,
-        coverage=choice.coverage,
         judges=judges,
         judge_fingerprints=tuple(prints),
         by=by,
@@ -271,37 +249,17 @@ def calibrate(
         min_answer_mass=limit,
         cuts=table.cuts,
         seed=seed,
-        promise=choice.promise,
-        not_promised=choice.not_promised,
-        assumptions=assumptions(
-            guarantee=chosen,
-            about=table.about,
-            ties=ties,
-            cluster=column,
-            by=by,
-            pooled=pooled,
-            weights=weights,
-            doubt=fit.doubt,
-            cuts=table.cuts,
-        )
-        + table.makers
-        + fit.assumptions
-        + ((WITHOUT_PROOF,) if since_change else ()),
-        warnings=cautions(
-            entries,
-            guarantee=chosen,
-            levels=levels,
-            frame=frame,
-            cluster=column,
-            doubt=fit.doubt,
-            about=table.about,
-        )
-        + fit.remarks
-        + remarks,
+        assumptions=(),
         dropped=dropped,
         groups=groups,
         alternatives=tuple(alternatives.values()),
         adjudge_version=version("adjudge"),
+    )
+    proof = (WITHOUT_PROOF,) if since_change else ()
+    return replace(
+        policy,
+        assumptions=(*_assumptions(policy, fit.doubt), *table.makers, *fit.assumptions, *proof),
+        warnings=(*_cautions(policy, fit.doubt, entries, frame), *fit.remarks, *remarks),
     )
 
 
@@ -323,70 +281,53 @@ def _check_guarantee(
         raise ArgumentError("by", by, "leave it out: each judge and protocol has its own rule")
 
 
-#: The columns of the rows that `cautions` looks at.
+#: The columns of the rows that `_cautions` looks at.
 NOTED_COLUMNS = ("prompt_id", "sampled_by")
 _COUNTED = "each counts as an error and is never accepted"
 
 
-def assumptions(
-    *,
-    guarantee: Guarantee,
-    about: About = "pairs",
-    ties: str,
-    cluster: str | None = None,
-    by: str | None = None,
-    pooled: bool = False,
-    weights: str | None = None,
-    doubt: Doubt | None = None,
-    cuts: Sequence[Cut] = (),
-) -> tuple[str, ...]:
+def _assumptions(policy: Policy, doubt: Doubt) -> list[str]:
     """The conditions under which the promise holds, one sentence each."""
-    lines = [guarantee.assumption]
-    if weights is not None:
+    lines = [find_guarantee(policy.guarantee).assumption]
+    if policy.weights_column is not None:
         lines = [
-            "new rows differ from the labelled ones only in how often each kind occurs, and "
-            f"column {weights} is the correct ratio of the two, not learned from these labels"
+            "new rows differ from the labelled ones only in how often each kind occurs, and column "
+            f"{policy.weights_column} is the correct ratio of the two, not learned from these "
+            "labels"
         ]
-    if about == "choices":
+    if policy.about == "choices":
         lines.append(
             "prompts must be exchangeable, including the number and kind of their responses; a "
             "policy about pairs promises nothing about choices, and this one nothing about pairs"
         )
-    if about != "grades":
+    if policy.about != "grades":
         lines.append(
-            f"among {LABELLED[about]} where people have a preference (human ties were left out)"
-            if ties == "drop"
-            else f"a human tie counts as an error of any {GIVEN[about]}"
+            f"among {LABELLED[policy.about]} where people have a preference (human ties were left "
+            "out)"
+            if policy.ties == "drop"
+            else f"a human tie counts as an error of any {GIVEN[policy.about]}"
         )
-    if cluster is not None:
+    if policy.cluster is not None:
         lines.append(
-            f"rows with the same {cluster} are alike: one random row of each calibrates, and the "
-            f"promise is about one row of each new {cluster}, all with equal weight"
+            f"rows with the same {policy.cluster} are alike: one random row of each calibrates, "
+            f"and the promise is about one row of each new {policy.cluster}, all with equal weight"
         )
-    if by is not None and pooled:
-        lines.append(f"the promise is about all groups of {by} together, not within each")
-    elif by is not None:
-        lines.append(f"the promise holds within each group of {by}")
-    if doubt is not None:
-        lines += doubt.assumptions
-    if cuts:
+    if policy.by is not None and policy.pooled:
+        lines.append(f"the promise is about all groups of {policy.by} together, not within each")
+    elif policy.by is not None:
+        lines.append(f"the promise holds within each group of {policy.by}")
+    lines += doubt.assumptions
+    if policy.cuts:
         lines.append(
-            f"labelled and new pairs here are those among {names_of(cuts)}, and that share was "
-            "not chosen with these labels; every row above it is left to people"
+            f"labelled and new pairs here are those among {names_of(policy.cuts)}, and that share "
+            "was not chosen with these labels; every row above it is left to people"
         )
-    return tuple(lines)
+    return lines
 
 
-def cautions(
-    entries: Sequence[Entry],
-    *,
-    guarantee: Guarantee,
-    levels: Levels,
-    frame: pl.DataFrame,
-    cluster: str | None,
-    doubt: Doubt,
-    about: About = "pairs",
-) -> tuple[str, ...]:
+def _cautions(
+    policy: Policy, doubt: Doubt, entries: Sequence[Entry], frame: pl.DataFrame
+) -> list[str]:
     """What a reader of the policy should know in addition to the promise, one sentence each."""
     lines = []
     rules = {(entry.judge, entry.protocol) for entry in entries}
@@ -396,17 +337,17 @@ def cautions(
             "these labels to choose among them (select with --judge, combine with --jury)"
         )
     lines += doubt.cautions
-    if guarantee.uses_delta and len(entries) > 1:
-        share = float(guarantee.levels_per_rule(levels, len(entries)).delta)
+    if policy.delta is not None and len(entries) > 1:
+        levels = find_guarantee(policy.guarantee).levels_per_rule(levels_of(policy), len(entries))
         lines.append(
-            f"{guarantee.name} uses {share:.3g} of delta {float(levels.delta):g} for each of "
-            f"{len(entries)} rules: all hold together"
+            f"{policy.guarantee} uses {float(levels.delta):.3g} of delta {policy.delta:g} for each "
+            f"of {len(entries)} rules: all hold together"
         )
     ties = sum(int((entry.labels.scores == INFINITE_DOUBT).sum()) for entry in entries)
     if ties:
         lines.append(f"{doubt.tie} on {count(ties, 'labelled row')}: {_COUNTED}")
     mute = sum(int((~entry.has_verdict).sum()) for entry in entries) - ties
-    if about == "choices":
+    if policy.about == "choices":
         lines += describe_choices(frame)
     elif mute:
         rows = count(mute, "labelled row")
@@ -415,7 +356,7 @@ def cautions(
         lines.append("one judge has rows with several fingerprints: select cannot check them")
     if not doubt.judges and not any(entry.fingerprints for entry in entries):
         lines.append("the rows have no judge_fingerprint: select can only compare judge names")
-    if cluster is None and "prompt_id" in frame.columns:
+    if policy.cluster is None and "prompt_id" in frame.columns:
         keys = ["judge", "protocol", "prompt_id"]
         with_prompt = frame.filter(pl.col("prompt_id").is_not_null())
         if with_prompt.select(keys).is_duplicated().any():
@@ -427,4 +368,4 @@ def cautions(
                 f"{planned} labels were drawn by a plan: if it drew by the judge's verdict, the "
                 "labelled rows are not like the new ones and the promise does not hold"
             )
-    return tuple(lines)
+    return lines

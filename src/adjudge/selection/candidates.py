@@ -23,7 +23,7 @@ from adjudge.policy.result import (
     promise_below,
     share,
 )
-from adjudge.selection.guarantees.base import Guarantee, Labels
+from adjudge.selection.guarantees import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.split_counts import TOGETHER, Levels, SplitCounts, SplitTable
 from adjudge.selection.splits import random_halves

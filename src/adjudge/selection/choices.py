@@ -26,9 +26,12 @@ from adjudge.data.source import Source
 from adjudge.data.tables import TableLike, parse_table
 from adjudge.data.verdicts import LABEL_VALUES
 from adjudge.errors import ArgumentError, DataError
+from adjudge.policy.result import Policy
 from adjudge.present.text import count
 from adjudge.records import MEASURED
+from adjudge.selection.doubts.base import NO_COSTS, NOT_LEARNED, OwnDoubt, OwnRequest
 
+NOT_WITH_BEST = "leave it out: it cannot be used with --best"
 NEEDED = ("prompt_id", "model_a", "model_b")
 #: Why a prompt has no choice; the first reason that applies is given.
 MISSING, FAILED, SHARED = "missing comparison", "failed comparison", "tie at the top"
@@ -104,11 +107,33 @@ def prepare_choices(
     return Judgments(frame=frame, name=prepared.name, dropped=dropped, about="choices")
 
 
-def refuse_with_best(**given: object) -> None:
-    """Refuse options for verdicts on pairs if the rows are prompts."""
-    for option, value in given.items():
-        if value is not None:
-            raise ArgumentError(option, str(value), "leave it out: it cannot be used with --best")
+class ChoiceDoubt(OwnDoubt):
+    """The doubt of a choice among all responses to a prompt."""
+
+    @classmethod
+    def prepare(
+        cls, source: Source, judge: str | None, protocol: str | None, least: float | None
+    ) -> Judgments:
+        rows = prepare_choices(source, judge=judge, protocol=protocol, min_answer_mass=least)
+        return prepare_judgments(rows, pairs=source.pairs)
+
+    @classmethod
+    def load(cls, policy: Policy) -> ChoiceDoubt | None:
+        return cls(policy.groups) if policy.about == "choices" else None
+
+
+class ChoiceRequest(OwnRequest):
+    """The choice of the best response, for which nothing is learned."""
+
+    doubt = ChoiceDoubt
+    asked_by = dict.fromkeys(("best",))
+    refuses = (
+        dict.fromkeys(("jury", "doubt", "cascade", "plan", "pairs"), NOT_WITH_BEST)
+        | NOT_LEARNED
+        | NO_COSTS
+    )
+    reads_columns = True
+    keeps_cuts = False
 
 
 def describe_choices(frame: pl.DataFrame) -> list[str]:

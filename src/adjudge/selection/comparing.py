@@ -22,8 +22,7 @@ from adjudge.selection.doubts.evidence import (
     lengths_in,
     with_context,
 )
-from adjudge.selection.guarantees import all_guarantees
-from adjudge.selection.guarantees.base import Guarantee, Labels
+from adjudge.selection.guarantees import Guarantee, Labels, all_guarantees
 from adjudge.selection.labelled import LabelledRows
 from adjudge.selection.split_counts import Halves, Levels, SplitCounts, SplitOutcome, SplitTable
 from adjudge.selection.splits import SplitRisk, random_halves

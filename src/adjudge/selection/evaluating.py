@@ -9,7 +9,7 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from adjudge.data.judgments import Judgments, prepare_judgments
+from adjudge.data.judgments import Judgments
 from adjudge.data.rows import partition
 from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike
@@ -29,12 +29,10 @@ from adjudge.present.result import (
     same_length,
 )
 from adjudge.present.text import group_name
-from adjudge.selection.choices import describe_choices, prepare_choices, refuse_with_best
+from adjudge.selection.choices import describe_choices
 from adjudge.selection.comparing import MOST_SPLITS, Comparison, compare_doubts
-from adjudge.selection.doubts.base import DoubtOptions
-from adjudge.selection.doubts.evidence import advise_learning
-from adjudge.selection.doubts.own import Signal, signals_of
-from adjudge.selection.doubts.registry import ask_doubt
+from adjudge.selection.doubts.base import DoubtOptions, ask_doubt
+from adjudge.selection.doubts.evidence import Signal, advise_learning, signals_of
 from adjudge.selection.labelled import LabelledRows, only_ids, read_labelled
 from adjudge.selection.splits import ALPHAS, SplitRisk, choose_methods, split_risks
 from adjudge.statistics.numbers import (
@@ -285,16 +283,19 @@ def evaluate(
     )
     named = (cluster, category, "best" if best else None, *source.columns.values())
     asked = ask_doubt(
-        DoubtOptions(jury=jury, doubt=doubt, category=category, learning_share=learning_share)
+        DoubtOptions(
+            jury=jury,
+            doubt=doubt,
+            best=best,
+            pairs=pairs,
+            category=category,
+            learning_share=learning_share,
+        )
     )
     learned = asked is not asked.plain
     with source.narrow(Needs(("judgments", "grades", "binary"), named, texts=learned)):
         choose_on = source.other("choose_on")
-        if best:
-            refuse_with_best(jury=jury, doubt=doubt, pairs=pairs)
-            prepared = prepare_choices(source, judge=judge, protocol=protocol)
-        else:
-            prepared = prepare_judgments(source, judge=judge, protocol=protocol)
+        prepared = asked.doubt.prepare(source, judge, protocol, None)
     table = read_labelled(prepared, ties=ties, cluster=cluster, model_labels=model_labels)
     del prepared
     if choose_on is not None:

@@ -56,7 +56,44 @@ class LabelPlan(Result):
         return [{"id": name, "sampled_by": self.sampled_by, **cut} for name in self.ids]
 
     def view(self) -> list[Block]:
-        return view_label_plan(self)
+        """Which rows to label, below which cut, and what the labels are good for."""
+        if self.cut is None:
+            return [
+                Headline(
+                    f"Label these {self.n:,} of {count(self.n_pool, 'pair')}, drawn at random"
+                ),
+                Note(["They can calibrate a policy and estimate a rate.", *left_out(self.dropped)]),
+            ]
+        most = percent(self.cut.share)
+        return [
+            Headline(
+                f"Label these {self.n:,} pairs, drawn at random among {self.cut.name}",
+                f"A policy from these labels accepts at most {most} of the verdicts.",
+            ),
+            Facts(
+                [
+                    Fact("scored verdicts", number(self.n_pool)),
+                    Fact(
+                        "below the cut",
+                        number(self.n_below),
+                        f"an uncertainty of at most {self.cut.at:.6g}; tied rows are included",
+                    ),
+                ]
+            ),
+            Note(
+                [
+                    "Use them with pac, which then has more labels near its threshold; scope gains "
+                    "nothing from them.",
+                    f"calibrate, select and serve never accept above the cut: the other "
+                    f"{count(self.n_pool - self.n_below, 'verdict')} go to people.",
+                    "Do not choose the share from these labels: to try another share, draw new "
+                    "labels.",
+                    "They cannot estimate a rate; labels drawn at random can.",
+                    *(f"note: {line}" for line in self.warnings),
+                    *left_out(self.dropped),
+                ]
+            ),
+        ]
 
 
 def plan_labels(
@@ -268,41 +305,3 @@ def _plan(
         warnings=tuple(warnings),
         dropped=merge_dropped(prepared.dropped),
     )
-
-
-def view_label_plan(plan: LabelPlan) -> list[Block]:
-    """Which rows to label, below which cut, and what the labels are good for."""
-    if plan.cut is None:
-        return [
-            Headline(f"Label these {plan.n:,} of {count(plan.n_pool, 'pair')}, drawn at random"),
-            Note(["They can calibrate a policy and estimate a rate.", *left_out(plan.dropped)]),
-        ]
-    most = percent(plan.cut.share)
-    return [
-        Headline(
-            f"Label these {plan.n:,} pairs, drawn at random among {plan.cut.name}",
-            f"A policy from these labels accepts at most {most} of the verdicts.",
-        ),
-        Facts(
-            [
-                Fact("scored verdicts", number(plan.n_pool)),
-                Fact(
-                    "below the cut",
-                    number(plan.n_below),
-                    f"an uncertainty of at most {plan.cut.at:.6g}; tied rows are included",
-                ),
-            ]
-        ),
-        Note(
-            [
-                "Use them with pac, which then has more labels near its threshold; scope gains "
-                "nothing from them.",
-                f"calibrate, select and serve never accept above the cut: the other "
-                f"{count(plan.n_pool - plan.n_below, 'verdict')} go to people.",
-                "Do not choose the share from these labels: to try another share, draw new labels.",
-                "They cannot estimate a rate; labels drawn at random can.",
-                *(f"note: {line}" for line in plan.warnings),
-                *left_out(plan.dropped),
-            ]
-        ),
-    ]

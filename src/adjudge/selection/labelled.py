@@ -170,16 +170,9 @@ def read_labelled(
     return LabelledRows(frame, column, rows.dropped, prepared.about, cuts, stated)
 
 
-def read_new(
-    judgments: TableLike | Source | Judgments,
-    *,
-    pairs: TableLike | None = None,
-    judge: str | None = None,
-    protocol: str | None = None,
-    min_answer_mass: float | None = None,
-) -> NewRows:
+def read_new(judgments: TableLike | Judgments, *, min_answer_mass: float | None = None) -> NewRows:
     """The rows that select decides on; `min_answer_mass` as in `read_labelled`."""
-    prepared = prepare_judgments(judgments, pairs=pairs, judge=judge, protocol=protocol)
+    prepared = prepare_judgments(judgments)
     # `select` adds columns of one chunk, and polars copies a frame whose chunks differ.
     frame = mark_off_answer(prepared.frame.rechunk(), min_answer_mass)
     usable = measured(Rows(frame))

@@ -29,8 +29,7 @@ from adjudge.present.result import (
 )
 from adjudge.present.text import count, group_name, left_out, number, percent
 from adjudge.selection.candidates import Entry, make_entries
-from adjudge.selection.guarantees import DEFAULT, find_guarantee
-from adjudge.selection.guarantees.base import Guarantee
+from adjudge.selection.guarantees import DEFAULT, Guarantee, find_guarantee
 from adjudge.selection.labelled import read_labelled
 from adjudge.selection.split_counts import Levels
 from adjudge.validation import count as check_count

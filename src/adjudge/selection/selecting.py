@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Unpack, overload
+from typing import ClassVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -27,16 +27,14 @@ from adjudge.present.result import (
     NotNegative,
     Proportion,
     Result,
+    ResultWithRows,
     at_most,
     frozen,
-    in_library,
 )
 from adjudge.present.text import count, number, percent
 from adjudge.records import GIVEN, LABELLED, MEASURED, About
-from adjudge.selection.choices import prepare_choices
-from adjudge.selection.doubts.base import Doubt, StageCount
+from adjudge.selection.doubts.base import Doubt, StageCount, load_doubt
 from adjudge.selection.doubts.evidence import count_overturned
-from adjudge.selection.doubts.registry import load_doubt
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
 from adjudge.selection.labelled import BEYOND, lie_below, read_new
 from adjudge.selection.verifying import (
@@ -104,11 +102,44 @@ class Selection(Result):
     dropped: Mapping[str, Count]
 
     def view(self) -> list[Block]:
-        return view_selection(self)
+        """What was accepted, whether the new scores look like the old ones, and the promise."""
+        blocks: list[Block] = [_selection_headline(self)]
+        if len(self.groups) > 1:
+            groups = table_of(
+                self.groups,
+                {
+                    "judge": lambda g: g.judge,
+                    "group": lambda g: g.group or "",
+                    "rows": lambda g: number(g.n),
+                    "accepted": lambda g: number(g.n_accepted),
+                    "share": lambda g: percent(g.accepted_share),
+                },
+                text_columns=2,
+            )
+            blocks.append(groups)
+        blocks += stage_table(self)
+        blocks.append(Note([_describe_drift(self)], tone="bad" if self.drift.flagged else "plain"))
+        blocks += warnings_of(self.warnings)
+        blocks += [
+            promise_note(self.promise),
+            *explain(self.assumptions, promises=promises_of(self.promise, self.not_promised)),
+        ]
+        lines = []
+        if self.n_overturned is not None:
+            lines.append(
+                f"accepted is about learned_verdict, which differs from the judge's verdict in "
+                f"{self.n_overturned:,} of {count(self.n_accepted, 'accepted row')}"
+            )
+        lines += [
+            f"not accepted, {count(rows, 'row')}: {reason}"
+            for reason, rows in self.dropped.items()
+            if rows
+        ]
+        return blocks + notes_of(lines)
 
 
 @dataclass(frozen=True, repr=False)
-class SelectionRun:
+class SelectionRun(ResultWithRows):
     """The summary of a selection, and the decision on every row.
 
     `rows` has id, judge, verdict, p_a, uncertainty, accepted and, if the row was not accepted,
@@ -121,24 +152,9 @@ class SelectionRun:
     """
 
     summary: Selection
-    rows: pl.DataFrame
-
-    @overload
-    def to_frame(self, library: Literal["polars"] = "polars") -> pl.DataFrame: ...
-    @overload
-    def to_frame(self, library: Literal["pandas"]) -> Any: ...
-    def to_frame(self, library: Literal["polars", "pandas"] = "polars") -> Any:
-        """The rows."""
-        return in_library(self.rows, library)
-
-    def __str__(self) -> str:
-        return str(self.summary)
 
     def __repr__(self) -> str:
         return f"SelectionRun({self.summary!r}, rows=<{self.rows.height}>)"
-
-    def _repr_html_(self) -> str:
-        return self.summary._repr_html_()
 
 
 def select(
@@ -185,15 +201,11 @@ def select(
     """
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
     limit = rules.min_answer_mass
-    with Source(judgments, pairs=pairs, **reading) as source:
-        if rules.about == "choices":
-            choices = prepare_choices(source, judge=judge, protocol=protocol, min_answer_mass=limit)
-            table = read_new(choices, pairs=source.pairs, min_answer_mass=limit)
-        else:
-            if best:
-                check_about(rules, "choices")
-            table = read_new(source, judge=judge, protocol=protocol, min_answer_mass=limit)
+    if best:
+        check_about(rules, "choices")
     doubt = load_doubt(rules)
+    with Source(judgments, pairs=pairs, **reading) as source:
+        table = read_new(doubt.prepare(source, judge, protocol, limit), min_answer_mass=limit)
     check_about(rules, table.about)
     warnings = doubt.check_judges(table.everything, store=store)
     scored = doubt.score(table)
@@ -425,47 +437,6 @@ def _as_choices(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.drop("p_a", "p_fwd", "p_rev", "label", "no_choice", strict=False).rename(
         {"verdict": "choice"}
     )
-
-
-def view_selection(selection: Selection) -> list[Block]:
-    """What was accepted, whether the new scores look like the old ones, and the promise."""
-    blocks: list[Block] = [_selection_headline(selection)]
-    if len(selection.groups) > 1:
-        groups = table_of(
-            selection.groups,
-            {
-                "judge": lambda g: g.judge,
-                "group": lambda g: g.group or "",
-                "rows": lambda g: number(g.n),
-                "accepted": lambda g: number(g.n_accepted),
-                "share": lambda g: percent(g.accepted_share),
-            },
-            text_columns=2,
-        )
-        blocks.append(groups)
-    blocks += stage_table(selection)
-    blocks.append(
-        Note([_describe_drift(selection)], tone="bad" if selection.drift.flagged else "plain")
-    )
-    blocks += warnings_of(selection.warnings)
-    blocks += [
-        promise_note(selection.promise),
-        *explain(
-            selection.assumptions, promises=promises_of(selection.promise, selection.not_promised)
-        ),
-    ]
-    lines = []
-    if selection.n_overturned is not None:
-        lines.append(
-            f"accepted is about learned_verdict, which differs from the judge's verdict in "
-            f"{selection.n_overturned:,} of {count(selection.n_accepted, 'accepted row')}"
-        )
-    lines += [
-        f"not accepted, {count(rows, 'row')}: {reason}"
-        for reason, rows in selection.dropped.items()
-        if rows
-    ]
-    return blocks + notes_of(lines)
 
 
 def _selection_headline(selection: Selection) -> Headline:

@@ -73,12 +73,30 @@ class Threshold(Result):
     @property
     def rule(self) -> Rule:
         """The rule without its counts."""
-        return Rule(accepts=self.accepts, threshold=self.threshold)
+        return Rule.of(self)
 
     def view(self) -> list[Block]:
-        from adjudge.selection.thresholds import view_threshold
-
-        return view_threshold(self)
+        """One rule and what it does to its own calibration rows."""
+        text = {"all": "every verdict", "none": "nothing: no threshold passes"}.get(
+            self.accepts, f"verdicts with an uncertainty of at most {self.threshold}"
+        )
+        accepted = f"{self.n_accepted:,} of {self.n_calibration:,}"
+        wrong = (
+            f"{self.n_accepted_errors:,} of {self.n_accepted:,}; of all "
+            f"{self.n_calibration:,} rows {self.n_errors:,} are wrong"
+        )
+        return [
+            Headline(
+                f"{self.method} at alpha {self.alpha:g} accepts {text}",
+                tone="plain" if self.feasible else "bad",
+            ),
+            Facts(
+                [
+                    Fact("coverage on the calibration labels", percent(self.coverage), accepted),
+                    Fact("error share", error_share(self), wrong),
+                ]
+            ),
+        ]
 
 
 @frozen
@@ -104,9 +122,20 @@ class BatchSelection(Result):
         ]
 
     def view(self) -> list[Block]:
-        from adjudge.selection.thresholds import view_batch
-
-        return view_batch(self)
+        """What was accepted of one batch."""
+        facts = [
+            Fact("calibration rows", number(self.n_calibration), f"{self.n_errors:,} of them wrong")
+        ]
+        if self.effective_size is not None:
+            facts.append(Fact("effective size under the weights", number(self.effective_size, 1)))
+        return [
+            Headline(
+                f"{self.method} at alpha {self.alpha:g}: {self.n_accepted:,} of "
+                f"{count(self.n, 'row')} accepted",
+                tone="plain" if self.n_accepted else "bad",
+            ),
+            Facts(facts),
+        ]
 
 
 @dataclass(frozen=True)
@@ -253,47 +282,3 @@ def _reach(values: IntArray) -> int:
     if np.size(values) == 0:
         return 0
     return max(abs(int(np.min(values))), abs(int(np.max(values))))
-
-
-# --- single rules ----------------------------------------------------------------------------
-
-
-def view_threshold(rule: Threshold) -> list[Block]:
-    """One rule and what it does to its own calibration rows."""
-    text = {"all": "every verdict", "none": "nothing: no threshold passes"}.get(
-        rule.accepts, f"verdicts with an uncertainty of at most {rule.threshold}"
-    )
-    accepted = f"{rule.n_accepted:,} of {rule.n_calibration:,}"
-    wrong = (
-        f"{rule.n_accepted_errors:,} of {rule.n_accepted:,}; of all "
-        f"{rule.n_calibration:,} rows {rule.n_errors:,} are wrong"
-    )
-    return [
-        Headline(
-            f"{rule.method} at alpha {rule.alpha:g} accepts {text}",
-            tone="plain" if rule.feasible else "bad",
-        ),
-        Facts(
-            [
-                Fact("coverage on the calibration labels", percent(rule.coverage), accepted),
-                Fact("error share", error_share(rule), wrong),
-            ]
-        ),
-    ]
-
-
-def view_batch(batch: BatchSelection) -> list[Block]:
-    """What was accepted of one batch."""
-    facts = [
-        Fact("calibration rows", number(batch.n_calibration), f"{batch.n_errors:,} of them wrong")
-    ]
-    if batch.effective_size is not None:
-        facts.append(Fact("effective size under the weights", number(batch.effective_size, 1)))
-    return [
-        Headline(
-            f"{batch.method} at alpha {batch.alpha:g}: {batch.n_accepted:,} of "
-            f"{count(batch.n, 'row')} accepted",
-            tone="plain" if batch.n_accepted else "bad",
-        ),
-        Facts(facts),
-    ]

@@ -30,6 +30,7 @@ from adjudge.policy.result import (
     own_cuts,
     promise_below,
     share,
+    sum_groups,
 )
 from adjudge.present.blocks import Block, Headline, Note, table_of
 from adjudge.present.kinds import from_dict
@@ -43,10 +44,8 @@ from adjudge.present.result import (
 )
 from adjudge.present.text import count
 from adjudge.records import About
-from adjudge.selection.doubts.own import identity_of
-from adjudge.selection.doubts.registry import load_doubt
-from adjudge.selection.guarantees import find_guarantee
-from adjudge.selection.guarantees.base import Guarantee, Labels
+from adjudge.selection.doubts.base import load_doubt
+from adjudge.selection.guarantees import Guarantee, Labels, find_guarantee
 from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.split_counts import Levels
 from adjudge.store import StorePlace
@@ -58,11 +57,7 @@ _ABOUT: Mapping[About, str] = {
     "choices": "choices among all responses to a prompt",
 }
 _REMEDY = "write it again with adjudge calibrate -o; adjudge policy verify lists what differs"
-_DIGESTS = {
-    "matches": "its digest matches",
-    "differs": "its digest differs",
-    "missing": "its digest is missing",
-}
+_DIGESTS = {"matches": "matches", "differs": "differs", "missing": "is missing"}
 
 
 @frozen
@@ -90,7 +85,40 @@ class PolicyCheck(Result):
         return read and self.digest == "matches"
 
     def view(self) -> list[Block]:
-        return view_check(self)
+        """Whether the file is unchanged since calibrate wrote it, and every field that is not."""
+        wrong = self.contradictions
+        numbers = "its numbers agree with its calibration scores"
+        if wrong:
+            ending = "s" if len(wrong) == 1 else ""
+            numbers = f"{count(len(wrong), 'field')} contradict{ending} the rest"
+        if self.unreadable is not None:
+            numbers = f"it cannot be read: {self.unreadable}"
+        blocks: list[Block] = [
+            Headline(
+                f"{self.path} {'is unchanged' if self.intact else 'was changed'}: "
+                f"its digest {_DIGESTS[self.digest]}, and {numbers}",
+                "" if self.intact else "Do not use it: calibrate again, or take an earlier copy.",
+                tone="plain" if self.intact else "bad",
+            )
+        ]
+        if wrong:
+            columns = {
+                "field": lambda row: row.field,
+                "in the file": lambda row: row.stated,
+                "should be": lambda row: row.expected,
+            }
+            blocks.append(table_of(wrong, columns, text_columns=3))
+        notes = [
+            "The digest detects mistakes, not attacks: anyone who changes a policy on purpose can "
+            "also write a new digest."
+        ]
+        if self.unreadable is None and not self.recomputed:
+            notes.append(
+                "Thresholds were compared with the counts in the file and not computed again, "
+                "because the policy has an older version of its guarantee or keeps only some of "
+                "its scores."
+            )
+        return [*blocks, Note(notes)]
 
 
 def read_policy(path: str | Path) -> Policy:
@@ -172,7 +200,7 @@ def matching_groups(
 
     PolicyMismatchError for another judge or prompt, as in `match_judge`.
     """
-    identities = [identity_of(group) for group in policy.groups]
+    identities = [group.identity for group in policy.groups]
     match = match_judge(identities, given, by_name=by_name, store=store)
     return [policy.groups[at] for at in match.positions], match.remark
 
@@ -217,11 +245,7 @@ def contradictions(policy: Policy, *, source: str | Path) -> Iterator[Contradict
         yield from Contradiction.between(policy, {"promise": promise})
     for other in policy.alternatives:
         if other.guarantee == policy.guarantee:
-            copied = ("accepts", "threshold", "n_accepted", "coverage", "empirical_risk")
-            words = ("indicative", "promise", "not_promised")
-            yield from Contradiction.between(
-                policy, {name: getattr(other, name) for name in copied + words}
-            )
+            yield from Contradiction.between(policy, other.stated)
 
 
 def _of_group(
@@ -325,10 +349,7 @@ def _below(group: PolicyGroup) -> tuple[int, int]:
 def _totals(policy: Policy, chosen: Guarantee) -> dict[str, Any]:
     """The values of the policy's own fields that follow from its groups."""
     groups = policy.groups
-    sums = ("n_calibration", "n_errors", "n_accepted", "n_accepted_errors")
-    totals: dict[str, Any] = {name: sum(getattr(g, name) for g in groups) for name in sums}
-    totals |= {
-        "feasible": any(group.feasible for group in groups),
+    totals = sum_groups(groups) | {
         "indicative": chosen.per_batch,
         "judges": load_doubt(policy).judges or tuple(dict.fromkeys(g.judge for g in groups)),
     }
@@ -345,41 +366,3 @@ def _totals(policy: Policy, chosen: Guarantee) -> dict[str, Any]:
         "coverage": share(rows, totals["n_calibration"]),
         "empirical_risk": wrong / rows if rows else 0.0,
     }
-
-
-def view_check(check: PolicyCheck) -> list[Block]:
-    """Whether a policy file is unchanged since calibrate wrote it, and every field that is not."""
-    wrong = check.contradictions
-    numbers = "its numbers agree with its calibration scores"
-    if wrong:
-        numbers = (
-            f"{count(len(wrong), 'field')} contradict{'s' if len(wrong) == 1 else ''} the rest"
-        )
-    if check.unreadable is not None:
-        numbers = f"it cannot be read: {check.unreadable}"
-    blocks: list[Block] = [
-        Headline(
-            f"{check.path} {'is unchanged' if check.intact else 'was changed'}: "
-            f"{_DIGESTS[check.digest]}, "
-            f"and {numbers}",
-            "" if check.intact else "Do not use it: calibrate again, or take an earlier copy.",
-            tone="plain" if check.intact else "bad",
-        )
-    ]
-    if wrong:
-        columns = {
-            "field": lambda row: row.field,
-            "in the file": lambda row: row.stated,
-            "should be": lambda row: row.expected,
-        }
-        blocks.append(table_of(wrong, columns, text_columns=3))
-    notes = [
-        "The digest detects mistakes, not attacks: anyone who changes a policy on purpose can also "
-        "write a new digest."
-    ]
-    if check.unreadable is None and not check.recomputed:
-        notes.append(
-            "Thresholds were compared with the counts in the file and not computed again, because "
-            "the policy has an older version of its guarantee or keeps only some of its scores."
-        )
-    return [*blocks, Note(notes)]

@@ -19,7 +19,7 @@ from adjudge.selection import (
     scope_threshold,
     split_risks,
 )
-from adjudge.selection.guarantees.base import Labels
+from adjudge.selection.guarantees import Labels
 from adjudge.selection.guarantees.pac import PAC
 from adjudge.selection.split_counts import SplitCounts, SplitTable, last_passing
 from adjudge.selection.splits import _keys, _mark_half, choose_methods, random_halves

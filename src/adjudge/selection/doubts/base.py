@@ -1,8 +1,8 @@
-"""The interface of a doubt: what judges said about a row becomes one verdict and one doubt.
+"""Doubts: what judges said about a row becomes one verdict and one doubt.
 
 Before new rows are scored, a doubt is a fixed function of a row, so every guarantee holds for it as
-for any other score. A new doubt is a file with a `Doubt` and its `DoubtRequest`, and a line in
-`adjudge.selection.doubts`; what it saves is a `SavedDoubt` in the policy.
+for any other score. The judge's own doubt is here. A new doubt is a file with a `Doubt` and its
+`DoubtRequest`, and a line in `all_doubts`; what it saves is a `SavedDoubt` in the policy.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from adjudge.data.judgments import Judgments
+from adjudge.data.judgments import Judgments, doubt_ties, prepare_judgments
 from adjudge.data.rows import Identity, identities
+from adjudge.data.source import Source
+from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.judges.judge import match_judge
-from adjudge.policy.result import Contradiction, Policy
+from adjudge.policy.result import Contradiction, Policy, PolicyGroup
 from adjudge.present.result import Check, Count, at_most
 from adjudge.records import About
 from adjudge.selection.doubts.evidence import Evidence
 from adjudge.selection.labelled import NewRows
 from adjudge.store import StorePlace
-from adjudge.validation import BoolArray
+from adjudge.validation import BoolArray, one_of
 
 if TYPE_CHECKING:
     from adjudge.selection.cascade_plan import CascadePlan
@@ -112,6 +114,13 @@ class Doubt(ABC):
         return ()
 
     @classmethod
+    def prepare(
+        cls, source: Source, judge: str | None, protocol: str | None, least: float | None
+    ) -> Judgments:
+        """The rows that it decides, of one judge or protocol; `least` is the min_answer_mass."""
+        return prepare_judgments(source, judge=judge, protocol=protocol)
+
+    @classmethod
     @abstractmethod
     def load(cls, policy: Policy) -> Doubt | None:
         """The doubt that the policy saves; None if it saves another one."""
@@ -156,6 +165,8 @@ class DoubtOptions:
     doubt: str | None = None
     cascade: str | Sequence[str] | None = None
     plan: CascadePlan | str | Path | None = None
+    best: bool = False
+    pairs: TableLike | None = None
     costs: Sequence[float] | None = None
     category: str | None = None
     learning_share: float = 0.3
@@ -182,7 +193,8 @@ class Labelled:
 class DoubtFit:
     """A doubt, and the labelled rows that are left to calibrate, with its verdicts and errors.
 
-    `evidence` is what was seen of each row, if a learned doubt can use it.
+    `evidence` is what was seen of each row, if a learned doubt can use it. `alone` are the rows of
+    each judge, if it combines several.
     """
 
     doubt: Doubt
@@ -191,28 +203,30 @@ class DoubtFit:
     dropped: Mapping[str, int] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
-
-    @property
-    def alone(self) -> Mapping[str, pl.DataFrame]:
-        """The rows of each judge alone, if it combines several."""
-        return {}
+    alone: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
     def entries(self, coverage: Coverage, total: float) -> dict[str, Any]:
         """Its fields in the policy; `total` is the coverage of its own rows."""
         return {}
 
 
+@dataclass(frozen=True)
 class DoubtRequest(ABC):
-    """A doubt that was asked for, with the options it takes."""
+    """A doubt that was asked for, with the options."""
 
+    options: DoubtOptions
+
+    doubt: ClassVar[type[Doubt]]
+    #: The options that ask for it, by this word or (None) by any.
+    asked_by: ClassVar[Mapping[str, str | None]] = {}
+    #: Options that it does not take, in the order in which they are refused, and what to do.
+    refuses: ClassVar[Mapping[str, str]] = {}
     #: Whether it reads other columns than those of a rule, the texts, and rows without a score.
     reads_columns: ClassVar[bool] = True
     reads_texts: ClassVar[bool] = False
     reads_failed: ClassVar[bool] = False
-    #: Options that it does not take, in the order in which they are refused, and what to do.
-    refuses: ClassVar[Mapping[str, str]] = {}
-    #: The word for it in the option `doubt`.
-    word: ClassVar[str | None] = None
+    #: Whether it can learn from labels that were drawn below a cut.
+    keeps_cuts: ClassVar[bool] = True
     #: Its name in a comparison, and that of what is learned over it.
     name: ClassVar[str | None] = None
     learned_name: ClassVar[str] = "learned doubt"
@@ -223,18 +237,79 @@ class DoubtRequest(ABC):
         return self
 
     @classmethod
-    @abstractmethod
-    def ask(cls, options: DoubtOptions) -> DoubtRequest | None:
-        """The request that these options make; None if they ask for another doubt."""
+    def is_asked(cls, options: DoubtOptions) -> bool:
+        """Whether these options ask for it; the judge's own doubt needs none."""
+        values = {name: getattr(options, name) for name in cls.asked_by}
+        return not values or any(
+            values[name] not in (None, False) and word in (None, values[name])
+            for name, word in cls.asked_by.items()
+        )
 
-    def check(self, options: DoubtOptions) -> None:
+    def check(self) -> None:
         """Refuse options that cannot be combined with it."""
         for name, remedy in self.refuses.items():
-            value = getattr(options, name)
+            value = getattr(self.options, name)
             if value is not None:
                 listed = not isinstance(value, str) and isinstance(value, Sequence)
-                raise ArgumentError(name, tuple(value) if listed else value, remedy)
+                raise ArgumentError(name, tuple(value) if listed else str(value), remedy)
 
     @abstractmethod
     def learn(self, labelled: Labelled) -> DoubtFit:
         """The doubt for these rows; ArgumentError if they lack what it needs."""
+
+
+@dataclass(frozen=True)
+class OwnDoubt(Doubt):
+    """The judge's own verdict and uncertainty; each judge and protocol has its own rule."""
+
+    groups: tuple[PolicyGroup, ...] = ()
+
+    @classmethod
+    def load(cls, policy: Policy) -> OwnDoubt | None:
+        return cls(policy.groups)
+
+    def score(self, new: NewRows) -> ScoredRows:
+        rows = doubt_ties(new.measured)
+        reason = pl.format("status {}", "status")
+        return ScoredRows(rows, rows["verdict"], new.everything, new.unmeasured, reason)
+
+    def check_judges(self, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
+        return check_identities([group.identity for group in self.groups], frame, store=store)
+
+
+class OwnRequest(DoubtRequest):
+    """The judge's own doubt, for which nothing was asked."""
+
+    doubt = OwnDoubt
+    refuses = NOT_LEARNED | NO_COSTS
+    reads_columns = False
+
+    def learn(self, labelled: Labelled) -> DoubtFit:
+        return DoubtFit(self.doubt(), labelled.frame)
+
+
+def all_doubts() -> tuple[type[DoubtRequest], ...]:
+    """Every doubt; the first that options ask for, or that a policy saves, is used."""
+    from adjudge.selection.choices import ChoiceRequest
+    from adjudge.selection.doubts.cascade import CascadeRequest
+    from adjudge.selection.doubts.jury import JuryRequest
+    from adjudge.selection.doubts.learned import LearnedRequest
+
+    return (ChoiceRequest, CascadeRequest, LearnedRequest, JuryRequest, OwnRequest)
+
+
+def ask_doubt(options: DoubtOptions) -> DoubtRequest:
+    """The doubt that the options ask for; ArgumentError for options that cannot be combined."""
+    requests = all_doubts()
+    if options.doubt is not None:
+        words = [request.asked_by.get("doubt") for request in requests]
+        one_of(options.doubt, [word for word in words if word is not None], "doubt")
+    asked = next(request(options) for request in requests if request.is_asked(options))
+    asked.check()
+    return asked
+
+
+def load_doubt(policy: Policy) -> Doubt:
+    """The doubt of a policy."""
+    loaded = (request.doubt.load(policy) for request in all_doubts())
+    return next(doubt for doubt in loaded if doubt is not None)

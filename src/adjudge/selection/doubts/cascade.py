@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,6 @@ from adjudge.selection.doubts.base import (
     Coverage,
     Doubt,
     DoubtFit,
-    DoubtOptions,
     DoubtRequest,
     Labelled,
     ScoredRows,
@@ -191,33 +189,17 @@ class CascadeFit(DoubtFit):
         return {"cascade": report}
 
 
-@dataclass(frozen=True)
 class CascadeRequest(DoubtRequest):
     """A cascade of the named judges, planned on the same rows, or the cascade of a plan."""
 
-    judges: str | Sequence[str] | None
-    plan: CascadePlan | str | Path | None
-    costs: Sequence[float] | None
-    share: float
-    category: str | None
-
+    doubt = CascadeDoubt
+    asked_by = dict.fromkeys(("cascade", "plan"))
     reads_texts = True
     reads_failed = True
+    keeps_cuts = False
     refuses = dict.fromkeys(
         ("jury", "doubt", "weights", "judge"), "leave it out: it cannot be used with a cascade"
     )
-
-    @classmethod
-    def ask(cls, options: DoubtOptions) -> CascadeRequest | None:
-        if options.cascade is None and options.plan is None:
-            return None
-        return cls(
-            judges=options.cascade,
-            plan=options.plan,
-            costs=options.costs,
-            share=options.learning_share,
-            category=options.category,
-        )
 
     def learn(self, labelled: Labelled) -> CascadeFit:
         plan = self._planned(labelled)
@@ -233,23 +215,23 @@ class CascadeRequest(DoubtRequest):
 
     def _planned(self, labelled: Labelled) -> CascadePlan:
         """The given plan, with all its settings, or a new one."""
-        if self.plan is None:
+        options = self.options
+        if options.plan is None:
             if labelled.judgments is None:
                 raise ArgumentError("judgments", None, "a cascade is planned on judgments")
             return plan_cascade(
                 labelled.judgments,
-                self.judges or (),
-                costs=self.costs,
-                category=self.category,
-                learning_share=self.share,
+                options.cascade or (),
+                costs=options.costs,
+                category=options.category,
+                learning_share=options.learning_share,
                 store=labelled.store,
                 **labelled.settings,
             )
-        options = {"cascade": self.judges, "costs": self.costs, "category": self.category}
-        for name, value in options.items():
-            if value is not None:
+        for name in ("cascade", "costs", "category"):
+            if (value := getattr(options, name)) is not None:
                 raise ArgumentError(name, value, "leave it out: the plan sets it")
-        plan, limit = read_plan(self.plan), labelled.settings["min_answer_mass"]
+        plan, limit = read_plan(options.plan), labelled.settings["min_answer_mass"]
         if plan.min_answer_mass != limit:
             raise ArgumentError(
                 "min_answer_mass", limit, f"the plan was made with {plan.min_answer_mass}: use that"

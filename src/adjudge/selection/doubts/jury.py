@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from adjudge.selection.doubts.base import (
     Coverage,
     Doubt,
     DoubtFit,
-    DoubtOptions,
     DoubtRequest,
     Labelled,
     ScoredRows,
@@ -195,14 +193,9 @@ class JuryDoubt(Doubt):
 
 @dataclass(frozen=True)
 class JuryFit(DoubtFit):
-    """A jury and its labelled rows; `members` are each judge's own rows."""
+    """A jury and its labelled rows."""
 
     doubt: JuryDoubt
-    members: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-
-    @property
-    def alone(self) -> Mapping[str, pl.DataFrame]:
-        return self.members
 
     def entries(self, coverage: Coverage, total: float) -> dict[str, Any]:
         jury = self.doubt.jury
@@ -220,45 +213,38 @@ class JuryFit(DoubtFit):
         }
 
 
-@dataclass(frozen=True)
 class JuryRequest(DoubtRequest):
     """All judges of the rows as one."""
 
-    method: str
-
+    doubt = JuryDoubt
+    asked_by = dict.fromkeys(("jury",))
     refuses = {"doubt": "leave it out: --jury learned includes it"} | NOT_LEARNED | NO_COSTS
     name = "jury (mean)"
     learned_name = "jury (learned)"
 
-    @classmethod
-    def ask(cls, options: DoubtOptions) -> JuryRequest | None:
-        return None if options.jury is None else cls(options.jury)
-
-    def check(self, options: DoubtOptions) -> None:
-        if options.weights is not None:
-            raise ArgumentError(
-                "jury", self.method, "leave out --weights: a jury cannot use weights"
-            )
-        super().check(options)
+    def check(self) -> None:
+        if self.options.weights is not None:
+            remedy = "leave out --weights: a jury cannot use weights"
+            raise ArgumentError("jury", self.options.jury, remedy)
+        super().check()
 
     def learn(self, labelled: Labelled) -> JuryFit:
         """A jury of every judge in the labelled rows; errors are the jury's own."""
-        one_of(self.method, JURIES, "jury")
+        method = one_of(str(self.options.jury), JURIES, "jury")
         frame = name_members(labelled.frame)
         judges = tuple(frame.get_column(MEMBER).unique().sort().to_list())
         if len(judges) < 2:
-            raise ArgumentError(
-                "jury", self.method, f"needs two judges or more; there is only {judges[0]}"
-            )
+            remedy = f"needs two judges or more; there is only {judges[0]}"
+            raise ArgumentError("jury", method, remedy)
         prints = frame["judge_fingerprint"].drop_nulls().unique().sort().to_list()
-        doubt = JuryDoubt(mean_jury(len(judges), method=self.method), judges, tuple(prints))
+        doubt = JuryDoubt(mean_jury(len(judges), method=method), judges, tuple(prints))
         rows, evidence, incomplete = doubt.assemble(frame, labelled.about)
         return JuryFit(
             doubt=doubt,
             rows=doubt_ties(rows).with_columns(IS_ERROR.alias(ERROR)),
             evidence=evidence,
             dropped={INCOMPLETE: incomplete},
-            members={name: frame.filter(pl.col(MEMBER) == name) for name in judges},
+            alone={name: frame.filter(pl.col(MEMBER) == name) for name in judges},
         )
 
 

@@ -18,9 +18,10 @@ from adjudge.selection.doubts.base import (
     Coverage,
     Doubt,
     DoubtFit,
-    DoubtOptions,
     DoubtRequest,
     Labelled,
+    OwnDoubt,
+    OwnRequest,
     ScoredRows,
 )
 from adjudge.selection.doubts.evidence import (
@@ -38,7 +39,6 @@ from adjudge.selection.doubts.evidence import (
     with_learned,
 )
 from adjudge.selection.doubts.jury import JuryDoubt, JuryRequest
-from adjudge.selection.doubts.own import OwnDoubt, OwnRequest
 from adjudge.selection.labelled import NewRows
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.statistics.ridge import PENALTIES
@@ -83,7 +83,7 @@ class LearnedDoubt(Doubt):
     def load(cls, policy: Policy) -> LearnedDoubt | None:
         if policy.doubt is None:
             return None
-        return cls.restore(policy.doubt, JuryDoubt.load(policy) or OwnDoubt.load(policy))
+        return cls.restore(policy.doubt, JuryDoubt.load(policy) or OwnDoubt(policy.groups))
 
     @classmethod
     def restore(cls, saved: DoubtReport, inner: Doubt) -> LearnedDoubt:
@@ -151,47 +151,38 @@ class LearnedFit(DoubtFit):
         return {**over, "doubt": report}
 
 
-@dataclass(frozen=True)
 class LearnedRequest(DoubtRequest):
-    """A doubt learned from a random `share` of the labelled pairs, or of their clusters."""
+    """A doubt learned from a random share of the labelled pairs, or of their clusters."""
 
-    inner: OwnRequest | JuryRequest
-    share: float
-    category: str | None
-
+    doubt = LearnedDoubt
+    asked_by = dict.fromkeys(("jury", "doubt"), "learned")
     reads_texts = True
-    word = "learned"
 
     @property
     def plain(self) -> DoubtRequest:
-        return self.inner
+        without = replace(self.options, category=None)
+        return OwnRequest(without) if without.jury is None else JuryRequest(without)
 
-    @classmethod
-    def ask(cls, options: DoubtOptions) -> LearnedRequest | None:
-        if cls.word not in (options.jury, options.doubt):
-            return None
-        inner = JuryRequest.ask(options) or OwnRequest.ask(options)
-        return cls(inner, options.learning_share, options.category)
-
-    def check(self, options: DoubtOptions) -> None:
-        self.inner.check(replace(options, category=None))
+    def check(self) -> None:
+        self.plain.check()
 
     def learn(self, labelled: Labelled) -> LearnedFit:
         """The rows decide which columns are used. Human ties are not used for learning."""
-        inner, seed = self.inner.learn(labelled), labelled.settings["seed"]
+        inner, seed = self.plain.learn(labelled), labelled.settings["seed"]
+        share, category = self.options.learning_share, self.options.category
         frame, about = inner.rows, labelled.about
         evidence = judge_evidence(frame) if inner.evidence is None else inner.evidence
         lengths = lengths_in(frame)
-        context = with_context(evidence, frame, lengths=lengths, category=self.category)
+        context = with_context(evidence, frame, lengths=lengths, category=category)
         keys = frame.get_column(labelled.cluster or "id").to_list()
-        learning = _random_part(keys, open_unit(self.share, "learning_share"), seed)
+        learning = _random_part(keys, open_unit(share, "learning_share"), seed)
         label = frame.get_column("label").to_numpy()
         used = learning & (label != "tie")
         n = int(used.sum())
         if n < FEWEST_LEARNING or learning.all():
             raise ArgumentError(
                 "learning_share",
-                self.share,
+                share,
                 f"leaves {n} labels to learn from and {int((~learning).sum())} to calibrate; "
                 f"{FEWEST_LEARNING} or more are needed to learn",
             )
@@ -199,7 +190,7 @@ class LearnedRequest(DoubtRequest):
         prefers_a = label[used] == WORDS[about][0]
         margin = LearnedMargin.fit(take_rows(context, used), prefers_a, clusters=units, seed=seed)
         judged = frame.filter(pl.Series(~learning))
-        doubt = LearnedDoubt(inner.doubt, margin, lengths, self.category)
+        doubt = LearnedDoubt(inner.doubt, margin, lengths, category)
         rows = doubt.apply(judged, take_rows(evidence, ~learning), about=about)
         return LearnedFit(
             doubt=doubt,

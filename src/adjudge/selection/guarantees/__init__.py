@@ -6,8 +6,138 @@ A package adds its own with an entry point in the group `adjudge.guarantees`, a 
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from adjudge.errors import ArgumentError
 from adjudge.plugins import Builtin, Registry
-from adjudge.selection.guarantees.base import Guarantee
+from adjudge.policy.result import Rule
+from adjudge.selection.split_counts import Levels, Method, SplitCounts, SplitOutcome
+from adjudge.selection.thresholds import ScoreOrder
+from adjudge.validation import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labelled rows: scores, errors (0 or 1) and, if the guarantee uses them, weights."""
+
+    scores: FloatArray
+    errors: IntArray
+    weights: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def take(self, rows: IntArray | BoolArray) -> Labels:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Labels(self.scores[rows], self.errors[rows], weights)
+
+    def sort(self, order: ScoreOrder) -> Labels:
+        """The rows in this order of their scores."""
+        weights = None if self.weights is None else self.weights[order.rows]
+        return Labels(order.scores, self.errors[order.rows], weights)
+
+    @classmethod
+    def join(cls, parts: Sequence[Labels]) -> Labels:
+        """The rows of several, concatenated."""
+        weights = [labels.weights for labels in parts if labels.weights is not None]
+        return cls(
+            np.concatenate([labels.scores for labels in parts]),
+            np.concatenate([labels.errors for labels in parts]),
+            np.concatenate(weights) if weights else None,
+        )
+
+
+class Guarantee(Method):
+    """One promise about accepted verdicts, and the rule that fulfils it.
+
+    A new guarantee is a subclass with `name`, `summary`, `decide`, `fewest_labels`, `promise` and
+    `not_promised`, and a line in the registry (or `register_guarantee`).
+    """
+
+    #: The promise in a few words, for tables.
+    summary: ClassVar[str]
+    #: Increased whenever `decide` or the words of `promise` change. A policy stores the version,
+    #: and only a policy of the same version is compared with the current guarantee.
+    version: ClassVar[int] = 1
+    #: What must be true of the labelled rows, in one sentence.
+    assumption: ClassVar[str] = (
+        "labelled and new rows are exchangeable: drawn at random from the same pool, judged by "
+        "the same judge with the same prompt and settings"
+    )
+    #: Decided for a batch of new rows together. Such a rule needs every calibration row, cannot
+    #: serve one pair at a time, and what it accepts of its own labels is only indicative.
+    per_batch: ClassVar[bool] = False
+    #: The promise can fail with a probability of at most delta.
+    uses_delta: ClassVar[bool] = False
+    takes_weights: ClassVar[bool] = False
+    #: Can promise over all groups together (`accept_pooled`).
+    takes_pooled: ClassVar[bool] = False
+
+    @abstractmethod
+    def decide(self, labels: Labels, levels: Levels) -> Rule:
+        """The rule for labelled rows. Equal scores come in an order that ignores errors."""
+
+    @abstractmethod
+    def fewest_labels(self, levels: Levels) -> int:
+        """The fewest labels, all right, with which the guarantee could accept anything."""
+
+    @abstractmethod
+    def promise(self, levels: Levels) -> str:
+        """What is promised; shown after "promises:"."""
+
+    @abstractmethod
+    def not_promised(self, levels: Levels) -> str:
+        """What is not promised, although a reader could expect it."""
+
+    def accept(
+        self, rule: Rule, scores: FloatArray, levels: Levels, weights: FloatArray | None = None
+    ) -> BoolArray:
+        """Which of the new scores the rule accepts. All acceptance decisions use this function."""
+        return rule.accept(scores)
+
+    def accept_pooled(
+        self, rules: Sequence[Rule], scores: FloatArray, groups: IntArray, levels: Levels
+    ) -> BoolArray:
+        """The same for several groups under one promise; `groups` has the group of each row."""
+        raise ArgumentError("pooled", True, f"{self.name} has no promise over all groups together")
+
+    def levels_per_rule(self, levels: Levels, rules: int) -> Levels:
+        """The levels of each of several rules, so that all hold together (union bound)."""
+        return replace(levels, delta=levels.delta / rules)
+
+    def alarm_limit(self, alpha: Fraction) -> Fraction:
+        """The error rate above which a monitor raises an alarm, unless another is given.
+
+        A promise about one threshold is broken above alpha. A promise about a mean is not: the
+        rate of a single threshold is often a little above alpha, and this must not raise an alarm.
+        """
+        return alpha if self.uses_delta else alpha * Fraction(3, 2)
+
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
+        """Evaluate split by split. An override can count all splits together.
+
+        tests/unit/selection/test_splits.py checks that every override gives the same counts.
+        """
+        table, accepted, wrong = splits.table, [], []
+        labels = Labels(table.scores, table.wrong.astype(np.int64))
+        for calibrates, new in splits.each():
+            rule = self.decide(labels.take(calibrates), levels)
+            chosen = self.accept(rule, table.scores[new], levels) & ~table.mute[new]
+            accepted.append(np.count_nonzero(chosen))
+            wrong.append(np.count_nonzero(chosen & table.wrong[new]))
+        return SplitOutcome(
+            np.array(accepted, dtype=np.int64),
+            np.array(wrong, dtype=np.int64),
+            splits.n_tested.astype(np.int64),
+        )
+
 
 DEFAULT = "scope"
 _REGISTRY: Registry[Guarantee] = Registry(

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from adjudge.errors import ArgumentError
 from adjudge.policy.result import Rule
 from adjudge.present.text import level
-from adjudge.selection.guarantees.base import Guarantee, Labels
+from adjudge.selection.guarantees import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome, last_passing
 from adjudge.selection.thresholds import BatchSelection, within_ratio
 from adjudge.validation import (

@@ -20,7 +20,7 @@ from scipy.special import ndtri
 
 from adjudge.policy.result import Rule
 from adjudge.present.text import level
-from adjudge.selection.guarantees.base import Guarantee, Labels
+from adjudge.selection.guarantees import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import SortedScores, Threshold, order_by_lot, threshold_at
 from adjudge.statistics.numbers import binomial_lower_tail

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from adjudge.policy.result import Rule
 from adjudge.present.text import level
-from adjudge.selection.guarantees.base import Guarantee, Labels
+from adjudge.selection.guarantees import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import Threshold, sort_scores, threshold_at
 from adjudge.validation import exact_level
