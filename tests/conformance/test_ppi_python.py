@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adjudge.estimation.estimators.ppi import difference, ppi
+from adjudge.estimation.estimators.ppi import DIFFERENCE, PPI
 from adjudge.estimation.sample import make_sample
 
 ppi_py = pytest.importorskip("ppi_py")
@@ -34,8 +34,8 @@ def test_same_estimate_and_interval(seed: int, n: int, m: int, soft: bool, level
         np.concatenate([judge, unlabelled]), [*human.tolist(), *([None] * len(unlabelled))]
     )
     for ours, lam in (
-        (ppi(sample, confidence_level=level), None),
-        (difference(sample, confidence_level=level), 1),
+        (PPI.compute(sample, confidence_level=level), None),
+        (DIFFERENCE.compute(sample, confidence_level=level), 1),
     ):
         point = ppi_py.ppi_mean_pointestimate(human, judge, unlabelled, lam=lam)
         low, high = ppi_py.ppi_mean_ci(human, judge, unlabelled, alpha=1 - level, lam=lam)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -18,21 +17,15 @@ from adjudge.errors import ArgumentError
 from adjudge.estimation.estimators import known_estimator
 from adjudge.estimation.estimators.alone import HUMAN_ONLY
 from adjudge.estimation.estimators.base import Outcome, clamp, refuse_everything
-from adjudge.estimation.rate import (
+from adjudge.estimation.rate import INTERVALS, RateInterval, Request, independence
+from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
-    INTERVALS,
-    RateInterval,
-    Request,
-    independence,
-    rate_text,
-    sentence,
-)
-from adjudge.estimation.rate_bars import (
-    add_legend,
+    Line,
+    Rate,
     describe_outside,
-    draw_estimate,
-    name_rates,
-    rate_axis,
+    rates_figure,
+    sentence,
+    show_rates,
 )
 from adjudge.estimation.sample import (
     TOO_FEW,
@@ -42,20 +35,10 @@ from adjudge.estimation.sample import (
     holding,
     spread,
 )
-from adjudge.present.blocks import (
-    Block,
-    Figure,
-    Headline,
-    Note,
-    Table,
-    explain,
-    table_of,
-    warnings_of,
-)
-from adjudge.present.figure import WARM, new_figure, themed
+from adjudge.present.blocks import Block, Headline, Table, table_of
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
-from adjudge.present.text import clip, count, left_out, level, number, show_interval
-from adjudge.records import HasInterval, Interval
+from adjudge.present.text import count, level, number, show_interval
+from adjudge.records import Interval
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 
@@ -79,7 +62,7 @@ _ASSUMPTION = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassRate(HasInterval):
+class ClassRate(Rate):
     """The corrected share of one class."""
 
     label: str
@@ -131,7 +114,19 @@ class ClassEstimate(Result):
         ]
 
     def view(self) -> list[Block]:
-        return view_classes(self)
+        return show_rates(
+            self,
+            _class_headline(self),
+            class_table(self),
+            notes=[f"method: {self.why}"],
+            assumptions=self.assumptions,
+            figure=(
+                "shares",
+                class_figure,
+                f"Corrected and naive share of each class, with {level(self.confidence_level)} "
+                "intervals of the corrected ones.",
+            ),
+        )
 
 
 # --- the numbers ---
@@ -184,7 +179,7 @@ def estimate_classes(
     samples = [_one_against_rest(rows, code, labels, test) for code in range(len(names))]
     warnings, reason, assumption = matrix.warnings, matrix.reason, _ASSUMPTION
     interval = "wald"
-    outcomes = [Outcome(None, None, None)] * len(names)
+    outcomes = [Outcome()] * len(names)
     condition = matrix.condition_number
     if not estimator.has_matrix or (matrix.shares is not None and len(names) == 2):
         # Two classes are one class against the rest: the interval of Eq. 6 itself.
@@ -340,7 +335,9 @@ def class_shares(
     for b, influence in enumerate(_influences(confusion, shares, verdicts, labels, test)):
         widened = spread(influence, clusters, active, confidence_level)
         half[b] *= widened.critical * widened.inflation
-    noise = float(np.sqrt(sum(_spread(confusion[:, b]) / per_class[b] for b in range(size))))
+    noise = float(
+        np.sqrt(sum((1 - v @ v) / m for v, m in zip(confusion.T, per_class, strict=True)))
+    )
     condition = float(singular[0] / singular[-1])
     if singular[-1] < 2 * noise:
         warnings += (
@@ -397,32 +394,11 @@ def _influences(
     return values
 
 
-def _spread(column: FloatArray) -> float:
-    return float(1 - column @ column)
-
-
 def _refuse(reason: str, confusion: FloatArray | None = None) -> ClassShares:
     return ClassShares(confusion=confusion, reason=reason)
 
 
 # --- the view ---
-
-
-def view_classes(result: ClassEstimate) -> list[Block]:
-    """A row for each class."""
-    return [
-        _class_headline(result),
-        *warnings_of(result.warnings),
-        class_table(result),
-        Note([f"method: {result.why}", *left_out(result.dropped)]),
-        *explain(result.assumptions),
-        Figure(
-            "shares",
-            partial(class_figure, result),
-            f"Corrected and naive share of each class, with {level(result.confidence_level)} "
-            "intervals of the corrected ones.",
-        ),
-    ]
 
 
 def _class_headline(result: ClassEstimate) -> Headline:
@@ -431,8 +407,7 @@ def _class_headline(result: ClassEstimate) -> Headline:
         return Headline(sentence(result.group, text), tone="bad")
     text = f"class shares by {result.method}, {level(result.confidence_level)} intervals"
     if len(result.classes) <= IN_A_SENTENCE:
-        shown = (f"{c.label} {rate_text(c)}" for c in result.classes)
-        text += f": {', '.join(shown)}"
+        text += ": " + ", ".join(f"{rate.label} {rate.text}" for rate in result.classes)
     return Headline(sentence(result.group, text))
 
 
@@ -461,18 +436,13 @@ def class_table(result: ClassEstimate) -> Table:
 def class_figure(result: ClassEstimate) -> Drawing:
     """The share of each class, the judge's own and the one to report."""
     classes = result.classes[::-1]
-    with themed():
-        figure = new_figure(7.2, 1.5 + 0.55 * len(classes))
-        axes = figure.subplots()
-        for at, rate in enumerate(classes):
-            axes.plot([rate.naive], [at + 0.13], "o", color=WARM, markersize=6)
-            draw_estimate(axes, at - 0.13, rate)
-        name_rates(axes, [clip(rate.label) for rate in classes])
-        rate_axis(axes, f"share of the class, with {level(result.confidence_level)} intervals")
-        add_legend(figure, result.method, other_bar=False)
-        axes.set_title(
-            describe_outside("share", classes, "classes")
-            if result.estimated
-            else f"No {result.method} estimate from these labels"
-        )
-    return figure
+    return rates_figure(
+        result,
+        [Line(rate.label, rate, rate.naive) for rate in classes],
+        title=describe_outside("share", classes, "classes")
+        if result.estimated
+        else f"No {result.method} estimate from these labels",
+        other_bar=False,
+        quantity="share of the class",
+        size=(7.2, 0.55),
+    )

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field, replace
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -19,31 +18,22 @@ from adjudge.errors import ArgumentError
 from adjudge.estimation.estimators.alone import HUMAN_ONLY
 from adjudge.estimation.estimators.base import Outcome, clamp
 from adjudge.estimation.groups import check_pooling, group_sample
-from adjudge.estimation.rate import (
-    Estimate,
-    RateInterval,
-    Request,
-    draw_naive_and_rate,
-    estimate_rate,
+from adjudge.estimation.rate import Estimate, RateInterval, Request, estimate_rate, rate_table
+from adjudge.estimation.rate_view import (
+    Line,
+    Rate,
+    add_legend,
+    draw_bar,
+    draw_lines,
     interval_text,
-    rate_table,
+    show_rates,
 )
-from adjudge.estimation.rate_bars import add_legend, draw_bar, name_rates, rate_axis
 from adjudge.estimation.sample import TOO_FEW, Sample, active_clusters, variance
-from adjudge.present.blocks import (
-    Block,
-    Fact,
-    Facts,
-    Figure,
-    Headline,
-    explain,
-    notes_of,
-    warnings_of,
-)
+from adjudge.present.blocks import Block, Fact, Facts, Headline
 from adjudge.present.figure import ACCENT, INK, WARM, new_figure, themed
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
-from adjudge.present.text import clip, count, left_out, level, number, show_interval, signed
-from adjudge.records import HasInterval, Interval
+from adjudge.present.text import clip, count, level, number, show_interval, signed
+from adjudge.records import Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -53,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class RateDifference(HasInterval, Result):
+class RateDifference(Rate, Result):
     """Corrected rate of A minus that of B, paired if rows share a cluster."""
 
     kind: ClassVar[str] = "rate_difference"
@@ -93,7 +83,33 @@ class RateDifference(HasInterval, Result):
         return [RateInterval.of(name, self, self.reason, self.naive)]
 
     def view(self) -> list[Block]:
-        return view_difference(self)
+        """The difference and whether its interval excludes zero, then the two rates."""
+        errors = "" if self.naive is None else "not corrected for judge errors"
+        facts = [Fact("naive difference", signed(self.naive), errors)]
+        if self.human_only is not None:
+            ends = show_interval(self.human_only_interval)
+            note = f"{level(self.confidence_level)} interval {ends}"
+            facts.append(Fact("people alone", signed(self.human_only), note))
+        if self.standard_error is not None and self.unpaired_standard_error is not None:
+            paired = (
+                f"{number(self.unpaired_standard_error, 4)} without pairing "
+                f"({self.shared_clusters:,} of {count(self.clusters, 'cluster')} have rows of both)"
+            )
+            note = paired if self.clusters else ""
+            facts.append(Fact("standard error", number(self.standard_error, 4), note))
+        return show_rates(
+            self,
+            _difference_headline(self),
+            Facts(facts),
+            rate_table((self.estimate_a, self.estimate_b), "group", pooled=self.pooled),
+            assumptions=self.assumptions,
+            figure=(
+                "difference",
+                difference_figure,
+                "The two rates above, their difference below, with "
+                f"{level(self.confidence_level)} intervals.",
+            ),
+        )
 
 
 # --- the numbers ---
@@ -182,19 +198,11 @@ def _shared_clusters(rows: Grades, sample: Sample, codes: list[int]) -> tuple[in
     return len(a & b), len(a | b)
 
 
-class Difference(NamedTuple):
+@dataclass(frozen=True)
+class Difference(Outcome):
     """theta_A - theta_B with its interval in [-1, 1], or the reason why there is none."""
 
-    estimate: float | None = None
-    low: float | None = None
-    high: float | None = None
-    standard_error: float | None = None
     unpaired_standard_error: float | None = None
-    reason: str | None = None
-
-    def interval(self, level: float) -> Interval | None:
-        """The interval of a result, None if there is none."""
-        return None if self.low is None else Interval(self.low, self.high, level)
 
 
 def paired_difference(
@@ -239,43 +247,11 @@ def paired_difference(
             reason="the interval is all of [-1, 1]: every difference is compatible with "
             "these labels; label more rows, or use another judge"
         )
-    return Difference(
-        clamp(a.estimate - b.estimate, -1, 1), low, high, math.sqrt(paired), math.sqrt(apart)
-    )
+    estimate, error = clamp(a.estimate - b.estimate, -1, 1), math.sqrt(paired)
+    return Difference(estimate, low, high, error, unpaired_standard_error=math.sqrt(apart))
 
 
 # --- the view ---
-
-
-def view_difference(result: RateDifference) -> list[Block]:
-    """The difference and whether its interval excludes zero, then the two rates."""
-    errors = "" if result.naive is None else "not corrected for judge errors"
-    facts = [Fact("naive difference", signed(result.naive), errors)]
-    if result.human_only is not None:
-        ends = show_interval(result.human_only_interval)
-        note = f"{level(result.confidence_level)} interval {ends}"
-        facts.append(Fact("people alone", signed(result.human_only), note))
-    if result.standard_error is not None and result.unpaired_standard_error is not None:
-        paired = (
-            f"{number(result.unpaired_standard_error, 4)} without pairing "
-            f"({result.shared_clusters:,} of {count(result.clusters, 'cluster')} have rows of both)"
-        )
-        note = paired if result.clusters else ""
-        facts.append(Fact("standard error", number(result.standard_error, 4), note))
-    return [
-        _difference_headline(result),
-        *warnings_of(result.warnings),
-        Facts(facts),
-        rate_table((result.estimate_a, result.estimate_b), "group", pooled=result.pooled),
-        *notes_of(left_out(result.dropped)),
-        *explain(result.assumptions),
-        Figure(
-            "difference",
-            partial(difference_figure, result),
-            "The two rates above, their difference below, with "
-            f"{level(result.confidence_level)} intervals.",
-        ),
-    ]
 
 
 def _difference_headline(result: RateDifference) -> Headline:
@@ -295,10 +271,11 @@ def difference_figure(result: RateDifference) -> Drawing:
     with themed():
         figure = new_figure(7.2, 3.8)
         top, bottom = figure.subplots(2, 1, height_ratios=[2, 1])
-        for at, rate in enumerate((result.estimate_b, result.estimate_a)):
-            draw_naive_and_rate(top, at, rate)
-        name_rates(top, [clip(result.b), clip(result.a)])
-        rate_axis(top, f"rate, with {level(result.confidence_level)} intervals")
+        lines = [
+            Line(name, rate, rate.naive, rate.naive_interval)
+            for name, rate in ((result.b, result.estimate_b), (result.a, result.estimate_a))
+        ]
+        draw_lines(top, lines, f"rate, with {level(result.confidence_level)} intervals")
         add_legend(figure, result.method)
         bottom.axvline(0, color=INK, linewidth=1.2)
         draw_bar(bottom, 0, result.estimate, result.interval, ACCENT, "s")

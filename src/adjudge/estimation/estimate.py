@@ -25,11 +25,7 @@ from adjudge.estimation.estimators.base import Estimator
 from adjudge.estimation.estimators.conditional import CONDITIONAL
 from adjudge.estimation.estimators.misclassification import MISCLASSIFICATION
 from adjudge.estimation.estimators.ppi import PPI
-from adjudge.estimation.groups import (
-    GroupedEstimate,
-    estimate_class_groups,
-    estimate_groups,
-)
+from adjudge.estimation.groups import GroupedEstimate, estimate_groups
 from adjudge.estimation.panel import PanelEstimate, estimate_panel, prepare_panel
 from adjudge.estimation.rate import (
     INTERVALS,
@@ -290,7 +286,7 @@ def estimate(
         notes=(*rows.makers, *_state_wins(rows)),
     )
     if sample is None and rows.by is not None:
-        return estimate_class_groups(rows, request)
+        return estimate_groups(rows, None, request)
     if sample is None:
         everyone = np.ones(len(rows.verdicts), dtype=bool)
         return estimate_classes(rows, request, everyone, everyone, dropped=rows.dropped)

@@ -10,6 +10,7 @@ independence, not a good judge, not many labels.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,47 @@ class VerdictCounts(NamedTuple):
     rows: int
     labelled: int
     ones: int
+
+    def flipped(self) -> VerdictCounts:
+        """The same rows with 0 and 1 exchanged."""
+        return self._replace(ones=self.labelled - self.ones)
+
+    def chances(self, ones: IntArray) -> FloatArray:
+        """Hypergeometric probabilities of 0 to m labelled 1s, given the 1s among all rows.
+
+        There is a row for each number of 1s.
+        """
+        x = np.arange(self.labelled + 1)
+        logs = (
+            self._log_ways(ones[:, None], x)
+            + self._log_ways(self.rows - ones[:, None], self.labelled - x)
+            - self._log_ways(np.array(self.rows), np.array(self.labelled))
+        )
+        return np.asarray(np.exp(logs))
+
+    def _log_ways(self, total: IntArray, chosen: IntArray) -> FloatArray:
+        """log of total over chosen; minus infinity if impossible."""
+        logs, rest = _log_factorials(self.rows), total - chosen
+        ways = logs[total] - logs[chosen] - logs[np.maximum(rest, 0)]
+        return np.where(rest < 0, -np.inf, ways)
+
+    def ends(self, tail: float) -> tuple[int, int]:
+        """Exact ends for the 1s of this verdict, each missed with probability below `tail`."""
+        return self.rows - self.flipped()._top(tail), self._top(tail)
+
+    def _top(self, tail: float) -> int:
+        low, high = self.ones, self.rows - (self.labelled - self.ones)
+        while low < high:
+            middle = (low + high + 1) // 2
+            chance = self.chances(np.array([middle]))[0, : self.ones + 1].sum()
+            low, high = (middle, high) if chance > tail else (low, middle - 1)
+        return low
+
+
+@lru_cache(maxsize=2)
+def _log_factorials(most: int) -> FloatArray:
+    """log k! for every k that occurs: probabilities are then sums of table entries."""
+    return np.asarray(gammaln(np.arange(most + 1) + 1.0))
 
 
 def rows_interval(
@@ -64,8 +106,8 @@ def rows_interval(
     total = negative.rows + positive.rows
     if negative.labelled + positive.labelled == 0:
         raise ArgumentError("labelled", 0, "label some rows")
-    upper = _most(_Verdict(*negative), _Verdict(*positive), tail)
-    lower = total - _most(_Verdict(*negative).flipped(), _Verdict(*positive).flipped(), tail)
+    upper = _most(negative, positive, tail)
+    lower = total - _most(negative.flipped(), positive.flipped(), tail)
     return lower / total, upper / total
 
 
@@ -88,48 +130,7 @@ def interval_of(sample: Sample, *, confidence_level: float) -> tuple[float, floa
     return rows_interval(*counts, confidence_level=confidence_level)
 
 
-class _Verdict:
-    """The rows of one verdict: the distribution of labelled 1s given the 1s among all rows."""
-
-    def __init__(self, rows: int, labelled: int, ones: int) -> None:
-        self.rows, self.labelled, self.ones = rows, labelled, ones
-        # log k! for every k that occurs: probabilities are then sums of table entries.
-        self._logs = gammaln(np.arange(rows + 1) + 1.0)
-
-    def flipped(self) -> _Verdict:
-        """The same rows with 0 and 1 exchanged."""
-        return _Verdict(self.rows, self.labelled, self.labelled - self.ones)
-
-    def chances(self, ones: IntArray) -> FloatArray:
-        """Hypergeometric probabilities of 0 to m labelled 1s, a row for each number of 1s."""
-        x = np.arange(self.labelled + 1)
-        logs = (
-            self._log_ways(ones[:, None], x)
-            + self._log_ways(self.rows - ones[:, None], self.labelled - x)
-            - self._log_ways(np.array(self.rows), np.array(self.labelled))
-        )
-        return np.asarray(np.exp(logs))
-
-    def _log_ways(self, total: IntArray, chosen: IntArray) -> FloatArray:
-        """log of total over chosen; minus infinity if impossible."""
-        rest = total - chosen
-        ways = self._logs[total] - self._logs[chosen] - self._logs[np.maximum(rest, 0)]
-        return np.where(rest < 0, -np.inf, ways)
-
-    def ends(self, tail: float) -> tuple[int, int]:
-        """Exact ends for the 1s of this verdict, each missed with probability below `tail`."""
-        return self.rows - self.flipped()._top(tail), self._top(tail)
-
-    def _top(self, tail: float) -> int:
-        low, high = self.ones, self.rows - (self.labelled - self.ones)
-        while low < high:
-            middle = (low + high + 1) // 2
-            chance = self.chances(np.array([middle]))[0, : self.ones + 1].sum()
-            low, high = (middle, high) if chance > tail else (low, middle - 1)
-        return low
-
-
-def _most(first: _Verdict, second: _Verdict, tail: float) -> int:
+def _most(first: VerdictCounts, second: VerdictCounts, tail: float) -> int:
     """The largest number of 1s in all rows that the labels do not rule out."""
     (low0, high0), (low1, high1) = (verdict.ends(tail * _SPENT / 4) for verdict in (first, second))
     low, high = low0 + low1, high0 + high1
@@ -152,7 +153,9 @@ def _cells(low: int, high: int) -> IntArray:
     return np.rint(np.linspace(low, high + 1, number + 1)).astype(np.int64)
 
 
-def _chance(first: _Verdict, second: _Verdict, ones0: IntArray, ones1: IntArray) -> FloatArray:
+def _chance(
+    first: VerdictCounts, second: VerdictCounts, ones0: IntArray, ones1: IntArray
+) -> FloatArray:
     """P(N_0 x_0/m_0 + N_1 x_1/m_1 <= observed) for each split of the 1s."""
     if first.labelled == 0 or second.labelled == 0:
         only, ones = (first, ones0) if second.labelled == 0 else (second, ones1)

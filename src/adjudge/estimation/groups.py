@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,34 +14,29 @@ from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import ClassEstimate, class_table, estimate_classes
 from adjudge.estimation.estimators import known_estimator
 from adjudge.estimation.rate import (
-    IN_A_SENTENCE,
     Estimate,
     RateInterval,
     Request,
     condition_of_people,
-    draw_naive_and_rate,
     estimate_rate,
     known_seed,
-    level_text,
     offer_declaration,
     rate_table,
-    rate_text,
+)
+from adjudge.estimation.rate_view import (
+    IN_A_SENTENCE,
+    HasGroups,
+    Line,
+    describe_outside,
+    level_text,
+    rates_figure,
     sentence,
+    show_rates,
 )
-from adjudge.estimation.rate_bars import add_legend, describe_outside, name_rates, rate_axis
 from adjudge.estimation.sample import Sample
-from adjudge.present.blocks import (
-    Block,
-    Figure,
-    Heading,
-    Headline,
-    Note,
-    explain,
-    warnings_of,
-)
-from adjudge.present.figure import new_figure, themed
+from adjudge.present.blocks import Block, Heading, Headline
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
-from adjudge.present.text import clip, count, left_out, level
+from adjudge.present.text import count, level
 from adjudge.validation import FloatArray, IntArray, generator
 
 if TYPE_CHECKING:
@@ -60,7 +54,7 @@ POOLING = (
 
 
 @frozen
-class GroupedEstimate(Result):
+class GroupedEstimate(HasGroups, Result):
     """One estimate per group; `pooled` is true if they share one confusion matrix."""
 
     kind: ClassVar[str] = "grouped_estimate"
@@ -86,11 +80,6 @@ class GroupedEstimate(Result):
         """Groups without a number."""
         return tuple(str(group.group) for group in self.groups if not group.estimated)
 
-    @property
-    def all_warnings(self) -> tuple[str, ...]:
-        """General warnings, then those of single groups, each once with the groups named."""
-        return (*self.warnings, *warnings_by_group(self.groups))
-
     def _parts(self) -> Sequence[Any]:
         return [part for group in self.groups for part in group._parts()]
 
@@ -99,74 +88,81 @@ class GroupedEstimate(Result):
         return [rate for group in self.groups for rate in group.intervals()]
 
     def view(self) -> list[Block]:
-        return view_groups(self)
-
-
-class HasWarnings(Protocol):
-    """A part of a result that is about one group."""
-
-    @property
-    def group(self) -> str | None: ...
-    @property
-    def warnings(self) -> tuple[str, ...]: ...
-
-
-def warnings_by_group(groups: Iterable[HasWarnings]) -> tuple[str, ...]:
-    """Warnings of single groups, each once with the groups named."""
-    named: dict[str, list[str]] = {}
-    for group in groups:
-        for text in group.warnings:
-            named.setdefault(text, []).append(group.group or "all rows")
-    return tuple(f"{', '.join(names)}: {text}" for text, names in named.items())
+        """A row for each group, or a table of classes for each."""
+        rates = self.rates
+        tables: list[Block] = [rate_table(rates, self.by, pooled=self.pooled)] if rates else []
+        for group in self.groups:
+            if isinstance(group, ClassEstimate):
+                tables += [Heading(str(group.group)), class_table(group)]
+        first = self.groups[0]
+        notes = [f"{group.group}: {group.reason}" for group in self.groups if group.reason]
+        ruled_out = {
+            str(rate.group): rate.label_shift.rules_out
+            for rate in rates
+            if rate.label_shift and rate.label_shift.rules_out
+        }
+        if ruled_out:
+            *methods, last = next(iter(ruled_out.values()))
+            notes.append(
+                f"label shift in {', '.join(ruled_out)}: {', '.join(methods)} and {last} are "
+                "ruled out there"
+            )
+        narrower = [rate for rate in rates if rate.people_are_narrower]
+        if narrower:
+            names = ", ".join(str(rate.group) for rate in narrower)
+            condition = condition_of_people(narrower[0])
+            notes.append(f"people alone give a narrower interval for {names}{condition}")
+        caption = (
+            f"The {known_estimator(self.method).title} and the judge alone by {self.by}, with "
+            f"{level(self.confidence_level)} intervals."
+        )
+        return show_rates(
+            self,
+            _group_headline(self),
+            *tables,
+            notes=[
+                *notes,
+                f"method: {first.why}",
+                *offer_declaration(rates, self.confidence_level),
+            ],
+            assumptions=first.assumptions,
+            figure=("rates", group_figure, caption) if rates else None,
+        )
 
 
 # --- the numbers ---
 
 
-def estimate_groups(rows: Grades, sample: Sample, request: Request) -> GroupedEstimate:
-    """One estimate for each group."""
-    groups = tuple(
-        estimate_rate(
-            group_sample(sample, rows, code, request.pool).compact(),
+def estimate_groups(rows: Grades, sample: Sample | None, request: Request) -> GroupedEstimate:
+    """One estimate for each group, or the shares of all classes if there is no sample."""
+    pool = request.pool
+    groups: list[Estimate | ClassEstimate] = []
+    for code, name in enumerate(rows.group_names):
+        if sample is None:
+            members = np.asarray(rows.groups == code)
+            calibrating = np.ones_like(members) if pool else members
+            groups.append(estimate_classes(rows, request, members, calibrating, group=name))
+            continue
+        rate, _ = estimate_rate(
+            group_sample(sample, rows, code, pool).compact(),
             request,
             group=name,
             checks=len(rows.group_names),
-            unpooled=group_sample(sample, rows, code, False).compact() if request.pool else None,
-        )[0]
-        for code, name in enumerate(rows.group_names)
-    )
+            unpooled=group_sample(sample, rows, code, False).compact() if pool else None,
+        )
+        groups.append(rate)
     warnings, p_value = check_pooling(rows, sample, request)
     return GroupedEstimate(
         method=request.estimator.name,
         interval_method=groups[0].interval_method,
         confidence_level=request.confidence_level,
         by=str(request.by),
-        pooled=request.pool,
-        groups=groups,
+        pooled=pool,
+        groups=tuple(groups),
         judge_differs_p_value=p_value,
         warnings=warnings,
         dropped=rows.dropped,
-        seed=known_seed(request.seed),
-    )
-
-
-def estimate_class_groups(rows: Grades, request: Request) -> GroupedEstimate:
-    """The shares of all classes for each group."""
-    everyone = np.ones(len(rows.verdicts), dtype=bool)
-    groups = []
-    for code, name in enumerate(rows.group_names):
-        members = np.asarray(rows.groups == code)
-        calibrating = everyone if request.pool else members
-        groups.append(estimate_classes(rows, request, members, calibrating, group=name))
-    return GroupedEstimate(
-        method=request.estimator.name,
-        interval_method=groups[0].interval_method,
-        confidence_level=request.confidence_level,
-        by=str(request.by),
-        pooled=request.pool,
-        groups=tuple(groups),
-        warnings=(POOLING,) if request.pool else (),
-        dropped=rows.dropped,
+        seed=None if sample is None else known_seed(request.seed),
     )
 
 
@@ -177,9 +173,11 @@ def group_sample(sample: Sample, rows: Grades, code: int, pool: bool) -> Sample:
 
 
 def check_pooling(
-    rows: Grades, sample: Sample, request: Request
+    rows: Grades, sample: Sample | None, request: Request
 ) -> tuple[tuple[str, ...], float | None]:
     """The warning about pooling, and the p-value for equal judge errors on all groups."""
+    if sample is None:
+        return (POOLING,) if request.pool else (), None
     if rows.groups is None or len(rows.group_names) < 2:
         return (), None
     p_value = judge_differs(sample, rows.groups, len(rows.group_names), generator(request.seed))
@@ -227,52 +225,13 @@ def _pearson(hits: np.ndarray, sizes: IntArray, ones: int, total: int) -> FloatA
 # --- the view ---
 
 
-def view_groups(result: GroupedEstimate) -> list[Block]:
-    """A row for each group, or a table of classes for each."""
-    rates = result.rates
-    blocks: list[Block] = [_group_headline(result), *warnings_of(result.all_warnings)]
-    if rates:
-        blocks.append(rate_table(rates, result.by, pooled=result.pooled))
-    for group in result.groups:
-        if isinstance(group, ClassEstimate):
-            blocks += [Heading(str(group.group)), class_table(group)]
-    first = result.groups[0]
-    notes = [f"{group.group}: {group.reason}" for group in result.groups if group.reason]
-    ruled_out = {
-        str(rate.group): rate.label_shift.rules_out
-        for rate in rates
-        if rate.label_shift and rate.label_shift.rules_out
-    }
-    if ruled_out:
-        *methods, last = next(iter(ruled_out.values()))
-        notes.append(
-            f"label shift in {', '.join(ruled_out)}: {', '.join(methods)} and {last} are ruled out "
-            "there"
-        )
-    narrower = [rate for rate in rates if rate.people_are_narrower]
-    if narrower:
-        names = ", ".join(str(rate.group) for rate in narrower)
-        condition = condition_of_people(narrower[0])
-        notes.append(f"people alone give a narrower interval for {names}{condition}")
-    offer = offer_declaration(rates, result.confidence_level)
-    blocks.append(Note([*notes, f"method: {first.why}", *offer, *left_out(result.dropped)]))
-    blocks += explain(first.assumptions)
-    if rates:
-        caption = (
-            f"The {known_estimator(result.method).title} and the judge alone by {result.by}, with "
-            f"{level(result.confidence_level)} intervals."
-        )
-        blocks.append(Figure("rates", partial(group_figure, result), caption))
-    return blocks
-
-
 def _group_headline(result: GroupedEstimate) -> Headline:
     rates = result.rates
     quantity = f"{known_estimator(result.method).title}s" if rates else "class shares"
     estimated = [rate for rate in rates if rate.estimated]
     groups = len(result.groups) - len(result.refused)
     if estimated and len(estimated) == groups <= IN_A_SENTENCE:
-        shown = (f"{rate.group} {rate_text(rate)}" for rate in estimated)
+        shown = (f"{rate.group} {rate.text}" for rate in estimated)
         text = f"{quantity} by {result.by}, {level_text(result)} intervals: {', '.join(shown)}"
     else:
         text = f"{quantity} for {groups} of {count(len(result.groups), 'value')} of {result.by}"
@@ -306,17 +265,9 @@ def group_figure(result: GroupedEstimate) -> Drawing:
         result.rates,
         key=lambda rate: (rate.estimate is None, rate.estimate or rate.naive or 0),
     )
-    with themed():
-        figure = new_figure(7.6, 1.5 + 0.42 * len(rates))
-        axes = figure.subplots()
-        for at, rate in enumerate(rates):
-            draw_naive_and_rate(axes, at, rate)
-        name_rates(axes, [clip(rate.group) for rate in rates])
-        rate_axis(axes, f"rate, with {level(result.confidence_level)} intervals")
-        add_legend(figure, result.method)
-        pooled = "\nlabels of all groups pooled" if result.pooled else ""
-        axes.set_title(_describe_groups(rates) + pooled)
-    return figure
+    lines = [Line(rate.group, rate, rate.naive, rate.naive_interval) for rate in rates]
+    pooled = "\nlabels of all groups pooled" if result.pooled else ""
+    return rates_figure(result, lines, title=_describe_groups(rates) + pooled)
 
 
 def _describe_groups(rates: Sequence[Estimate]) -> str:

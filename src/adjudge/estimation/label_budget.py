@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -178,34 +178,11 @@ def proposition_61(q: float) -> tuple[float, float] | None:
     return 0.5 - half, 0.5 + half
 
 
-def conditional_variance(
-    p: float, q0: float, q1: float, theta: float, n: int, m0: int, m1: int
-) -> float:
-    """Variance of the conditional estimator with m_v labels of verdict v."""
-    r1, r0 = _human_rates(q0, q1, theta)
-    a1, a0 = (r1 * m1 + 1) / (m1 + 2), (r0 * m0 + 1) / (m0 + 2)
-    return (
-        (r1 - r0) ** 2 * p * (1 - p) / n
-        + p**2 * a1 * (1 - a1) / (m1 + 2)
-        + (1 - p) ** 2 * a0 * (1 - a0) / (m0 + 2)
-    )
+class Simulation(NamedTuple):
+    """Mean width of the intervals, and the share of those with a result that contain the rate."""
 
-
-def ppi_variance(p: float, q1: float, theta: float, n: int, m: int) -> float:
-    """Variance of ppi++ at its best weight: theta (1-theta)/m (1 - rho^2 n/(n+m))."""
-    spread = theta * (1 - theta)
-    if spread == 0 or p in (0, 1):
-        return spread / m
-    correlation = theta * (q1 - p) / math.sqrt(spread * p * (1 - p))
-    return spread / m * (1 - min(correlation**2, 1.0) * n / (n + m))
-
-
-def _human_rates(q0: float, q1: float, theta: float) -> tuple[float, float]:
-    """The human rate given verdict 1 and given verdict 0, by Bayes."""
-    says_one = theta * q1 + (1 - theta) * (1 - q0)
-    r1 = theta * q1 / says_one if says_one > 0 else 0.0
-    r0 = theta * (1 - q1) / (1 - says_one) if says_one < 1 else 0.0
-    return min(r1, 1.0), min(r0, 1.0)
+    width: float
+    coverage: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +200,44 @@ class PlanInputs:
     def theta(self) -> float:
         """The corrected rate, clipped; only for q0 + q1 > 1."""
         return clamp((self.p + self.q0 - 1) / (self.q0 + self.q1 - 1))
+
+    def shown(self) -> dict[str, Any]:
+        """The inputs under their names in the plan."""
+        return {
+            "confidence_level": self.level,
+            "judge_rate": self.p,
+            "sensitivity": self.q1,
+            "specificity": self.q0,
+            "n_test": self.n,
+        }
+
+    @property
+    def human_rates(self) -> tuple[float, float]:
+        """The human rate given verdict 1 and given verdict 0, by Bayes."""
+        theta, q1 = self.theta, self.q1
+        says_one = theta * q1 + (1 - theta) * (1 - self.q0)
+        r1 = theta * q1 / says_one if says_one > 0 else 0.0
+        r0 = theta * (1 - q1) / (1 - says_one) if says_one < 1 else 0.0
+        return min(r1, 1.0), min(r0, 1.0)
+
+    def conditional_variance(self, m0: int, m1: int) -> float:
+        """Variance of the conditional estimator with m_v labels of verdict v."""
+        r1, r0 = self.human_rates
+        a1, a0 = (r1 * m1 + 1) / (m1 + 2), (r0 * m0 + 1) / (m0 + 2)
+        return (
+            (r1 - r0) ** 2 * self.p * (1 - self.p) / self.n
+            + self.p**2 * a1 * (1 - a1) / (m1 + 2)
+            + (1 - self.p) ** 2 * a0 * (1 - a0) / (m0 + 2)
+        )
+
+    def ppi_variance(self, n: int, m: int) -> float:
+        """Variance of ppi++ at its best weight: theta (1-theta)/m (1 - rho^2 n/(n+m))."""
+        theta, p = self.theta, self.p
+        spread = theta * (1 - theta)
+        if spread == 0 or p in (0, 1):
+            return spread / m
+        correlation = theta * (self.q1 - p) / math.sqrt(spread * p * (1 - p))
+        return spread / m * (1 - min(correlation**2, 1.0) * n / (n + m))
 
     def corrected_width(self, m0: float, m1: float, rows: int | None = None) -> float:
         """Width of Eq. 6 with these labels, and all test rows or the given number."""
@@ -245,7 +260,7 @@ class PlanInputs:
 
         Neyman's rule: share of the verdict times the standard deviation of the human label in it.
         """
-        r1, r0 = _human_rates(self.q0, self.q1, self.theta)
+        r1, r0 = self.human_rates
         a1, a0 = self.p * math.sqrt(r1 * (1 - r1)), (1 - self.p) * math.sqrt(r0 * (1 - r0))
         return one_each(m, a1 / (a1 + a0) if a1 + a0 > 0 else self.p)
 
@@ -259,21 +274,36 @@ class PlanInputs:
         alone = max(self.theta * (1 - self.theta), 1 / (m + 2) * (1 - 1 / (m + 2))) / m
         return corrected / alone
 
-    def try_random(self, m: int) -> Simulation:
-        """Simulate the conditional estimator with labels sampled at random from the test rows.
+    def try_random(self, labels: int) -> Simulation:
+        """Sample labels at random from the test rows 1,000 times; apply `conditional` to each.
 
-        If no row is left to the judge, no simulated sample has a result.
+        A sample without a label for one verdict has no result; its width counts as 1, because every
+        rate is possible. If no row is left to the judge, no simulated sample has a result.
+
+        >>> rows = PlanInputs(p=0.55, q0=0.8, q1=0.9, n=2200, have=(0, 0), level=0.95)
+        >>> simulation = rows.try_random(200)
+        >>> round(simulation.width, 2), simulation.coverage > 0.93
+        (0.1, True)
         """
-        left = self.n + sum(self.have) - m
-        if left < 1:
-            return Simulation(math.inf, 0.0, 1.0)
-        return try_random_labels(
-            theta=self.theta,
-            q0=self.q0,
-            q1=self.q1,
-            test_rows=left,
-            labels=m,
-            confidence_level=self.level,
+        test_rows = self.n + sum(self.have) - labels
+        if test_rows < 1:
+            return Simulation(math.inf, 0.0)
+        theta, q0, q1 = self.theta, self.q0, self.q1
+        rng = generator(0)
+        cells = [theta * q1, theta * (1 - q1), (1 - theta) * (1 - q0), (1 - theta) * q0]
+        hit, miss, alarm, rejection = rng.multinomial(labels, cells, REPEATS).T.astype(np.float64)
+        size1, size0 = hit + alarm, miss + rejection
+        n = test_rows + labels
+        p = (rng.binomial(test_rows, cells[0] + cells[2], REPEATS) + size1) / n
+        r1, r0 = hit / np.maximum(size1, 1), miss / np.maximum(size0, 1)
+        z = normal_quantile(self.level)
+        centre, se = adjust(p, r1, r0, n, size1, size0, z)
+        low, high = np.clip(centre - z * se, 0, 1), np.clip(centre + z * se, 0, 1)
+        answered = ((size1 > 0) | (p == 0)) & ((size0 > 0) | (p == 1))
+        covered = answered & (low <= theta) & (theta <= high)
+        return Simulation(
+            float(np.where(answered, high - low, 1.0).mean()),
+            float(covered.sum() / max(answered.sum(), 1)),
         )
 
     @property
@@ -287,13 +317,11 @@ class PlanInputs:
         if m < 30 or m * min(self.theta, 1 - self.theta) < 20:
             return None
         left = max(self.n + sum(self.have) - m, 0)
-        return self._normal_width(ppi_variance(self.p, self.q1, self.theta, left, m))
+        return self._normal_width(self.ppi_variance(left, m))
 
     def verdict_width(self, verdicts: Allocation) -> float:
         """Width of the conditional estimator with these numbers of labels of verdict 0 and 1."""
-        return self._normal_width(
-            conditional_variance(self.p, self.q0, self.q1, self.theta, self.n, *verdicts)
-        )
+        return self._normal_width(self.conditional_variance(*verdicts))
 
     def _normal_width(self, variance: float) -> float:
         return clamp(2 * normal_quantile(self.level) * math.sqrt(variance))
@@ -313,43 +341,3 @@ class PlanInputs:
         m0 = max(self.have[0] + draws * (1 - self.theta), quota.m0)
         m1 = max(self.have[1] + draws * self.theta, quota.m1)
         return self.corrected_width(m0, m1, self.n - draws)
-
-
-class Simulation(NamedTuple):
-    """Mean width of the intervals, the share that contain the rate, the share without a result."""
-
-    width: float
-    coverage: float
-    refused: float
-
-
-def try_random_labels(
-    *, theta: float, q0: float, q1: float, test_rows: int, labels: int, confidence_level: float
-) -> Simulation:
-    """Sample `labels` rows at random 1,000 times and apply `conditional` to each sample.
-
-    A sample without a label for one verdict has no result; its width counts as 1, because every
-    rate is possible.
-
-    >>> simulation = try_random_labels(theta=0.5, q0=0.8, q1=0.9, test_rows=2000, labels=200,
-    ...                                confidence_level=0.95)
-    >>> round(simulation.width, 2), simulation.coverage > 0.93
-    (0.1, True)
-    """
-    rng = generator(0)
-    cells = [theta * q1, theta * (1 - q1), (1 - theta) * (1 - q0), (1 - theta) * q0]
-    hit, miss, alarm, rejection = rng.multinomial(labels, cells, REPEATS).T.astype(np.float64)
-    size1, size0 = hit + alarm, miss + rejection
-    n = test_rows + labels
-    p = (rng.binomial(test_rows, cells[0] + cells[2], REPEATS) + size1) / n
-    r1, r0 = hit / np.maximum(size1, 1), miss / np.maximum(size0, 1)
-    z = normal_quantile(confidence_level)
-    centre, se = adjust(p, r1, r0, n, size1, size0, z)
-    low, high = np.clip(centre - z * se, 0, 1), np.clip(centre + z * se, 0, 1)
-    answered = ((size1 > 0) | (p == 0)) & ((size0 > 0) | (p == 1))
-    covered = answered & (low <= theta) & (theta <= high)
-    return Simulation(
-        float(np.where(answered, high - low, 1.0).mean()),
-        float(covered.sum() / max(answered.sum(), 1)),
-        float(1 - answered.mean()),
-    )

@@ -32,7 +32,22 @@ class LabelShift(Result):
     explanation: str
 
     def view(self) -> list[Block]:
-        return view_shift(self)
+        """The judge's mean verdict on labelled and on test rows, and what it rules out."""
+        return [
+            Headline(
+                self.explanation[:1].upper() + self.explanation[1:],
+                tone="bad" if self.rules_out else "plain",
+            ),
+            Facts(
+                [
+                    Fact("judge's mean, labelled rows", number(self.judge_rate_calibration)),
+                    Fact("judge's mean, test rows", number(self.judge_rate_test)),
+                    Fact("difference", signed(self.difference)),
+                    Fact("p-value", DASH if self.p_value is None else f"{self.p_value:.2g}"),
+                    Fact("ruled out", ", ".join(self.rules_out) or "nothing"),
+                ]
+            ),
+        ]
 
 
 def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
@@ -108,22 +123,3 @@ def _p_value(sample: Sample, labelled: FloatArray, test: FloatArray, gap: float)
         return 1.0 if gap == 0 else None
     freedom = 1 / ((v / (v + w)) ** 2 / (len(labelled) - 1) + (w / (v + w)) ** 2 / (len(test) - 1))
     return float(2 * stdtr(freedom, -abs(gap) / math.sqrt(v + w)))
-
-
-def view_shift(shift: LabelShift) -> list[Block]:
-    """The judge's mean verdict on labelled and on test rows, and what their difference excludes."""
-    return [
-        Headline(
-            shift.explanation[:1].upper() + shift.explanation[1:],
-            tone="bad" if shift.rules_out else "plain",
-        ),
-        Facts(
-            [
-                Fact("judge's mean, labelled rows", number(shift.judge_rate_calibration)),
-                Fact("judge's mean, test rows", number(shift.judge_rate_test)),
-                Fact("difference", signed(shift.difference)),
-                Fact("p-value", DASH if shift.p_value is None else f"{shift.p_value:.2g}"),
-                Fact("ruled out", ", ".join(shift.rules_out) or "nothing"),
-            ]
-        ),
-    ]

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -31,8 +30,7 @@ from adjudge.data.tables import TableLike, as_text
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.estimators.alone import HUMAN_ONLY
 from adjudge.estimation.estimators.base import Outcome, clamp, refuse_everything, refuse_outside
-from adjudge.estimation.estimators.ppi import PPI, ppi, ppi_adjusted, tuned_weight
-from adjudge.estimation.groups import warnings_by_group
+from adjudge.estimation.estimators.ppi import PPI, ppi_adjusted, tuned_weight
 from adjudge.estimation.label_shift import LEVEL, label_shift
 from adjudge.estimation.panel_statistics import (
     FEWEST_OTHERS,
@@ -45,26 +43,23 @@ from adjudge.estimation.panel_statistics import (
 )
 from adjudge.estimation.rate import (
     RateInterval,
-    are_random,
     best_for_random_labels,
     how_drawn,
     independence,
     known_seed,
+)
+from adjudge.estimation.rate_view import (
+    HasGroups,
+    Line,
+    Rate,
+    rates_figure,
+    reported_interval,
+    show_rates,
+    table_by_group,
     width_of,
 )
-from adjudge.estimation.rate_bars import add_legend, draw_bar, draw_estimate, name_rates, rate_axis
 from adjudge.estimation.sample import Sample, active_clusters, refuse_shares, sample_of
-from adjudge.present.blocks import (
-    Block,
-    Figure,
-    Headline,
-    Note,
-    Table,
-    explain,
-    table_of,
-    warnings_of,
-)
-from adjudge.present.figure import WARM, new_figure, themed
+from adjudge.present.blocks import Block, Headline, Table
 from adjudge.present.result import (
     Check,
     Count,
@@ -75,18 +70,8 @@ from adjudge.present.result import (
     frozen,
     not_empty,
 )
-from adjudge.present.text import (
-    DASH,
-    clip,
-    count,
-    left_out,
-    level,
-    number,
-    percent,
-    show_interval,
-    span,
-)
-from adjudge.records import HasInterval, Interval
+from adjudge.present.text import DASH, clip, count, level, number, percent, show_interval, span
+from adjudge.records import Interval
 from adjudge.statistics.numbers import student_quantile
 from adjudge.validation import FloatArray, IntArray, Seed, generator
 
@@ -116,7 +101,7 @@ _NAME_COLUMNS = ("judge_name", "judge")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PanelRate(HasInterval):
+class PanelRate(Rate):
     """One group's rate from several judges, next to simpler methods.
 
     `shared_interval` uses the other groups' rates; `ppi...` is ppi++ with the first judge alone,
@@ -143,16 +128,21 @@ class PanelRate(HasInterval):
     warnings: tuple[str, ...] = ()
 
     @property
+    def name(self) -> str:
+        """The group's name."""
+        return "all rows" if self.group is None else self.group
+
+    @property
     def narrowing(self) -> float | None:
         """Width as a share of that of ppi++ with the first judge."""
-        width, of_one_judge = width_of(self.interval), width_of(self.ppi_interval)
-        if width is None or of_one_judge is None:
+        of_one_judge = width_of(self.ppi_interval)
+        if self.width is None or of_one_judge is None:
             return None
-        return width / max(of_one_judge, 1e-12)
+        return self.width / max(of_one_judge, 1e-12)
 
 
 @frozen
-class PanelEstimate(Result):
+class PanelEstimate(HasGroups, Result):
     """Rates from several judges together, one per group; the intervals are approximate."""
 
     kind: ClassVar[str] = "panel_estimate"
@@ -172,17 +162,27 @@ class PanelEstimate(Result):
     dropped: Mapping[str, Count] = field(default_factory=dict)
     seed: Count | None = None
 
-    @property
-    def all_warnings(self) -> tuple[str, ...]:
-        """General warnings, then those of single groups, each once with the groups named."""
-        return (*self.warnings, *warnings_by_group(self.groups))
-
     def intervals(self) -> list[RateInterval]:
         """The rate of each group with its interval."""
         return [RateInterval.of(rate.group, rate, rate.reason) for rate in self.groups]
 
     def view(self) -> list[Block]:
-        return view_panel(self)
+        """The rates, how much the judges together narrow them, and what is promised."""
+        reasons = [f"{rate.name}: {rate.reason}" for rate in self.groups if rate.reason is not None]
+        return show_rates(
+            self,
+            _panel_headline(self),
+            _panel_table(self),
+            notes=[*reasons, f"Promise: {self.promise}"],
+            assumptions=self.assumptions,
+            promises=[f"shared interval: {self.share_promise}"] if self.share_promise else [],
+            figure=(
+                "rates",
+                panel_figure,
+                f"{count(len(self.judges), 'judge')} together and ppi++ with {self.judges[0]} "
+                f"alone, with {level(self.confidence_level)} intervals.",
+            ),
+        )
 
 
 # --- the rows ---
@@ -356,13 +356,16 @@ def _one_row_each(
 # --- the numbers ---
 
 
-class _Data(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class _Fit:
     """A panel as arrays: the columns of the prediction and the data that it is fitted to."""
 
+    panel: Panel
     sample: Sample
     columns: FloatArray
     groups: IntArray
     folds: IntArray
+    level: float
 
     def predict(self, without: int | None = None) -> FloatArray:
         """P(human label 1) of every row; if a group is given, without the labels of that group."""
@@ -370,6 +373,76 @@ class _Data(NamedTuple):
         if without is not None:
             labelled = labelled & (self.groups != without)
         return cross_fit(self.columns, self.sample.human, labelled, self.folds)
+
+    def rate(self, code: int, name: str | None, predicted: FloatArray, *, share: bool) -> PanelRate:
+        """One group's rate; with `share` also the interval that uses the other groups' rates."""
+        level, groups = self.level, self.panel.grades.group_names
+        first = self.sample.restrict(np.asarray(self.groups == code))
+        # Without a column of questions every row is its own: the quantile is Student's either way.
+        questions = np.arange(len(self.groups)) if first.clusters is None else first.clusters
+        combined = replace(first, judge=predicted, clusters=questions)
+        warnings: list[str] = []
+        enough = first.m >= FEWEST_LABELS
+        method = METHOD
+        if enough:
+            outcome = ppi_adjusted(combined, confidence_level=level)
+            outcome = refuse_everything(refuse_outside(outcome))
+        else:
+            estimator = best_for_random_labels(first.scale)
+            method = estimator.name
+            outcome = estimator.estimate(first, confidence_level=level)
+            warnings.append(
+                f"fewer than {FEWEST_LABELS} labels: {method} with {self.panel.judges[0]} alone, "
+                "since they are too few to weight several judges"
+            )
+        warnings += [*outcome.warnings, *outcome.doubts]
+        shift = label_shift(first, level=LEVEL / max(len(groups), 1))
+        if shift is not None and shift.rules_out:
+            warnings.append(f"label shift: {shift.explanation}")
+        used = enough and outcome.estimate is not None
+        prior = self.prior(code, len(groups)) if share and used else None
+        one_judge, people = (
+            estimator.estimate(first, confidence_level=level) for estimator in (PPI, HUMAN_ONLY)
+        )
+        return PanelRate(
+            group=name,
+            method=method,
+            estimate=outcome.rate,
+            interval=outcome.interval(level),
+            standard_error=outcome.standard_error,
+            weight=tuned_weight(combined) if used else None,
+            reason=outcome.reason,
+            shared_interval=None if prior is None else _share(combined, outcome, prior, level),
+            prior_mean=None if prior is None else prior.mean,
+            prior_sd=None if prior is None else prior.sd,
+            ppi=one_judge.rate,
+            ppi_interval=one_judge.interval(level),
+            human_only=people.rate,
+            human_only_interval=people.interval(level),
+            naive=tuple(self.panel.verdicts[first.test].mean(axis=0).tolist()) if first.n else (),
+            n_test=first.n,
+            n_labels=first.m,
+            warnings=tuple(warnings),
+        )
+
+    def prior(self, code: int, groups: int) -> Prior | None:
+        """The distribution of the other groups' rates, predicted without this group's labels."""
+        predicted = replace(self.sample, judge=self.predict(without=code))
+        outcomes = [
+            PPI.compute(
+                predicted.restrict(np.asarray(self.groups == other)), confidence_level=self.level
+            )
+            for other in range(groups)
+            if other != code
+        ]
+        rates = [
+            (outcome.estimate, outcome.standard_error)
+            for outcome in outcomes
+            if outcome.estimate is not None and outcome.standard_error
+        ]
+        if len(rates) < FEWEST_OTHERS:
+            return None
+        return prior_from([rate for rate, _ in rates], [error for _, error in rates])
 
 
 def estimate_panel(
@@ -390,7 +463,7 @@ def estimate_panel(
             ", ".join(panel.judges),
             "labels were picked by a plan: use one judge and method conditional",
         )
-    if not are_random(labels_drawn):
+    if labels_drawn == "unknown":
         raise ArgumentError(
             "judge",
             ", ".join(panel.judges),
@@ -404,17 +477,15 @@ def estimate_panel(
         raise ArgumentError(
             "share", share, f"needs {FEWEST_OTHERS + 1} groups or more (--by), to learn from others"
         )
-    data = _Data(
+    fit = _Fit(
+        panel=panel,
         sample=sample,
         columns=make_columns(panel.verdicts, groups, len(names), rows.clusters),
         groups=groups,
         folds=_fold(rows, generator(seed)),
+        level=confidence_level,
     )
-    predicted = data.predict()
-    rates = tuple(
-        _rate(panel, data, predicted, code, name, confidence_level, share=share)
-        for code, name in enumerate(names)
-    )
+    predicted = fit.predict()
     warnings: tuple[str, ...] = ()
     if len(names) > 1 and rows.clusters is None:
         warnings = (
@@ -426,7 +497,7 @@ def estimate_panel(
         by=rows.by,
         question=panel.question,
         confidence_level=confidence_level,
-        groups=rates,
+        groups=tuple(fit.rate(*group, predicted, share=share) for group in enumerate(names)),
         labels_drawn=labels_drawn,
         promise=PROMISE,
         share_promise=SHARED if share else None,
@@ -449,92 +520,6 @@ def _fold(rows: Grades, rng: np.random.Generator) -> IntArray:
     return np.asarray(drawn[codes])
 
 
-def _rate(
-    panel: Panel,
-    data: _Data,
-    predicted: FloatArray,
-    code: int,
-    name: str | None,
-    confidence_level: float,
-    *,
-    share: bool,
-) -> PanelRate:
-    """One group's rate."""
-    first = data.sample.restrict(np.asarray(data.groups == code))
-    # Without a column of questions every row is its own: the quantile is Student's either way.
-    questions = np.arange(len(data.groups)) if first.clusters is None else first.clusters
-    combined = replace(first, judge=predicted, clusters=questions)
-    warnings: list[str] = []
-    enough = first.m >= FEWEST_LABELS
-    method = METHOD
-    if enough:
-        outcome = ppi_adjusted(combined, confidence_level=confidence_level)
-        outcome = refuse_everything(refuse_outside(outcome))
-    else:
-        estimator = best_for_random_labels(first.scale)
-        method = estimator.name
-        outcome = estimator.estimate(first, confidence_level=confidence_level)
-        warnings.append(
-            f"fewer than {FEWEST_LABELS} labels: {method} with {panel.judges[0]} alone, since they "
-            "are too few to weight several judges"
-        )
-    warnings += [*outcome.warnings, *outcome.doubts]
-    shift = label_shift(first, level=LEVEL / max(len(panel.grades.group_names), 1))
-    if shift is not None and shift.rules_out:
-        warnings.append(f"label shift: {shift.explanation}")
-    used = enough and outcome.estimate is not None
-    prior: Prior | None = None
-    shared: Interval | None = None
-    if share and used:
-        prior = _prior(data, code, len(panel.grades.group_names), confidence_level)
-        shared = None if prior is None else _share(combined, outcome, prior, confidence_level)
-    one_judge, people = (
-        estimator.estimate(first, confidence_level=confidence_level)
-        for estimator in (PPI, HUMAN_ONLY)
-    )
-    return PanelRate(
-        group=name,
-        method=method,
-        estimate=outcome.rate,
-        interval=outcome.interval(confidence_level),
-        standard_error=outcome.standard_error,
-        weight=tuned_weight(combined) if used else None,
-        reason=outcome.reason,
-        shared_interval=shared,
-        prior_mean=None if prior is None else prior.mean,
-        prior_sd=None if prior is None else prior.sd,
-        ppi=one_judge.rate,
-        ppi_interval=one_judge.interval(confidence_level),
-        human_only=people.rate,
-        human_only_interval=people.interval(confidence_level),
-        naive=tuple(panel.verdicts[first.test].mean(axis=0).tolist()) if first.n else (),
-        n_test=first.n,
-        n_labels=first.m,
-        warnings=tuple(warnings),
-    )
-
-
-def _prior(data: _Data, code: int, groups: int, level: float) -> Prior | None:
-    """The distribution of the other groups' rates, by a prediction without this group's labels."""
-    predicted = data.predict(without=code)
-    outcomes: Sequence[Outcome] = [
-        ppi(
-            replace(data.sample.restrict(np.asarray(data.groups == other)), judge=predicted),
-            confidence_level=level,
-        )
-        for other in range(groups)
-        if other != code
-    ]
-    rates = [
-        (outcome.estimate, outcome.standard_error)
-        for outcome in outcomes
-        if outcome.estimate is not None and outcome.standard_error
-    ]
-    if len(rates) < FEWEST_OTHERS:
-        return None
-    return prior_from([rate for rate, _ in rates], [error for _, error in rates])
-
-
 def _share(sample: Sample, outcome: Outcome, prior: Prior, level: float) -> Interval | None:
     """The shared interval around the plain one's centre, with its standard error."""
     if outcome.centre is None or not outcome.half:
@@ -546,25 +531,6 @@ def _share(sample: Sample, outcome: Outcome, prior: Prior, level: float) -> Inte
 
 
 # --- the view ---
-
-
-def view_panel(result: PanelEstimate) -> list[Block]:
-    """The rates, how much the judges together narrow them, and what is promised."""
-    reasons = [f"{_group_name(r)}: {r.reason}" for r in result.groups if r.reason is not None]
-    promises = [] if result.share_promise is None else [f"shared interval: {result.share_promise}"]
-    return [
-        _panel_headline(result),
-        *warnings_of(result.all_warnings),
-        _panel_table(result),
-        Note([*reasons, f"Promise: {result.promise}", *left_out(result.dropped)]),
-        *explain(result.assumptions, promises=promises),
-        Figure(
-            "rates",
-            partial(panel_figure, result),
-            f"{count(len(result.judges), 'judge')} together and ppi++ with {result.judges[0]} "
-            f"alone, with {level(result.confidence_level)} intervals.",
-        ),
-    ]
 
 
 def _panel_headline(result: PanelEstimate) -> Headline:
@@ -580,26 +546,20 @@ def _panel_headline(result: PanelEstimate) -> Headline:
         text += f": {widths} of the width of ppi++ with {result.judges[0]} alone"
         if len(shares) < len(estimated):
             text += f" in {len(shares)} of {count(len(estimated), 'group')}"
-    refused = [_group_name(rate) for rate in result.groups if rate.estimate is None]
+    refused = [rate.name for rate in result.groups if rate.estimate is None]
     if refused:
         names = ", ".join(refused)
         return Headline(text, f"No estimate for {names}: the reasons are below.", tone="bad")
     return Headline(text, "Report them as approximate, with their intervals.")
 
 
-def _group_name(rate: PanelRate) -> str:
-    return "all rows" if rate.group is None else rate.group
-
-
 def _panel_table(result: PanelEstimate) -> Table:
     confidence = level(result.confidence_level)
     shared, alone, people = "shared interval", f"ppi++, {result.judges[0]} alone", "people alone"
     columns: dict[str, Callable[[PanelRate], str]] = {
-        "group": _group_name,
+        "group": lambda rate: rate.name,
         "rate": lambda rate: number(rate.estimate),
-        f"{confidence} interval": lambda rate: (
-            show_interval(rate.interval) + " !" * bool(rate.warnings)
-        ),
+        f"{confidence} interval": reported_interval,
         shared: lambda rate: show_interval(rate.shared_interval),
         alone: lambda rate: show_interval(rate.ppi_interval),
         "width": lambda rate: DASH if rate.narrowing is None else percent(rate.narrowing, 0),
@@ -610,15 +570,13 @@ def _panel_table(result: PanelEstimate) -> Table:
     }
     if result.share_promise is None:
         del columns[shared]
-    marks = " (!: read the warning)" if any(rate.warnings for rate in result.groups) else ""
-    table = table_of(
+    return table_by_group(
         result.groups,
+        result.by or "rows",
         columns,
-        caption=f"width: as a share of that of ppi++ with {result.judges[0]} alone{marks}",
+        caption=f"width: as a share of that of ppi++ with {result.judges[0]} alone",
         optional=["test rows", "method", people, "labels", alone],
     )
-    # `by` comes from data: as a key it could be the name of another column.
-    return replace(table, columns=(result.by or "rows", *table.columns[1:]))
 
 
 # --- the picture ---
@@ -627,18 +585,14 @@ def _panel_table(result: PanelEstimate) -> Table:
 def panel_figure(result: PanelEstimate) -> Drawing:
     """A line for each group: one judge with ppi++ above it, all judges below."""
     rates = sorted(result.groups, key=lambda rate: (rate.estimate is None, rate.estimate or 0))
-    with themed():
-        figure = new_figure(7.6, 1.5 + 0.42 * len(rates))
-        axes = figure.subplots()
-        for at, rate in enumerate(rates):
-            draw_bar(axes, at + 0.13, rate.ppi, rate.ppi_interval, WARM, "o")
-            draw_estimate(axes, at - 0.13, rate)
-        name_rates(axes, [clip(_group_name(rate)) for rate in rates])
-        rate_axis(axes, f"rate, with {level(result.confidence_level)} intervals")
-        add_legend(figure, f"{len(result.judges)} judges", f"ppi++, {clip(result.judges[0])} alone")
-        narrower = sum(rate.narrowing is not None and rate.narrowing < 1 for rate in rates)
-        axes.set_title(_narrower_title(narrower, len(rates)))
-    return figure
+    narrower = sum(rate.narrowing is not None and rate.narrowing < 1 for rate in rates)
+    return rates_figure(
+        result,
+        [Line(rate.name, rate, rate.ppi, rate.ppi_interval) for rate in rates],
+        title=_narrower_title(narrower, len(rates)),
+        method=f"{len(result.judges)} judges",
+        other=f"ppi++, {clip(result.judges[0])} alone",
+    )
 
 
 def _narrower_title(narrower: int, groups: int) -> str:

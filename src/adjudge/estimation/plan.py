@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -63,7 +63,6 @@ _WAYS = (
     ("by verdict (conditional)", "verdict_width", GOOD, "--"),
     ("people alone", "human_only_width", WARM, ":"),
 )
-T = TypeVar("T")
 
 
 # --- the result ---
@@ -128,7 +127,38 @@ class RatePlan(Result):
         return self.next_labels or [self]
 
     def view(self) -> list[Block]:
-        return view_plan(self)
+        """What the width costs, every way to draw the labels, the effect of more labels."""
+        blocks: list[Block] = [
+            Headline(self.recommendation, tone="bad" if self.m0 is None else "plain"),
+            *warnings_of(self.warnings),
+        ]
+        if self.reason is not None and self.reason not in self.recommendation:
+            blocks.append(Note([self.reason], tone="bad"))
+        if self.m0 is not None:
+            blocks.append(_ways(self))
+        if self.next_labels:
+            table = table_of(
+                self.next_labels,
+                {
+                    "next labels": lambda step: step.how,
+                    "more": lambda step: number(step.extra),
+                    "positive": lambda step: number(step.m1),
+                    "negative": lambda step: number(step.m0),
+                    "width": lambda step: number(step.expected_width),
+                },
+                caption="What more labels would buy (misclassification)",
+            )
+            blocks.append(table)
+        draw = (f"how to draw: {text}" for text in self.how_to_draw)
+        blocks += notes_of([*_judge_worth(self), *draw])
+        blocks += explain(self.assumptions)
+        if self.rate is not None:
+            caption = (
+                f"Expected width of the {level(self.confidence_level)} interval by number of "
+                "labels, for each way to use them."
+            )
+            blocks.append(Figure("widths", partial(plan_figure, self), caption))
+        return blocks
 
 
 # --- the call and its numbers ---
@@ -199,38 +229,49 @@ def plan_rate(
     count(step, "step", least=1)
     if inputs.q0 + inputs.q1 <= 1:
         return _plan_people_alone(inputs, width, labels)
-    m = labels
     if width is not None:
-        m = _fewest(lambda size: inputs.corrected_width(*inputs.by_class(size)), width)
-    if m is None:
-        floor = inputs.corrected_width(MOST_LABELS, MOST_LABELS)
-        reason = (
-            f"no number of labels gives width {width:g}: the {n_test} test rows alone give "
-            f"{floor:.3f}; judge more rows"
-        )
-        return _plan(inputs, width, None, reason, step)
-    return _plan(inputs, width, m, None, step)
+        labels = _fewest(lambda size: inputs.corrected_width(*inputs.by_class(size)), width)
+    return _plan(inputs, width, labels, step)
 
 
-def _plan(
-    inputs: PlanInputs, width: float | None, labels: int | None, reason: str | None, step: int
-) -> RatePlan:
-    """The plan for `m` labels; if no number is enough, the judge's value at 200 or those there.
+def _plan(inputs: PlanInputs, width: float | None, labels: int | None, step: int) -> RatePlan:
+    """The plan for that many labels; if no number is enough, the judge's value at 200 or more.
 
     Without a number of labels there is no width, only the cost of the requested width by other
     methods.
     """
-    theta, level = inputs.theta, inputs.level
+    theta = inputs.theta
     m = labels if labels is not None else max(sum(inputs.have), 200)
     quota = inputs.by_class(m)
-    optimal = optimal_split(m, theta=theta, q0=inputs.q0, q1=inputs.q1)
-    verdicts = inputs.by_verdict(m)
-    plan_width, ppi_width = inputs.corrected_width(*quota), inputs.ppi_width(m)
-    human_width = _human_width(theta, m, level)
     ratio = inputs.variance_ratio(m)
     quality = (inputs.q0 + inputs.q1) / 2
     region = proposition_61(quality)
-    draws = None if labels is None else inputs.draws(quota)
+    draws, reason = None, None
+    sized: dict[str, Any] = {}
+    if labels is not None:
+        draws = inputs.draws(quota)
+        optimal = optimal_split(m, theta=theta, q0=inputs.q0, q1=inputs.q1)
+        verdicts = inputs.by_verdict(m)
+        sized = {
+            "m0": quota.m0,
+            "m1": quota.m1,
+            "expected_width": inputs.corrected_width(*quota),
+            "human_only_width": _human_width(theta, m, inputs.level),
+            "optimal_m0": optimal.m0,
+            "optimal_m1": optimal.m1,
+            "optimal_width": inputs.corrected_width(*optimal),
+            "random_width": inputs.corrected_width(*one_each(m, theta)),
+            "ppi_width": inputs.ppi_width(m),
+            "verdict_m0": verdicts.m0,
+            "verdict_m1": verdicts.m1,
+            "verdict_width": inputs.verdict_width(verdicts),
+        }
+    elif width is not None:
+        floor = inputs.corrected_width(MOST_LABELS, MOST_LABELS)
+        reason = (
+            f"no number of labels gives width {width:g}: the {inputs.n} test rows alone give "
+            f"{floor:.3f}; judge more rows"
+        )
     people_need = random_need = None
     simulation = inputs.try_random(m)
     if width is None:
@@ -241,60 +282,39 @@ def _plan(
             f"--labels-are-random; mean of {REPEATS:,} simulated samples),"
         )
         advice = (
-            f"{m} random labels {judged} {human_width:.3f} with people alone; split by class "
-            f"and corrected (misclassification), {plan_width:.3f}"
+            f"{m} random labels {judged} {sized['human_only_width']:.3f} with people alone; split "
+            f"by class and corrected (misclassification), {sized['expected_width']:.3f}"
         )
     else:
-        people_need = _fewest(lambda size: _human_width(theta, size, level), width)
+        people_need = _fewest(lambda size: _human_width(theta, size, inputs.level), width)
         random_need = _fewest(
             lambda size: inputs.try_random(size).width, width, least=inputs.fewest_random
         )
+        costs = []
         if random_need is not None:
             simulation = inputs.try_random(random_need)
-        costs = [
-            (random_need, _random_cost(inputs, random_need, simulation)),
-            (labels, None if labels is None else _correction_cost(inputs, labels, draws)),
-            (people_need, None if people_need is None else f"people alone need {people_need:,}"),
-        ]
-        cheapest_first = sorted(
-            (n, text) for n, text in costs if n is not None and text is not None
-        )
-        ways = [text for _, text in cheapest_first]
+            costs.append((random_need, _random_cost(inputs, random_need, simulation)))
+        if labels is not None:
+            costs.append((labels, _correction_cost(inputs, labels, draws)))
+        if people_need is not None:
+            costs.append((people_need, f"people alone need {people_need:,}"))
+        ways = [text for _, text in sorted(costs)]
         if labels is None:
             ways.append(f"infeasible by correcting the judge (misclassification): {reason}")
         advice = f"width {width:g}: " + "; ".join(ways)
-
-    def known(value: T) -> T | None:
-        return None if labels is None else value
-
     return RatePlan(
-        m0=known(quota.m0),
-        m1=known(quota.m1),
-        expected_width=known(plan_width),
-        human_only_width=known(human_width),
+        **sized,
+        **inputs.shown(),
         recommendation=advice,
         target_width=width,
-        confidence_level=level,
         rate=theta,
-        judge_rate=inputs.p,
-        sensitivity=inputs.q1,
-        specificity=inputs.q0,
-        n_test=inputs.n,
         labels=labels,
-        optimal_m0=known(optimal.m0),
-        optimal_m1=known(optimal.m1),
-        optimal_width=known(inputs.corrected_width(*optimal)),
         expected_draws=draws,
         random_m=labels,
-        random_width=known(inputs.corrected_width(*one_each(m, theta))),
-        ppi_width=known(ppi_width),
         human_only_labels=people_need,
         conditional_labels=random_need,
         conditional_width=None if math.isinf(simulation.width) else simulation.width,
         simulated_coverage=None if math.isinf(simulation.width) else simulation.coverage,
-        verdict_m0=known(verdicts.m0),
-        verdict_m1=known(verdicts.m1),
-        verdict_width=known(inputs.verdict_width(verdicts)),
         judge_helps=ratio <= 1,
         variance_ratio=ratio,
         proposition_51=proposition_51(quality),
@@ -327,12 +347,8 @@ def _plan_people_alone(inputs: PlanInputs, width: float | None, labels: int | No
     return RatePlan(
         human_only_width=human,
         recommendation=f"do not use this judge{cost}",
+        **inputs.shown(),
         target_width=width,
-        confidence_level=inputs.level,
-        judge_rate=inputs.p,
-        sensitivity=inputs.q1,
-        specificity=inputs.q0,
-        n_test=inputs.n,
         labels=m,
         random_m=m,
         human_only_labels=m if labels is None else None,
@@ -393,10 +409,7 @@ def _next_labels(inputs: PlanInputs, step: int) -> tuple[NextLabels, ...]:
     )
 
 
-def _random_cost(inputs: PlanInputs, needs: int | None, simulation: Simulation) -> str | None:
-    """The cost of conditional in random labels, if there are enough rows for it."""
-    if needs is None:
-        return None
+def _random_cost(inputs: PlanInputs, needs: int, simulation: Simulation) -> str:
     have = sum(inputs.have)
     more = f" ({have:,} exist, {max(needs - have, 0):,} more)" if have else ""
     return (
@@ -456,50 +469,17 @@ def _plan_warnings(
 # --- the view ---
 
 
-def view_plan(plan: RatePlan) -> list[Block]:
-    """What the width costs, every way to draw the labels, the effect of more labels."""
-    blocks: list[Block] = [
-        Headline(plan.recommendation, tone="bad" if plan.m0 is None else "plain"),
-        *warnings_of(plan.warnings),
-    ]
-    if plan.reason is not None and plan.reason not in plan.recommendation:
-        blocks.append(Note([plan.reason], tone="bad"))
-    if plan.m0 is not None:
-        blocks.append(_ways(plan))
-    if plan.next_labels:
-        table = table_of(
-            plan.next_labels,
-            {
-                "next labels": lambda step: step.how,
-                "more": lambda step: number(step.extra),
-                "positive": lambda step: number(step.m1),
-                "negative": lambda step: number(step.m0),
-                "width": lambda step: number(step.expected_width),
-            },
-            caption="What more labels would buy (misclassification)",
-        )
-        blocks.append(table)
-    draw = (f"how to draw: {text}" for text in plan.how_to_draw)
-    blocks += notes_of([*_judge_worth(plan), *draw])
-    blocks += explain(plan.assumptions)
-    if plan.rate is not None:
-        caption = (
-            f"Expected width of the {level(plan.confidence_level)} interval by number of labels, "
-            "for each way to use them."
-        )
-        blocks.append(Figure("widths", partial(plan_figure, plan), caption))
-    return blocks
-
-
 def _ways(plan: RatePlan) -> Table:
     """Every way to draw that many labels, and the width of the interval of each method."""
     optimal = _split(plan.optimal_m1, plan.optimal_m0)
     corrected, any_class = "misclassification", number(plan.random_m)
+    # As many random labels as the width needs, if one was asked for.
+    by_conditional = number(plan.conditional_labels or plan.random_m), plan.conditional_width
     rows = [
         ("by human class (Algorithm 1)", corrected, _split(plan.m1, plan.m0), plan.expected_width),
         ("by human class (least variance)", corrected, optimal, plan.optimal_width),
         ("at random", corrected, any_class, plan.random_width),
-        ("at random", "conditional", *_random_labels(plan)),
+        ("at random", "conditional", *by_conditional),
         ("at random", "ppi++", any_class, plan.ppi_width),
         ("at random", "human-only", any_class, plan.human_only_width),
         ("by verdict", "conditional", _split(plan.verdict_m1, plan.verdict_m0), plan.verdict_width),
@@ -515,11 +495,6 @@ def _ways(plan: RatePlan) -> Table:
     )
 
 
-def _random_labels(plan: RatePlan) -> tuple[str, float | None]:
-    """Random labels for conditional: as many as the width needs, if one was asked for."""
-    return number(plan.conditional_labels or plan.random_m), plan.conditional_width
-
-
 def _split(ones: int | None, zeros: int | None) -> str:
     return f"{number(ones)} positive, {number(zeros)} negative"
 
@@ -530,25 +505,20 @@ def _judge_worth(plan: RatePlan) -> list[str]:
         return []
     region = plan.proposition_61
     quality = number((plan.sensitivity + plan.specificity) / 2)
-    return [
+    lines = [
         f"with random labels misclassification has {number(plan.variance_ratio, 2)} times the "
         f"variance of people alone at rate {number(plan.rate)}: "
         + ("it does better" if plan.judge_helps else "people alone do better than it"),
         f"Proposition 6.1 (misclassification, q0 = q1 = {quality}, infinitely many test rows): the "
         "judge " + ("never helps" if region is None else f"helps for rates in {interval(*region)}"),
-        *_least_bias(plan.proposition_51, quality),
     ]
-
-
-def _least_bias(labels: int | None, quality: str) -> list[str]:
-    """The number of labels from which a correction lowers the bias, and its condition."""
-    if labels is None:
-        return []
-    return [
-        f"Proposition 5.1 (q0 = q1 = {quality}, as many labels of either class, a second-order "
-        f"approximation): from {labels:,} labels on the corrected rate is less biased than the "
-        "judge's rate, at every rate; its width is not compared"
-    ]
+    if plan.proposition_51 is not None:
+        lines.append(
+            f"Proposition 5.1 (q0 = q1 = {quality}, as many labels of either class, a second-order "
+            f"approximation): from {plan.proposition_51:,} labels on the corrected rate is less "
+            "biased than the judge's rate, at every rate; its width is not compared"
+        )
+    return lines
 
 
 # --- the picture ---

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from adjudge.estimation.estimators import all_estimators, known_estimator
@@ -15,35 +14,27 @@ from adjudge.estimation.estimators.misclassification import correct_means
 from adjudge.estimation.estimators.ppi import PPI
 from adjudge.estimation.exact_interval import interval_of
 from adjudge.estimation.label_shift import LEVEL, LabelShift, label_shift
-from adjudge.estimation.rate_bars import (
+from adjudge.estimation.rate_view import (
+    Rate,
     draw_bar,
-    draw_estimate,
     draw_no_estimate,
-    name_rates,
+    interval_text,
     rate_axis,
+    reported_interval,
+    sentence,
+    show_rates,
+    table_by_group,
 )
-from adjudge.estimation.sample import Sample, Share, counts_of, exact_share, missing
-from adjudge.present.blocks import (
-    Block,
-    Fact,
-    Facts,
-    Figure,
-    Headline,
-    Note,
-    Table,
-    Tone,
-    explain,
-    table_of,
-    warnings_of,
-)
+from adjudge.estimation.sample import Sample, counts_of, missing
+from adjudge.present.blocks import Block, Fact, Facts, Headline, Table, Tone, table_of
 from adjudge.present.figure import ACCENT, MUTED, WARM, new_figure, themed
 from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, Result, frozen
-from adjudge.present.text import DASH, clip, left_out, level, number, show_interval, span
-from adjudge.records import HasInterval, Interval
+from adjudge.present.text import DASH, clip, level, number, show_interval, span
+from adjudge.records import Interval
+from adjudge.statistics.numbers import binomial_interval
 from adjudge.validation import Seed
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 
@@ -51,8 +42,6 @@ if TYPE_CHECKING:
 LabelsDrawn = Literal["declared", "recorded", "plan", "unknown"]
 IntervalMethod = Literal["wald", "profile"]
 INTERVALS = ("wald", "profile")
-#: At most this many rates fit into a sentence; more are counted, and are in the table.
-IN_A_SENTENCE = 4
 _SHARES = (
     "some labels are shares of people or ties: their mean is used; in the counts of labels, half "
     "or more is positive"
@@ -63,7 +52,7 @@ _DECLARE = "if the labels are a random sample of the test rows, declare it (--la
 
 
 @dataclass(frozen=True, kw_only=True)
-class RateInterval(HasInterval):
+class RateInterval(Rate):
     """One rate or difference of any result; `reason` explains a missing estimate or interval.
 
     `naive` is the judge's own rate, if there is one judge. Without an estimate there are no ends.
@@ -85,7 +74,7 @@ class RateInterval(HasInterval):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alternative(HasInterval):
+class Alternative(Rate):
     """One of the other estimators on the same rows, with its assumption."""
 
     method: str
@@ -95,11 +84,6 @@ class Alternative(HasInterval):
     reason: str | None = None
     ruled_out: bool = False
 
-    @property
-    def width(self) -> float | None:
-        """The width of the interval; None without an estimate."""
-        return None if self.estimate is None else width_of(self.interval)
-
 
 def _check_rows_interval(result: Estimate) -> str | None:
     within = all(end is not None and 0 <= end <= 1 for end in result.rows_interval or ())
@@ -107,7 +91,7 @@ def _check_rows_interval(result: Estimate) -> str | None:
 
 
 @frozen
-class Estimate(HasInterval, Result):
+class Estimate(Rate, Result):
     """A rate, corrected for the judge's errors, with its interval.
 
     `estimate` and `interval` are None if the data allow no valid number; `reason` then explains
@@ -177,11 +161,6 @@ class Estimate(HasInterval, Result):
         return next((other for other in self.alternatives if other.method == best), None)
 
     @property
-    def width(self) -> float | None:
-        """The width of the interval; None without an estimate."""
-        return None if self.estimate is None else width_of(self.interval)
-
-    @property
     def people_are_narrower(self) -> bool:
         """Whether people alone would give a narrower interval."""
         alone = None if self.people_alone is None else self.people_alone.width
@@ -197,14 +176,28 @@ class Estimate(HasInterval, Result):
         return [RateInterval.of(self.group, self, self.reason, self.naive)]
 
     def view(self) -> list[Block]:
-        return view_estimate(self)
-
-
-def width_of(interval: Interval | None) -> float | None:
-    """The width of an interval, None without one."""
-    if interval is None or interval.low is None or interval.high is None:
-        return None
-    return interval.high - interval.low
+        """The rate first, then the judge alone, how good the judge is, and the other methods."""
+        shift = self.label_shift
+        return show_rates(
+            self,
+            _rate_headline(self),
+            _rate_facts(self),
+            notes=[
+                f"method: {self.why}",
+                *offer_declaration([self], self.confidence_level),
+                *_rows_alone(self),
+                *([] if shift is None else [f"label shift: {shift.explanation}"]),
+            ],
+            tables=_other_methods(self),
+            assumptions=self.assumptions,
+            others=[f"{a.method} assumes: {a.assumption}" for a in self.alternatives],
+            figure=(
+                "rates",
+                estimate_figure,
+                f"All methods on the same rows, with {level(self.confidence_level)} intervals; "
+                f"this result is by {self.method}.",
+            ),
+        )
 
 
 # --- the numbers ---
@@ -231,17 +224,12 @@ class Request:
     @property
     def random_labels(self) -> bool:
         """Whether the labels are known to be a random sample of the test rows."""
-        return are_random(self.labels_drawn)
+        return self.labels_drawn in ("declared", "recorded")
 
 
 def known_seed(seed: Seed) -> int | None:
     """The seed as a result keeps it: None for a Generator, whose state is not known."""
     return seed if isinstance(seed, int) else None
-
-
-def are_random(labels_drawn: LabelsDrawn) -> bool:
-    """Whether the labels are declared or recorded as a random sample of the test rows."""
-    return labels_drawn in ("declared", "recorded")
 
 
 def how_drawn(*, planned: bool, declared: bool, recorded: bool) -> LabelsDrawn:
@@ -317,12 +305,16 @@ def estimate_rate(
     rows = None
     if request.random_labels and alternatives and not (ruled_out or request.pool or sample.graded):
         rows = interval_of(sample, confidence_level=confidence)
-    others: tuple[Alternative, ...] = ()
-    if alternatives and unpooled is None:
-        others = _alternatives((sample, shift), (sample, shift), estimator, confidence)
-    elif alternatives and unpooled is not None:
-        unpooled_shift = label_shift(unpooled, level=LEVEL / checks)
-        others = _alternatives((sample, shift), (unpooled, unpooled_shift), estimator, confidence)
+    others = []
+    if alternatives:
+        unpooled_shift = shift if unpooled is None else label_shift(unpooled, level=LEVEL / checks)
+        pooled, of_group = (sample, shift), (unpooled or sample, unpooled_shift)
+        others = [
+            _alternative(other, *of_group if other.needs_labels_of_group else pooled, confidence)
+            for other in all_estimators()
+            if other is not estimator
+            and not (other.needs_verdicts and sample.scale == "probability")
+        ]
     result = Estimate(
         method=estimator.name,
         interval_method="profile" if profile else estimator.interval(sample),
@@ -348,7 +340,7 @@ def estimate_rate(
             *request.notes,
         ),
         label_shift=shift,
-        alternatives=others,
+        alternatives=tuple(others),
         warnings=warnings,
         dropped=dropped or {},
         seed=known_seed(request.seed),
@@ -358,90 +350,47 @@ def estimate_rate(
 
 def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, Any]:
     """Sensitivity and specificity with exact intervals; weighted and without if planned."""
-    q1: Share = (None, None)
-    q0 = q1
-    if sample.graded:
-        pass
-    elif sample.scale == "binary" and not sample.planned:
-        counts = counts_of(sample)
-        q1 = exact_share(counts.c1, counts.m1, confidence_level)
-        q0 = exact_share(counts.c0, counts.m0, confidence_level)
-    elif sample.scale == "binary" and sample.weighted and missing(sample) is None:
+    names = ("sensitivity", "sensitivity_interval", "specificity", "specificity_interval")
+    quality: dict[str, Any] = dict.fromkeys(names)
+    if sample.scale != "binary" or sample.graded:
+        return quality
+    if not sample.planned:
+        c = counts_of(sample)
+        for name, right, size in (("sensitivity", c.c1, c.m1), ("specificity", c.c0, c.m0)):
+            if size > 0:
+                ends = binomial_interval(right, size, confidence_level)
+                quality[name] = right / size
+                quality[f"{name}_interval"] = Interval(*ends, level=confidence_level)
+    elif sample.weighted and missing(sample) is None:
         fit = correct_means(sample)
-        q1, q0 = (fit.mu1, None), (1 - fit.mu0, None)
-    return {
-        "sensitivity": q1[0],
-        "sensitivity_interval": q1[1],
-        "specificity": q0[0],
-        "specificity_interval": q0[1],
-    }
+        quality |= {"sensitivity": fit.mu1, "specificity": 1 - fit.mu0}
+    return quality
 
 
-def _alternatives(
-    checked: tuple[Sample, LabelShift | None],
-    unpooled: tuple[Sample, LabelShift | None],
-    chosen: Estimator,
-    confidence_level: float,
-) -> tuple[Alternative, ...]:
-    """The other estimators on the same rows; for comparison, never for choosing."""
-    alternatives = []
-    for estimator in all_estimators():
-        sample, shift = unpooled if estimator.needs_labels_of_group else checked
-        if estimator is chosen or (estimator.needs_verdicts and sample.scale == "probability"):
-            continue
-        assumption = estimator.assumption
-        if sample.graded and not estimator.takes_shares:
-            outcome = refusal("labels are shares of people")
-        elif sample.planned and not estimator.takes_plan:
-            outcome = refusal("labels were picked by a plan")
-        else:
-            flat = replace(sample, strata=None, random=not sample.planned)
-            outcome = estimator.estimate(flat, confidence_level=confidence_level)
-            assumption = estimator.assumption_for(flat)
-        alternatives.append(
-            Alternative(
-                method=estimator.name,
-                estimate=outcome.rate,
-                interval=outcome.interval(confidence_level),
-                assumption=assumption,
-                reason=outcome.reason,
-                ruled_out=shift is not None and estimator.name in shift.rules_out,
-            )
-        )
-    return tuple(alternatives)
+def _alternative(
+    estimator: Estimator, sample: Sample, shift: LabelShift | None, confidence_level: float
+) -> Alternative:
+    """Another estimator on the same rows; for comparison, never for choosing."""
+    assumption = estimator.assumption
+    if sample.graded and not estimator.takes_shares:
+        outcome = refusal("labels are shares of people")
+    elif sample.planned and not estimator.takes_plan:
+        outcome = refusal("labels were picked by a plan")
+    else:
+        flat = replace(sample, strata=None, random=not sample.planned)
+        outcome = estimator.estimate(flat, confidence_level=confidence_level)
+        assumption = estimator.assumption_for(flat)
+    return Alternative(
+        method=estimator.name,
+        estimate=outcome.rate,
+        interval=outcome.interval(confidence_level),
+        assumption=assumption,
+        reason=outcome.reason,
+        ruled_out=shift is not None and estimator.name in shift.rules_out,
+    )
 
 
 # --- the view ---
-
-
-def view_estimate(result: Estimate) -> list[Block]:
-    """The rate first, then the judge alone, how good the judge is, and the other methods."""
-    shift = result.label_shift
-    return [
-        _rate_headline(result),
-        *warnings_of(result.warnings),
-        _rate_facts(result),
-        Note(
-            [
-                f"method: {result.why}",
-                *offer_declaration([result], result.confidence_level),
-                *_rows_alone(result),
-                *([] if shift is None else [f"label shift: {shift.explanation}"]),
-                *left_out(result.dropped),
-            ]
-        ),
-        *_other_methods(result),
-        *explain(
-            result.assumptions,
-            others=[f"{a.method} assumes: {a.assumption}" for a in result.alternatives],
-        ),
-        Figure(
-            "rates",
-            partial(estimate_figure, result),
-            f"All methods on the same rows, with {level(result.confidence_level)} intervals; this "
-            f"result is by {result.method}.",
-        ),
-    ]
 
 
 def _rate_headline(result: Estimate) -> Headline:
@@ -465,16 +414,6 @@ def _rate_headline(result: Estimate) -> Headline:
         ends = show_interval(alone.interval)
         action += f". People alone give a narrower interval{condition_of_people(result)}: {ends}"
     return Headline(text, f"{action}.")
-
-
-def sentence(group: str | None, text: str) -> str:
-    """A headline: with the group's name before it, or with a capital letter."""
-    return text[:1].upper() + text[1:] if group is None else f"{group}: {text}"
-
-
-def rate_text(rate: Any) -> str:
-    """A rate with its interval."""
-    return f"{number(rate.estimate)} {show_interval(rate.interval)}"
 
 
 def condition_of_people(result: Estimate) -> str:
@@ -520,17 +459,6 @@ def _rows_alone(result: Estimate) -> list[str]:
         f"alone: {show_interval(result.rows_interval)}; over random samples of labels it "
         f"holds with at least {level(result.confidence_level)}, for any rows and any judge"
     ]
-
-
-def interval_text(result: Any) -> str:
-    """The interval of an estimate or a difference, with its level."""
-    return f"{level_text(result)} interval {show_interval(result.interval)}"
-
-
-def level_text(result: Any) -> str:
-    """The level of its intervals, by name if they are the judge's own."""
-    naive = "" if known_estimator(result.method).uses_labels else "naive "
-    return naive + level(result.confidence_level)
 
 
 def _rate_facts(result: Estimate) -> Facts:
@@ -597,7 +525,7 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
     columns: dict[str, Callable[[Estimate], str]] = {
         "group": lambda r: str(r.group),
         "rate": lambda r: number(r.estimate),
-        f"{confidence} interval": lambda r: show_interval(r.interval) + " !" * bool(r.warnings),
+        f"{confidence} interval": reported_interval,
         "naive rate": lambda r: number(r.naive),
         naive_ends: lambda r: show_interval(r.naive_interval),
         people: lambda r: show_interval(None if (a := r.people_alone) is None else a.interval),
@@ -607,24 +535,23 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
         "labels +/-": lambda r: f"{r.n_calibration_positive:,}/{r.n_calibration_negative:,}",
         "test rows": lambda r: number(r.n_test),
     }
-    optional = [exact, naive_ends, "test rows", people, "labels +/-", "naive rate"]
     if all(rate.rows_interval is None for rate in rates):
         del columns[exact]
-        optional.remove(exact)
     if all(rate.people_alone is None for rate in rates):
         del columns[people]
-        optional.remove(people)
     if all(rate.sensitivity is None and rate.specificity is None for rate in rates):
         del columns["sensitivity"], columns["specificity"]
-    else:
-        place = optional.index("test rows") + 1
-        optional[place:place] = ["specificity", "sensitivity"]
-    marks = " (!: read the warning)" if any(rate.warnings for rate in rates) else ""
     labels = "labels of all groups pooled" if pooled else "each with its own labels"
-    caption = f"{rates[0].method}, {rates[0].interval_method}, {labels}{marks}"
-    table = table_of(rates, columns, caption=caption, optional=optional)
-    # `by` comes from data: as a key it could be the name of another column.
-    return replace(table, columns=(by, *table.columns[1:]))
+    return table_by_group(
+        rates,
+        by,
+        columns,
+        caption=f"{rates[0].method}, {rates[0].interval_method}, {labels}",
+        optional=[
+            *(exact, naive_ends, "test rows", "specificity", "sensitivity", people),
+            *("labels +/-", "naive rate"),
+        ],
+    )
 
 
 # --- the picture ---
@@ -657,9 +584,9 @@ def estimate_figure(result: Estimate) -> Drawing:
                 axes.text(
                     1.01, at, "ruled out", color=WARM, fontsize=8.5, va="center", clip_on=False
                 )
-        name_rates(axes, [name for name, *_ in bars])
         rate = clip(result.group or "rate", 48)
-        rate_axis(axes, f"{rate}, with {level(result.confidence_level)} intervals")
+        label = f"{rate}, with {level(result.confidence_level)} intervals"
+        rate_axis(axes, [name for name, *_ in bars], label)
         if result.estimate is None:
             title = f"No {result.method} estimate from these labels"
         elif not result.estimator.uses_labels:
@@ -669,9 +596,3 @@ def estimate_figure(result: Estimate) -> Drawing:
             title = f"{rate}, judge alone {number(result.naive)}"
         axes.set_title(title)
     return figure
-
-
-def draw_naive_and_rate(axes: Axes, at: float, rate: Estimate) -> None:
-    """The judge alone above the line, the rate to report below it."""
-    draw_bar(axes, at + 0.13, rate.naive, rate.naive_interval, WARM, "o")
-    draw_estimate(axes, at - 0.13, rate)

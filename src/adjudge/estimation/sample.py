@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError, DataError
-from adjudge.records import Interval
-from adjudge.statistics.numbers import binomial_interval, normal_quantile, student_quantile
+from adjudge.statistics.numbers import normal_quantile, student_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, count, probabilities, same_length
 
 Scale = Literal["binary", "probability"]
@@ -80,6 +79,11 @@ class Sample:
         return np.asarray(self.labelled & (self.human == 0))
 
     @property
+    def fewest_labels(self) -> int:
+        """Labels of the class that has fewer."""
+        return min(int(self.positive.sum()), int(self.negative.sum()))
+
+    @property
     def planned(self) -> bool:
         """Whether labels were picked with unequal, known probabilities."""
         return self.weights is not None
@@ -116,16 +120,9 @@ class Sample:
         if self.scale == "probability":
             return self
         used = self.test | self.labelled
-        return replace(
-            self,
-            judge=self.judge[used],
-            human=self.human[used],
-            test=self.test[used],
-            labelled=self.labelled[used],
-            weights=None if self.weights is None else self.weights[used],
-            clusters=None if self.clusters is None else self.clusters[used],
-            strata=None if self.strata is None else self.strata[used],
-        )
+        arrays = ((name, v) for name, v in vars(self).items() if isinstance(v, np.ndarray))
+        kept: dict[str, Any] = {name: values[used] for name, values in arrays}
+        return replace(self, **kept)
 
 
 def make_sample(
@@ -211,8 +208,7 @@ TOO_FEW = (
 )
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(NamedTuple):
     """How clusters widen an interval: `inflation` of the standard error, `critical` value."""
 
     inflation: float
@@ -270,10 +266,6 @@ def few_clusters(active: int | None) -> tuple[str, ...]:
         "fewer than 20 clusters have labels, or test rows: the interval is approximate; label rows "
         "of more clusters",
     )
-
-
-#: A share and its interval.
-Share = tuple[float | None, Interval | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,14 +328,6 @@ def counts_of(sample: Sample) -> Counts:
         c1=int((sample.positive & said_one).sum()),
         m1=int(sample.positive.sum()),
     )
-
-
-def exact_share(successes: int, n: int, confidence_level: float) -> Share:
-    """A share with its Clopper-Pearson interval; None if there are no rows."""
-    if n == 0:
-        return None, None
-    low, high = binomial_interval(successes, n, confidence_level)
-    return successes / n, Interval(low, high, confidence_level)
 
 
 def missing(sample: Sample) -> str | None:

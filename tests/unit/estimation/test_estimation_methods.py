@@ -13,7 +13,7 @@ from slow_profile import slow_profile_interval
 
 from adjudge.estimation import Counts, corrected_variance, profile_interval
 from adjudge.estimation.classes import class_shares
-from adjudge.estimation.estimators.conditional import conditional
+from adjudge.estimation.estimators.conditional import CONDITIONAL
 from adjudge.estimation.estimators.misclassification import (
     correct_means,
     misclassification,
@@ -21,7 +21,7 @@ from adjudge.estimation.estimators.misclassification import (
     stratify,
     weighted_misclassification,
 )
-from adjudge.estimation.estimators.ppi import difference, ppi
+from adjudge.estimation.estimators.ppi import DIFFERENCE, PPI
 from adjudge.estimation.label_shift import label_shift
 from adjudge.estimation.profile import Tallies, best_fit, likelihood_ratio, loses
 from adjudge.estimation.sample import Sample, counts_of, make_sample, spread
@@ -156,7 +156,7 @@ def test_weights_within_verdicts_make_both_planned_estimators_agree() -> None:
         for row in rng.permutation(pool)[:size]:
             human[row], chance[row] = int(truth[row]), size / len(pool)
     sample = make_sample(judge, human, sampling_probability=chance)
-    a, b = conditional(sample), weighted_misclassification(sample)
+    a, b = CONDITIONAL.compute(sample), weighted_misclassification(sample)
     assert a.estimate == pytest.approx(b.estimate, abs=1e-12)
     assert b.standard_error >= a.standard_error
 
@@ -267,7 +267,7 @@ def test_the_shift_test_for_probabilities_is_welchs() -> None:
 
 def test_ppi_says_when_the_rarer_class_is_too_rare_for_a_normal_interval() -> None:
     """100 labels, 5 % of class 1: the 95 % interval holds the rate 0.89 of the time."""
-    assert ppi(draw(m=120, theta=0.6)).warnings == ()
-    for method in (ppi, difference):
+    assert PPI.compute(draw(m=120, theta=0.6)).warnings == ()
+    for method in (PPI.compute, DIFFERENCE.compute):
         [warning] = method(draw(m=100, theta=0.05)).warnings
         assert "labels of the rarer class: the normal interval covers less" in warning

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
-from adjudge.estimation.estimators.ppi import ppi, ppi_adjusted, tuned_weight
+from adjudge.estimation.estimators.ppi import PPI, ppi_adjusted, tuned_weight
 from adjudge.estimation.panel import PanelEstimate
 from adjudge.estimation.panel_statistics import (
     FOLDS,
@@ -290,4 +290,4 @@ def test_the_adjusted_interval_by_hand() -> None:
     centre = lam * f[60:].mean() + rest.mean()
     got = ppi_adjusted(sample)
     assert (got.low, got.high) == pytest.approx((centre - 1.959964 * se, centre + 1.959964 * se))
-    assert got.estimate == ppi(sample).estimate
+    assert got.estimate == PPI.compute(sample).estimate

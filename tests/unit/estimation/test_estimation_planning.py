@@ -18,7 +18,7 @@ from adjudge.estimation import (
     proposition_61,
     rows_to_label,
 )
-from adjudge.estimation.label_budget import conditional_variance, ppi_variance
+from adjudge.estimation.label_budget import PlanInputs
 from adjudge.statistics.numbers import binomial_interval
 
 PAPER = {"judge_rate": 0.55, "sensitivity": 0.9, "specificity": 0.7, "n_test": 1000}
@@ -190,14 +190,13 @@ def test_planned_variances_match_a_simulation() -> None:
     p = theta * q1 + (1 - theta) * (1 - q0)
     lam = theta * (q1 - p) / (p * (1 - p)) / (1 + m / n)
     ppi = lam * t.mean(1) + z.mean(1) - lam * x.mean(1)
-    assert ppi.var() == pytest.approx(ppi_variance(p, q1, theta, n, m), rel=0.08)
+    inputs = PlanInputs(p=p, q0=q0, q1=q1, n=n, have=(0, 0), level=0.95)
+    assert ppi.var() == pytest.approx(inputs.ppi_variance(n, m), rel=0.08)
     r1 = (z & x).sum(1) / x.sum(1)
     r0 = (z & ~x).sum(1) / (~x).sum(1)
     conditional = t.mean(1) * r1 + (1 - t.mean(1)) * r0
     m1 = round(m * p)
-    assert conditional.var() == pytest.approx(
-        conditional_variance(p, q0, q1, theta, n, m - m1, m1), rel=0.08
-    )
+    assert conditional.var() == pytest.approx(inputs.conditional_variance(m - m1, m1), rel=0.08)
 
 
 def test_drawn_rows_are_unlabelled_and_carry_their_probability() -> None:

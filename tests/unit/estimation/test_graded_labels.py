@@ -8,7 +8,7 @@ from tests.support.estimation_rows import METHODS
 
 from adjudge import estimate, plan_from_table
 from adjudge.errors import DataError
-from adjudge.estimation.estimators.ppi import ppi
+from adjudge.estimation.estimators.ppi import PPI
 from adjudge.estimation.sample import make_sample
 from adjudge.present.text import percent
 
@@ -79,7 +79,7 @@ def test_the_interval_of_shares_covers() -> None:
         judge = (quality + rng.normal(0, 0.3, 260) > 0.5).astype(float)
         people = rng.binomial(3, quality) / 3
         human = [share if i < 60 else None for i, share in enumerate(people)]
-        got = ppi(make_sample(judge, human))
+        got = PPI.compute(make_sample(judge, human))
         held += got.low <= 0.5 <= got.high
     assert held / 300 > 0.95 - 4 * (0.95 * 0.05 / 300) ** 0.5, percent(held / 300)
 

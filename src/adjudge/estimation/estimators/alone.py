@@ -18,7 +18,7 @@ from adjudge.statistics.numbers import binomial_interval
 from adjudge.validation import BoolArray, FloatArray
 
 
-def naive(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+class _Naive(Estimator):
     """Share of test rows that the judge calls 1, with a Clopper-Pearson interval (Eq. 2; row i).
 
     The interval includes only the noise of the test rows. It does not include the expected distance
@@ -26,16 +26,29 @@ def naive(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     more rows. Judge probabilities get a normal interval around the mean, clusters Student's.
 
     >>> from adjudge.estimation.sample import make_sample
-    >>> naive(make_sample([1, 1, 0, 1], [None] * 4)).estimate
+    >>> NAIVE.compute(make_sample([1, 1, 0, 1], [None] * 4)).estimate
     0.75
     """
-    if sample.n == 0:
-        return refusal("every row has a human label, so no row is left for the judge alone")
-    exact = sample.clusters is None and sample.scale == "binary"
-    return _share(sample, sample.judge, sample.test, confidence_level, exact, floor_size=sample.n)
+
+    name = "naive"
+    title = "naive judge rate"
+    assumption = "the judge makes no errors, or its errors cancel at exactly this rate"
+    assumes = "no judge errors"
+    uses_labels = False
+    needs_random_labels = False
+    takes_plan = True
+
+    def compute(self, sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+        if sample.n == 0:
+            return refusal("every row has a human label, so no row is left for the judge alone")
+        exact = self.interval(sample) == "exact"
+        return _share(sample, sample.judge, sample.test, confidence_level, exact, sample.n)
+
+    def interval(self, sample: Sample) -> str:
+        return "exact" if sample.clusters is None and sample.scale == "binary" else "wald"
 
 
-def human_only(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+class _HumanOnly(Estimator):
     """m1 / m with a Clopper-Pearson interval (Table 1, row ii).
 
     It needs no judge. Under label shift (labels of easier, harder or balanced rows) it measures the
@@ -43,13 +56,25 @@ def human_only(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     interval. With labels that are shares of people: a normal one.
 
     >>> from adjudge.estimation.sample import make_sample
-    >>> human_only(make_sample([0, 0, 0, 1], [1, 0, 1, 1])).estimate
+    >>> HUMAN_ONLY.compute(make_sample([0, 0, 0, 1], [1, 0, 1, 1])).estimate
     0.75
     """
-    if sample.m == 0:
-        return refusal("no row has a human label; label some rows at random first")
-    exact = sample.clusters is None and not sample.graded
-    return _share(sample, sample.human, sample.labelled, confidence_level, exact)
+
+    name = "human-only"
+    title = "human rate"
+    assumption = "the labelled rows are a random sample of the rows that the rate is about"
+    assumes = "random labels"
+    uses_judge = False
+    needs_labels_of_group = True
+
+    def compute(self, sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+        if sample.m == 0:
+            return refusal("no row has a human label; label some rows at random first")
+        exact = self.interval(sample) == "exact"
+        return _share(sample, sample.human, sample.labelled, confidence_level, exact)
+
+    def interval(self, sample: Sample) -> str:
+        return "exact" if sample.clusters is None and not sample.graded else "wald"
 
 
 def _share(
@@ -74,37 +99,6 @@ def _share(
     floor = variance_floor(mean, floor_size or active or size) if se == 0 else 0.0
     se = max(se * widened.inflation, floor)
     return with_interval(mean, mean, widened.critical * se, se, influence)
-
-
-class _Naive(Estimator):
-    name = "naive"
-    title = "naive judge rate"
-    assumption = "the judge makes no errors, or its errors cancel at exactly this rate"
-    assumes = "no judge errors"
-    uses_labels = False
-    needs_random_labels = False
-    takes_plan = True
-
-    def compute(self, sample: Sample, *, confidence_level: float) -> Outcome:
-        return naive(sample, confidence_level=confidence_level)
-
-    def interval(self, sample: Sample) -> str:
-        return "exact" if sample.clusters is None and sample.scale == "binary" else "wald"
-
-
-class _HumanOnly(Estimator):
-    name = "human-only"
-    title = "human rate"
-    assumption = "the labelled rows are a random sample of the rows that the rate is about"
-    assumes = "random labels"
-    uses_judge = False
-    needs_labels_of_group = True
-
-    def compute(self, sample: Sample, *, confidence_level: float) -> Outcome:
-        return human_only(sample, confidence_level=confidence_level)
-
-    def interval(self, sample: Sample) -> str:
-        return "exact" if sample.clusters is None and not sample.graded else "wald"
 
 
 NAIVE = _Naive()

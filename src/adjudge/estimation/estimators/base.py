@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from adjudge.errors import ArgumentError
-from adjudge.estimation.sample import TOO_FEW, Sample, active_clusters, few_clusters, spread
+from adjudge.estimation.sample import (
+    TOO_FEW,
+    Sample,
+    active_clusters,
+    few_clusters,
+    spread,
+    variance,
+)
 from adjudge.records import Interval
 from adjudge.validation import FloatArray, Seed
 
@@ -24,9 +31,9 @@ class Outcome:
     the caller.
     """
 
-    estimate: float | None
-    low: float | None
-    high: float | None
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
     standard_error: float | None = None
     influence: FloatArray | None = None
     centre: float | None = None
@@ -99,7 +106,7 @@ class Estimator(ABC):
 
 def refusal(reason: str) -> Outcome:
     """No number, with the reason."""
-    return Outcome(None, None, None, reason=reason)
+    return Outcome(reason=reason)
 
 
 def with_interval(
@@ -122,7 +129,7 @@ def widen(
     influence: FloatArray,
     confidence_level: float,
     *,
-    se: float,
+    se: float | None = None,
     floor: float = 0.0,
     around: tuple[float, float] | None = None,
     warnings: tuple[str, ...] = (),
@@ -130,14 +137,15 @@ def widen(
 ) -> Outcome:
     """An estimate with a normal interval; with clusters, Student's, widened by their variance.
 
-    `se` is the standard error of independent rows. `floor` replaces it if it is zero. `around` is
-    the centre of the interval and the standard error there, if they are not the estimate and `se`
-    (Eq. 6). Refused with fewer than two clusters.
+    `se` is the standard error of independent rows, by default from the influence values. `floor`
+    replaces it if it is zero. `around` is the centre of the interval and the standard error there,
+    if they are not the estimate and `se` (Eq. 6). Refused with fewer than two clusters.
     """
     active = active_clusters(sample)
     if active is not None and active < 2:
         return refusal(TOO_FEW)
     wide = spread(influence, sample.clusters, active, confidence_level)
+    se = math.sqrt(variance(influence, None, None)) if se is None else se
     se = se * wide.inflation or floor
     centre, half = estimate, wide.critical * se
     if around is not None:
@@ -154,11 +162,8 @@ def refuse_outside(outcome: Outcome) -> Outcome:
     chance to the interval of Eq. 6 in at most 2.2 % of samples at 95 % (measured, 1,000 test rows,
     30 to 500 labels per class, q0 = q1 = 0.7 and 0.9), and in under 1 % at a rate of 0.98.
     """
-    if outcome.estimate is None or outcome.centre is None or outcome.half is None:
-        return outcome
-    if not outside(outcome.centre, outcome.half):
-        return outcome
-    return refusal(explain_outside(outcome.estimate, outcome.centre, outcome.half))
+    reason = why_outside(outcome)
+    return outcome if reason is None else refusal(reason)
 
 
 def refuse_everything(outcome: Outcome) -> Outcome:
@@ -172,15 +177,15 @@ def refuse_everything(outcome: Outcome) -> Outcome:
     )
 
 
-def outside(centre: float, half: float) -> bool:
-    """Whether no rate strictly between 0 and 1 is within centre -+ half."""
-    return centre - half >= 1 or centre + half <= 0
-
-
-def explain_outside(estimate: float, centre: float, half: float) -> str:
-    """Why an interval outside [0, 1] is not a result."""
+def why_outside(outcome: Outcome, wider: float = 1.0) -> str | None:
+    """Why this is not a result, if no rate within centre -+ `wider` * half is between 0 and 1."""
+    centre, half = outcome.centre, outcome.half
+    if outcome.estimate is None or centre is None or half is None:
+        return None
+    if centre - wider * half < 1 and centre + wider * half > 0:
+        return None
     return (
-        f"before clipping, the rate was {estimate:.3f} and its entire interval "
+        f"before clipping, the rate was {outcome.estimate:.3f} and its entire interval "
         f"[{centre - half:.3f}, {centre + half:.3f}] was outside [0, 1]: the judge's errors on "
         "these test rows differ from those on the labelled ones, so these labels cannot correct "
         "them; label some of these test rows (for a group: its own labels, not pooled ones)"

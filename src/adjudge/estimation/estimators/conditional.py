@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -14,7 +12,7 @@ from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray
 
 
-def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+class _Conditional(Estimator):
     """theta = p r1 + (1 - p) r0, r_v the human rate among labelled rows of verdict v (row iv).
 
     Only this estimator of Table 1 can use labels picked by verdict without weights: selection by
@@ -29,55 +27,76 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([1, 1, 0, 0, 1, 1, 1, 0], [1, 1, 0, 0] + [None] * 4)
-    >>> conditional(rows).estimate
+    >>> CONDITIONAL.compute(rows).estimate
     0.75
     """
-    if sample.scale != "binary":
-        return refusal("this method needs verdicts of 0 and 1, not probabilities")
-    if sample.n == 0:
-        return refusal("every row has a human label: use the human rate (method human-only)")
-    x = sample.judge
-    judged = sample.test | sample.labelled if sample.random else sample.test
-    p, n = float(x[judged].mean()), int(judged.sum())
-    weights = _weights(sample)
-    if weights is None:
-        return refusal(
-            "some labelled rows were picked with unequal probabilities within a verdict and "
-            "others have none; give a sampling probability for every labelled row"
-        )
-    parts = []
-    for verdict, share in ((1, p), (0, 1 - p)):
-        rows = np.asarray(sample.labelled & (x == verdict))
-        if share > 0 and not rows.any():
-            seen = float((x[sample.test] == verdict).mean())
-            return refusal(
-                f"the judge says {verdict} on {percent(seen, 0)} of the test rows, but no row of "
-                "that verdict has a human label; label a random sample of rows of verdict "
-                f"{verdict}"
-            )
-        parts.append((rows, *_verdict_rate(sample, weights, rows)))
-    (rows1, r1, part1, size1), (rows0, r0, part0, size0) = parts
-    theta = p * r1 + (1 - p) * r0
-    influence = sample.spread(judged, p, r1 - r0, n)
-    influence[rows1] += p * part1
-    influence[rows0] += (1 - p) * part0
-    z = normal_quantile(confidence_level)
-    centre, se = adjust(p, r1, r0, n, size1, size0, z)
-    warnings: tuple[str, ...] = ()
-    if min(size for size, share in ((size1, p), (size0, 1 - p)) if share > 0) < 10:
-        warnings = (
-            "fewer than 10 labels for one verdict: the interval is approximate; label more rows "
-            "of that verdict",
-        )
-    return widen(
-        sample,
-        theta,
-        influence,
-        confidence_level,
-        se=math.sqrt(float(influence @ influence)),
-        around=(float(centre), float(se)),
-        warnings=warnings,
+
+    name = "conditional"
+    assumption = (
+        "within each verdict the labelled rows are a random sample of the test rows (labels can be "
+        "picked by verdict)"
     )
+    assumes = "random labels"
+    assumes_with_plan = "random labels within each verdict"
+    needs_labels_of_group = True
+    needs_verdicts = True
+    takes_shares = False
+    takes_plan = True
+
+    def compute(self, sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+        if sample.scale != "binary":
+            return refusal("this method needs verdicts of 0 and 1, not probabilities")
+        if sample.n == 0:
+            return refusal("every row has a human label: use the human rate (method human-only)")
+        x = sample.judge
+        judged = sample.test | sample.labelled if sample.random else sample.test
+        p, n = float(x[judged].mean()), int(judged.sum())
+        weights = _weights(sample)
+        if weights is None:
+            return refusal(
+                "some labelled rows were picked with unequal probabilities within a verdict and "
+                "others have none; give a sampling probability for every labelled row"
+            )
+        parts = []
+        for verdict, share in ((1, p), (0, 1 - p)):
+            rows = np.asarray(sample.labelled & (x == verdict))
+            if share > 0 and not rows.any():
+                seen = float((x[sample.test] == verdict).mean())
+                return refusal(
+                    f"the judge says {verdict} on {percent(seen, 0)} of the test rows, but no row "
+                    "of that verdict has a human label; label a random sample of rows of verdict "
+                    f"{verdict}"
+                )
+            parts.append((rows, *_verdict_rate(sample, weights, rows)))
+        (rows1, r1, part1, size1), (rows0, r0, part0, size0) = parts
+        theta = p * r1 + (1 - p) * r0
+        influence = sample.spread(judged, p, r1 - r0, n)
+        influence[rows1] += p * part1
+        influence[rows0] += (1 - p) * part0
+        z = normal_quantile(confidence_level)
+        centre, se = adjust(p, r1, r0, n, size1, size0, z)
+        warnings: tuple[str, ...] = ()
+        if min(size for size, share in ((size1, p), (size0, 1 - p)) if share > 0) < 10:
+            warnings = (
+                "fewer than 10 labels for one verdict: the interval is approximate; label more "
+                "rows of that verdict",
+            )
+        return widen(
+            sample,
+            theta,
+            influence,
+            confidence_level,
+            around=(float(centre), float(se)),
+            warnings=warnings,
+        )
+
+    def assumption_for(self, sample: Sample) -> str:
+        if not sample.random:
+            return self.assumption
+        return (
+            "the labelled rows are a random sample of the same rows as the test rows (the judge's "
+            "rate is computed on both)"
+        )
 
 
 def adjust(
@@ -127,31 +146,6 @@ def _verdict_rate(
     total = float(w.sum())
     rate = float(w @ z) / total
     return rate, w * (z - rate) / total, total**2 / float(w @ w)
-
-
-class _Conditional(Estimator):
-    name = "conditional"
-    assumption = (
-        "within each verdict the labelled rows are a random sample of the test rows (labels can be "
-        "picked by verdict)"
-    )
-    assumes = "random labels"
-    assumes_with_plan = "random labels within each verdict"
-    needs_labels_of_group = True
-    needs_verdicts = True
-    takes_shares = False
-    takes_plan = True
-
-    def compute(self, sample: Sample, *, confidence_level: float) -> Outcome:
-        return conditional(sample, confidence_level=confidence_level)
-
-    def assumption_for(self, sample: Sample) -> str:
-        if not sample.random:
-            return self.assumption
-        return (
-            "the labelled rows are a random sample of the same rows as the test rows (the judge's "
-            "rate is computed on both)"
-        )
 
 
 CONDITIONAL = _Conditional()

@@ -17,12 +17,11 @@ from numpy.typing import ArrayLike
 from adjudge.estimation.estimators.base import (
     Estimator,
     Outcome,
-    explain_outside,
-    outside,
     refusal,
     refuse_everything,
     refuse_outside,
     variance_floor,
+    why_outside,
     widen,
 )
 from adjudge.estimation.profile import profile_interval
@@ -353,7 +352,11 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
 
 
 def _around_itself(
-    sample: Sample, fit: Correction, se: float, confidence_level: float, warnings: tuple[str, ...]
+    sample: Sample,
+    fit: Correction,
+    se: float | None,
+    confidence_level: float,
+    warnings: tuple[str, ...],
 ) -> Outcome:
     """The corrected rate as the centre of its own interval."""
     # Otherwise a judge whose errors or verdicts do not vary would be treated as certain.
@@ -394,13 +397,12 @@ def weighted_misclassification(sample: Sample, *, confidence_level: float = 0.95
             "labels, or another judge"
         )
     warnings: tuple[str, ...] = ()
-    if min(int(sample.positive.sum()), int(sample.negative.sum())) < 20:
+    if sample.fewest_labels < 20:
         warnings = (
             "fewer than 20 labels in one class: the weighted interval is approximate; label more "
             "rows",
         )
-    se = math.sqrt(float(fit.influence @ fit.influence))
-    return _around_itself(sample, fit, se, confidence_level, warnings)
+    return _around_itself(sample, fit, None, confidence_level, warnings)
 
 
 #: The reasons of this many strata are given; a column of ids would give thousands.
@@ -439,15 +441,11 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
             unused.append(name)
             continue
         outcome = estimator(stratum, confidence_level=confidence_level)
-        if outcome.estimate is None or outcome.centre is None or outcome.half is None:
-            refused.append(f"{name}: {outcome.reason}")
+        reason = outcome.reason or why_outside(outcome, wider)
+        if reason or outcome.estimate is None or outcome.centre is None or outcome.half is None:
+            refused.append(f"{name}: {reason}")
             continue
-        if outside(outcome.centre, wider * outcome.half):
-            refused.append(
-                f"{name}: {explain_outside(outcome.estimate, outcome.centre, outcome.half)}"
-            )
-            continue
-        if outside(outcome.centre, outcome.half):
+        if why_outside(outcome):
             warnings.append(
                 f"stratum {name}: its rate before clipping, {outcome.estimate:.3f}, has its entire "
                 "interval outside [0, 1]: by chance, or the judge's errors differ on its test rows"
@@ -479,7 +477,6 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         theta,
         influence,
         confidence_level,
-        se=math.sqrt(float(influence @ influence)),
         around=(centre, math.sqrt(variance + between)),
         warnings=tuple(warnings),
         doubts=tuple(doubts),

@@ -7,6 +7,7 @@ lambda between 0 (people alone) and 1 (the difference estimator).
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,8 +40,8 @@ def tuned_weight(sample: Sample) -> float:
     return clamp(covariance / ((1 + sample.m / sample.n) * variance))
 
 
-def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None = None) -> Outcome:
-    """PPI++ mean with its normal interval; `weight` fixes lambda (1: the difference estimator).
+class _Ppi(Estimator):
+    """PPI++ mean with its normal interval.
 
     Asymptotically it is never wider than people alone, for any judge. That needs labels that are a
     random sample of the test rows: under label shift it is biased, as much as the difference
@@ -50,51 +51,80 @@ def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None 
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([1, 0, 1, 0, 1, 1, 0, 0], [1, 0, 1, 1] + [None] * 4)
-    >>> round(ppi(rows).estimate, 4)
+    >>> round(PPI.compute(rows).estimate, 4)
     0.75
     """
-    if sample.n == 0:
-        return refusal("every row has a human label: use the human rate (method human-only)")
-    if sample.m < 2:
-        return refusal(f"{sample.m} human labels; this method needs at least two")
-    lam = tuned_weight(sample) if weight is None else weight
-    x = sample.judge
-    on_test = float(x[sample.test].mean())
-    rest = np.zeros_like(x)
-    rest[sample.labelled] = sample.human[sample.labelled] - lam * x[sample.labelled]
-    correction = float(rest.sum()) / sample.m
-    theta = lam * on_test + correction
-    rest = rest[sample.labelled]
-    influence = sample.spread(sample.test, on_test, lam, sample.n)
-    influence[sample.labelled] += (rest - correction) / sample.m
-    se = math.sqrt(float(influence @ influence))
-    labelled_part = influence[sample.labelled]
-    warnings: tuple[str, ...] = ()
-    if float(labelled_part @ labelled_part) == 0:
-        # A correction without variance would be treated as certain for every unlabelled row.
-        se = math.hypot(se, variance_floor(0.0, sample.m))
-        warnings = (
-            "the labelled rows do not vary: the interval uses the standard error after "
-            "adding two successes and two failures",
-        )
-    elif sample.m < 30:
-        warnings = (
-            "fewer than 30 labels: the normal interval covers less than its level (measured with "
-            "25: 0.86 to 0.93 at 95 %); label more rows, or report method human-only, which is "
-            "exact",
-        )
-    elif not sample.graded and (rarer := _rarer(sample)) < 20:
-        warnings = (
-            f"only {rarer} labels of the rarer class: the normal interval covers less than its "
-            "level (measured with 3 to 12: 0.84 to 0.93 at 95 %); label more rows, or report "
-            "method human-only, which is exact",
-        )
-    return widen(sample, theta, influence, confidence_level, se=se, warnings=warnings)
+
+    name = "ppi++"
+    assumption = "the labelled rows are a random sample of the same rows as the test rows"
+    assumes = "random labels"
+    needs_labels_of_group = True
+    #: lambda, if it is not tuned.
+    weight: ClassVar[float | None] = None
+
+    def compute(self, sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+        if sample.n == 0:
+            return refusal("every row has a human label: use the human rate (method human-only)")
+        if sample.m < 2:
+            return refusal(f"{sample.m} human labels; this method needs at least two")
+        lam = tuned_weight(sample) if self.weight is None else self.weight
+        x = sample.judge
+        on_test = float(x[sample.test].mean())
+        rest = np.zeros_like(x)
+        rest[sample.labelled] = sample.human[sample.labelled] - lam * x[sample.labelled]
+        correction = float(rest.sum()) / sample.m
+        theta = lam * on_test + correction
+        rest = rest[sample.labelled]
+        influence = sample.spread(sample.test, on_test, lam, sample.n)
+        influence[sample.labelled] += (rest - correction) / sample.m
+        se = math.sqrt(float(influence @ influence))
+        labelled_part = influence[sample.labelled]
+        warnings: tuple[str, ...] = ()
+        if float(labelled_part @ labelled_part) == 0:
+            # A correction without variance would be treated as certain for every unlabelled row.
+            se = math.hypot(se, variance_floor(0.0, sample.m))
+            warnings = (
+                "the labelled rows do not vary: the interval uses the standard error after "
+                "adding two successes and two failures",
+            )
+        elif sample.m < 30:
+            warnings = (
+                "fewer than 30 labels: the normal interval covers less than its level (measured "
+                "with 25: 0.86 to 0.93 at 95 %); label more rows, or report method human-only, "
+                "which is exact",
+            )
+        elif not sample.graded and (rarer := sample.fewest_labels) < 20:
+            warnings = (
+                f"only {rarer} labels of the rarer class: the normal interval covers less than its "
+                "level (measured with 3 to 12: 0.84 to 0.93 at 95 %); label more rows, or report "
+                "method human-only, which is exact",
+            )
+        return widen(sample, theta, influence, confidence_level, se=se, warnings=warnings)
 
 
-def _rarer(sample: Sample) -> int:
-    """The number of labels of the class that has fewer."""
-    return min(int(sample.positive.sum()), int(sample.negative.sum()))
+class _Difference(_Ppi):
+    """mean_test(x) + mean_labelled(z - x), a normal interval (Table 1, row iii).
+
+    This is prediction-powered inference without tuning (lambda = 1). With a poor judge it is wider
+    than people alone, which ppi++ avoids. Biased under label shift.
+
+    >>> from adjudge.estimation.sample import make_sample
+    >>> rows = make_sample([1, 0, 1, 0, 1, 1, 0, 0], [1, 0, 1, 1] + [None] * 4)
+    >>> DIFFERENCE.compute(rows).estimate
+    0.75
+    """
+
+    name = "difference"
+    assumption = (
+        "the mean difference between people and judge is the same on labelled and on test rows, as "
+        "it is if the labelled rows are a random sample of them"
+    )
+    needs_labels_of_group = False
+    weight = 1.0
+
+
+PPI = _Ppi()
+DIFFERENCE = _Difference()
 
 
 def ppi_adjusted(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
@@ -108,11 +138,11 @@ def ppi_adjusted(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([0.9, 0.2, 0.8, 0.3] * 20, ([1, 0, 1, 0] + [None] * 4) * 10)
-    >>> plain, adjusted = ppi(rows), ppi_adjusted(rows)
+    >>> plain, adjusted = PPI.compute(rows), ppi_adjusted(rows)
     >>> plain.estimate == adjusted.estimate, plain.half < adjusted.half
     (True, True)
     """
-    outcome = ppi(sample, confidence_level=confidence_level)
+    outcome = PPI.compute(sample, confidence_level=confidence_level)
     if outcome.estimate is None or outcome.influence is None or outcome.standard_error is None:
         return outcome
     lam, x = tuned_weight(sample), sample.judge
@@ -130,43 +160,3 @@ def ppi_adjusted(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         se=outcome.standard_error,
         around=(lam * float(test.mean()) + float(rest.mean()), math.sqrt(variance)),
     )
-
-
-def difference(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
-    """mean_test(x) + mean_labelled(z - x), a normal interval (Table 1, row iii).
-
-    This is prediction-powered inference without tuning (lambda = 1). With a poor judge it is wider
-    than people alone, which `ppi` avoids. Biased under label shift.
-
-    >>> from adjudge.estimation.sample import make_sample
-    >>> rows = make_sample([1, 0, 1, 0, 1, 1, 0, 0], [1, 0, 1, 1] + [None] * 4)
-    >>> difference(rows).estimate
-    0.75
-    """
-    return ppi(sample, confidence_level=confidence_level, weight=1.0)
-
-
-class _Ppi(Estimator):
-    name = "ppi++"
-    assumption = "the labelled rows are a random sample of the same rows as the test rows"
-    assumes = "random labels"
-    needs_labels_of_group = True
-
-    def compute(self, sample: Sample, *, confidence_level: float) -> Outcome:
-        return ppi(sample, confidence_level=confidence_level)
-
-
-class _Difference(Estimator):
-    name = "difference"
-    assumption = (
-        "the mean difference between people and judge is the same on labelled and on test rows, as "
-        "it is if the labelled rows are a random sample of them"
-    )
-    assumes = "random labels"
-
-    def compute(self, sample: Sample, *, confidence_level: float) -> Outcome:
-        return difference(sample, confidence_level=confidence_level)
-
-
-PPI = _Ppi()
-DIFFERENCE = _Difference()
