@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge.diagnosis.scores.view import SizeCell, size_map, width_matrices
+from adjudge.diagnosis.scores.result import size_map, width_matrices
 from adjudge.diagnosis.transitivity import cycles_figure
 from adjudge.errors import ArgumentError
 from adjudge.present.figure import (
@@ -58,18 +58,12 @@ def figure_3(result: DiagnosisReproduction) -> Drawing:
     """Heat map of mean set size, judge by criterion, coverage below it, and the paper's size."""
     cells = [cell for cell in _cells(result) if cell.alpha == _MAIN]
     return size_map(
-        [_size_cell(cell) for cell in cells],
+        cells,
         f"{result.pictured}: sets for 90 % coverage",
         whole=_SCORES,
         room=(3.1, 1.35, 0.66),
+        note=lambda c: "" if c.published_size is None else f" (paper {c.published_size:.2f})",
     )
-
-
-def _size_cell(cell: SetCell) -> SizeCell:
-    paper = "" if cell.published_size is None else f" (paper {cell.published_size:.2f})"
-    below = cell.coverage < 1 - cell.alpha - 1e-9
-    written = f"{cell.mean_size:.2f}{paper}"
-    return SizeCell(cell.judge, cell.criterion, cell.mean_size, written, cell.coverage, below)
 
 
 def figure_4(result: DiagnosisReproduction) -> Drawing:

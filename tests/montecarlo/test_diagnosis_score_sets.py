@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from adjudge.diagnosis import ScoreSets, ordinal_nonconformity
-from adjudge.diagnosis.scores.nonconformity import human_target, learn_scale, quantiles
+from adjudge.diagnosis.scores.nonconformity import document_quantiles, human_target, learn_scale
 from adjudge.simulate.scores import simulate_scores
 
 
@@ -190,8 +190,8 @@ def test_learning_and_calibrating_on_the_same_documents_covers_too_little() -> N
         entries, documents = human_target(human[:40]), np.arange(40)
         learned = learn_scale(judge[:40], entries, documents, scale=(1, 5))
         values = ordinal_nonconformity(learned.table)
-        own = values[learned.cells(judge[:40])]
-        [limit] = quantiles(own, entries, documents, [Fraction(1, 10)], scale=(1, 5))
+        scores = values[learned.cells(judge[:40]), human[:40] - 1]
+        [limit] = document_quantiles(scores, documents, [Fraction(1, 10)])
         new = values[learned.cells(judge[40:])][0, human[40] - 1]
         hits += limit is None or new <= limit
     assert hits < binom.ppf(1e-4, trials, 0.9)

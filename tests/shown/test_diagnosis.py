@@ -16,8 +16,8 @@ from adjudge.diagnosis.scores.result import (
     ScoreSetGroup,
     WidthAgreement,
     WidthBin,
+    agreement_figure,
 )
-from adjudge.diagnosis.scores.view import agreement_figure
 from adjudge.diagnosis.transitivity import Transitivity, TransitivityGroup, Triple, WorstDocument
 from adjudge.errors import ArgumentError
 from shown import assert_shown, drawn, ends, html_lines, legend, terminal_lines

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import permutations
 from typing import Any, ClassVar
 
@@ -20,21 +19,14 @@ from numpy.typing import ArrayLike
 from adjudge.data.labels import LABELS_OF
 from adjudge.data.rows import merge_dropped
 from adjudge.data.verdicts import CLUSTER
-from adjudge.diagnosis.measures import BiasMeasures, BiasRows, Measure, ends_of, measure
+from adjudge.diagnosis.measures import BiasMeasures, BiasRows, Measure, Sample, ends_of, measure
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import count, interval, percent
 from adjudge.records import HasInterval, Interval
 from adjudge.statistics.agreement import kappa_of_tables
-from adjudge.statistics.clusters import (
-    codes_of,
-    jackknife_interval,
-    mean_interval,
-    recode,
-    share_interval,
-    sum_tables,
-)
-from adjudge.validation import FloatArray, IntArray, one_of, open_unit, same_length
+from adjudge.statistics.clusters import jackknife_interval, recode, sum_tables
+from adjudge.validation import FloatArray, IntArray, one_of, same_length
 
 #: From this many rows on, agreement on every row deserves a check.
 MANY_ROWS = 20
@@ -144,17 +136,19 @@ def agreement(
     certain, and agreement cannot exceed it.
     """
     one_of(level, LEVELS, "level")
-    open_unit(confidence_level, "confidence_level")
     values, answers, ratings = _code_values(judge, human, level)
     same_length(judge=answers, human=ratings)
-    codes = codes_of(clusters, len(answers))
-    answered, labelled = answers >= 0, np.asarray((ratings >= 0).any(axis=1))
-    used = answered & labelled
-    if not used.any():
+    unlabelled = np.asarray((ratings < 0).all(axis=1))
+    without = {"no judge answer": answers < 0, "no human label": unlabelled}
+    rows = Sample.of(len(answers), clusters, confidence_level, without)
+    if not rows.used.any():
         raise ArgumentError("human", "no label on any judged row", "label some of the rows")
-    answers, ratings = answers[used], ratings[used]
-    codes, groups = recode(codes[used])
-    statistics = _statistics_of(values, level)
+    answers, ratings = answers[rows.used], ratings[rows.used]
+    codes, groups = recode(rows.codes)
+    statistics: _Tables | _Moments = _Tables(len(values), level)
+    if level == "interval":
+        points = np.array(values, dtype=np.float64)
+        statistics = _Moments(points - points.mean())
     single = ratings.shape[1] == 1
     row, rater = (np.arange(len(ratings)), 0) if single else np.nonzero(ratings >= 0)
     labels = ratings[row, rater]
@@ -162,17 +156,22 @@ def agreement(
     raw_rows = _row_shares(row, weight * (answers[row] == labels), len(ratings))
     cells, kinds = (answers[row], labels, weight, codes[row]), None
     if single and groups == len(answers):
-        cells, kinds = _count_kinds(answers, labels, len(values))
+        # Clusters of one row and one rater are equal if both values are: each kind is counted.
+        kind, kinds = np.unique_counts(answers * len(values) + labels)
+        of_kind = np.divmod(kind, len(values))
+        cells = (*of_kind, np.ones(len(kind)), np.arange(len(kind)))
     tables = groups if kinds is None else len(kinds)
     pairs = statistics.add_up(*cells, tables)
     both_ways = pairs + statistics.add_up(cells[1], cells[0], *cells[2:], tables)
     raw = float(raw_rows.mean())
-    raw_ends = share_interval(raw_rows, codes, confidence_level)
+    raw_ends = rows.share_interval(raw_rows)
     judge_counts = np.bincount(answers, minlength=len(values))
     # How often two raters who always agree would do so by chance.
     chance = float(((judge_counts / len(answers)) ** 2).sum())
 
-    def estimate(statistic: Statistic, sums: FloatArray) -> tuple[float | None, Interval | None]:
+    def estimate(
+        statistic: Callable[[FloatArray], FloatArray], sums: FloatArray
+    ) -> tuple[float | None, Interval | None]:
         whole = float(statistic(sum_tables(sums, kinds)[None])[0])
         if not np.isfinite(whole):
             return None, None
@@ -191,16 +190,15 @@ def agreement(
     alpha, alpha_ends = estimate(statistics.alpha, both_ways)
     human_counts = np.bincount(labels, weights=weight, minlength=len(values))
     return Agreement(
+        **rows.facts,
         level=level,
-        n=len(answers),
-        clusters=groups,
         raw=raw,
         raw_interval=raw_ends,
         kappa=kappa,
         kappa_interval=kappa_ends,
         alpha=alpha,
         alpha_interval=alpha_ends,
-        ceiling=_human_ceiling(ratings, raw_rows, codes, statistics, confidence_level),
+        ceiling=_human_ceiling(ratings, raw_rows, rows, statistics),
         judge_values={
             _value_text(value): int(n) for value, n in zip(values, judge_counts, strict=True)
         },
@@ -208,13 +206,6 @@ def agreement(
             _value_text(value): round(float(n), 6)
             for value, n in zip(values, human_counts, strict=True)
         },
-        dropped=merge_dropped(
-            {
-                "no judge answer": int((~answered).sum()),
-                "no human label": int((answered & ~labelled).sum()),
-            }
-        ),
-        confidence_level=confidence_level,
     )
 
 
@@ -309,132 +300,90 @@ def _row_shares(row: IntArray, agreeing: FloatArray, rows: int) -> FloatArray:
 
 # --- kappa and alpha -------------------------------------------------------------------------
 
-Statistic = Callable[[FloatArray], FloatArray]
-#: From two values per pair, its weight, its cluster and the number of clusters: sums per cluster.
-AddUp = Callable[[IntArray, IntArray, FloatArray, IntArray, int], FloatArray]
-#: All of these but the number of clusters.
-Cells = tuple[IntArray, IntArray, FloatArray, IntArray]
+
+@dataclass(frozen=True)
+class _Tables:
+    """A table of pairs of values per cluster, and kappa and alpha of names or ranks from it."""
+
+    size: int
+    level: str
+
+    def add_up(
+        self, first: IntArray, second: IntArray, weight: FloatArray, codes: IntArray, groups: int
+    ) -> FloatArray:
+        size = self.size
+        cell = (codes * size + first) * size + second
+        table = np.bincount(cell, weights=weight, minlength=groups * size * size)
+        return table.reshape(groups, size, size).astype(np.float64, copy=False)
+
+    def kappa(self, tables: FloatArray) -> FloatArray:
+        places = np.arange(self.size, dtype=np.float64) if self.level == "ordinal" else None
+        return kappa_of_tables(tables, points=places)
+
+    def alpha(self, tables: FloatArray) -> FloatArray:
+        """From symmetric coincidence tables, one value counted per rating."""
+        margin = tables.sum(axis=2)
+        total = margin.sum(axis=1)
+        if self.level == "nominal":
+            distance = np.broadcast_to(1 - np.eye(self.size), tables.shape)
+        else:
+            at = np.cumsum(margin, axis=1) - margin / 2
+            distance = (at[:, :, None] - at[:, None, :]) ** 2
+        observed = (tables * distance).sum(axis=(1, 2)) / total
+        chance = margin[:, :, None] * margin[:, None, :]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            expected = (chance * distance).sum(axis=(1, 2)) / (total * (total - 1))
+            return _beyond_chance(observed, expected)
 
 
 @dataclass(frozen=True)
-class _Statistics:
-    """How pairs of values are summed per cluster, and kappa and alpha of these sums."""
+class _Moments:
+    """Per cluster: how many pairs of numbers, sums of x, y, x^2, y^2 and (x - y)^2.
 
-    add_up: AddUp
-    kappa: Statistic
-    alpha: Statistic
-
-
-def _statistics_of(values: Sequence[Any], level: str) -> _Statistics:
-    if level == "interval":
-        # Only differences matter; centred on their mean, equal values cancel exactly.
-        points = np.array(values, dtype=np.float64)
-        moments = partial(_pair_moments, points=points - points.mean())
-        return _Statistics(moments, _kappa_of_moments, _alpha_of_moments)
-    places = np.arange(len(values), dtype=np.float64) if level == "ordinal" else None
-    return _Statistics(
-        partial(_pair_tables, size=len(values)),
-        partial(kappa_of_tables, points=places),
-        partial(_alpha_of_tables, level=level),
-    )
-
-
-def _pair_tables(
-    first: IntArray,
-    second: IntArray,
-    weight: FloatArray,
-    codes: IntArray,
-    groups: int,
-    *,
-    size: int,
-) -> FloatArray:
-    cell = (codes * size + first) * size + second
-    table = np.bincount(cell, weights=weight, minlength=groups * size * size)
-    return table.reshape(groups, size, size).astype(np.float64, copy=False)
-
-
-def _pair_moments(
-    first: IntArray,
-    second: IntArray,
-    weight: FloatArray,
-    codes: IntArray,
-    groups: int,
-    *,
-    points: FloatArray,
-) -> FloatArray:
-    """Per cluster: how many pairs, sums of x, y, x^2, y^2 and (x - y)^2."""
-    x, y = points[first], points[second]
-    sums = (np.ones_like(x), x, y, x * x, y * y, (x - y) ** 2)
-    return np.stack(
-        [np.bincount(codes, weights=weight * term, minlength=groups) for term in sums], axis=1
-    )
-
-
-def _kappa_of_moments(moments: FloatArray) -> FloatArray:
-    """Cohen's kappa with quadratic weights: 1 - mean (x - y)^2 / its value under independence."""
-    total, x, y, xx, yy, apart = moments.T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        expected = (xx + yy - 2 * x * y / total) / total
-        return np.asarray(1 - apart / total / np.where(expected > 1e-12, expected, np.nan))
-
-
-def _alpha_of_moments(moments: FloatArray) -> FloatArray:
-    """Krippendorff's alpha from pairs counted in both directions."""
-    total, x, _, xx, _, apart = moments.T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        expected = 2 * (xx - x * x / total) / (total - 1)
-        return np.asarray(1 - apart / total / np.where(expected > 1e-12, expected, np.nan))
-
-
-def _alpha_of_tables(tables: FloatArray, *, level: str) -> FloatArray:
-    """Krippendorff's alpha from symmetric coincidence tables, one value counted per rating."""
-    size = tables.shape[1]
-    margin = tables.sum(axis=2)
-    total = margin.sum(axis=1)
-    if level == "nominal":
-        distance = np.broadcast_to(1 - np.eye(size), tables.shape)
-    else:
-        at = np.cumsum(margin, axis=1) - margin / 2
-        distance = (at[:, :, None] - at[:, None, :]) ** 2
-    observed = (tables * distance).sum(axis=(1, 2)) / total
-    chance = margin[:, :, None] * margin[:, None, :]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        expected = (chance * distance).sum(axis=(1, 2)) / (total * (total - 1))
-        return np.asarray(1 - observed / np.where(expected > 1e-12, expected, np.nan))
-
-
-def _count_kinds(answers: IntArray, labels: IntArray, size: int) -> tuple[Cells, IntArray]:
-    """The different pairs of values, each as a cluster, and how many rows have each.
-
-    Clusters of one row and one rater are equal if both values are.
+    `points` are the numbers, centred on their mean: only differences matter, and equal values
+    cancel exactly.
     """
-    every = answers * size + labels
-    if size > _MOST_VALUES:
-        kind, rows = np.unique_counts(every)
-    else:
-        rows = np.bincount(every)
-        kind = np.flatnonzero(rows)
-        rows = rows[kind]
-    return (kind // size, kind % size, np.ones(len(kind)), np.arange(len(kind))), rows
+
+    points: FloatArray
+
+    def add_up(
+        self, first: IntArray, second: IntArray, weight: FloatArray, codes: IntArray, groups: int
+    ) -> FloatArray:
+        x, y = self.points[first], self.points[second]
+        sums = (np.ones_like(x), x, y, x * x, y * y, (x - y) ** 2)
+        return np.stack(
+            [np.bincount(codes, weights=weight * term, minlength=groups) for term in sums], axis=1
+        )
+
+    def kappa(self, moments: FloatArray) -> FloatArray:
+        """With quadratic weights: 1 - mean (x - y)^2 / its value under independence."""
+        total, x, y, xx, yy, apart = moments.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return _beyond_chance(apart / total, (xx + yy - 2 * x * y / total) / total)
+
+    def alpha(self, moments: FloatArray) -> FloatArray:
+        """From pairs counted in both directions."""
+        total, x, _, xx, _, apart = moments.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return _beyond_chance(apart / total, 2 * (xx - x * x / total) / (total - 1))
+
+
+def _beyond_chance(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    return np.asarray(1 - observed / np.where(expected > 1e-12, expected, np.nan))
 
 
 def _human_ceiling(
-    ratings: IntArray,
-    raw_rows: FloatArray,
-    codes: IntArray,
-    statistics: _Statistics,
-    confidence_level: float,
+    ratings: IntArray, raw_rows: FloatArray, rows: Sample, statistics: _Tables | _Moments
 ) -> Ceiling | None:
     several = (ratings >= 0).sum(axis=1) >= 2
     if not several.any():
         return None
-    ratings, codes = ratings[several], codes[several]
+    ratings, rows = ratings[several], rows.only(several)
     raters = (ratings >= 0).sum(axis=1)
     row, first, second = _rater_pairs(ratings)
     weight = 1 / (raters * (raters - 1))[row]
     agree = _row_shares(row, weight * (first == second), len(ratings))
     gap = agree - raw_rows[several]
-    gap_ends = mean_interval(gap, codes, confidence_level, bounds=(-1.0, 1.0))
     together = np.zeros(len(row), dtype=np.int64)
     kappa = float(statistics.kappa(statistics.add_up(first, second, weight, together, 1))[0])
     weight = weight * raters[row]
@@ -442,11 +391,11 @@ def _human_ceiling(
     return Ceiling(
         n=int(several.sum()),
         raw=float(agree.mean()),
-        interval=share_interval(agree, codes, confidence_level),
+        interval=rows.share_interval(agree),
         kappa=kappa if np.isfinite(kappa) else None,
         alpha=alpha if np.isfinite(alpha) else None,
         gap=float(gap.mean()),
-        gap_interval=gap_ends,
+        gap_interval=rows.mean_interval(gap),
     )
 
 

@@ -15,12 +15,7 @@ from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.data.verdicts import CLUSTER, prepare_verdicts
 from adjudge.diagnosis.agreement import Agreement, measure_agreement
-from adjudge.diagnosis.family import (
-    FamilyBias,
-    FamilyScores,
-    measure_family,
-    measure_family_scores,
-)
+from adjudge.diagnosis.family import FamilyBias, FamilyScores, measure_family, measure_family_scores
 from adjudge.diagnosis.length import LengthBias, VerbosityBias, measure_length, measure_verbosity
 from adjudge.diagnosis.measures import (
     FLOOR,
@@ -33,12 +28,7 @@ from adjudge.diagnosis.measures import (
 )
 from adjudge.diagnosis.position import PositionBias, measure_position
 from adjudge.diagnosis.reliability import Reliability, draw_reliability, measure_reliability
-from adjudge.diagnosis.repeats import (
-    Contradictions,
-    Retest,
-    measure_contradictions,
-    measure_retest,
-)
+from adjudge.diagnosis.repeats import Contradictions, Retest, measure_contradictions, measure_retest
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of
 from adjudge.present.figure import (
@@ -141,19 +131,7 @@ class BiasReport(Result, Diagnoses):
         ]
 
     def _parts(self) -> Sequence[Any]:
-        return [
-            {
-                "judge": judge.judge,
-                "name": measure.name,
-                "value": measure.value,
-                "low": measure.low,
-                "high": measure.high,
-                "unbiased": measure.unbiased,
-                "n": measure.n,
-                "departs": measure.departs,
-            }
-            for judge, measure in self.measures()
-        ]
+        return [{"judge": judge.judge, **vars(measure)} for judge, measure in self.measures()]
 
     def view(self) -> list[Block]:
         return view_bias(self)

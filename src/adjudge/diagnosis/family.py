@@ -15,7 +15,6 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge.data.families import family_of, of_family
-from adjudge.data.rows import merge_dropped
 from adjudge.data.verdicts import label_values
 from adjudge.diagnosis.measures import (
     FLOOR,
@@ -23,20 +22,20 @@ from adjudge.diagnosis.measures import (
     BiasRows,
     BiasTest,
     Measure,
+    Sample,
+    bias_fields,
     excludes,
     mean_or_none,
     measure,
     numbers_of,
     optional_probabilities,
     picks,
-    shows,
 )
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import count, percent, percent_interval, signed
 from adjudge.records import Interval
-from adjudge.statistics.clusters import codes_of, count_clusters, mean_interval
 from adjudge.statistics.numbers import student_quantile
-from adjudge.validation import FloatArray, non_negative, open_unit, optional_numbers, same_length
+from adjudge.validation import FloatArray, optional_numbers, same_length
 
 # --- in verdicts -----------------------------------------------------------------------------
 
@@ -107,40 +106,29 @@ def family_bias(
 
     Against other judges the excess is relative: two judges of one family hide each other's bias.
     """
-    non_negative(floor, "floor")
-    open_unit(confidence_level, "confidence_level")
     judge = optional_probabilities(p_a, "p_a")
     other = optional_probabilities(reference, "reference")
     a, b = np.asarray(own_a, dtype=bool), np.asarray(own_b, dtype=bool)
     n = same_length(p_a=judge, reference=other, own_a=a, own_b=b)
-    mixed, answered, referred = a != b, ~np.isnan(judge), ~np.isnan(other)
-    used = mixed & answered & referred
-    codes = codes_of(clusters, n)[used]
-    picked = picks(judge)
-    judge_share = np.where(a, picked, 1 - picked)[used]
-    reference_share = np.where(a, other, 1 - other)[used]
+    without = {
+        "not exactly one own answer": a == b,
+        "no answer": np.isnan(judge),
+        "no reference": np.isnan(other),
+    }
+    mixed = Sample.of(n, clusters, confidence_level, without)
+    judge_share, reference_share = (
+        np.where(a, for_a, 1 - for_a)[mixed.used] for for_a in (picks(judge), other)
+    )
     gap = judge_share - reference_share
-    ends = mean_interval(gap, codes, confidence_level, bounds=(-1.0, 1.0))
     excess = mean_or_none(gap)
     return FamilyBias(
+        **mixed.facts,
+        **bias_fields(excess, mixed.mean_interval(gap), 0.0, floor),
         family=family,
         reference=reference_name,
-        n=int(used.sum()),
-        clusters=count_clusters(codes),
         judge_share=mean_or_none(judge_share),
         reference_share=mean_or_none(reference_share),
         excess=excess,
-        interval=ends,
-        biased=shows(excess, ends, 0.0, floor),
-        floor=floor,
-        dropped=merge_dropped(
-            {
-                "not exactly one own answer": int((~mixed).sum()),
-                "no answer": int((mixed & ~answered).sum()),
-                "no reference": int((mixed & answered & ~referred).sum()),
-            }
-        ),
-        confidence_level=confidence_level,
     )
 
 
@@ -174,9 +162,7 @@ def measure_family(rows: BiasRows) -> FamilyBias | str:
         *(of_family(rows.frame[side], family, families) for side in ("model_a", "model_b")),
         family=family,
         reference_name=name,
-        clusters=rows.clusters,
-        floor=rows.floor,
-        confidence_level=rows.confidence_level,
+        **rows.options,
     )
 
 
@@ -254,16 +240,16 @@ def family_scores(
     >>> round(bias.excess, 2), bias.own_models, bias.other_models, bias.biased
     (0.9, 2, 2, True)
     """
-    open_unit(confidence_level, "confidence_level")
     gap = optional_numbers(deviation, "deviation")
     of_judge = np.asarray(own, dtype=bool)
     names = np.array([None if name is None else str(name) for name in model], dtype=object)
-    same_length(deviation=gap, model=names, own=of_judge)
-    named = np.array([name is not None for name in names], dtype=bool)
-    scored = np.isfinite(gap)
-    used = scored & named
+    n = same_length(deviation=gap, model=names, own=of_judge)
+    unnamed = np.array([name is None for name in names], dtype=bool)
+    without = {"no model named": unnamed, "no score or no reference": ~np.isfinite(gap)}
+    scored = Sample.of(n, None, confidence_level, without)
     ours, others = (
-        _model_means(gap[side], names[side]) for side in (used & of_judge, used & ~of_judge)
+        _model_means(gap[side], names[side])
+        for side in (scored.used & of_judge, scored.used & ~of_judge)
     )
     excess: float | None = None
     ends: Interval | None = None
@@ -274,7 +260,7 @@ def family_scores(
         judge=judge,
         family=family,
         reference=reference_name,
-        n=int(used.sum()),
+        n=len(scored.codes),
         own_models=len(ours),
         other_models=len(others),
         own_deviation=mean_or_none(ours),
@@ -282,12 +268,7 @@ def family_scores(
         excess=excess,
         interval=ends,
         biased=excludes(ends, 0),
-        dropped=merge_dropped(
-            {
-                "no model named": int((~named).sum()),
-                "no score or no reference": int((named & ~scored).sum()),
-            }
-        ),
+        dropped=scored.dropped,
         confidence_level=confidence_level,
     )
 
@@ -327,11 +308,9 @@ def measure_family_scores(rows: BiasRows) -> FamilyScores | str | None:
 
 
 def _describe_favour(bias: FamilyBias | FamilyScores) -> str:
-    if bias.negligible:
-        return bias.describe_negligible()
-    if not bias.biased or bias.excess is None:
-        return "no family bias shown"
-    return "it favours its own family" if bias.excess > 0 else "it is harder on its own family"
+    favours = bias.excess is not None and bias.excess > 0
+    biased = "it favours its own family" if favours else "it is harder on its own family"
+    return bias.finding(biased, "no family bias shown")
 
 
 def _model_means(gap: FloatArray, names: Any) -> FloatArray:

@@ -15,7 +15,7 @@ length (Soft-Elo paper, appendix F.1).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -35,6 +35,8 @@ from adjudge.diagnosis.measures import (
     BiasRows,
     BiasTest,
     Measure,
+    Sample,
+    bias_fields,
     ends_of,
     mean_or_none,
     measure,
@@ -47,21 +49,13 @@ from adjudge.present.result import Count, NotNegative, Proportion, frozen
 from adjudge.present.text import count, number, percent, percent_interval, signed
 from adjudge.records import Interval
 from adjudge.statistics.bradley_terry import DEFAULT_L2
-from adjudge.statistics.clusters import (
-    codes_of,
-    count_clusters,
-    mean_interval,
-    recode,
-    share_interval,
-)
-from adjudge.statistics.numbers import slices, student_quantile
+from adjudge.statistics.clusters import count_clusters, recode
+from adjudge.statistics.numbers import student_quantile
 from adjudge.validation import (
     BoolArray,
     FloatArray,
     IntArray,
     finite,
-    non_negative,
-    open_unit,
     optional_numbers,
     positive,
     same_length,
@@ -144,18 +138,15 @@ class LengthBias(BiasTest):
         return f"{words}: {self._describe_finding(self.effect)}"
 
     def _describe_finding(self, effect: float) -> str:
-        if self.negligible:
-            return self.describe_negligible()
-        if self.biased:
-            more = "" if self.excess is None else ", more than people do"
-            return f"it prefers the {'longer' if effect > 0 else 'shorter'} answer{more}"
+        prefers = f"it prefers the {'longer' if effect > 0 else 'shorter'} answer"
         if self.excess is None:
-            return "no preference for length shown"
+            return self.finding(prefers, "no preference for length shown")
+        otherwise = "no preference for length stronger than people's shown"
         if self.high is not None and self.high < 0:
-            return (
+            otherwise = (
                 "it prefers length less than people do, as a judge that agrees less with them does"
             )
-        return "no preference for length stronger than people's shown"
+        return self.finding(f"{prefers}, more than people do", otherwise)
 
 
 def length_bias(
@@ -197,43 +188,46 @@ def length_bias(
     >>> longer.biased, round(longer.effect, 1)
     (True, 0.5)
     """
-    non_negative(floor, "floor")
-    open_unit(confidence_level, "confidence_level")
     won = optional_probabilities(wins, "wins")
     a, b = optional_numbers(length_a, "length_a"), optional_numbers(length_b, "length_b")
     n = same_length(
         wins=won, length_a=a, length_b=b, models_a=models_a, models_b=models_b, labels=labels
     )
     names, first, second = _code_models(models_a, models_b, n)
-    answered, named = ~np.isnan(won), (first >= 0) & (second >= 0)
-    measured = np.isfinite(a + b) & (a >= 0) & (b >= 0)
-    used = answered & measured & named
-    with np.errstate(invalid="ignore"):
-        doublings = 1 + a
-        doublings /= 1 + b
-        np.log2(doublings, out=doublings)
-        doublings.clip(-_MOST_DOUBLINGS, _MOST_DOUBLINGS, out=doublings)
-    pairs = _Pairs(doublings, first, second, codes_of(clusters, n), max(1, len(names)))
-    people = np.full(n, np.nan) if labels is None else label_values(labels)
-    voted = used & ~np.isnan(people)
-    unequal = used & (doublings != 0)
-    fit = _Fit.of(pairs.only(used), won[used])
-    effect_ends = fit.interval(fit.of_effect, confidence_level)
-    low, high = ends_of(fit.interval(fit.of_gamma, confidence_level))
-    on_votes = fit if (voted == used).all() else _Fit.of(pairs.only(voted), won[voted])
+    without = {
+        "no answer": np.isnan(won),
+        "no length": ~(np.isfinite(a + b) & (a >= 0) & (b >= 0)),
+        "no model": (first < 0) | (second < 0),
+    }
+    rows = Sample.of(n, clusters, confidence_level, without)
+    used = rows.used
+    doublings = np.log2((1 + a[used]) / (1 + b[used])).clip(-_MOST_DOUBLINGS, _MOST_DOUBLINGS)
+    pairs = _Pairs(doublings, first[used], second[used], rows.codes, max(1, len(names)))
+    won = won[used]
+    people = np.full(len(won), np.nan) if labels is None else label_values(labels)[used]
+    voted, unequal = ~np.isnan(people), doublings != 0
+    fit = _Fit.of(pairs, won)
+    on_votes = fit if voted.all() else _Fit.of(pairs.only(voted), won[voted])
     of_people = _Fit.of(on_votes.pairs, people[voted])
-    excess_ends: Interval | None = None
-    if count_clusters(pairs.codes[voted & unequal]) >= _FEWEST_CLUSTERS:
-        gap = on_votes.of_effect.minus(of_people.of_effect)
-        excess_ends = on_votes.interval(gap, confidence_level)
-    compared = bool((voted & unequal).any())
-    excess = on_votes.of_effect.value - of_people.of_effect.value if compared else None
-    tested = excess_ends if compared else effect_ends
     effect = fit.of_effect.value if unequal.any() else None
+    effect_ends = fit.interval(fit.of_effect, confidence_level)
     shown = shows(effect, effect_ends, 0.0, floor)
+    low, high = ends_of(fit.interval(fit.of_gamma, confidence_level))
+    tested, ends, excess, human_effect = effect, effect_ends, None, None
+    compared = voted & unequal
+    if compared.any():
+        human_effect = of_people.of_effect.value
+        tested, ends = on_votes.of_effect.value - human_effect, None
+        excess = tested
+        if count_clusters(rows.codes[compared]) >= _FEWEST_CLUSTERS:
+            gap = on_votes.of_effect.minus(of_people.of_effect)
+            ends = on_votes.interval(gap, confidence_level)
+    fields = bias_fields(tested, ends, 0.0, floor)
+    # A judge without its own preference that agrees less with people only prefers length less.
+    fields["biased"] &= excess is None or effect is None or excess * effect > 0
     return LengthBias(
-        n=int(unequal.sum()),
-        clusters=count_clusters(pairs.codes[unequal]),
+        **rows.only(unequal, "equal length").facts,
+        **fields,
         models=len(names),
         effect=effect,
         effect_interval=effect_ends,
@@ -241,24 +235,10 @@ def length_bias(
         odds_interval=None
         if low is None or high is None
         else Interval(math.exp(low), math.exp(high), level=confidence_level),
-        human_n=int((voted & unequal).sum()),
-        human_effect=of_people.of_effect.value if compared else None,
+        human_n=int(compared.sum()),
+        human_effect=human_effect,
         excess=excess,
-        interval=tested,
-        # A judge without its own preference that agrees less with people only prefers length less.
-        biased=shows(excess if compared else effect, tested, 0.0, floor)
-        and (excess is None or effect is None or excess * effect > 0),
-        floor=floor,
-        winners=_winners_by_length(fit, won[used], names, floor) if shown and names else (),
-        dropped=merge_dropped(
-            {
-                "no answer": int((~answered).sum()),
-                "no length": int((answered & ~measured).sum()),
-                "no model": int((answered & measured & ~named).sum()),
-                "equal length": int((used & ~unequal).sum()),
-            }
-        ),
-        confidence_level=confidence_level,
+        winners=_winners_by_length(fit, won, names, floor) if shown and names else (),
     )
 
 
@@ -277,9 +257,7 @@ def measure_length(rows: BiasRows) -> LengthBias | str:
         models_a=as_text(frame["model_a"]) if models else None,
         models_b=as_text(frame["model_b"]) if models else None,
         labels=frame["label"] if labels else None,
-        clusters=rows.clusters,
-        floor=rows.floor,
-        confidence_level=rows.confidence_level,
+        **rows.options,
     )
 
 
@@ -302,10 +280,7 @@ def _code_models(
 
 @dataclass(frozen=True)
 class _Pairs:
-    """log2 of the length ratio, both models and the cluster of each pair.
-
-    Sums over pairs are computed in batches: what a batch needs fits into the processor's cache.
-    """
+    """log2 of the length ratio, both models and the cluster of each pair."""
 
     doublings: FloatArray
     first: Codes
@@ -318,16 +293,10 @@ class _Pairs:
         """The cluster of each pair among those that are here, and how many there are."""
         return recode(self.codes)
 
-    def only(self, rows: BoolArray | slice) -> _Pairs:
-        if not isinstance(rows, slice) and rows.all():
-            return self
+    def only(self, rows: BoolArray) -> _Pairs:
         return _Pairs(
             self.doublings[rows], self.first[rows], self.second[rows], self.codes[rows], self.models
         )
-
-    def batches(self) -> Iterator[tuple[slice, _Pairs]]:
-        """Some of the pairs at a time, and their slice of all pairs."""
-        return ((at, self.only(at)) for at in slices(len(self.doublings)))
 
     def along(self, direction: FloatArray) -> FloatArray:
         """The change of each pair's log odds by a change of strengths and gamma."""
@@ -343,6 +312,16 @@ class _Pairs:
             self.second, values, self.models
         )
         return np.append(sums, values @ self.doublings)
+
+    def information(self, weight: FloatArray) -> FloatArray:
+        """The transpose applied to what `along` gives, each pair with its weight."""
+        cell = self.first.astype(np.int64) * self.models + self.second
+        met = np.bincount(cell, weight, self.models**2).reshape(self.models, self.models)
+        met = met + met.T
+        table = np.zeros((self.models + 1, self.models + 1))
+        table[:-1, :-1] = np.diag(met.sum(axis=1)) - met
+        table[-1] = table[:, -1] = self.gather(weight * self.doublings)
+        return table
 
 
 @dataclass(frozen=True)
@@ -375,22 +354,14 @@ class _Fit:
         penalty = np.append(np.full(pairs.models, 2 * DEFAULT_L2), 2 * _PENALTY)
         beta = np.zeros(pairs.models + 1)
         for _ in range(_MAX_STEPS):
-            information, slope = np.diag(penalty), -penalty * beta
-            for at, batch in pairs.batches():
-                p = expit(batch.along(beta))
-                information += _information(batch, p * (1 - p))
-                slope += batch.gather(won[at] - p)
-            step = _solve_system(information, slope)
-            moved = max(
-                (float(np.abs(batch.along(step)).max()) for _, batch in pairs.batches()),
-                default=0.0,
-            )
+            p = expit(pairs.along(beta))
+            information = np.diag(penalty) + pairs.information(p * (1 - p))
+            slope = pairs.gather(won - p) - penalty * beta
+            step = np.asarray(np.linalg.solve(information, slope), dtype=np.float64)
+            moved = float(np.abs(pairs.along(step)).max(initial=0.0))
             beta = beta + step * (math.log1p(moved) / moved if moved > 1e-12 else 1.0)
             if np.abs(step).max() <= 1e-9 * (1 + np.abs(beta).max()):
-                residual = won.copy()
-                for at, batch in pairs.batches():
-                    residual[at] -= expit(batch.along(beta))
-                return cls(pairs, beta, residual, information)
+                return cls(pairs, beta, won - expit(pairs.along(beta)), information)
         raise ArithmeticError(f"the length regression did not converge in {_MAX_STEPS} steps")
 
     @property
@@ -405,30 +376,22 @@ class _Fit:
     @cached_property
     def of_effect(self) -> _Estimate:
         """Mean of P(longer wins) minus P(longer wins) by strength alone."""
-        unequal = max(1, np.count_nonzero(self.pairs.doublings))
-        value, gradient = 0.0, np.zeros(len(self.beta))
-        for _, batch in self.pairs.batches():
-            share = np.sign(batch.doublings) / unequal
-            p, alone = expit(batch.along(self.beta)), expit(batch.by_strength(self.beta))
-            value += float(share @ (p - alone))
-            slope = batch.gather(share * (p * (1 - p) - alone * (1 - alone)))
-            slope[-1] = (share * p * (1 - p)) @ batch.doublings
-            gradient += slope
-        return self._estimate(value, gradient, 1.0)
+        pairs, alone = self.pairs, self.by_strength
+        share = np.sign(pairs.doublings) / max(1, np.count_nonzero(pairs.doublings))
+        p = expit(pairs.along(self.beta))
+        gradient = pairs.gather(share * (p * (1 - p) - alone * (1 - alone)))
+        gradient[-1] = (share * p * (1 - p)) @ pairs.doublings
+        return self._estimate(float(share @ (p - alone)), gradient, 1.0)
 
     def _estimate(self, value: float, gradient: FloatArray, limit: float) -> _Estimate:
-        direction = _solve_system(self.information, gradient)
+        direction = np.asarray(np.linalg.solve(self.information, gradient), dtype=np.float64)
         variance = float(gradient @ direction)
-        influence, pull = self.residual.copy(), np.empty(len(self.residual))
-        for at, batch in self.pairs.batches():
-            lean, p = batch.along(direction), expit(batch.along(self.beta))
-            influence[at] *= lean
-            pull[at] = p * (1 - p) * lean**2
+        lean, p = self.pairs.along(direction), expit(self.pairs.along(self.beta))
         # A cluster attracts the fit by its share of the information. Without the cluster, the fit
         # would be that much further away (the jackknife to first order).
         codes, groups = self.pairs.clusters
-        pulls = np.bincount(codes, weights=pull, minlength=groups)
-        influence /= (1 - pulls / max(variance, 1e-300))[codes]
+        pulls = np.bincount(codes, weights=p * (1 - p) * lean**2, minlength=groups)
+        influence = self.residual * lean / (1 - pulls / max(variance, 1e-300))[codes]
         return _Estimate(value, influence, variance, limit)
 
     def interval(self, estimate: _Estimate, confidence_level: float) -> Interval | None:
@@ -444,22 +407,6 @@ class _Fit:
         low, high = estimate.value - reach, estimate.value + reach
         low, high = max(-estimate.limit, low), min(estimate.limit, high)
         return Interval(low, high, level=confidence_level)
-
-
-def _solve_system(table: FloatArray, right: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.solve(table, right), dtype=np.float64)
-
-
-def _information(pairs: _Pairs, weight: FloatArray) -> FloatArray:
-    models = pairs.models
-    cell = pairs.first.astype(np.int64) * models + pairs.second
-    cells = np.bincount(cell, weight, models * models)
-    met = cells.reshape(models, models)
-    met = met + met.T
-    table = np.zeros((models + 1, models + 1))
-    table[:-1, :-1] = np.diag(met.sum(axis=1)) - met
-    table[-1] = table[:, -1] = pairs.gather(weight * pairs.doublings)
-    return table
 
 
 def _winners_by_length(
@@ -525,17 +472,14 @@ class VerbosityBias(BiasTest):
             words += f" (people {percent(self.human_share)} of {self.human_n:,}, difference "
             ends = percent_interval(low, high, sign=True)
             words += f"{signed(100 * self.excess, 1)} points {ends})"
-        if self.negligible:
-            return f"{words}: {self.describe_negligible()}"
-        if not self.biased:
-            return words + ": no preference for length shown"
         longer = self.longer_share > 0.5
-        words += f": it prefers the {'longer' if longer else 'shorter'} answer"
-        if low is None or high is None:
-            return words
-        if low <= 0 <= high:
-            return words + ", and no difference from people is shown"
-        return words + (", more than people do" if (low > 0) == longer else ", less than people do")
+        prefers = f"it prefers the {'longer' if longer else 'shorter'} answer"
+        if low is not None and high is not None:
+            if low <= 0 <= high:
+                prefers += ", and no difference from people is shown"
+            else:
+                prefers += f", {'more' if (low > 0) == longer else 'less'} than people do"
+        return f"{words}: {self.finding(prefers, 'no preference for length shown')}"
 
 
 def verbosity_bias(
@@ -573,49 +517,30 @@ def verbosity_bias(
     (3, 1.0)
     """
     positive(near_tie, "near_tie")
-    non_negative(floor, "floor")
-    open_unit(confidence_level, "confidence_level")
     lean = optional_numbers(margin, "margin")
     finite(lean[~np.isnan(lean)], "margin", allow_empty=True)
     a, b = finite(length_a, "length_a"), finite(length_b, "length_b")
     n = same_length(margin=lean, length_a=a, length_b=b, labels=labels)
-    codes = codes_of(clusters, n)
-    answered, unequal, decided = ~np.isnan(lean), a != b, lean != 0
-    usable = answered & unequal & decided
-    close = usable & (np.abs(lean) <= near_tie + 1e-12)
+    without = {"no answer": np.isnan(lean), "equal length": a == b, "exactly tied": lean == 0}
+    usable = Sample.of(n, clusters, confidence_level, without)
+    close = usable.only(np.abs(lean[usable.used]) <= near_tie + 1e-12, "not near-tied")
     longer = np.where((lean > 0) == (a > b), 1.0, 0.0)
-    share = mean_or_none(longer[close])
-    ends = share_interval(longer[close], codes[close], confidence_level)
+    share = mean_or_none(longer[close.used])
     wins = np.full(n, np.nan) if labels is None else label_values(labels)
-    voted = close & ~np.isnan(wins)
-    people = np.where(a > b, wins, 1 - wins)[voted]
-    gap = longer[voted] - people
-    excess_ends: Interval | None = None
-    if voted.any():
-        excess_ends = mean_interval(gap, codes[voted], confidence_level, bounds=(-1.0, 1.0))
+    voted = ~np.isnan(wins[close.used])
+    people = np.where(a > b, wins, 1 - wins)[close.used][voted]
+    gap = longer[close.used][voted] - people
     return VerbosityBias(
-        n=int(close.sum()),
-        clusters=count_clusters(codes[close]),
+        **close.facts,
+        **bias_fields(share, close.share_interval(longer[close.used]), 0.5, floor),
         near_tie=near_tie,
         longer_share=share,
-        interval=ends,
-        biased=shows(share, ends, 0.5, floor),
-        floor=floor,
-        overall_share=mean_or_none(longer[usable]),
-        overall_n=int(usable.sum()),
+        overall_share=mean_or_none(longer[usable.used]),
+        overall_n=len(usable.codes),
         human_share=mean_or_none(people),
-        human_n=int(voted.sum()),
+        human_n=len(people),
         excess=mean_or_none(gap),
-        excess_interval=excess_ends,
-        dropped=merge_dropped(
-            {
-                "no answer": int((~answered).sum()),
-                "equal length": int((answered & ~unequal).sum()),
-                "exactly tied": int((answered & unequal & ~decided).sum()),
-                "not near-tied": int((usable & ~close).sum()),
-            }
-        ),
-        confidence_level=confidence_level,
+        excess_interval=close.only(voted).mean_interval(gap),
     )
 
 

@@ -1,7 +1,8 @@
 """What the diagnoses of a judge share: measures with their intervals, tests for a bias, rows.
 
 A diagnosis is one file: a result whose `measures` are numbers with intervals and whose `describe`
-is one sentence, a function of arrays, and a function of `BiasRows` for the report.
+is one sentence, a function of arrays, which chooses its `Sample` of rows, and a function of
+`BiasRows` for the report.
 
 `biased` is true if two conditions hold. The interval excludes the value of an unbiased judge; with
 a 95 % interval, this happens to an unbiased judge at most once in twenty. And the estimate is
@@ -12,23 +13,33 @@ matter. Intervals are clustered; None if there is only one cluster.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from adjudge.data.rows import has_values
+from adjudge.data.rows import has_values, merge_dropped
 from adjudge.data.verdicts import CLUSTER
 from adjudge.errors import ArgumentError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Headline, notes_of, table_of
+from adjudge.present.blocks import Block, Headline, Table, notes_of, table_of
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
 from adjudge.present.text import DASH, left_out, level, number
 from adjudge.records import HasInterval, Interval
-from adjudge.validation import FloatArray, Seed, optional_numbers
+from adjudge.statistics.clusters import codes_of, count_clusters, mean_interval, share_interval
+from adjudge.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Seed,
+    non_negative,
+    open_unit,
+    optional_numbers,
+)
 
+_Group = TypeVar("_Group")
 #: A smaller difference than this is not called a bias, however significant: three points are
 #: about 20 Elo between equal models.
 FLOOR = 0.03
@@ -146,6 +157,12 @@ class BiasTest(BiasMeasures, HasInterval):
         """The words for a difference that is not chance, but too small to be called a bias."""
         return f"more than chance, but below the {100 * self.floor:g} points that are called a bias"
 
+    def finding(self, biased: str, otherwise: str) -> str:
+        """What the test shows: a bias, a difference too small to be called one, or neither."""
+        if self.negligible:
+            return self.describe_negligible()
+        return biased if self.biased else otherwise
+
 
 def measure_columns(confidence_level: float) -> dict[str, Callable[[Measure], str]]:
     """The columns of a table of measures."""
@@ -158,7 +175,90 @@ def measure_columns(confidence_level: float) -> dict[str, Callable[[Measure], st
     }
 
 
+def name_group(group: Any) -> str:
+    """The judge and criterion of a part of a result, for tables and sentences."""
+    return text.group_name(group.judge, group.criterion)
+
+
+def table_of_groups(
+    groups: Sequence[_Group],
+    columns: Mapping[str, Callable[[_Group], str]],
+    caption: str,
+    *,
+    optional: Sequence[str] = (),
+) -> Table:
+    """A row for each judge and criterion."""
+    named = {"judge, criterion": name_group, **columns}
+    return table_of(groups, named, caption=caption, optional=optional)
+
+
+def bias_fields(
+    value: float | None, interval: Interval | None, unbiased: float, floor: float
+) -> dict[str, Any]:
+    """The fields of a `BiasTest`."""
+    non_negative(floor, "floor")
+    biased = shows(value, interval, unbiased, floor)
+    return {"interval": interval, "biased": biased, "floor": floor}
+
+
 # --- rows ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The rows that a diagnosis uses, the cluster of each of them, and why others are left out."""
+
+    used: BoolArray
+    codes: IntArray
+    dropped: Mapping[str, int]
+    confidence_level: float
+
+    @classmethod
+    def of(
+        cls,
+        n: int,
+        clusters: ArrayLike | Sequence[Any] | None,
+        confidence_level: float,
+        without: Mapping[str, BoolArray] | None = None,
+    ) -> Sample:
+        """All rows but those with a reason against them; a row counts for its first reason."""
+        open_unit(confidence_level, "confidence_level")
+        used, dropped = np.ones(n, dtype=bool), {}
+        for reason, rows in (without or {}).items():
+            dropped[reason] = int((used & rows).sum())
+            used &= ~rows
+        codes = codes_of(clusters, n)
+        return cls(used, codes[used], merge_dropped(dropped), confidence_level)
+
+    def only(self, rows: BoolArray, otherwise: str | None = None) -> Sample:
+        """Some of the rows that are used; the others are counted if there is a reason."""
+        used = self.used.copy()
+        used[used] = rows
+        dropped = {} if otherwise is None else {otherwise: int((~rows).sum())}
+        return replace(
+            self, used=used, codes=self.codes[rows], dropped=merge_dropped(self.dropped, dropped)
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The fields of a result about its rows."""
+        return {
+            "n": len(self.codes),
+            "clusters": count_clusters(self.codes),
+            "dropped": self.dropped,
+            "confidence_level": self.confidence_level,
+        }
+
+    def share_interval(self, values: FloatArray) -> Interval | None:
+        """The interval of a share, from a value in [0, 1] of each row."""
+        return share_interval(values, self.codes, self.confidence_level)
+
+    def mean_interval(
+        self, values: FloatArray, low: float = -1.0, high: float = 1.0
+    ) -> Interval | None:
+        """The interval of a mean that is between `low` and `high`."""
+        return mean_interval(values, self.codes, self.confidence_level, bounds=(low, high))
+
 
 #: Score differences, response_a minus response_b, with response_a shown first and second.
 BOTH_SCORES = ("score_diff_ab", "score_diff_ba")
@@ -197,6 +297,12 @@ class BiasRows:
     def clusters(self) -> NDArray[Any]:
         """The cluster of each row."""
         return self.frame[CLUSTER].to_numpy()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What every test of a bias on these rows takes."""
+        level = self.confidence_level
+        return {"clusters": self.clusters, "floor": self.floor, "confidence_level": level}
 
 
 def numbers_of(frame: pl.DataFrame, column: str) -> FloatArray:

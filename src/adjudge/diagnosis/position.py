@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge.data.rows import merge_dropped
 from adjudge.data.tables import as_text
 from adjudge.diagnosis.measures import (
     BOTH_SCORES,
@@ -18,33 +17,28 @@ from adjudge.diagnosis.measures import (
     BiasRows,
     BiasTest,
     Measure,
+    Sample,
+    bias_fields,
     ends_of,
     mean_or_none,
     measure,
     optional_probabilities,
     picks,
-    shows,
 )
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, table_of
 from adjudge.present.result import Count, Proportion, frozen
-from adjudge.present.text import interval, level, number, percent, percent_interval, signed
+from adjudge.present.text import (
+    interval,
+    level,
+    number,
+    percent,
+    percent_interval,
+    show_interval,
+    signed,
+)
 from adjudge.records import HasInterval, Interval
-from adjudge.statistics.clusters import (
-    codes_of,
-    count_clusters,
-    mean_interval,
-    share_interval,
-)
-from adjudge.validation import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    non_negative,
-    open_unit,
-    optional_numbers,
-    same_length,
-)
+from adjudge.validation import FloatArray, optional_numbers, same_length
 
 #: A judge that changes this share of verdicts with the order says little about the answers.
 _ORDER_DECIDES = 0.9
@@ -100,19 +94,13 @@ class PositionBias(BiasTest):
             return words + NO_INTERVAL
         words += f" {percent_interval(self.low, self.high)}"
         words += f", changes its verdict with the order on {percent(self.flip_share)} of pairs"
-        slot = "first" if self.first_share > 0.5 else "second"
-        if self.negligible:
-            words += f": {self.describe_negligible()}"
-        elif not self.biased:
-            words += ": no preference for a slot shown"
-        elif self.flip_share >= _ORDER_DECIDES:
-            words += f": it prefers the {slot} slot so much that its verdicts say little about "
-            words += "answers"
-        else:
-            words += f": it prefers the {slot} slot"
+        prefers = f"it prefers the {'first' if self.first_share > 0.5 else 'second'} slot"
+        if self.flip_share >= _ORDER_DECIDES:
+            prefers += " so much that its verdicts say little about answers"
+        words += f": {self.finding(prefers, 'no preference for a slot shown')}"
         if self.first_advantage is not None and self.advantage_interval is not None:
             worth = signed(self.first_advantage, 2)
-            ends = interval(*ends_of(self.advantage_interval), 2)
+            ends = show_interval(self.advantage_interval, 2)
             words += f"; being shown first is worth {worth} points of score {ends}"
         return words
 
@@ -174,42 +162,50 @@ def position_bias(
         floor: A smaller difference from an unbiased judge does not count as bias.
         confidence_level: Level of all intervals.
     """
-    non_negative(floor, "floor")
-    open_unit(confidence_level, "confidence_level")
     forward = optional_probabilities(p_fwd, "p_fwd")
     reverse = optional_probabilities(p_rev, "p_rev")
     n = same_length(p_fwd=forward, p_rev=reverse)
-    codes = codes_of(clusters, n)
-    both = ~(np.isnan(forward) | np.isnan(reverse))
+    no_first, no_second = np.isnan(forward), np.isnan(reverse)
+    pairs = Sample.of(
+        n,
+        clusters,
+        confidence_level,
+        {"no answer": no_first & no_second, "one order only": no_first | no_second},
+    )
+    both = pairs.used
     if not both.any():
         raise ArgumentError("p_rev", "no pair with both orders", "ask the judge in both orders")
-    unasked = np.isnan(forward) & np.isnan(reverse)
-    pair_codes = codes[both]
     first_fwd, first_rev = picks(forward[both]), 1 - picks(reverse[both])
     lean = (first_fwd + first_rev) / 2 - 0.5
     first_share = 0.5 + float(lean.mean())
-    ends = _lean_interval(lean, pair_codes, confidence_level)
     decided = (first_fwd != 0.5) & (first_rev != 0.5)
     flips = (decided & (first_fwd == first_rev)).astype(np.float64)
-    flip_ends = share_interval(flips[decided], pair_codes[decided], confidence_level)
-    advantage, advantage_ends = _first_advantage(gap_fwd, gap_rev, codes, confidence_level)
+    by_group: list[PositionGroup] = []
+    if groups is not None:
+        names = np.asarray(groups, dtype=object)
+        same_length(rows=both, groups=names)
+        names = names[both]
+        for name in sorted(set(names.tolist()), key=str):
+            rows = names == name
+            group = PositionGroup(
+                group=str(name),
+                n=int(rows.sum()),
+                first_share=0.5 + float(lean[rows].mean()),
+                interval=_lean_interval(lean[rows], pairs.only(rows)),
+                flip_share=mean_or_none(flips[decided & rows]) or 0.0,
+            )
+            by_group.append(group)
+    advantage, advantage_ends = _first_advantage(gap_fwd, gap_rev, clusters, n, confidence_level)
     return PositionBias(
-        n=int(both.sum()),
-        clusters=count_clusters(pair_codes),
+        **pairs.facts,
+        **bias_fields(first_share, _lean_interval(lean, pairs), 0.5, floor),
         first_share=first_share,
-        interval=ends,
-        biased=shows(first_share, ends, 0.5, floor),
-        floor=floor,
         flip_share=mean_or_none(flips[decided]) or 0.0,
-        flip_interval=flip_ends,
+        flip_interval=pairs.only(decided).share_interval(flips[decided]),
         flips_to_first=int((flips * (lean > 0)).sum()),
         flips_to_second=int((flips * (lean < 0)).sum()),
         first_probability=float((forward[both] + 1 - reverse[both]).mean() / 2),
-        dropped=merge_dropped(
-            {"no answer": int(unasked.sum()), "one order only": int((~both & ~unasked).sum())}
-        ),
-        by_group=_position_groups(groups, both, lean, pair_codes, flips, decided, confidence_level),
-        confidence_level=confidence_level,
+        by_group=tuple(by_group),
         first_advantage=advantage,
         advantage_interval=advantage_ends,
     )
@@ -232,38 +228,40 @@ def measure_position(rows: BiasRows) -> PositionBias | str:
         reverse,
         gap_fwd=gap_fwd,
         gap_rev=gap_rev,
-        clusters=rows.clusters,
         groups=None if rows.by is None else as_text(rows.frame[rows.by]).to_list(),
-        floor=rows.floor,
-        confidence_level=rows.confidence_level,
+        **rows.options,
     )
 
 
 def _first_advantage(
-    gap_fwd: ArrayLike | None, gap_rev: ArrayLike | None, codes: IntArray, confidence_level: float
+    gap_fwd: ArrayLike | None,
+    gap_rev: ArrayLike | None,
+    clusters: ArrayLike | Sequence[Any] | None,
+    n: int,
+    confidence_level: float,
 ) -> tuple[float | None, Interval | None]:
     """Mean of (forward - reverse) / 2 over pairs scored in both orders, and its interval."""
     if gap_fwd is None or gap_rev is None:
         return None, None
     forward, reverse = optional_numbers(gap_fwd, "gap_fwd"), optional_numbers(gap_rev, "gap_rev")
-    same_length(rows=codes, gap_fwd=forward, gap_rev=reverse)
-    scored = np.isfinite(forward) & np.isfinite(reverse)
-    if not scored.any():
+    same_length(rows=range(n), gap_fwd=forward, gap_rev=reverse)
+    unscored = ~(np.isfinite(forward) & np.isfinite(reverse))
+    pairs = Sample.of(n, clusters, confidence_level, {"no score": unscored})
+    if unscored.all():
         return None, None
-    worth = (forward - reverse)[scored] / 2
-    most = float(np.abs([forward[scored], reverse[scored]]).max())
-    ends = mean_interval(worth, codes[scored], confidence_level, bounds=(-most, most))
-    return float(worth.mean()), ends
+    forward, reverse = forward[pairs.used], reverse[pairs.used]
+    worth, most = (forward - reverse) / 2, float(np.abs([forward, reverse]).max())
+    return float(worth.mean()), pairs.mean_interval(worth, -most, most)
 
 
-def _lean_interval(lean: FloatArray, codes: IntArray, confidence_level: float) -> Interval | None:
-    clustered = mean_interval(lean + 0.5, codes, confidence_level, bounds=(0.0, 1.0))
+def _lean_interval(lean: FloatArray, pairs: Sample) -> Interval | None:
+    clustered = pairs.mean_interval(lean + 0.5, 0.0, 1.0)
     moved = lean != 0
     low, high = ends_of(clustered)
     if low is None or high is None or not moved.any():
         return clustered
     to_first = (lean[moved] > 0).astype(np.float64)
-    least, most = ends_of(share_interval(to_first, codes[moved], confidence_level))
+    least, most = ends_of(pairs.only(moved).share_interval(to_first))
     if least is None or most is None:
         # One cluster has all the flips: they could point either way.
         least, most = 0.0, 1.0
@@ -273,34 +271,5 @@ def _lean_interval(lean: FloatArray, codes: IntArray, confidence_level: float) -
     return Interval(
         max(0.0, min(low, mean - 2 * size * (toward_first - least))),
         min(1.0, max(high, mean + 2 * size * (most - toward_first))),
-        level=confidence_level,
+        level=pairs.confidence_level,
     )
-
-
-def _position_groups(
-    groups: ArrayLike | Sequence[Any] | None,
-    both: BoolArray,
-    lean: FloatArray,
-    codes: IntArray,
-    flips: FloatArray,
-    decided: BoolArray,
-    confidence_level: float,
-) -> tuple[PositionGroup, ...]:
-    if groups is None:
-        return ()
-    names = np.asarray(groups, dtype=object)
-    same_length(rows=both, groups=names)
-    names = names[both]
-    parts = []
-    for name in sorted(set(names.tolist()), key=str):
-        rows = names == name
-        parts.append(
-            PositionGroup(
-                group=str(name),
-                n=int(rows.sum()),
-                first_share=0.5 + float(lean[rows].mean()),
-                interval=_lean_interval(lean[rows], codes[rows], confidence_level),
-                flip_share=mean_or_none(flips[decided & rows]) or 0.0,
-            )
-        )
-    return tuple(parts)

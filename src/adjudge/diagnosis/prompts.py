@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
@@ -20,10 +20,19 @@ from adjudge.data.rows import cluster_column, judge_names, merge_dropped
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, as_text, first_row, read_object, source_name
 from adjudge.data.verdicts import prepare_verdicts
-from adjudge.diagnosis.measures import FLOOR, ends_of, excludes, shows
+from adjudge.diagnosis.measures import (
+    FLOOR,
+    Sample,
+    ends_of,
+    excludes,
+    mean_or_none,
+    name_group,
+    shows,
+    table_of_groups,
+)
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, explain, table_of
+from adjudge.present.blocks import Block, Figure, Headline, Note, explain
 from adjudge.present.figure import ForestRow, axis_name, forest_figure
 from adjudge.present.result import (
     Check,
@@ -36,13 +45,7 @@ from adjudge.present.result import (
     not_empty,
 )
 from adjudge.records import HasInterval, Interval
-from adjudge.statistics.clusters import (
-    codes_of,
-    count_clusters,
-    mean_interval,
-    share_interval,
-)
-from adjudge.validation import FloatArray, non_negative, open_unit, same_length
+from adjudge.validation import non_negative, open_unit, same_length
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -78,11 +81,6 @@ class PromptChange(HasInterval):
     #: Whether the prompt has a significant effect: more than a repeat, or on the mean score.
     more_than_again: bool
     shifted: bool
-
-    @property
-    def name(self) -> str:
-        """The judge and criterion, for tables and sentences."""
-        return text.group_name(self.judge, self.criterion)
 
 
 @frozen
@@ -145,8 +143,8 @@ def diagnose_prompts(
     rows = prepare_prompts(first, second, cluster=cluster, **reading)
     groups = rows.frame.partition_by(["judge", "criterion"], as_dict=True, maintain_order=True)
     return PromptSensitivity(
-        first=rows.names[0],
-        second=rows.names[1],
+        first=source_name(first),
+        second=source_name(second),
         answers=rows.answers,
         groups=tuple(
             prompt_change(
@@ -176,29 +174,19 @@ _KEY = ("judge", "criterion", "key")
 _ASK_BOTH = "ask one judge about the same rows with both prompts"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PromptRows:
-    """A row per question of both files: judge, criterion, cluster, and the answers to each prompt.
+    """Rows with judge, criterion, key, cluster; the column of clusters; what was left out.
 
-    `first` and `second` list the answers, one per repeat: verdicts as text, no verdict as "", or
-    scores. `value_first` and `value_second` list numbers: scores, or P(A) if known.
+    Of one file, a row has an `answer`, a verdict as text (no verdict as "") or a score, and a
+    `value`, the score, or P(A) if known. Of both files, `first` and `second` list the answers of a
+    question to each prompt, one per repeat, `value_first` and `value_second` the values.
     """
 
     frame: pl.DataFrame
     answers: Answers
     cluster: str
-    names: tuple[str, str]
     dropped: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class _PromptSide:
-    """One file: rows with judge, criterion, key, cluster, answer and value."""
-
-    frame: pl.DataFrame
-    answers: Answers
-    cluster: str
-    silent: int
 
 
 def prepare_prompts(
@@ -218,8 +206,11 @@ def prepare_prompts(
     >>> both.frame.select("first", "second").rows()
     [(['A'], ['A']), (['B'], ['A'])]
     """
-    sides = [_read_side(Source(source, **reading), cluster) for source in (first, second)]
     names = (source_name(first), source_name(second))
+    sides = []
+    for table in (first, second):
+        with Source(table, **reading) as source:
+            sides.append(_read_answers(read_object(source.rows), cluster))
     if sides[0].answers != sides[1].answers:
         problem = f"has {sides[1].answers}, but {names[0]} has {sides[0].answers}"
         raise DataError(names[1], problem, remedy=_ASK_BOTH)
@@ -239,56 +230,36 @@ def prepare_prompts(
     if both.is_empty():
         problem = f"no row matches one of {names[0]}, by judge, criterion and id"
         raise DataError(names[1], problem, remedy=_ASK_BOTH)
-    return PromptRows(
-        frame=both,
-        answers=sides[0].answers,
-        cluster=sides[0].cluster,
-        names=names,
-        dropped=merge_dropped(
-            {"no answer": sides[0].silent + sides[1].silent},
-            {"row only in the first file": grouped[0].height - both.height},
-            {"row only in the second file": grouped[1].height - both.height},
-        ),
+    dropped = merge_dropped(
+        *(side.dropped for side in sides),
+        {"row only in the first file": grouped[0].height - both.height},
+        {"row only in the second file": grouped[1].height - both.height},
     )
+    return replace(sides[0], frame=both, dropped=dropped)
 
 
-def _read_side(source: Source, cluster: str | None) -> _PromptSide:
-    with source:
-        return _read_answers(read_object(source.rows), cluster)
-
-
-def _read_answers(table: TableLike, cluster: str | None) -> _PromptSide:
+def _read_answers(table: TableLike, cluster: str | None) -> PromptRows:
     kinds = kinds_of(sniff(table))
-    if "scores" in kinds:
+    answers: Answers = "scores" if "scores" in kinds else "verdicts"
+    if answers == "scores":
         frame = judge_names(read_scores(table))
         key = pl.concat_str("doc_id", pl.coalesce("model", "id"), separator="\x1f")
-        score = pl.col("judge_score")
-        return _select_side(frame, "scores", key, score, score, cluster)
-    if "tournaments" in kinds and "id" not in (first_row(table) or ()):
+        answer = value = pl.col("judge_score")
+    elif "tournaments" in kinds and "id" not in (first_row(table) or ()):
         frame = judge_names(read_tournaments(table))
         names = ["doc_id", "model_a", "model_b", *(c for c in ("order",) if c in frame.columns)]
         key = pl.concat_str(names, separator="\x1f", ignore_nulls=True)
     else:
         frame = prepare_verdicts(table).repeats
         key = pl.col("id")
-    graded = "p_a" in frame.columns and not frame["p_a"].drop_nulls().is_in([0.0, 0.5, 1.0]).all()
-    value = pl.col("p_a") if graded else pl.lit(None, pl.Float64)
-    # A judge that was asked and has no verdict (p_a = 1/2) still gave an answer.
-    answered = pl.col("verdict").is_not_null()
-    if "p_a" in frame.columns:
-        answered = answered | pl.col("p_a").is_not_null()
-    answer = pl.when(answered).then(pl.col("verdict").fill_null(""))
-    return _select_side(frame, "verdicts", key, answer, value, cluster)
-
-
-def _select_side(
-    frame: pl.DataFrame,
-    answers: Answers,
-    key: pl.Expr,
-    answer: pl.Expr,
-    value: pl.Expr,
-    cluster: str | None,
-) -> _PromptSide:
+    if answers == "verdicts":
+        # A judge that was asked and has no verdict (p_a = 1/2) still gave an answer.
+        answered, value = pl.col("verdict").is_not_null(), pl.lit(None, pl.Float64)
+        if "p_a" in frame.columns:
+            answered = answered | pl.col("p_a").is_not_null()
+            if not frame["p_a"].drop_nulls().is_in([0.0, 0.5, 1.0]).all():
+                value = pl.col("p_a")
+        answer = pl.when(answered).then(pl.col("verdict").fill_null(""))
     default = next((c for c in ("doc_id", "prompt_id") if c in frame.columns), None)
     column = default if cluster is None else cluster_column(frame, cluster) or default
     if "criterion" not in frame.columns:
@@ -302,7 +273,7 @@ def _select_side(
         value=value,
     )
     heard = rows.filter(pl.col("answer").is_not_null())
-    return _PromptSide(heard, answers, column or "id", rows.height - heard.height)
+    return PromptRows(heard, answers, column or "id", {"no answer": rows.height - heard.height})
 
 
 def _values_of(group: pl.DataFrame) -> tuple[list[list[float]], list[list[float]]] | None:
@@ -354,15 +325,15 @@ def prompt_change(
     n = same_length(first=first, second=second)
     if n == 0 or not all(map(len, (*first, *second))):
         raise ArgumentError("first", f"{n} rows", "give an answer to both prompts for every row")
-    codes = codes_of(clusters, n)
+    rows = Sample.of(n, clusters, confidence_level)
     tallies = [(Counter(a), Counter(b)) for a, b in zip(first, second, strict=True)]
     changed = np.array([1 - _same_share(a, b) for a, b in tallies])
     repeated = np.array([min(a.total(), b.total()) > 1 for a, b in tallies])
     again = np.array(
         [
             (_change_again(a) + _change_again(b)) / 2
-            for a, b in tallies
-            if min(a.total(), b.total()) > 1
+            for (a, b), twice in zip(tallies, repeated, strict=True)
+            if twice
         ]
     )
     excess = shift = distance = None
@@ -371,23 +342,24 @@ def prompt_change(
     if len(again):
         gap = changed[repeated] - again
         excess = float(gap.mean())
-        excess_ends = mean_interval(gap, codes[repeated], confidence_level, bounds=(-1.0, 1.0))
+        excess_ends = rows.only(repeated).mean_interval(gap)
     if values is not None:
-        moves = _row_means(values[1]) - _row_means(values[0])
+        before, after = (np.array([np.mean(row) for row in side]) for side in values)
+        moves = after - before
         distance = float(np.abs(moves).mean())
         if ordered:
             shift = float(moves.mean())
             most = float(np.ptp([value for side in values for row in side for value in row]))
-            shift_ends = mean_interval(moves, codes, confidence_level, bounds=(-most, most))
+            shift_ends = rows.mean_interval(moves, -most, most)
     return PromptChange(
         judge=judge,
         criterion=criterion,
         n=n,
-        clusters=count_clusters(codes),
+        clusters=rows.facts["clusters"],
         changed=float(changed.mean()),
-        interval=share_interval(changed, codes, confidence_level),
+        interval=rows.share_interval(changed),
         repeated=int(repeated.sum()),
-        again=float(again.mean()) if len(again) else None,
+        again=mean_or_none(again),
         excess=excess,
         excess_interval=excess_ends,
         distance=distance,
@@ -410,10 +382,6 @@ def _change_again(answers: Counter[Any]) -> float:
     return 1 - sum(times * (times - 1) for times in answers.values()) / (k * (k - 1))
 
 
-def _row_means(values: Sequence[Sequence[float]]) -> FloatArray:
-    return np.array([np.mean(row) for row in values])
-
-
 # --- view and figure -------------------------------------------------------------------------
 
 
@@ -422,9 +390,6 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
     groups = result.groups
     ends = f"{text.level(result.confidence_level)} interval"
     again = any(g.again is not None for g in groups)
-
-    def table(columns: dict[str, Callable[[PromptChange], str]], caption: str) -> Table:
-        return table_of(groups, {"judge, criterion": lambda g: g.name, **columns}, caption=caption)
 
     changes: dict[str, Callable[[PromptChange], str]] = {
         "rows": lambda g: text.number(g.n),
@@ -436,7 +401,7 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
         values = "scores" if result.answers == "scores" else "P(A)"
         changes[f"|difference| of {values}"] = lambda g: text.number(g.distance, 2)
     caption = f"{result.answers.capitalize()} that differ between the two prompts"
-    blocks: list[Block] = [_prompts_headline(result), table(changes, caption)]
+    blocks: list[Block] = [_prompts_headline(result), table_of_groups(groups, changes, caption)]
     if again:
         columns: dict[str, Callable[[PromptChange], str]] = {
             "asked twice": lambda g: text.number(g.repeated),
@@ -445,15 +410,15 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
             ends: lambda g: text.percent_interval(*ends_of(g.excess_interval)),
         }
         caption = "What asking again with the same prompt changes, and what the new prompt adds"
-        blocks.append(table(columns, caption))
+        blocks.append(table_of_groups(groups, columns, caption))
     if any(g.shift is not None for g in groups):
         columns = {
             "second minus first": lambda g: text.signed(g.shift, 2),
-            ends: lambda g: text.interval(*ends_of(g.shift_interval), 2),
+            ends: lambda g: text.show_interval(g.shift_interval, 2),
         }
-        blocks.append(table(columns, "Mean score"))
+        blocks.append(table_of_groups(groups, columns, "Mean score"))
     lines = [f"first: {result.first}; second: {result.second}"]
-    lines += [f"{group.name}: {_describe_change(group)}" for group in groups]
+    lines += [f"{name_group(group)}: {_describe_change(group)}" for group in groups]
     if not any(g.repeated for g in groups):
         lines.append(
             "each prompt was asked once: part of the change can be the judge's randomness; ask "

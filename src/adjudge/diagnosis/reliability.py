@@ -20,24 +20,24 @@ from adjudge.diagnosis.measures import (
     BiasRows,
     BiasTest,
     Measure,
+    Sample,
+    bias_fields,
     ends_of,
     measure,
-    shows,
 )
 from adjudge.present.blocks import Block, Figure, table_of
 from adjudge.present.figure import ACCENT, MUTED, draw_interval, new_figure, themed
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import (
     count,
-    interval,
     level,
     number,
     percent,
     percent_interval,
+    show_interval,
     signed,
 )
 from adjudge.records import Interval
-from adjudge.statistics.clusters import codes_of, mean_interval, share_interval
 from adjudge.statistics.numbers import (
     Bins,
     bootstrap_weights,
@@ -49,8 +49,6 @@ from adjudge.validation import (
     IntArray,
     Seed,
     generator,
-    non_negative,
-    open_unit,
     probabilities,
     same_length,
     zero_one,
@@ -166,7 +164,7 @@ class Reliability(BiasTest):
                     "rows": lambda b: number(b.n),
                     "mean confidence": lambda b: number(b.confidence),
                     "right": lambda b: number(b.accuracy),
-                    ends: lambda b: interval(*ends_of(b.accuracy_interval)),
+                    ends: lambda b: show_interval(b.accuracy_interval),
                 },
                 caption="Right at each confidence",
                 detail=True,
@@ -220,12 +218,10 @@ def reliability(
     n = same_length(confidence=sure, correct=right)
     check_count(bins, "bins", least=2)
     check_count(replicates, "replicates", least=1)
-    non_negative(floor, "floor")
-    open_unit(confidence_level, "confidence_level")
-    codes = codes_of(clusters, n)
-    groups = int(codes.max()) + 1
+    rows = Sample.of(n, clusters, confidence_level)
+    codes, groups = rows.codes, int(rows.codes.max()) + 1
     gap = sure - right
-    ends = mean_interval(gap, codes, confidence_level, bounds=(-1.0, 1.0))
+    over_confidence = float(gap.mean())
     random = generator(seed)
     table = reliability_bins(sure, right, bins=bins, equal_mass=True)
     ece = table.calibration_error
@@ -239,26 +235,31 @@ def reliability(
         few = reliability_bins(sure, right, bins=coarse, equal_mass=True)
         tested = _BinSums.of(gap, few, codes, groups)
     p_value = None if groups <= coarse else _p_value(tested, replicates, random)
-    ece_ends = _ece_interval(sums, n, ece, replicates, confidence_level, random)
-    accuracy_ends = share_interval(right.astype(np.float64), codes, confidence_level)
+    curve = []
+    for at in range(len(table.count)):
+        among = table.which == at
+        entry = ReliabilityBin(
+            low=float(table.low[at]),
+            high=float(table.high[at]),
+            n=int(among.sum()),
+            confidence=float(sure[among].mean()),
+            accuracy=float(right[among].mean()),
+            accuracy_interval=rows.only(among).share_interval(right[among].astype(np.float64)),
+        )
+        curve.append(entry)
     return Reliability(
-        n=n,
-        clusters=groups,
+        **rows.facts,
+        **bias_fields(over_confidence, rows.mean_interval(gap), 0.0, floor),
         accuracy=float(right.mean()),
-        accuracy_interval=accuracy_ends,
+        accuracy_interval=rows.share_interval(right.astype(np.float64)),
         mean_confidence=float(sure.mean()),
         ece_uniform=expected_calibration_error(sure, right, bins=bins),
         ece_equal_mass=ece,
-        ece_interval=ece_ends,
+        ece_interval=_ece_interval(sums, n, ece, replicates, confidence_level, random),
         ece_if_calibrated=null,
         p_value=p_value,
-        over_confidence=float(gap.mean()),
-        interval=ends,
-        biased=shows(float(gap.mean()), ends, 0.0, floor),
-        floor=floor,
-        curve=_reliability_curve(table, sure, right, codes, confidence_level),
-        dropped={},
-        confidence_level=confidence_level,
+        over_confidence=over_confidence,
+        curve=tuple(curve),
     )
 
 
@@ -369,26 +370,6 @@ def _ece_interval(
     noise = np.abs(moved).sum(axis=1) / n * np.sqrt(groups / (groups - size))
     reach = float(np.quantile(noise, confidence_level))
     return Interval(max(0.0, ece - reach), min(1.0, ece + reach), level=confidence_level)
-
-
-def _reliability_curve(
-    table: Bins, sure: FloatArray, right: IntArray, codes: IntArray, confidence_level: float
-) -> tuple[ReliabilityBin, ...]:
-    curve = []
-    for at in range(len(table.count)):
-        rows = table.which == at
-        ends = share_interval(right[rows].astype(np.float64), codes[rows], confidence_level)
-        curve.append(
-            ReliabilityBin(
-                low=float(table.low[at]),
-                high=float(table.high[at]),
-                n=int(rows.sum()),
-                confidence=float(sure[rows].mean()),
-                accuracy=float(right[rows].mean()),
-                accuracy_interval=ends,
-            )
-        )
-    return tuple(curve)
 
 
 def reliability_figure(result: Reliability) -> Drawing:

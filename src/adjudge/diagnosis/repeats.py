@@ -6,6 +6,7 @@ Contradictions are those of the Soft-Elo paper, appendix G.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from adjudge.diagnosis.measures import (
     BiasMeasures,
     BiasRows,
     Measure,
+    Sample,
     ends_of,
     mean_or_none,
     measure,
@@ -28,8 +30,8 @@ from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import count, percent, percent_interval
 from adjudge.records import HasInterval, Interval
-from adjudge.statistics.clusters import codes_of, count_clusters, share_interval
-from adjudge.validation import open_unit, optional_numbers, same_length
+from adjudge.statistics.clusters import codes_of
+from adjudge.validation import optional_numbers, same_length
 
 #: The preference that the judge stated in addition to its scores, in the same two orders.
 _BOTH_PREFERENCES = ("preference_ab", "preference_ba")
@@ -94,30 +96,21 @@ def contradictions(
     >>> contradictions(["A", "B", "A", None], [5, 5, 3, 4], [3, 3, 3, 1]).share
     0.5
     """
-    open_unit(confidence_level, "confidence_level")
     a, b = optional_numbers(score_a, "score_a"), optional_numbers(score_b, "score_b")
     answers = np.array(list(verdicts), dtype=object)
     n = same_length(verdicts=answers, score_a=a, score_b=b)
-    decided = np.array([verdict in ("A", "B") for verdict in answers], dtype=bool)
-    scored = np.isfinite(a) & np.isfinite(b)
-    unequal = scored & (a != b)
-    used = decided & unequal
-    codes = codes_of(clusters, n)[used]
-    opposite = (np.equal(answers, "A") != (a > b)).astype(np.float64)[used]
+    without = {
+        "no verdict": np.array([verdict not in ("A", "B") for verdict in answers], dtype=bool),
+        "no scores": ~(np.isfinite(a) & np.isfinite(b)),
+        "equal scores": a == b,
+    }
+    decisive = Sample.of(n, clusters, confidence_level, without)
+    opposite = (np.equal(answers, "A") != (a > b)).astype(np.float64)[decisive.used]
     return Contradictions(
+        **decisive.facts,
         unit=unit,
-        n=len(opposite),
-        clusters=count_clusters(codes),
         share=mean_or_none(opposite),
-        interval=share_interval(opposite, codes, confidence_level),
-        dropped=merge_dropped(
-            {
-                "no verdict": int((~decided).sum()),
-                "no scores": int((decided & ~scored).sum()),
-                "equal scores": int((decided & scored & ~unequal).sum()),
-            }
-        ),
-        confidence_level=confidence_level,
+        interval=decisive.share_interval(opposite),
     )
 
 
@@ -213,7 +206,6 @@ def retest(
     >>> again.n, round(again.flip_share, 3), again.changed_share
     (2, 0.333, 0.5)
     """
-    open_unit(confidence_level, "confidence_level")
     n = same_length(ids=ids, answers=answers)
     rows = pl.DataFrame(
         {
@@ -233,20 +225,19 @@ def retest(
     again = asked.filter(pl.col("k") > 1)
     if again.is_empty():
         raise ArgumentError("ids", f"{asked.height} questions", "none was answered twice")
+    names = None if clusters is None else again["cluster"].to_numpy()
+    questions = Sample.of(again.height, names, confidence_level)
     k = again["k"].to_numpy().astype(np.float64)
     flips = 1 - again["same"].to_numpy() / (k * (k - 1))
     changed = (flips > 0).astype(np.float64)
-    codes = codes_of(None if clusters is None else again["cluster"].to_numpy(), again.height)
+    once = merge_dropped({"answered once": asked.height - again.height})
     return Retest(
-        n=again.height,
-        clusters=count_clusters(codes),
+        **replace(questions, dropped=once).facts,
         most_repeats=int(k.max()),
         flip_share=float(flips.mean()),
-        interval=share_interval(flips, codes, confidence_level),
+        interval=questions.share_interval(flips),
         changed_share=float(changed.mean()),
-        changed_interval=share_interval(changed, codes, confidence_level),
-        dropped=merge_dropped({"answered once": asked.height - again.height}),
-        confidence_level=confidence_level,
+        changed_interval=questions.share_interval(changed),
     )
 
 

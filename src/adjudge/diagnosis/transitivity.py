@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from math import comb
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
@@ -20,7 +20,7 @@ from adjudge.diagnosis.cycles import (
     cyclic_triples,
     expected_cycles,
 )
-from adjudge.diagnosis.measures import ends_of, mean_or_none
+from adjudge.diagnosis.measures import Sample, ends_of, mean_or_none, name_group, table_of_groups
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of
 from adjudge.present.figure import (
@@ -37,18 +37,8 @@ from adjudge.present.figure import (
     unique,
 )
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
-from adjudge.present.text import (
-    DASH,
-    group_name,
-    left_out,
-    level,
-    number,
-    percent,
-    percent_interval,
-    span,
-)
+from adjudge.present.text import DASH, left_out, level, number, percent, percent_interval, span
 from adjudge.records import Interval
-from adjudge.statistics.clusters import mean_interval, share_interval
 from adjudge.validation import FloatArray, Seed, count, open_unit
 
 if TYPE_CHECKING:
@@ -236,9 +226,8 @@ def _transitivity_group(
     confidence_level: float,
 ) -> TransitivityGroup:
     possible = np.array([comb(int(n), 2) for n in tournaments.entrants])
-    decisive = np.bincount(
-        tournaments.document[tournaments.winner != 0], minlength=len(tournaments.documents)
-    )
+    decisive = tournaments.winner != 0
+    edges = np.bincount(tournaments.document[decisive], minlength=len(tournaments.documents))
     rates = np.array([document.rate for document in counts if document.rate is not None])
     of_all = np.array(
         [
@@ -247,39 +236,38 @@ def _transitivity_group(
             if n >= 3
         ]
     )
-    codes, n = np.arange(len(rates)), len(rates)
-    mean_ends = mean_interval(rates, codes, confidence_level, bounds=(0.0, 1.0))
-    cyclic = (rates > 0).astype(np.float64)
-    cyclic_ends = share_interval(cyclic, codes, confidence_level)
+    documents = Sample.of(len(rates), None, confidence_level)
     repeated = tournaments.asked > 1
     sure = np.maximum(tournaments.win_share, 1 - tournaments.win_share)[repeated]
     return TransitivityGroup(
         judge=tournaments.judge,
         criterion=tournaments.criterion,
         documents=len(tournaments.documents),
-        documents_with_triples=n,
-        complete=int(((decisive == possible) & (possible >= 3)).sum()),
+        documents_with_triples=len(rates),
+        complete=int(((edges == possible) & (possible >= 3)).sum()),
         cycles=sum(document.cycles for document in counts),
         triples=sum(document.triples for document in counts),
-        mean_rate=mean_or_none(rates),
-        mean_interval=mean_ends,
-        median_rate=float(np.median(rates)) if n else None,
-        max_rate=float(rates.max()) if n else None,
-        share_with_cycle=mean_or_none(cyclic),
-        share_interval=cyclic_ends,
-        **{entry.name: getattr(expected, entry.name) for entry in fields(expected)},
+        mean_interval=documents.mean_interval(rates, 0.0, 1.0),
+        share_interval=documents.share_interval((rates > 0).astype(np.float64)),
+        **_summarise(rates, "mean_rate", "median_rate", "max_rate", "share_with_cycle"),
+        **vars(expected),
         models=len(tournaments.models),
-        decisive_edges=int((tournaments.winner != 0).sum()),
-        tied_edges=int((tournaments.winner == 0).sum()),
-        missing_edges=int(possible.sum()) - len(tournaments.winner),
+        decisive_edges=int(decisive.sum()),
+        tied_edges=int((~decisive).sum()),
+        missing_edges=int(possible.sum()) - len(decisive),
         repeated_edges=int(repeated.sum()),
         win_rate_confidence=mean_or_none(sure),
         rates=tuple(float(rate) for rate in rates),
-        eq1_mean=mean_or_none(of_all),
-        eq1_median=float(np.median(of_all)) if len(of_all) else None,
-        eq1_max=float(of_all.max()) if len(of_all) else None,
-        eq1_share=mean_or_none((of_all > 0).astype(np.float64)),
+        **_summarise(of_all, "eq1_mean", "eq1_median", "eq1_max", "eq1_share"),
     )
+
+
+def _summarise(rates: FloatArray, *names: str) -> dict[str, Any]:
+    """The mean, median and maximum, and the share above zero; None without a rate."""
+    if not len(rates):
+        return dict.fromkeys(names)
+    values = rates.mean(), np.median(rates), rates.max(), (rates > 0).mean()
+    return {name: float(value) for name, value in zip(names, values, strict=True)}
 
 
 def _worst_documents(
@@ -318,14 +306,13 @@ def _worst_documents(
 
 def view_transitivity(result: Transitivity) -> list[Block]:
     """Cycle rates and documents with a cycle, both with what noise alone would show."""
-    ends = f"{level(result.confidence_level)} interval"
-    lines = [f"{_judge_and_criterion(g)}: {_describe_cycles(g)}" for g in result.groups]
+    groups, ends = result.groups, f"{level(result.confidence_level)} interval"
+    lines = [f"{name_group(g)}: {_describe_cycles(g)}" for g in groups]
     blocks: list[Block] = [
         _cycles_headline(result),
-        table_of(
-            result.groups,
+        table_of_groups(
+            groups,
             {
-                "judge, criterion": _judge_and_criterion,
                 "documents": lambda g: number(g.documents),
                 "mean": lambda g: percent(g.mean_rate),
                 ends: lambda g: percent_interval(*ends_of(g.mean_interval)),
@@ -334,25 +321,23 @@ def view_transitivity(result: Transitivity) -> list[Block]:
                 "over all triples": lambda g: percent(g.eq1_mean),
                 "from noise": lambda g: percent(g.expected_rate),
             },
-            caption="Cycles among the decisive triples of a document (from noise: expected from a "
+            "Cycles among the decisive triples of a document (from noise: expected from a "
             "transitive judge with noise)",
             optional=("over all triples", "median"),
         ),
-        table_of(
-            result.groups,
+        table_of_groups(
+            groups,
             {
-                "judge, criterion": _judge_and_criterion,
                 "share": lambda g: percent(g.share_with_cycle),
                 ends: lambda g: percent_interval(*ends_of(g.share_interval)),
                 "from noise": lambda g: percent(g.expected_share),
                 "if spread at random": lambda g: percent(g.same_rate_share),
             },
-            caption="Documents with a cycle",
+            "Documents with a cycle",
         ),
-        table_of(
-            result.groups,
+        table_of_groups(
+            groups,
             {
-                "judge, criterion": _judge_and_criterion,
                 "cycles": lambda g: number(g.cycles),
                 "triples": lambda g: number(g.triples),
                 "decisive": lambda g: number(g.decisive_edges),
@@ -360,7 +345,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
                 "missing": lambda g: number(g.missing_edges),
                 "repeats agree": lambda g: percent(g.win_rate_confidence),
             },
-            caption="Comparisons behind these rates",
+            "Comparisons behind these rates",
         ),
     ]
     if result.worst:
@@ -368,7 +353,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
             result.worst,
             {
                 "document": lambda d: d.doc_id,
-                "judge, criterion": _judge_and_criterion,
+                "judge, criterion": name_group,
                 "cycle to read first": _first_cycle,
                 "rate": lambda d: percent(d.rate),
                 "cycles": lambda d: f"{d.cycles:,} of {d.triples:,}",
@@ -390,10 +375,6 @@ def view_transitivity(result: Transitivity) -> list[Block]:
 def _first_cycle(document: WorstDocument) -> str:
     models = document.examples[0].models if document.examples else ()
     return " > ".join((*models, *models[:1])) or DASH
-
-
-def _judge_and_criterion(group: TransitivityGroup | WorstDocument) -> str:
-    return group_name(group.judge, group.criterion)
 
 
 def _cycles_headline(result: Transitivity) -> Headline:

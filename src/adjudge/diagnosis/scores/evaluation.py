@@ -6,7 +6,7 @@ Each judge's scores are arrays here, with the calibration data of every availabl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +17,7 @@ from adjudge.data.scores import ratings_table
 from adjudge.data.tables import as_text
 from adjudge.diagnosis.scores.nonconformity import Target, human_target, round_half_up
 from adjudge.diagnosis.scores.result import ScoreSetGroup, WidthBin
-from adjudge.diagnosis.scores.sets import RULES, LabelledRows, SetRule, advise, answers_for
+from adjudge.diagnosis.scores.sets import LabelledRows, SetRule, advise, answers_for, members_of
 from adjudge.errors import ArgumentError
 from adjudge.records import Interval
 from adjudge.statistics.agreement import spearman
@@ -161,16 +161,12 @@ def evaluate_method(
     labelled = LabelledRows(plan.answers, entries, units, levels, scale, random)
 
     def calibrate(half: BoolArray) -> dict[int, SetRule]:
-        used = half[rows.document][entries.row]
-        return {
-            int(group): RULES[plan.rule](
-                replace(labelled, entries=entries.only(used & (plan.group[entries.row] == group)))
-            )
-            for group in np.unique(plan.group)
-        }
+        used, group = half[rows.document][entries.row], plan.group[entries.row]
+        every = np.unique(plan.group).tolist()
+        return labelled.calibrate(plan.rule, {name: used & (group == name) for name in every})
 
     for s, half in enumerate(halves):
-        members = _members(plan, calibrate(half), len(levels), scale)
+        members = members_of(calibrate(half), plan.answers, plan.group, scale)
         test = ~half[rows.document]
         for a, inside in enumerate(members):
             hit = inside[entries.row, entries.score - scale[0]] / entries.raters
@@ -184,7 +180,7 @@ def evaluate_method(
                     value = spearman(width[tested], rows.error[tested])
                     rank[c, a, s] = np.nan if value is None else value
     rules = calibrate(np.ones(len(halves[0]), dtype=bool))
-    final = _members(plan, rules, len(levels), scale).sum(axis=2, dtype=np.int64)
+    final = members_of(rules, plan.answers, plan.group, scale).sum(axis=2, dtype=np.int64)
     groups = []
     for c, (criterion, in_criterion) in enumerate(among.items()):
         used = [rules[int(group)] for group in np.unique(plan.group[in_criterion])]
@@ -223,17 +219,6 @@ def evaluate_method(
                 )
             )
     return Evaluation(rows, method, groups, dict(zip(levels, final, strict=True)))
-
-
-def _members(
-    plan: Plan, rules: Mapping[int, SetRule], levels: int, scale: tuple[int, int]
-) -> BoolArray:
-    """Which scores are in each row's set, (levels, rows, scores)."""
-    members = np.empty((levels, len(plan.group), scale[1] - scale[0] + 1), dtype=bool)
-    for group, rule in rules.items():
-        among = plan.group == group
-        members[:, among] = rule.members(plan.answers[among])
-    return members
 
 
 def document_mean(values: NDArray[np.number], documents: IntArray) -> float:

@@ -260,24 +260,6 @@ def fewest_documents(alpha: Fraction) -> int:
     return math.ceil((1 - alpha) / alpha)
 
 
-def quantiles(
-    values: FloatArray,
-    entries: Target,
-    documents: IntArray,
-    alphas: Sequence[Fraction],
-    *,
-    scale: tuple[int, int],
-) -> tuple[float | None, ...]:
-    """The calibrated quantile at each alpha; None if there are too few labelled documents.
-
-    `values` (rows, scores) is the nonconformity of each score, `documents` each row's document.
-    """
-    if len(entries.row) == 0:
-        return (None,) * len(alphas)
-    scores = values[entries.row, entries.score - scale[0]]
-    return document_quantiles(scores, documents[entries.row], alphas, raters=entries.raters)
-
-
 def document_quantiles(
     scores: FloatArray,
     documents: IntArray,

@@ -8,10 +8,10 @@ document calibrates what was learned from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from adjudge.diagnosis.scores.nonconformity import (
     JudgeScale,
     Target,
+    document_quantiles,
     fewest_documents,
     human_target,
     learn_scale,
     ordinal_nonconformity,
-    quantiles,
     residuals,
 )
 from adjudge.errors import ArgumentError
@@ -40,6 +40,7 @@ from adjudge.validation import (
     same_length,
 )
 
+_Group = TypeVar("_Group")
 WEIGHS = ("documents", "rows")
 #: The number of folds of documents; one per document if there are fewer.
 _FOLDS = 10
@@ -147,22 +148,15 @@ class ScoreSets:
         rowwise = documents is None or self.weigh == "rows"
         codes = np.arange(n) if rowwise else cluster_codes(np.asarray(documents))[0]
         names = self._groups(groups, n)
-        by_group = {
-            group: entries.only(names[entries.row] == group)
-            for group in dict.fromkeys(names[entries.row])
-        }
+        of_entry = names[entries.row]
+        by_group = {group: of_entry == group for group in dict.fromkeys(of_entry)}
         if self.method == "auto":
-            fewest = min(
-                (len(np.unique(codes[entries_of.row])) for entries_of in by_group.values()),
-                default=0,
-            )
+            documents_of = (codes[entries.row[among]] for among in by_group.values())
+            fewest = min((len(np.unique(documents)) for documents in documents_of), default=0)
             self.rule = default_rule(fewest, self.alpha, weigh=self.weigh)
         answers, random = answers_for(judge, self._used(), self.scale), generator(self.seed)
         rows = LabelledRows(answers, entries, codes, [self.alpha], self.scale, random)
-        self._rules = {
-            group: RULES[self._used()](replace(rows, entries=entries_of))
-            for group, entries_of in by_group.items()
-        }
+        self._rules = rows.calibrate(self._used(), by_group)
         return self
 
     def quantile(self, group: object = None) -> float | None:
@@ -183,11 +177,7 @@ class ScoreSets:
             raise ArgumentError("sets", "not calibrated", "call calibrate with labelled rows first")
         answers = answers_for(judge, self._used(), self.scale)
         names = self._groups(groups, len(answers))
-        members = np.ones((len(answers), self.scale[1] - self.scale[0] + 1), dtype=bool)
-        for group, rule in self._rules.items():
-            among = names == group
-            members[among] = rule.members(answers[among])[0]
-        return PredictedSets(members, self.scale)
+        return PredictedSets(members_of(self._rules, answers, names, self.scale)[0], self.scale)
 
     def _used(self) -> str:
         if self.rule is None:
@@ -230,24 +220,6 @@ def checked_scale(scale: tuple[int, int]) -> tuple[int, int]:
 # --- rules -----------------------------------------------------------------------------------
 
 
-class SetRule(Protocol):
-    """Sets of one group of rows at several levels.
-
-    `quantiles` has None if a rule has none; `whole` is true if every set is the entire scale,
-    because too few documents are labelled.
-    """
-
-    @property
-    def quantiles(self) -> Sequence[float | None]: ...
-
-    @property
-    def whole(self) -> Sequence[bool]: ...
-
-    def members(self, answers: FloatArray) -> BoolArray:
-        """Which scores are in the set of each row: (levels, rows, scores)."""
-        ...
-
-
 @dataclass(frozen=True)
 class LabelledRows:
     """What a rule is calibrated on: the judge's answers, entries of rows, each row's document.
@@ -262,28 +234,40 @@ class LabelledRows:
     scale: tuple[int, int]
     random: np.random.Generator
 
-    def learn(self, entries: Target) -> tuple[JudgeScale, FloatArray]:
-        """The judge's scale from some of the entries, and the nonconformity at each place of it."""
-        learned = learn_scale(self.answers, entries, self.documents, scale=self.scale)
+    def only(self, selected: BoolArray) -> LabelledRows:
+        """The same with some of the entries."""
+        return replace(self, entries=self.entries.only(selected))
+
+    def calibrate(self, rule: str, groups: Mapping[_Group, BoolArray]) -> dict[_Group, SetRule]:
+        """The rule of each group of entries."""
+        return {group: RULES[rule](self.only(among)) for group, among in groups.items()}
+
+    def learn(self) -> tuple[JudgeScale, FloatArray]:
+        """The judge's scale from the entries, and the nonconformity at each place of it."""
+        learned = learn_scale(self.answers, self.entries, self.documents, scale=self.scale)
         return learned, ordinal_nonconformity(learned.table)
 
-    def quantiles(self, values: FloatArray, entries: Target) -> tuple[float | None, ...]:
+    def quantiles(self, values: FloatArray) -> tuple[float | None, ...]:
         """The quantile of these nonconformities, (rows, scores), at each level."""
-        return quantiles(values, entries, self.documents, self.alphas, scale=self.scale)
+        row, raters = self.entries.row, self.entries.raters
+        scores = values[row, self.entries.score - self.scale[0]]
+        return document_quantiles(scores, self.documents[row], self.alphas, raters=raters)
 
 
 @dataclass(frozen=True)
 class QuantileRule:
-    """C(x) = {y : nonconformity(x, y) <= q}; a quantile of None is the entire scale."""
+    """C(x) = {y : nonconformity(x, y) <= q} at several levels; with q of None the entire scale."""
 
     quantiles: tuple[float | None, ...]
     nonconformity: Callable[[FloatArray], FloatArray]
 
     @property
     def whole(self) -> tuple[bool, ...]:
+        """Whether every set is the entire scale, because too few documents are labelled."""
         return tuple(quantile is None for quantile in self.quantiles)
 
     def members(self, answers: FloatArray) -> BoolArray:
+        """Which scores are in the set of each row: (levels, rows, scores)."""
         limits = np.array([np.inf if q is None else q for q in self.quantiles])
         return np.asarray(self.nonconformity(answers)[None] <= limits[:, None, None])
 
@@ -319,9 +303,27 @@ class CrossFittedRule:
         return np.asarray(from_low & from_high)
 
 
+SetRule = QuantileRule | CrossFittedRule
+
+
+def members_of(
+    rules: Mapping[Any, SetRule],
+    answers: FloatArray,
+    groups: NDArray[Any],
+    scale: tuple[int, int],
+) -> BoolArray:
+    """Which scores are in each row's set by the rule of its group, (levels, rows, scores)."""
+    levels = len(next(iter(rules.values())).quantiles)
+    members = np.ones((levels, len(answers), scale[1] - scale[0] + 1), dtype=bool)
+    for group, rule in rules.items():
+        among = groups == group
+        members[:, among] = rule.members(answers[among])
+    return members
+
+
 def calibrate_known(rows: LabelledRows) -> SetRule:
     """The answers are themselves the nonconformity of each score, (rows, scores)."""
-    return QuantileRule(rows.quantiles(rows.answers, rows.entries), nonconformity=np.asarray)
+    return QuantileRule(rows.quantiles(rows.answers), nonconformity=np.asarray)
 
 
 def calibrate_learned(rows: LabelledRows) -> SetRule:
@@ -331,13 +333,13 @@ def calibrate_learned(rows: LabelledRows) -> SetRule:
     new document are exchangeable, and each document has weight 1/(D + 1) as everywhere.
     """
     teaches = random_half(rows.documents[rows.entries.row], rows.random)
-    learned, values = rows.learn(rows.entries.only(teaches))
+    learned, values = rows.only(teaches).learn()
 
     def nonconformity(judge: FloatArray) -> FloatArray:
         return values[learned.cells(judge)]
 
-    rest = rows.entries.only(~teaches)
-    return QuantileRule(rows.quantiles(nonconformity(rows.answers), rest), nonconformity)
+    quantiles = rows.only(~teaches).quantiles(nonconformity(rows.answers))
+    return QuantileRule(quantiles, nonconformity)
 
 
 def calibrate_cross_fitted(rows: LabelledRows) -> SetRule:
@@ -353,7 +355,7 @@ def calibrate_cross_fitted(rows: LabelledRows) -> SetRule:
     ordered = rows.random.permutation(drawn)
     folds = []
     for fold in np.array_split(ordered, min(_FOLDS, len(ordered))):
-        learned, values = rows.learn(entries.only(~np.isin(names, names[fold])))
+        learned, values = rows.only(~np.isin(names, names[fold])).learn()
         at = learned.cells(rows.answers[entries.row[fold]])
         calibrated = np.sort(values[at, entries.score[fold] - rows.scale[0]])
         folds.append((learned, values, calibrated))
