@@ -9,11 +9,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.judges.backends import anthropic, openai
+from adjudge.judges.backends import openai
 from adjudge.judges.backends._http import Exchange
-from adjudge.judges.calls import check_reply
+from adjudge.judges.backends.anthropic import AnthropicBackend
 from adjudge.judges.interface import Choice, Question, Text
 from adjudge.judges.protocols.preference import Preference
+from adjudge.judges.redact import check_reply
 from adjudge.records import MEASURED, STATUSES, Pair
 
 LETTERS = Question((), Choice(("A", "B")))
@@ -81,7 +82,7 @@ def test_no_payload_breaks_the_reading_and_none_makes_up_a_number(payload: Any) 
 
 @given(JSON)
 def test_no_payload_breaks_the_reading_of_messages(payload: Any) -> None:
-    reply = check_reply(anthropic.read_reply(exchange(payload)))
+    reply = check_reply(AnthropicBackend("m").read(exchange(payload), WRITTEN))
     assert reply.status in STATUSES
     assert reply.text is None or isinstance(reply.text, str)
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from adjudge.errors import StoreError
 from adjudge.judges.backends.simulated import SimulatedBackend
-from adjudge.judges.calls import call_keys, prepare_calls
 from adjudge.judges.interface import Judge
 from adjudge.judges.judge import make_judge
 from adjudge.judges.prices import Price
 from adjudge.judges.prompting import make_prompt
 from adjudge.judges.protocols.preference import Preference
 from adjudge.judges.rows import RowMaker
+from adjudge.judges.subjects import call_keys, prepare_calls
 from adjudge.records import STATUSES, Pair, Reply
 from adjudge.store.interface import Call
 from adjudge.store.tables import REPLY_COLUMNS, WRITTEN, row_of

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from adjudge.present.text import clip, safe
 from adjudge.records import Reply
@@ -288,19 +288,18 @@ class Tally:
     ) -> Progress:
         """The current counts, of `total` calls about `subjects`."""
         made, reused = self.made.total(), self.reused.total()
-        rate = self._pace(made)
-        left = max(0, total - made - reused)
+        done, rate = made + reused, self._pace(made)
         return Progress(
-            done=made + reused,
-            total=max(total, made + reused),
-            rows=(made + reused) * subjects // max(total, made + reused, 1),
+            done=done,
+            total=max(total, done),
+            rows=done * subjects // max(total, done, 1),
             subjects=subjects,
             reused=reused,
             made=made,
             in_flight=self.in_flight,
             statuses=dict(self.made + self.reused),
             rate=rate,
-            eta_s=left / rate if rate > 0 else None,
+            eta_s=max(0, total - done) / rate if rate > 0 else None,
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             cost=self.cost if self.price is not None else None,
@@ -353,48 +352,31 @@ def _span(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-class _Handle(Protocol):
-    """An output of a notebook's cell that can be replaced."""
-
-    def update(self, shown: dict[str, str], *, raw: bool) -> None: ...
-
-
 class ProgressLine:
     """Shows snapshots as they come, one line for each judge."""
 
     def __init__(self) -> None:
-        self._cells: dict[str, _Handle] = {}
+        self._cells: dict[str, Any] = {}
         self._line_at = time.monotonic()
 
     def __call__(self, now: Progress) -> None:
         """Take one snapshot."""
-        line = safe(
-            f"{now.judge}: {describe_progress(now)}" if now.judge else describe_progress(now)
-        )
+        words = describe_progress(now)
+        line = safe(f"{now.judge}: {words}" if now.judge else words)
         if _in_notebook():
-            self._show_in_cell(now, line)
+            bar = f'<progress value="{now.done}" max="{max(now.total, 1)}"></progress>'
+            shown = {"text/plain": line, "text/html": f"<div>{bar} {escape(line)}</div>"}
+            if now.judge in self._cells:
+                self._cells[now.judge].update(shown, raw=True)
+            else:
+                display = importlib.import_module("IPython.display").display
+                self._cells[now.judge] = display(shown, raw=True, display_id=True)
         elif sys.stderr.isatty():
             end = "\n" if now.done >= now.total else ""
             print(f"\r\x1b[2K{clip(line, _WIDTH)}", end=end, file=sys.stderr, flush=True)
         elif time.monotonic() - self._line_at >= LINE_EVERY_S:
             self._line_at = time.monotonic()
             print(line, file=sys.stderr, flush=True)
-
-    def _show_in_cell(self, now: Progress, line: str) -> None:
-        bar = f'<progress value="{now.done}" max="{max(now.total, 1)}"></progress>'
-        shown = {"text/plain": line, "text/html": f"<div>{bar} {escape(line)}</div>"}
-        if now.judge in self._cells:
-            self._cells[now.judge].update(shown, raw=True)
-        else:
-            display = importlib.import_module("IPython.display").display
-            self._cells[now.judge] = display(shown, raw=True, display_id=True)
-
-
-def choose_progress(progress: ProgressCallback | bool | None) -> ProgressCallback | None:
-    """The callback of an option: True is a line; False and None show nothing."""
-    if isinstance(progress, bool):
-        return ProgressLine() if progress else None
-    return progress
 
 
 def _in_notebook() -> bool:

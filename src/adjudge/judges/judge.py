@@ -110,14 +110,10 @@ def parse_judge(spec: str, **options: Any) -> Backend:
     if name not in BACKENDS:
         backends = _installed(BACKENDS)
         # A model's name alone is the usual mistake: most are models of the first backend.
-        example = (
-            next(iter(backends.values())).example if colon else f"{next(iter(backends))}:{spec}"
-        )
-        raise ArgumentError(
-            "judge",
-            spec,
-            f"write BACKEND:MODEL, such as {example}; backends: {', '.join(backends)}",
-        )
+        first, kind = next(iter(backends.items()))
+        example = kind.example if colon else f"{first}:{spec}"
+        remedy = f"write BACKEND:MODEL, such as {example}; backends: {', '.join(backends)}"
+        raise ArgumentError("judge", spec, remedy)
     backend = BACKENDS.load(name)
     if not model and backend.needs_model:
         remedy = "name a model after the colon" if colon else "name a model after a colon"
@@ -186,18 +182,17 @@ def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -
 
     The parts of the fingerprint are the backend's, then the protocol's with its prefix.
     """
-    lacking = protocol.wants - backend.wants
-    if lacking:
-        wanted = _named(lacking)
+    if lacking := protocol.wants - backend.wants:
+        wanted, offered = _named(lacking), _named(backend.wants)
         drawn = lacking <= {Choice, Reasoned} and Text in backend.wants
         remedy = "draw answers with --samples 5, or choose" if drawn else "choose"
-        raise ArgumentError(
-            "protocol",
-            protocol.name,
-            f"it needs {wanted}, which {backend.name} cannot give (only {_named(backend.wants)});"
-            f" {remedy} another --protocol or --judge",
-        )
-    parts = {name: _without_credentials(plain(v)) for name, v in backend.identity().items()}
+        lacks = f"it needs {wanted}, which {backend.name} cannot give (only {offered})"
+        remedy = f"{lacks}; {remedy} another --protocol or --judge"
+        raise ArgumentError("protocol", protocol.name, remedy)
+    parts = {name: plain(value) for name, value in backend.identity().items()}
+    for name, value in parts.items():
+        if isinstance(value, str):
+            parts[name] = _CREDENTIALS.sub("", value)
     parts["protocol"] = protocol.name
     parts |= {f"protocol.{name}": plain(value) for name, value in protocol.settings().items()}
     return Judge(
@@ -211,13 +206,11 @@ def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -
 
 def by_route(judge: Judge) -> dict[str, Judge]:
     """The judge by each route that its server can allow; empty if there is no choice."""
-    routes = judge.backend.routes(judge.protocol.wants)
-    return {route: _with_parts(judge, {"route": route}) for route in routes}
-
-
-def _with_parts(judge: Judge, more: Mapping[str, Any]) -> Judge:
-    parts = {**judge.fingerprint_parts, **more}
-    return replace(judge, fingerprint=sha256_json(parts), fingerprint_parts=parts)
+    judges = {}
+    for route in judge.backend.routes(judge.protocol.wants):
+        parts = {**judge.fingerprint_parts, "route": route}
+        judges[route] = replace(judge, fingerprint=sha256_json(parts), fingerprint_parts=parts)
+    return judges
 
 
 def question_hash(question: Question, subject: Pair | Item | None = None) -> str:
@@ -249,21 +242,15 @@ def texts_of_want(want: Want) -> list[str]:
 
 def texts_of_subject(subject: Pair | Item) -> list[str]:
     """What a judge that knows the subject can answer from, for the content hash: it comes last."""
-    truths = [subject.label] if isinstance(subject, Pair) else _truths(subject)
+    if isinstance(subject, Pair):
+        truths: list[object] = [subject.label]
+    else:
+        truths = [subject.extra.get(name) for name in ("truth", "human")]
     return ["subject", subject.id, "".join([str(truth) for truth in truths if truth is not None])]
-
-
-def _truths(item: Item) -> list[object]:
-    """The fields that a judge that knows the item can answer from."""
-    return [item.extra.get(name) for name in ("truth", "human")]
 
 
 def _named(wants: Iterable[type]) -> str:
     return " and ".join(sorted(_WANT_NAMES.get(want.__name__, want.__name__) for want in wants))
-
-
-def _without_credentials(value: Any) -> Any:
-    return _CREDENTIALS.sub("", value) if isinstance(value, str) else value
 
 
 def take_known_route(judge: Judge, is_known: Callable[[str], bool]) -> Judge | None:
@@ -381,18 +368,9 @@ def match_judge(
     return Match(comparable, _remark(known[comparable[0]], given, made))
 
 
-def _known_parts(given: Identity, store: StorePlace) -> Mapping[str, Any] | None:
-    """The parts of a fingerprint, if they came with it or are in the store."""
-    if given.parts is not None or given.fingerprint is None:
-        return given.parts
-    return read_judge_parts([given.fingerprint], store).get(given.fingerprint)
-
-
-def _names_agree(one: Identity, other: Identity) -> bool:
-    return all(
-        mine is None or theirs is None or mine == theirs
-        for mine, theirs in ((one.judge, other.judge), (one.protocol, other.protocol))
-    )
+def _names_agree(ours: Identity, theirs: Identity) -> bool:
+    names = ((ours.judge, theirs.judge), (ours.protocol, theirs.protocol))
+    return all(a is None or b is None or a == b for a, b in names)
 
 
 def _remark(known: Identity, given: Identity, made: str) -> str | None:
@@ -410,7 +388,9 @@ def _mismatch(
     remedy: str,
     store: StorePlace,
 ) -> PolicyMismatchError:
-    parts = _known_parts(given, store)
+    parts = given.parts
+    if parts is None and given.fingerprint is not None:
+        parts = read_judge_parts([given.fingerprint], store).get(given.fingerprint)
     mine = next((identity.parts for identity in known if identity.parts is not None), None)
     names = ", ".join(dict.fromkeys(str(identity) for identity in known))
     if parts is not None and mine is not None:

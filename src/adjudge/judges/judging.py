@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -21,14 +21,22 @@ import polars as pl
 from adjudge.data import read_table
 from adjudge.data.writing import Row, Schema, row_writer, rows_frame
 from adjudge.errors import ArgumentError, StoreMissingError
-from adjudge.judges.calls import CHARACTERS_PER_TOKEN, CallList, call_keys, prepare_calls
-from adjudge.judges.flow import GRACE_S, Pace, Stop, Tally
+from adjudge.judges.flow import GRACE_S, Stop, Tally
 from adjudge.judges.interface import Judge
-from adjudge.judges.judge import by_route, kept_route, settle, usual_route
+from adjudge.judges.judge import by_route, kept_route, usual_route
 from adjudge.judges.options import JudgingOptions, OneJudge, spread_options
-from adjudge.judges.rows import Outcome, RowBatch, RowCounts, RowMaker, Stages, make_rows, schema_of
+from adjudge.judges.rows import Outcome, RowCounts, Stages, schema_of
 from adjudge.judges.runner import RunContext, ask_all
-from adjudge.judges.subjects import OpenSubjects, Subjects, SubjectSource, Survey
+from adjudge.judges.subjects import (
+    CHARACTERS_PER_TOKEN,
+    CallList,
+    OpenSubjects,
+    Subjects,
+    SubjectSource,
+    Survey,
+    call_keys,
+    prepare_calls,
+)
 from adjudge.judges.summary import Judging, JudgingCascade, JudgingPanel, JudgingPlan, JudgingPlans
 from adjudge.present.text import count
 from adjudge.records import STATUSES, Subject
@@ -261,7 +269,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                 context = await run.ask(judge, tally, name, left_open)
                 if stages is not None:
                     rest = await stop.see_through(
-                        stages.settle(left_open, _rows_of(context)), grace_s=math.inf
+                        stages.settle(left_open, context.rows()), grace_s=math.inf
                     )
                     if rest is None or stop.requested:
                         break
@@ -308,37 +316,24 @@ class _Run:
         """Ask one judge about these subjects."""
         options, stop = self._options, self._options.stop
         tally.began = time.monotonic()
-        pace = None if options.rpm is None else Pace(options.rpm, stop)
-        if judge.backend.keep_pace(pace):
-            # One call can need several requests: their sender takes the turns.
-            pace = None
-        settled = None
-        # Workers decide the route themselves, on their machines.
-        if subjects.total and not stop.requested and self._team is None:
-            settled = await stop.see_through(
-                settle(judge, self.store, subjects, batch=options.batch), grace_s=GRACE_S
-            )
-        judge, claimed = settled or (judge, set())
         each = len(call_keys(judge, next(iter(self._subjects))))
+        calls = closing(CallList(subjects, count=subjects.total, each=each))
         context = RunContext(
             judge=judge,
             options=options,
             store=self.store,
             since=await self.store.do_apart(partial(_begin, judge=judge)),
-            calls=self._resources.enter_context(
-                closing(CallList(subjects, count=subjects.total, each=each))
-            ),
+            calls=self._resources.enter_context(calls),
             # What the caller holds in memory cannot always be copied to a file.
-            maker=RowMaker(judge, price=tally.price, store=self.store.name)
-            if self._subjects.copied
-            else None,
+            copied=self._subjects.copied,
             tally=tally,
-            claimed=claimed,
-            pace=pace,
             budget=options.max_cost,
             spent=sum(other.tally.cost for other in self.contexts),
         )
         self.contexts.append(context)
+        # Workers decide the route themselves, on their machines.
+        if subjects.total and not stop.requested and self._team is None:
+            await stop.see_through(context.settle(subjects), grace_s=GRACE_S)
         if subjects.total and not stop.requested:
             asking = (
                 ask_all(context, subjects)
@@ -372,17 +367,6 @@ def _begin(store: Store, judge: Judge) -> int:
     return store.latest_call_id()
 
 
-def _rows_of(context: RunContext) -> AsyncIterator[RowBatch]:
-    """The rows of one judge."""
-    return make_rows(
-        context.judge,
-        context.calls,
-        context.store,
-        price=context.tally.price,
-        complete=not context.options.stop.requested,
-    )
-
-
 async def _collect(
     contexts: Sequence[RunContext],
 ) -> tuple[Sequence[RowCounts], tuple[Row, ...] | None]:
@@ -394,12 +378,12 @@ async def _collect(
     with nullcontext() if output is None else row_writer(output, schema=schema) as writer:
         for context in contexts:
             counts.append(RowCounts(record=context.judge.protocol.record))
-            async for batch in _rows_of(context):
-                counts[-1].add(batch.rows, incomplete=batch.incomplete)
+            async for batch, incomplete in context.rows():
+                counts[-1].add(batch, incomplete=incomplete)
                 if writer is None:
-                    rows += batch.rows
+                    rows += batch
                 else:
-                    writer.write(batch.rows)
+                    writer.write(batch)
     return counts, tuple(rows) if output is None else None
 
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 from adjudge.data.writing import check_output
 from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import parse_scale, read_criteria
-from adjudge.judges.flow import ProgressCallback, Stop, choose_progress
+from adjudge.judges.flow import ProgressCallback, ProgressLine, Stop
 from adjudge.judges.interface import Backend, Judge, JudgeProtocol
 from adjudge.judges.judge import BACKENDS, PROTOCOLS, make_judge, parse_judge, parse_protocol
 from adjudge.judges.prices import Price, price_for, read_prices
@@ -168,7 +168,8 @@ class JudgingOptions:
     handle_signals: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "progress", choose_progress(self.progress))
+        if isinstance(self.progress, bool):
+            object.__setattr__(self, "progress", ProgressLine() if self.progress else None)
         if self.output is not None:
             check_output(self.output)
             check_not_store(self.store, self.output)

@@ -38,6 +38,13 @@ _LEAD = (
 )
 
 
+class Located(NamedTuple):
+    """An option, and the index of its first character in the reply."""
+
+    option: str
+    start: int
+
+
 @lru_cache(maxsize=64)
 def _spellings(options: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     """Ways to write one of the options and nothing else; each option is a letter or a word."""
@@ -58,7 +65,7 @@ def _spellings(options: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 _THINKING = re.compile(
     r"\A\s*<(think|thinking|thought|reasoning)>.*?</\1>\s*", re.DOTALL | re.IGNORECASE
 )
-UNCLOSED = re.compile(r"\s*<(?:think|thought|reasoning)", re.IGNORECASE)
+_UNCLOSED = re.compile(r"\s*<(?:think|thought|reasoning)", re.IGNORECASE)
 
 
 def without_thinking(text: str) -> str:
@@ -92,21 +99,20 @@ def parse_letter(text: str | None) -> str | None:
     """
     if not text or len(text) > _LONGEST:
         return None
-    match = match_option(without_thinking(text), ("A", "B"))
-    return match[1].upper() if match else None
+    place = _option_alone(without_thinking(text), ("A", "B"))
+    return None if place is None else place.option
 
 
-def match_option(text: str, options: tuple[str, ...]) -> re.Match[str] | None:
+def _option_alone(text: str, options: tuple[str, ...]) -> Located | None:
+    """The option, if the text is one of its spellings and nothing else."""
     if len(text) > 200:
         return None
     matches = (pattern.fullmatch(text) for pattern in _spellings(options))
-    return next((match for match in matches if match), None)
-
-
-def named_option(written: str, options: tuple[str, ...]) -> str:
-    if written in options:
-        return written
-    return next(option for option in options if option.lower() == written.lower())
+    match = next((match for match in matches if match), None)
+    if match is None:
+        return None
+    named = [option for option in options if option.lower() == match[1].lower()]
+    return Located(match[1] if match[1] in options else named[0], match.start(1))
 
 
 # --- the first complete JSON object, and nothing repaired ----------------------------------------
@@ -131,7 +137,7 @@ def _constant(name: str) -> Any:
     raise _NotStrictError(name)
 
 
-DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
 
 
 def first_json_object(text: str | None) -> dict[str, Any] | None:
@@ -149,21 +155,26 @@ def first_json_object(text: str | None) -> dict[str, Any] | None:
     if not text or len(text) > _LONGEST_JSON:
         return None
     answer = without_thinking(text)
-    if UNCLOSED.match(answer):
+    if _UNCLOSED.match(answer):
         return None
+    return next((value for value, _, _ in _json_objects(answer)), None)
+
+
+def _json_objects(answer: str) -> Iterator[tuple[dict[str, Any] | None, int, int]]:
+    """Every complete JSON object, its start and end; None for one with a repeated key and such."""
     start = answer.find("{")
     for _ in range(_MOST_STARTS):
         if start < 0:
-            return None
+            return
+        end = start + 1
         try:
-            value, _ = DECODER.raw_decode(answer, start)
+            value, end = _DECODER.raw_decode(answer, start)
+            yield value, start, end
         except _NotStrictError:
-            return None
+            yield None, start, end
         except (ValueError, RecursionError):
-            start = answer.find("{", start + 1)
-            continue
-        return value if isinstance(value, dict) else None
-    return None
+            pass
+        start = answer.find("{", end)
 
 
 # --- a verdict with the confidence the judge claims for it, both or neither ----------------------
@@ -215,7 +226,7 @@ def parse_claim(text: str | None, *, top: float = 1) -> Claim | None:
     if not text or len(text) > _LONGEST:
         return None
     answer = without_thinking(text)
-    if UNCLOSED.match(answer):
+    if _UNCLOSED.match(answer):
         return None
     alone, with_letter = _claim_patterns(top > 1)
     terse = with_letter.fullmatch(answer.strip()) if len(answer) < 200 else None
@@ -229,14 +240,6 @@ def parse_claim(text: str | None, *, top: float = 1) -> Claim | None:
         return _claim(parse_letter(verdicts[0]), float(number[1]), top) if number else None
     if verdicts or claims:
         return None
-    return _claim_from_json(answer, top)
-
-
-def _claim(letter: str | None, confidence: float, top: float) -> Claim | None:
-    return Claim(letter, float(confidence) / top) if letter and 0 <= confidence <= top else None
-
-
-def _claim_from_json(answer: str, top: float) -> Claim | None:
     lowered = _lowered(first_json_object(answer) or {}) or {}
     letter, confidence = lowered.get("verdict"), lowered.get("confidence")
     if not isinstance(letter, str) or not _is_number(confidence):
@@ -244,9 +247,14 @@ def _claim_from_json(answer: str, top: float) -> Claim | None:
     return _claim(parse_letter(letter), confidence, top)
 
 
+def _claim(letter: str | None, confidence: float, top: float) -> Claim | None:
+    return Claim(letter, float(confidence) / top) if letter and 0 <= confidence <= top else None
+
+
 # --- two sides scored on every criterion, as one JSON object -------------------------------------
 
 Scores = dict[str, float]
+_PREFERENCES: dict[str, Literal["A", "B", "tie"]] = {"a": "A", "b": "B", "tie": "tie"}
 
 
 def parse_rubric(
@@ -271,16 +279,24 @@ def parse_rubric(
     sides = _lowered(whole)
     if sides is None:
         return "a side is repeated"
-    read: list[Scores] = []
-    for side in ("A", "B"):
-        side_scores = sides.get(side.lower())
-        if not isinstance(side_scores, dict):
+    scores: dict[str, Scores] = {"A": {}, "B": {}}
+    for side, side_scores in scores.items():
+        written = sides.get(side.lower())
+        if not isinstance(written, dict):
             return f"no scores for {side}"
-        scores = _side(side_scores, side, criteria, low, high)
-        if isinstance(scores, str):
-            return scores
-        read.append(scores)
-    return read[0], read[1]
+        named = _lowered(written)
+        if named is None:
+            return f"{side}: a criterion is repeated"
+        for criterion in criteria:
+            value = named.get(criterion.lower())
+            if value is None:
+                return f"{side}, {criterion}: missing"
+            if not _is_number(value):
+                return f"{side}, {criterion}: {str(value)[:20]!r} is not a number"
+            if not low <= value <= high:
+                return f"{side}, {criterion}: {str(value)[:20]} is not between {low:g} and {high:g}"
+            side_scores[criterion] = float(value)
+    return scores["A"], scores["B"]
 
 
 def parse_preference(text: str | None) -> Literal["A", "B", "tie"] | None:
@@ -292,27 +308,8 @@ def parse_preference(text: str | None) -> Literal["A", "B", "tie"] | None:
     True
     """
     preference = (_lowered(first_json_object(text) or {}) or {}).get("preference")
-    bare = preference.strip().lower() if isinstance(preference, str) else None
-    return "A" if bare == "a" else "B" if bare == "b" else "tie" if bare == "tie" else None
-
-
-def _side(
-    given: dict[str, Any], side: str, criteria: Sequence[str], low: float, high: float
-) -> Scores | str:
-    named = _lowered(given)
-    if named is None:
-        return f"{side}: a criterion is repeated"
-    scores: Scores = {}
-    for criterion in criteria:
-        value = named.get(criterion.lower())
-        if value is None:
-            return f"{side}, {criterion}: missing"
-        if not _is_number(value):
-            return f"{side}, {criterion}: {str(value)[:20]!r} is not a number"
-        if not low <= value <= high:
-            return f"{side}, {criterion}: {str(value)[:20]} is not between {low:g} and {high:g}"
-        scores[criterion] = float(value)
-    return scores
+    bare = preference.strip().lower() if isinstance(preference, str) else ""
+    return _PREFERENCES.get(bare)
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
@@ -386,13 +383,6 @@ WHOLE, BRACKETS, LAST_LINE = "A", "[[A]]", "last line: A"
 _FIELD = re.compile(r'\{\s*"([^"\\]{1,60})"\s*:\s*"A"\s*\}')
 
 
-class Located(NamedTuple):
-    """An option, and the index of its first character in the reply."""
-
-    option: str
-    start: int
-
-
 def check_format(text: str, first: str = "A") -> str:
     """The format in one spelling, with A for the `first` option, if it is valid.
 
@@ -434,28 +424,23 @@ def locate_option(text: str | None, options: tuple[str, ...], format: str) -> Lo
     if not text or len(text) > _LONGEST_JSON:
         return None
     answer = without_thinking(text)
-    if UNCLOSED.match(answer):
+    if _UNCLOSED.match(answer):
         return None
     begin = len(text) - len(answer)
-    if format == WHOLE:
-        places = _whole(answer, options)
-    elif format == BRACKETS:
-        places = _brackets(answer, options)
-    elif format == LAST_LINE:
-        places = _last_line(answer, options)
+    if format in (WHOLE, LAST_LINE):
+        line = answer.rstrip().rfind("\n") + 1 if format == LAST_LINE else 0
+        alone = answer.rstrip()[line:] if format == LAST_LINE else answer
+        place = _option_alone(alone, options)
+        return None if place is None else Located(place.option, begin + line + place.start)
+    if format == BRACKETS:
+        located = list(_brackets(answer, options))
     else:
         field = _FIELD.fullmatch(format)
-        places = _fields(answer, options, field[1] if field else "")
-    located = list(places)
+        located = list(_fields(answer, options, field[1] if field else ""))
     named = {place.option for place in located}
     if len(named) != 1 or not named <= set(options):
         return None
     return Located(located[-1].option, begin + located[-1].start)
-
-
-def _whole(answer: str, options: tuple[str, ...]) -> Iterator[Located]:
-    if match := match_option(answer, options):
-        yield Located(named_option(match[1], options), match.start(1))
 
 
 def _brackets(answer: str, options: tuple[str, ...]) -> Iterator[Located]:
@@ -467,25 +452,10 @@ def _brackets(answer: str, options: tuple[str, ...]) -> Iterator[Located]:
             yield Located(inside.strip(), match.start(1) + len(inside) - len(inside.lstrip()))
 
 
-def _last_line(answer: str, options: tuple[str, ...]) -> Iterator[Located]:
-    ended = answer.rstrip()
-    begin = ended.rfind("\n") + 1
-    for place in _whole(ended[begin:], options):
-        yield Located(place.option, begin + place.start)
-
-
 def _fields(answer: str, options: tuple[str, ...], field: str) -> Iterator[Located]:
     """Every complete JSON object that has the field; a value that is not an option contradicts."""
-    start = answer.find("{")
-    for _ in range(_MOST_STARTS):
-        if start < 0:
-            return
-        try:
-            value, end = DECODER.raw_decode(answer, start)
-        except (ValueError, RecursionError):
-            start = answer.find("{", start + 1)
-            continue
-        if field in value:
+    for value, start, end in _json_objects(answer):
+        if value is not None and field in value:
             named = value[field]
             place = re.search(
                 re.escape(json.dumps(field)) + r'\s*:\s*"' + re.escape(str(named)) + '"',
@@ -494,7 +464,6 @@ def _fields(answer: str, options: tuple[str, ...], field: str) -> Iterator[Locat
             valid = isinstance(named, str) and named in options and place is not None
             at = start + place.end() - 1 - len(named) if valid and place else start
             yield Located(named if valid else "", at)
-        start = answer.find("{", end)
 
 
 # --- refusals, in many languages -----------------------------------------------------------------
@@ -549,19 +518,13 @@ _REFUSAL = re.compile(
 )
 
 
-def looks_refused(text: str) -> bool:
-    """Whether the reply begins like a refusal.
-
-    >>> looks_refused("I'm sorry, but I can't help with that."), looks_refused("Sorry, A.")
-    (True, False)
-    """
-    return _REFUSAL.match(without_thinking(text[:20_000])[:400]) is not None
-
-
 def unread(text: str | None) -> Status:
     """The status of a reply that could not be read: refused or unparsed.
 
     >>> unread("抱歉,我无法比较这两个回答。"), unread("Both are fine."), unread(None)
     ('refused', 'unparsed', 'unparsed')
+    >>> unread("I'm sorry, but I can't help with that."), unread("Sorry, A.")
+    ('refused', 'unparsed')
     """
-    return "refused" if text and looks_refused(text) else "unparsed"
+    beginning = without_thinking((text or "")[:20_000])[:400]
+    return "refused" if _REFUSAL.match(beginning) else "unparsed"

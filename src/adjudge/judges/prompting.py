@@ -121,18 +121,15 @@ def builtin_prompt(name: str) -> Prompt:
 
 def read_prompt(path: str | Path) -> Prompt:
     """A user's own prompt file."""
-    source = Path(path)
+    with open_regular(Path(path)) as handle:
+        content = handle.read(_MAX_PROMPT_BYTES + 1)
+    if len(content) > _MAX_PROMPT_BYTES:
+        raise DataError(path, "is larger than 1 MB", remedy="give a prompt file")
     try:
-        with open_regular(source) as handle:
-            content = handle.read(_MAX_PROMPT_BYTES + 1)
-        if len(content) > _MAX_PROMPT_BYTES:
-            raise DataError(path, "is larger than 1 MB", remedy="give a prompt file")
-        text = content.decode()
+        return make_prompt(Path(path).name, content.decode())
     except UnicodeDecodeError as error:
-        raise DataError(
-            path, f"is not UTF-8 at byte {error.start}", remedy="save it as UTF-8"
-        ) from None
-    return make_prompt(source.name, text)
+        problem = f"is not UTF-8 at byte {error.start}"
+        raise DataError(path, problem, remedy="save it as UTF-8") from None
 
 
 def placeholders(prompt: Prompt) -> frozenset[str]:
@@ -220,10 +217,7 @@ def fill(prompt: Prompt, values: Mapping[str, Value]) -> tuple[Message, ...]:
             continue
         parts: list[Part] = []
         for part in section.parts:
-            if isinstance(part, str):
-                parts.append(part)
-                continue
-            value = values[part.name]
+            value = part if isinstance(part, str) else values[part.name]
             if isinstance(value, str | Data):
                 parts.append(value)
             else:
@@ -250,8 +244,14 @@ class PromptHash:
         self._parts: list[bytes | str] = []
         for section in template(prompt):
             self._add(frame([section.role]))
-            message = section.message
-            self._add(_text_with_slots(section) if message is None else frame([message.text]))
+            if section.message is not None:
+                self._add(frame([section.message.text]))
+                continue
+            texts = [
+                f"%({part.name})s" if isinstance(part, Slot) else part.replace("%", "%%")
+                for part in section.parts
+            ]
+            self._add("".join(texts))
         self._add(frame(end))
 
     def __reduce__(self) -> tuple[type[PromptHash], tuple[Prompt, Sequence[str]]]:
@@ -276,36 +276,20 @@ class PromptHash:
             self._parts.append(part)
 
 
-def _text_with_slots(section: Section) -> str:
-    return "".join(
-        f"%({part.name})s" if isinstance(part, Slot) else part.replace("%", "%%")
-        for part in section.parts
-    )
-
-
 def _section(role: Role, body: str) -> Section:
-    parts = _cut(body)
-    words = tuple(part for part in parts if isinstance(part, str))
-    return Section(role, parts, Message(role, words) if len(words) == len(parts) else None)
-
-
-def _cut(text: str) -> tuple[str | Slot, ...]:
     parts: list[str | Slot] = []
     words, position = "", 0
-    for match in _PLACEHOLDER.finditer(text):
-        words += text[position : match.start()]
+    for match in _PLACEHOLDER.finditer(body):
+        words += body[position : match.start()]
         position = match.end()
         if match[1] is not None:
             words += f"{{{match[1]}}}"
             continue
-        if words:
-            parts.append(words)
-            words = ""
-        parts.append(Slot(match[2]))
-    words += text[position:]
-    if words:
-        parts.append(words)
-    return tuple(parts)
+        parts += [words, Slot(match[2])]
+        words = ""
+    parts = [part for part in (*parts, words + body[position:]) if part]
+    texts = tuple(part for part in parts if isinstance(part, str))
+    return Section(role, tuple(parts), Message(role, texts) if len(texts) == len(parts) else None)
 
 
 _OWN = {Pair: ("id", "model_a", "model_b", "prompt_id"), Item: ("id", "doc_id", "model")}

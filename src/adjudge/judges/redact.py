@@ -1,4 +1,8 @@
-r"""Secrets are redacted in everything that is stored or shown.
+r"""Every reply is checked before it is stored, and secrets in it are redacted.
+
+A server controls every field of its answers. A value that no store could keep, or that breaks a
+sum, is an error of that one reply. The error names the field; other replies are not affected.
+Secrets are redacted in everything that is stored or shown.
 
 One `Redactor` for all: a backend gives it the key it uses; a run gives it every environment
 variable that is named like a key, a token, a secret or a password. It detects a secret as plain
@@ -14,15 +18,18 @@ from __future__ import annotations
 import base64
 import html
 import json
+import math
 import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 from urllib.parse import unquote
 
-from adjudge.records import Reply
+from adjudge.present.text import count
+from adjudge.records import STATUSES, Reply
 
 MARK = "[redacted]"
 _NAMES = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
@@ -71,7 +78,7 @@ class Redactor:
         spellings = {spelling for secret in long for spelling in _spellings(secret)}
         # Longest first: if a secret is inside another, no rest of the longer one must be left.
         ordered = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
-        self._spellings = [_Spelling.of(spelling) for spelling in ordered]
+        self._spellings = [_Spelling(spelling) for spelling in ordered]
         self._shortest = min(map(len, ordered), default=0)
 
     def exact(self, text: str) -> str:
@@ -120,20 +127,18 @@ class Redactor:
         """The spellings of secrets in a text, also after decoding its escapes."""
         if len(text) < self._shortest:
             return []
-        if plain is text:
-            return [spelling.text for spelling in self._spellings if spelling.is_in(text)]
-        return [
-            spelling.text
-            for spelling in self._spellings
-            if spelling.is_in(plain) or spelling.is_in(text)
-        ]
+        secrets = [spelling.text for spelling in self._spellings]
+        if plain is not text:
+            return [secret for secret in secrets if secret in plain or secret in text]
+        return [secret for secret in secrets if secret in text]
 
     def _in_pieces(self, raw: str, plain: str, whole: list[str]) -> bool:
         """Whether string values of a JSON text together contain a secret."""
-        may_be = any(spelling.may_be_split_in(raw) for spelling in self._spellings)
-        if plain is not raw:
-            may_be = may_be or any(spelling.may_be_split_in(plain) for spelling in self._spellings)
-        if not may_be and not _may_cut_escapes(raw):
+        texts = (raw,) if plain is raw else (raw, plain)
+        split = any(
+            spelling.may_be_split_in(text) for text in texts for spelling in self._spellings
+        )
+        if not split and not _may_cut_escapes(raw):
             return False
         values: list[str] = []
         by_name: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
@@ -155,26 +160,15 @@ class Redactor:
 class _Spelling:
     """One way in which a secret can be written, and its letters, the rarest first.
 
-    A check for a rare letter is fast. If a text lacks one, it does not contain the secret, neither
-    complete nor in pieces.
+    A check for a rare letter is fast. A text that lacks one does not contain the secret in pieces.
     """
 
     text: str
-    letters: tuple[str, ...]
 
-    @classmethod
-    def of(cls, text: str) -> _Spelling:
-        by_place = sorted((_USUAL.find(letter), letter) for letter in set(text))
-        unusual, usual = (
-            [letter for place, letter in by_place if (place < 0) is rare] for rare in (True, False)
-        )
-        return cls(text, (*unusual, *reversed(usual)))
-
-    def is_in(self, plain: str) -> bool:
-        for letter in self.letters:
-            if letter not in plain:
-                return False
-        return self.text in plain
+    @cached_property
+    def letters(self) -> list[str]:
+        usual = {letter: place for place, letter in enumerate(_USUAL)}
+        return sorted(set(self.text), key=lambda letter: (-usual.get(letter, len(_USUAL)), letter))
 
     def may_be_split_in(self, plain: str) -> bool:
         """Whether it could end one string and continue in another. Rare, and a fast check."""
@@ -265,3 +259,121 @@ def _pattern(spelling: str) -> re.Pattern[str]:
             forms.insert(0, rf"\\+{letter}")
         letters.append(f"(?:{'|'.join(forms)})")
     return re.compile("".join(letters))
+
+
+#: A larger number is not a count of tokens, and the sum over a row would not fit into 63 bits.
+_MOST_TOKENS = 1 << 48
+
+
+def check_reply(reply: Reply) -> Reply:
+    """The reply if all of it can be stored; otherwise an error that names the field and why."""
+    trouble = _trouble(reply)
+    raw, error = _plain(reply.raw), _plain(reply.error)
+    if trouble is not None:
+        latency = reply.latency_s if _is_number(reply.latency_s) else None
+        return Reply(status="error", error=trouble, latency_s=latency, raw=raw)
+    if (raw, error) == (reply.raw, reply.error):
+        return reply
+    return replace(reply, raw=raw, error=error)
+
+
+def without_raw(reply: Reply) -> Reply:
+    """The reply with only its status and numbers, for runs that keep no answers (`--no-raw`).
+
+    The text stays if there is nothing else: rows are read from what the judge wrote.
+    """
+    written = reply.status == "ok" and reply.logprobs is None and reply.mean_logprob is None
+    return replace(reply, raw=None, text=reply.text if written else None)
+
+
+def _trouble(reply: Reply) -> str | None:
+    if reply.status not in STATUSES:
+        return f"the reply has the status {_shown(reply.status)}, which does not exist"
+    for name in ("text", "server"):
+        trouble = _text_trouble(getattr(reply, name))
+        if trouble is not None:
+            return f"the reply's {name} {trouble}"
+    for name in ("exact_mass", "cut_off"):
+        if not isinstance(getattr(reply, name), bool):
+            return f"the reply's {name} is {_shown(getattr(reply, name))}, not true or false"
+    for name, fits, wanted in _FIELDS:
+        value = getattr(reply, name)
+        if value is not None and not fits(value):
+            return f"the reply's {name} is {_shown(value)}, not {wanted}"
+    for name, fits in (("logprobs", _is_number), ("counts", _is_count)):
+        numbers = getattr(reply, name)
+        if numbers is None:
+            continue
+        if not isinstance(numbers, Mapping):
+            return f"the reply's {name} are {_shown(numbers)}, not numbers by option"
+        for option, value in numbers.items():
+            if not isinstance(option, str) or not fits(value):
+                return f"the reply's {name} hold {_shown(value)} for {_shown(option)}"
+    return None
+
+
+def _text_trouble(text: object) -> str | None:
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        return f"is {_shown(text)}, not text"
+    if "\0" in text:
+        return "contains a NUL character, which no store can keep"
+    if not text.isascii() and _plain(text) != text:
+        return "contains half a character (a lone surrogate), which no store can keep"
+    return None
+
+
+def _plain(text: object) -> str | None:
+    """Text that every store and file can hold, for fields that only people read."""
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        return _shown(text)
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int):
+        return value.bit_length() < 64
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _is_probability(value: Any) -> bool:
+    return _is_number(value) and 0 <= value <= 1
+
+
+#: Fields that can be empty: what they hold otherwise.
+_FIELDS = (
+    ("prompt_tokens", _is_count, "a count of tokens"),
+    ("completion_tokens", _is_count, "a count of tokens"),
+    ("scored_tokens", _is_count, "a count of tokens"),
+    ("mean_logprob", _is_number, "a finite number"),
+    ("latency_s", _is_number, "a finite number"),
+    ("answer_mass", _is_probability, "a probability"),
+)
+
+
+def _shown(value: object) -> str:
+    """A short text for a value, which can be huge or contain secrets.
+
+    >>> _shown(-3), _shown(1 << 70), _shown("7"), _shown({})
+    ('-3', 'a number of 71 bits', 'a text of 1 character', 'an object')
+    """
+    if isinstance(value, bool | float) or value is None:
+        return str(value)
+    if isinstance(value, int):
+        return str(value) if value.bit_length() < 64 else f"a number of {value.bit_length()} bits"
+    if isinstance(value, str):
+        return f"a text of {count(len(value), 'character')}"
+    if isinstance(value, list):
+        return "a list"
+    return "an object" if isinstance(value, Mapping) else type(value).__name__

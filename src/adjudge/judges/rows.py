@@ -7,30 +7,25 @@ subject whether it is settled. A cascade provides this function.
 
 from __future__ import annotations
 
-import asyncio
 from array import array
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import islice
-from operator import attrgetter, methodcaller
+from operator import attrgetter
 from typing import Literal
 
 import polars as pl
 
 from adjudge.data.columns import input_name
 from adjudge.data.writing import Row, Schema
-from adjudge.errors import ArgumentError, StoreError
-from adjudge.judges.calls import CallList
+from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Judge, Record
 from adjudge.judges.prices import Price
 from adjudge.judges.subjects import OpenSubjects, Spool
 from adjudge.records import MEASURED, STATUSES, Grade, Judgment, Pair, Reply, Score, Subject
 from adjudge.store.interface import CallRow
 from adjudge.store.tables import SLOT, PlainReply, decode_reply, plain_reply
-from adjudge.store.thread import StoreThread
 
-_BATCH = 512
 _COLUMNS: dict[type, tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind) if entry.name != "extra")
     for kind in (Judgment, Score, Grade)
@@ -127,51 +122,6 @@ class RowCounts:
         return {name: self.statuses[name] for name in STATUSES if self.statuses[name]}
 
 
-@dataclass(frozen=True, slots=True)
-class RowBatch:
-    """Rows, and the number of other subjects without a row."""
-
-    rows: list[Row]
-    incomplete: int
-
-
-async def make_rows(
-    judge: Judge,
-    calls: CallList,
-    store: StoreThread,
-    *,
-    price: Price | None,
-    complete: bool,
-) -> AsyncIterator[RowBatch]:
-    """The rows of all subjects in input order, in batches, read from the store.
-
-    Each batch has the number of subjects whose replies are incomplete. They have no row. After a
-    stopped run they were not asked; after a `complete` run there are none.
-    """
-    remaining = calls.read(judge)
-    maker = RowMaker(judge, price=price, store=store.name)
-    while batch := await asyncio.to_thread(lambda: list(islice(remaining, _BATCH))):
-        keys = [key for entry in batch if isinstance(entry, tuple) for key in entry[1]]
-        stored: dict[str, CallRow] = await store.do(methodcaller("lookup_rows", keys))
-        rows: list[Row] = []
-        incomplete = 0
-        for entry in batch:
-            if isinstance(entry, list):
-                rows += entry
-                continue
-            subject, keys_of_subject = entry
-            answered = [stored[key] for key in keys_of_subject if key in stored]
-            if len(answered) == len(keys_of_subject):
-                rows += maker.rows_of(subject, answered)
-            elif complete:
-                raise StoreError(
-                    f"the store has lost a reply about {subject.id!r}; run the same command again"
-                )
-            else:
-                incomplete += 1
-        yield RowBatch(rows, incomplete)
-
-
 class RowMaker:
     """Makes the rows of one judge from what the store keeps.
 
@@ -266,8 +216,14 @@ class RowMaker:
         if not row["server"]:
             named = {reply.server for reply in replies if reply.server}
             row["server"] = ", ".join(sorted(named)) if named else None
-        if row["tokens"] is None:
-            row["tokens"], row["cost"] = _spent(counted, self._price)
+        if row["tokens"] is not None:
+            return
+        read = [r.prompt_tokens for r in counted if r.prompt_tokens is not None]
+        wrote = [r.completion_tokens for r in counted if r.completion_tokens is not None]
+        if read or wrote:
+            row["tokens"] = sum(read) + sum(wrote)
+            if self._price is not None:
+                row["cost"] = self._price.of(sum(read), sum(wrote))
 
     def _add_given(self, row: Row, subject: Subject) -> None:
         """Add the columns of a subject that its rows keep: all except the texts and the id."""
@@ -284,21 +240,6 @@ class RowMaker:
             # that shows its origin.
             ours = name in self._ours
             row[input_name(name, {*columns, *self._ours}) if ours else name] = value
-
-
-def _spent(
-    replies: Sequence[Reply | PlainReply], price: Price | None
-) -> tuple[int | None, float | None]:
-    counted = False
-    read = wrote = 0
-    for reply in replies:
-        if reply.prompt_tokens is not None:
-            counted, read = True, read + reply.prompt_tokens
-        if reply.completion_tokens is not None:
-            counted, wrote = True, wrote + reply.completion_tokens
-    if not counted:
-        return None, None
-    return read + wrote, None if price is None else price.of(read, wrote)
 
 
 class Stages:
@@ -318,7 +259,7 @@ class Stages:
         self.outcomes: list[Counter[Outcome]] = []
 
     async def settle(
-        self, subjects: OpenSubjects, batches: AsyncIterator[RowBatch]
+        self, subjects: OpenSubjects, batches: AsyncIterator[tuple[list[Row], int]]
     ) -> OpenSubjects:
         """Those of a stage's subjects that stay open; `batches` are its rows, one per subject.
 
@@ -328,11 +269,15 @@ class Stages:
         history, left = Spool[list[Row]](), set[str]()
         outcomes: Counter[Outcome] = Counter()
         remaining = iter(subjects)
-        async for batch in batches:
-            ways = [[row] for row in batch.rows]
+        # Rows, subjects and the rows of earlier stages are all in input order.
+        async for rows, _ in batches:
+            ways = [[row] for row in rows]
             if earlier is not None:
-                ways = [[*_way_of(row, earlier), row] for row in batch.rows]
-            asked = [_subject_of(row, remaining) for row in batch.rows]
+                ways = [
+                    [*next(way for way in earlier if way[-1]["id"] == row["id"]), row]
+                    for row in rows
+                ]
+            asked = [next(s for s in remaining if s.id == row["id"]) for row in rows]
             decided = self._rule(asked, ways)
             outcomes.update(decided)
             for outcome, subject, way in zip(decided, asked, ways, strict=True):
@@ -349,13 +294,3 @@ class Stages:
         if self._history is not None:
             self._history.close()
         self._history = None
-
-
-def _way_of(row: Row, earlier: Iterator[list[Row]]) -> list[Row]:
-    """The rows of the stages before; both are in input order."""
-    return next(way for way in earlier if way[-1]["id"] == row["id"])
-
-
-def _subject_of(row: Row, subjects: Iterator[Subject]) -> Subject:
-    """The subject of a row; both are in input order."""
-    return next(subject for subject in subjects if subject.id == row["id"])

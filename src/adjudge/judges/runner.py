@@ -36,24 +36,24 @@ from typing import Any
 
 from platformdirs import user_data_path
 
-from adjudge.errors import ArgumentError, UnusableRepliesError
-from adjudge.judges.calls import (
+from adjudge.data.writing import Row
+from adjudge.errors import ArgumentError, StoreError, UnusableRepliesError
+from adjudge.judges.flow import NotSentError, Pace, ServerLoad, Tally
+from adjudge.judges.interface import Batches, BatchProgress, Judge
+from adjudge.judges.judge import settle
+from adjudge.judges.options import JudgingOptions
+from adjudge.judges.redact import Redactor, check_reply, environment_secrets, without_raw
+from adjudge.judges.rows import RowMaker
+from adjudge.judges.subjects import (
     CallList,
     CallNotes,
+    OpenSubjects,
     Work,
     by_beginning,
     call_keys,
-    check_reply,
     prepare_calls,
     take,
-    without_raw,
 )
-from adjudge.judges.flow import NotSentError, Pace, ServerLoad, Tally
-from adjudge.judges.interface import Batches, BatchProgress, Judge
-from adjudge.judges.options import JudgingOptions
-from adjudge.judges.redact import Redactor, environment_secrets
-from adjudge.judges.rows import RowMaker
-from adjudge.judges.subjects import OpenSubjects
 from adjudge.records import Reply, Status, Subject
 from adjudge.store.interface import Call, CallRow, Claim, Store
 from adjudge.store.tables import CALL_ID, answered, decode_reply
@@ -71,6 +71,7 @@ _CALLS_AHEAD = 1024
 _NEIGHBOURS = 16
 #: Calls looked up and sent to a batch service together; also the maximum held in memory.
 _CALLS_AT_ONCE = 10_000
+_ROWS_AT_ONCE = 512
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,9 +81,9 @@ class RunContext:
     `budget` is the amount that can be spent. `more_budget` waits for more of it and returns whether
     there was any. `spent` is the cost of earlier judges, which share the budget. `claimed` holds
     the calls that are claimed in the store and not answered yet. If workers ask instead, they
-    report the `load` of their servers and their `remarks`. `maker` makes rows of calls that were
-    answered before; without it, these are made at the end with the others. `elapsed_s` is the time
-    that asking took.
+    report the `load` of their servers and their `remarks`. If the subjects were `copied` to a file,
+    rows of calls that were answered before are noted there too, and not made at the end with the
+    others. `elapsed_s` is the time that asking took.
     """
 
     judge: Judge
@@ -94,18 +95,61 @@ class RunContext:
     budget: float | None = None
     more_budget: Callable[[], Awaitable[bool]] | None = None
     spent: float = 0.0
-    pace: Pace | None = None
     load: ServerLoad | None = None
     remarks: tuple[str, ...] = ()
-    maker: RowMaker | None = None
+    copied: bool = False
     elapsed_s: float = 0.0
+    pace: Pace | None = field(init=False)
     _redactor: Redactor = field(init=False)
     claimed: set[str] = field(default_factory=set)
     _remembered: bool = False
     _shown: float = 0.0
 
     def __post_init__(self) -> None:
-        self._redactor = Redactor([*environment_secrets(), *self.judge.backend.secrets()])
+        backend, rpm = self.judge.backend, self.options.rpm
+        self._redactor = Redactor([*environment_secrets(), *backend.secrets()])
+        pace = None if rpm is None else Pace(rpm, self.options.stop)
+        # One call can need several requests: then their sender takes the turns.
+        self.pace = None if backend.keep_pace(pace) else pace
+
+    async def settle(self, subjects: Iterable[Subject]) -> None:
+        """Complete the judge's fingerprint, with these subjects if its server has to be asked."""
+        self.judge, self.claimed = await settle(
+            self.judge, self.store, subjects, batch=self.options.batch
+        )
+
+    def make_maker(self) -> RowMaker:
+        """Makes rows of what the store has."""
+        return RowMaker(self.judge, price=self.tally.price, store=self.store.name)
+
+    async def rows(self) -> AsyncIterator[tuple[list[Row], int]]:
+        """The rows of all subjects in input order, in batches, read from the store.
+
+        Each batch has the number of subjects whose replies are incomplete. They have no row. After
+        a stopped run they were not asked; after a complete run there are none.
+        """
+        remaining, maker = self.calls.read(self.judge), self.make_maker()
+        while batch := await asyncio.to_thread(lambda: list(islice(remaining, _ROWS_AT_ONCE))):
+            keys = [key for entry in batch if isinstance(entry, tuple) for key in entry[1]]
+            stored: dict[str, CallRow] = await self.store.do(methodcaller("lookup_rows", keys))
+            rows: list[Row] = []
+            incomplete = 0
+            for entry in batch:
+                if isinstance(entry, list):
+                    rows += entry
+                    continue
+                subject, keys = entry
+                replies = [stored[key] for key in keys if key in stored]
+                if len(replies) == len(keys):
+                    rows += maker.rows_of(subject, replies)
+                elif self.options.stop.requested:
+                    incomplete += 1
+                else:
+                    raise StoreError(
+                        f"the store has lost a reply about {subject.id!r}; "
+                        "run the same command again"
+                    )
+            yield rows, incomplete
 
     async def claim(self, work: list[Work]) -> tuple[list[Work], list[Work]]:
         """Claim calls: returns those that this run must make, and those that others are making.
@@ -260,6 +304,7 @@ class Feeder:
         self._notes = notes
         self._queue = queue
         self._stop = context.options.stop
+        self._maker = context.make_maker()
         #: Calls that others are making.
         self.waiting: list[Work] = []
         # Most calls of a resumed run are answered: many are looked up together, and only
@@ -323,7 +368,7 @@ class Feeder:
                 work += [call for call in calls if call.key not in done]
             else:
                 replies = [stored[key] for key in keys]
-                rows = None if context.maker is None else context.maker.rows_of(subject, replies)
+                rows = self._maker.rows_of(subject, replies) if context.copied else None
                 self._notes.note(keys, rows)
         context.show()
         return work
@@ -447,24 +492,23 @@ class Runner:
 
     async def _feed(self, parts: Sequence[AsyncIterator[Iterable[Subject]]]) -> None:
         feeds = zip(reversed(self._feeders), reversed(parts), strict=True)
-        await asyncio.gather(*(self._feed_part(feeder, blocks) for feeder, blocks in feeds))
+        work = [self._or_fail(feeder.feed(blocks)) for feeder, blocks in feeds]
+        await asyncio.gather(*work)
         for _ in range(self._concurrency):
             await self._queue.put(None)
 
-    async def _feed_part(self, feeder: Feeder, blocks: AsyncIterator[Iterable[Subject]]) -> None:
+    async def _or_fail(self, work: Awaitable[None]) -> None:
+        """Do it. Its error stops the run, after the calls in flight; the first error is kept."""
         try:
-            await feeder.feed(blocks)
+            await work
         except Exception as error:
-            self._fail(error)
+            self._failure = self._failure or error
+            self._stop.request("failed")
 
     async def _work(self) -> None:
         while (work := await self._queue.get()) is not None:
-            if self._stop.requested:
-                continue
-            try:
-                await self._make(work)
-            except Exception as error:
-                self._fail(error)
+            if not self._stop.requested:
+                await self._or_fail(self._make(work))
 
     async def _make(self, work: Work) -> None:
         context = self._context
@@ -499,11 +543,6 @@ class Runner:
             return None
         self._reserved += expected
         return expected
-
-    def _fail(self, error: Exception) -> None:
-        """Keep the first error and wait for the calls in flight."""
-        self._failure = self._failure or error
-        self._stop.request("failed")
 
 
 def batch_folder(root: str | Path | None, fingerprint: str, store_id: str | None) -> Path:

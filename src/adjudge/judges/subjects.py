@@ -1,8 +1,9 @@
-"""The input of a run: parsed once, kept on disk, read as often as needed.
+"""The input of a run, parsed once and kept on disk; and its calls, each with its key in the store.
 
 A run needs its input three times: to check and count it before the first paid call, to ask, and to
 write the rows in input order. The first reading copies it to a temporary file, from which the
-others read. So a change of the input file during the run has no effect.
+others read. So a change of the input file during the run has no effect. Every question is built and
+hashed once.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import pickle
 import tempfile
 import threading
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations, compress, islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -21,9 +22,13 @@ import numpy as np
 
 from adjudge.data import Reading, Stream, Table, kinds_of, open_items, open_pairs, sniff
 from adjudge.data.tables import is_table
+from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, DataError
-from adjudge.judges.interface import JudgeProtocol
+from adjudge.judges.interface import Judge, JudgeProtocol, Question
+from adjudge.judges.judge import question_hash, texts_of_subject
+from adjudge.judges.prices import Price
 from adjudge.records import Item, Pair, Subject
+from adjudge.store.interface import call_key, frame
 
 T = TypeVar("T")
 #: A path, a polars or pandas frame, or an iterable of Pair (or Item).
@@ -330,3 +335,195 @@ def tournament_pairs(items: Iterable[Item], *, columns: Iterable[str] = ()) -> I
 
 def _bad_item(row: int, column: str, problem: str, remedy: str) -> DataError:
     return DataError("items", problem, row=row, column=column, remedy=remedy)
+
+
+CHARACTERS_PER_TOKEN = 4.0
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One call to make: its question, and its key in the store."""
+
+    subject: Subject
+    question: Question
+    content: str
+    key: str
+
+    def describe(self, judge: Judge) -> dict[str, Any]:
+        """What the store keeps of the call, except its key and its reply, as plain JSON."""
+        return {
+            "judge_fingerprint": judge.fingerprint,
+            "subject_id": self.subject.id,
+            "content_hash": self.content,
+            "order": self.question.order,
+            "repeat": self.question.repeat,
+            "slot": self.question.slot,
+        }
+
+    @property
+    def characters(self) -> int:
+        """The number of characters that are sent."""
+        return sum(len(message.text) for message in self.question.messages)
+
+    @property
+    def most_written(self) -> int:
+        """The maximum number of tokens in the reply."""
+        return int(getattr(self.question.want, "max_tokens", 1))
+
+    def expected_cost(self, price: Price) -> float:
+        """The expected cost of the call, from its length and the longest allowed reply."""
+        return price.of(round(self.characters / CHARACTERS_PER_TOKEN), self.most_written)
+
+
+def prepare_calls(judge: Judge, subject: Subject) -> list[Work]:
+    """The calls of one subject, one repeat after the other.
+
+    The `repeat` of a call continues from one repeat to the next, so more repeats ask only new
+    calls.
+    """
+    known_subject = subject if judge.backend.knows_subject else None
+    questions = judge.protocol.questions(subject)
+    asked = [(question, question_hash(question, known_subject)) for question in questions]
+    each = 1 + max((question.repeat for question, _ in asked), default=0)
+    work = []
+    for repeat in range(judge.repeats):
+        for first, content in asked:
+            question = replace(first, repeat=first.repeat + repeat * each) if repeat else first
+            key = call_key(
+                judge.fingerprint, content, question.order, question.repeat, question.slot
+            )
+            work.append(Work(subject, question, content, key))
+    return work
+
+
+def call_keys(judge: Judge, subject: Subject) -> list[str]:
+    """The keys of `prepare_calls`."""
+    plain = judge.protocol.plain_hashes(subject) if judge.repeats == 1 else None
+    if plain is None:
+        return [call.key for call in prepare_calls(judge, subject)]
+    if judge.backend.knows_subject:
+        subject_frame = frame(texts_of_subject(subject))
+        for _, digest in plain:
+            digest.update(subject_frame)
+    fingerprint = judge.fingerprint
+    return [call_key(fingerprint, digest.hexdigest(), order, 0, "") for order, digest in plain]
+
+
+def by_beginning(work: Sequence[Work]) -> list[Work]:
+    """Sort calls so that prompts with the same beginning follow each other, for prefix caches.
+
+    First by the text up to and including the first judged text (the prompt), then by the answer
+    that is shown first; otherwise in the given order. The order of calls changes neither rows nor
+    keys.
+    """
+    first: dict[tuple[str, ...], int] = {}
+    places = []
+    for at, call in enumerate(work):
+        beginnings = _beginnings(call.question)
+        places.append((*(first.setdefault(beginning, at) for beginning in beginnings), at))
+    return [work[place[-1]] for place in sorted(places)]
+
+
+def _beginnings(question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A question up to the end of the first text that is judged, and of the second."""
+    texts: list[str] = []
+    ends: list[int] = []
+    for message in question.messages:
+        texts.append(message.role)
+        for part in message.parts:
+            if isinstance(part, str):
+                texts.append(part)
+            else:
+                texts.append(part.text)
+                ends.append(len(texts))
+                if len(ends) == 2:
+                    return tuple(texts[: ends[0]]), tuple(texts)
+    return tuple(texts[: ends[0]] if ends else texts), tuple(texts)
+
+
+def take(
+    subjects: Iterator[Subject], least: int, calls_of: Callable[[Subject], list[T]]
+) -> list[tuple[Subject, list[T]]]:
+    """The next subjects with their calls, `least` or a few more; empty after the last subject.
+
+    `calls_of` makes the calls of a subject, or only their keys if they are probably answered.
+    """
+    batch: list[tuple[Subject, list[T]]] = []
+    count = 0
+    while count < least and (subject := next(subjects, None)) is not None:
+        calls = calls_of(subject)
+        batch.append((subject, calls))
+        count += len(calls)
+    return batch
+
+
+class CallNotes:
+    """The calls of consecutive subjects: noted while asking, read again to make the rows.
+
+    Building and hashing the prompts of a pair costs more than reading it, so the keys of its calls
+    are kept, 32 bytes per call; or its rows, if all calls were answered before. They are written to
+    a temporary file, so that a run of millions of pairs needs no more memory.
+    """
+
+    def __init__(self, subjects: Iterable[Subject], count: int) -> None:
+        self.subjects = subjects
+        self._left = count
+        self._noted = Spool[bytes | list[Row]]()
+
+    def note(self, keys: list[str], rows: list[Row] | None = None) -> None:
+        """Keep the keys of the next subject, or its rows if they can be made already."""
+        self._noted.append(bytes.fromhex("".join(keys)) if rows is None else rows)
+        self._left -= 1
+
+    def read(self, judge: Judge) -> Iterator[list[Row] | tuple[Subject, list[str]]]:
+        """The rows of each subject, or the subject and the keys of its calls.
+
+        If the run was stopped before noting all of them, the rest is prepared here.
+        """
+        subjects = iter(self.subjects)
+        passed = 0
+        for noted in self._noted:
+            if isinstance(noted, bytes):
+                ends = range(_KEY_BYTES, len(noted) + 1, _KEY_BYTES)
+                keys = [noted[end - _KEY_BYTES : end].hex() for end in ends]
+                yield next(islice(subjects, passed, None)), keys
+                passed = 0
+            else:
+                passed += 1
+                yield noted
+        if self._left > 0:
+            for subject in islice(subjects, passed, None):
+                yield subject, call_keys(judge, subject)
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        self._noted.close()
+
+
+class CallList:
+    """The calls of all subjects of a run, in one part, or in several that are asked side by side.
+
+    `total` is the number of calls, estimated from `each`, that of the first subject; it can be off
+    by a few.
+    """
+
+    def __init__(self, subjects: Iterable[Subject] = (), *, count: int = 0, each: int = 0) -> None:
+        self.count = count
+        self.total = count * each
+        self.parts = [CallNotes(subjects, count)]
+
+    def divide(self, parts: Iterable[OpenSubjects]) -> None:
+        """Note the calls of these parts of the subjects separately. Do this before any is noted."""
+        self.close()
+        self.parts = [CallNotes(subjects, subjects.total) for subjects in parts]
+
+    def read(self, judge: Judge) -> Iterator[list[Row] | tuple[Subject, list[str]]]:
+        """What was noted of each subject, in input order."""
+        for notes in self.parts:
+            yield from notes.read(judge)
+
+    def close(self) -> None:
+        """Remove the temporary files."""
+        for notes in self.parts:
+            notes.close()

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from adjudge.errors import AdjudgeError
 from adjudge.judges.criteria import Criterion
@@ -28,6 +28,11 @@ from adjudge.validation import count as check_count
 from adjudge.validation import one_of, unit
 
 NO_TEXTS = "the store does not keep the judged texts: add --pairs FILE to see the questions"
+#: Fields of a stored reply that are shown unchanged.
+_AS_STORED = (
+    *("text", "cut_off", "answer_mass", "exact_mass", "mean_logprob"),
+    *("prompt_tokens", "completion_tokens", "server"),
+)
 Worth = Callable[[Reply], tuple[Status, str | None]]
 
 
@@ -92,7 +97,29 @@ class Replies(Result):
     notes: tuple[str, ...] = ()
 
     def view(self) -> list[Block]:
-        return view_replies(self)
+        blocks: list[Block] = [self._headline()]
+        for reply in self.replies:
+            blocks += [Heading(_place(reply)), Note(describe_reply(reply))]
+            blocks += [
+                Note([f"asked, {message.role}:", *message.text.splitlines()])
+                for message in reply.asked or ()
+            ]
+            if reply.text is not None:
+                blocks.append(Note(["wrote:", *(reply.text.splitlines() or ["(nothing)"])]))
+            if reply.raw is not None:
+                blocks.append(Note(["the server's answer:", reply.raw]))
+        return blocks + notes_of(self.notes)
+
+    def _headline(self) -> Headline:
+        if not self.matching:
+            action = "Check --store and the other options."
+            return Headline(f"{self.store}: no matching reply", action, tone="bad")
+        by_status = ", ".join(f"{n:,} {name}" for name, n in self.statuses.items())
+        text = f"{self.store}: {count(self.matching, 'reply', 'replies')}, {by_status}"
+        more = self.matching > self.shown
+        return Headline(
+            text, f"The first {self.shown:,} are shown; --limit N shows more." if more else ""
+        )
 
 
 def read_replies(
@@ -143,65 +170,74 @@ def read_replies(
     most = None if limit is None else check_count(limit, "limit", least=1)
     least = MIN_ANSWER_MASS if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
     statuses: Counter[str] = Counter()
-    chosen: list[_StoredReply] = []
+    replies: list[JudgeReply] = []
+    asked: list[tuple[Call, _Question]] = []
     with use_store(store, readonly=True) as opened:
-        asked = _questions(opened.judges(), opened.prompts(), least)
+        prompts = opened.prompts()
+        questions = {key: _Question(kept, prompts, least) for key, kept in opened.judges().items()}
         for call in opened.calls([row_id] if isinstance(row_id, str) else row_id):
-            question = asked.get(call.judge_fingerprint) or _Question(
-                call.judge_fingerprint, "", least
-            )
+            nameless = KnownJudge(call.judge_fingerprint, "", {})
+            question = questions.get(call.judge_fingerprint) or _Question(nameless, {}, least)
             if judge not in (None, question.judge) or protocol not in (None, question.protocol):
                 continue
             status_read, detail = question.worth(call.reply)
             if status in (None, status_read):
                 statuses[status_read] += 1
-                if most is None or len(chosen) < most:
-                    chosen.append(_StoredReply(call, question, status_read, detail))
+                if most is None or len(replies) < most:
+                    replies.append(_reply(call, question, status_read, detail, raw=raw))
+                    asked.append((call, question))
         name = store_name(store) or "memory"
-    texts = {} if pairs is None else _texts(pairs, chosen, columns)
+    notes: tuple[str, ...] = (NO_TEXTS,) if replies else ()
+    if pairs is not None:
+        texts = _texts(pairs, asked, columns)
+        missing = sum(reply.id not in texts for reply in replies)
+        words = f"{missing:,} of the replies are about rows that are not in --pairs"
+        notes = (words,) if missing else ()
+        replies = [
+            replace(reply, asked=question.fill(texts[reply.id], call))
+            if reply.id in texts
+            else reply
+            for reply, (call, question) in zip(replies, asked, strict=True)
+        ]
     return Replies(
         store=name,
         matching=statuses.total(),
-        shown=len(chosen),
+        shown=len(replies),
         statuses={name: statuses[name] for name in STATUSES if statuses[name]},
-        replies=tuple(
-            _reply(stored, texts.get(stored.call.subject_id), raw=raw) for stored in chosen
-        ),
-        notes=_notes(chosen, pairs, texts),
+        replies=tuple(replies),
+        notes=notes,
     )
 
 
 class _Question:
     """How the calls of one judge were asked, from the data in the store."""
 
-    def __init__(
-        self,
-        judge: str,
-        protocol: str,
-        least: float,
-        *,
-        parts: Mapping[str, Any] | None = None,
-        prompt: Prompt | None = None,
-    ) -> None:
-        self.judge = judge
-        self.protocol = protocol
-        self.prompt = prompt
+    def __init__(self, known: KnownJudge, prompts: Mapping[str, KnownPrompt], least: float) -> None:
+        self.judge, self.protocol = known.judge, known.protocol
+        sha256 = str(known.parts.get("protocol.prompt_sha256"))
+        stored = prompts.get(sha256)
+        self.prompt = None
+        if stored is not None:
+            self.prompt = Prompt(
+                name=stored.name, text=stored.text, sha256=sha256, answer=stored.answer
+            )
         self._least = least
-        settings = parts or {}
-        self._criteria: Mapping[str, Any] = settings.get("protocol.criteria") or {}
-        self.made = self._make(settings)
-        self.worth: Worth = self.made.status_of if self.made is not None else self._by_mass
+        self._criteria: Mapping[str, Any] = known.parts.get("protocol.criteria") or {}
+        self.asker = self._make(known.parts)
+        self.worth: Worth = self.asker.status_of if self.asker is not None else self._by_mass
 
     def _make(self, parts: Mapping[str, Any]) -> JudgeProtocol | None:
         """The protocol; None if it needs data that no store keeps, or is not installed."""
         try:
             kind = PROTOCOLS.load(self.protocol)
+            criteria = [
+                Criterion(name, kept["definition"], {int(n): w for n, w in kept["anchors"].items()})
+                for name, kept in self._criteria.items()
+            ]
             options = {
                 "prompt": self.prompt,
                 "min_answer_mass": self._least,
-                "criteria": [
-                    _criterion(name, settings) for name, settings in self._criteria.items()
-                ],
+                "criteria": criteria,
                 **{name: parts.get(f"protocol.{name}") for name in ("samples", "max_tokens")},
             }
             return kind(**{k: v for k, v in options.items() if k in kind.options and v})
@@ -230,51 +266,22 @@ class _Question:
         return tuple(AskedMessage(role=message.role, text=message.text) for message in filled)
 
 
-def _criterion(name: str, settings: Mapping[str, Any]) -> Criterion:
-    anchors = {int(score): text for score, text in settings["anchors"].items()}
-    return Criterion(name, settings["definition"], anchors)
-
-
-def _questions(
-    judges: Mapping[str, KnownJudge], prompts: Mapping[str, KnownPrompt], least: float
-) -> dict[str, _Question]:
-    asked = {}
-    for fingerprint, judge in judges.items():
-        sha256 = judge.parts.get("protocol.prompt_sha256")
-        stored = prompts.get(str(sha256))
-        prompt = None
-        if stored is not None:
-            prompt = Prompt(
-                name=stored.name, text=stored.text, sha256=str(sha256), answer=stored.answer
-            )
-        asked[fingerprint] = _Question(
-            judge.judge, judge.protocol, least, parts=judge.parts, prompt=prompt
-        )
-    return asked
-
-
-class _StoredReply(NamedTuple):
-    """A call in the store, how it was asked, and the status with which its reply is read."""
-
-    call: Call
-    question: _Question
-    status: Status
-    detail: str | None
-
-
 def _texts(
-    pairs: SubjectSource, chosen: Sequence[_StoredReply], columns: Mapping[str, str] | None
+    pairs: SubjectSource,
+    asked: Sequence[tuple[Call, _Question]],
+    columns: Mapping[str, str] | None,
 ) -> dict[str, Subject]:
     """The subjects of the replies to show."""
-    wanted = {stored.call.subject_id for stored in chosen}
-    protocols = (stored.question.made for stored in chosen)
-    protocol = next((protocol for protocol in protocols if protocol is not None), None)
+    wanted = {call.subject_id for call, _ in asked}
+    protocol = next((question.asker for _, question in asked if question.asker is not None), None)
     subjects: Iterator[Subject] = Subjects(pairs, protocol=protocol, columns=columns).read()
     return {subject.id: subject for subject in subjects if subject.id in wanted}
 
 
-def _reply(stored: _StoredReply, subject: Subject | None, *, raw: bool) -> JudgeReply:
-    call, question, reply = stored.call, stored.question, stored.call.reply
+def _reply(
+    call: Call, question: _Question, status: Status, detail: str | None, *, raw: bool
+) -> JudgeReply:
+    reply = call.reply
     return JudgeReply(
         id=call.subject_id,
         judge=question.judge,
@@ -282,62 +289,14 @@ def _reply(stored: _StoredReply, subject: Subject | None, *, raw: bool) -> Judge
         order=call.order,
         repeat=call.repeat,
         slot=call.slot,
-        status=stored.status,
-        detail=stored.detail,
-        text=reply.text,
-        cut_off=reply.cut_off,
+        status=status,
+        detail=detail,
         probabilities=None if not reply.logprobs else softmax(reply.logprobs),
         bounded=tuple(sorted(reply.censored)),
-        answer_mass=reply.answer_mass,
-        exact_mass=reply.exact_mass,
-        mean_logprob=reply.mean_logprob,
-        prompt_tokens=reply.prompt_tokens,
-        completion_tokens=reply.completion_tokens,
-        server=reply.server,
+        **{name: getattr(reply, name) for name in _AS_STORED},
         created_at=call.created_at,
         prompt=None if question.prompt is None else question.prompt.name,
-        asked=None if subject is None else question.fill(subject, call),
         raw=reply.raw if raw else None,
-    )
-
-
-def _notes(
-    chosen: Sequence[_StoredReply], pairs: SubjectSource | None, texts: Mapping[str, Subject]
-) -> tuple[str, ...]:
-    if not chosen:
-        return ()
-    if pairs is None:
-        return (NO_TEXTS,)
-    missing = sum(stored.call.subject_id not in texts for stored in chosen)
-    words = f"{missing:,} of the replies are about rows that are not in --pairs"
-    return (words,) if missing else ()
-
-
-def view_replies(kept: Replies) -> list[Block]:
-    """Counts by status, then each reply: its status and numbers, the question, the answer."""
-    blocks: list[Block] = [_headline(kept)]
-    for reply in kept.replies:
-        blocks += [Heading(_place(reply)), Note(describe_reply(reply))]
-        blocks += [
-            Note([f"asked, {message.role}:", *message.text.splitlines()])
-            for message in reply.asked or ()
-        ]
-        if reply.text is not None:
-            blocks.append(Note(["wrote:", *(reply.text.splitlines() or ["(nothing)"])]))
-        if reply.raw is not None:
-            blocks.append(Note(["the server's answer:", reply.raw]))
-    return blocks + notes_of(kept.notes)
-
-
-def _headline(kept: Replies) -> Headline:
-    if not kept.matching:
-        action = "Check --store and the other options."
-        return Headline(f"{kept.store}: no matching reply", action, tone="bad")
-    by_status = ", ".join(f"{n:,} {name}" for name, n in kept.statuses.items())
-    text = f"{kept.store}: {count(kept.matching, 'reply', 'replies')}, {by_status}"
-    more = kept.matching > kept.shown
-    return Headline(
-        text, f"The first {kept.shown:,} are shown; --limit N shows more." if more else ""
     )
 
 

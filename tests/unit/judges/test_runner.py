@@ -494,9 +494,9 @@ def test_a_long_input_is_streamed() -> None:
                     ahead.append(2 * n - sum(judge.asked.values()))
                 yield Pair(id=str(n), prompt=f"p{n}", response_a="a", response_b="b")
 
-    from adjudge.judges.calls import CallList
     from adjudge.judges.flow import Tally
     from adjudge.judges.runner import RunContext, Runner
+    from adjudge.judges.subjects import CallList
     from adjudge.store.thread import StoreThread
 
     async def run() -> None:

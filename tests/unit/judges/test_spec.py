@@ -16,6 +16,7 @@ from adjudge.errors import ArgumentError, BackendMissingError
 from adjudge.judges import Backend, JudgeProtocol, judge, make_judge, parse_judge, parse_protocol
 from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Text
 from adjudge.judges.judge import BACKENDS, PROTOCOLS, differing_parts, question_hash
+from adjudge.judges.protocols._choices import Asking
 from adjudge.plugins import Builtin, Registry
 from adjudge.records import Pair
 from adjudge.store.interface import sha256_json
@@ -86,7 +87,9 @@ def test_every_protocol_is_there_and_says_what_it_takes(name: str) -> None:
     protocol = PROTOCOLS.load(name)
     assert issubclass(protocol, JudgeProtocol)
     assert protocol.name == name
-    assert set(protocol.options) <= set(inspect.signature(protocol).parameters)
+    makers = [kind.__init__ for kind in protocol.__mro__] + [Asking.__init__]  # type: ignore[misc]
+    taken = {name for make in makers for name in inspect.signature(make).parameters}
+    assert set(protocol.options) <= taken
 
 
 def test_only_the_registry_knows_backends_and_protocols_by_name() -> None:

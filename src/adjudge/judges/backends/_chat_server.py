@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import aiohttp
 
 from adjudge.errors import JudgeError, JudgeRefusedError
-from adjudge.judges.backends._http import Exchange, Server, key_from, shorten, too_large_words
+from adjudge.judges.backends._http import Exchange, Server, error_in, key_from, shorten
 from adjudge.judges.backends._tokens import NEVER, bare, option_logprobs
 from adjudge.judges.flow import Pace, ServerLoad
 from adjudge.judges.interface import Backend, Choice, Message, Question, Reasoned, Text, Want
@@ -185,11 +185,6 @@ def failed_reply(exchange: Exchange, status: Status, error: str) -> Reply:
     return Reply(status=status, error=error, raw=exchange.raw, latency_s=exchange.latency_s)
 
 
-def too_large(largest: int) -> Reply:
-    """The reply for an answer that is too large to read."""
-    return Reply(status="error", error=too_large_words(largest))
-
-
 def shapeless_reply(exchange: Exchange) -> Reply:
     """The reply for an answer that is JSON, but not a message."""
     shown = shorten(exchange.raw or "")[:120]
@@ -218,14 +213,10 @@ def as_chat(messages: Sequence[Message]) -> list[dict[str, str]]:
 
 def is_content_refusal(payload: Any, words: str) -> bool:
     """Whether a rejection is about the content of the messages, by its codes or words."""
-    error = payload.get("error") if isinstance(payload, dict) else None
-    inner = error.get("innererror") if isinstance(error, dict) else None
-    codes = {
-        str(level.get(field))
-        for level in (error, inner)
-        if isinstance(level, dict)
-        for field in ("code", "type")
-    }
+    error = error_in(payload)
+    inner = error.get("innererror")
+    levels = (error, inner if isinstance(inner, dict) else {})
+    codes = {str(level.get(field)) for level in levels for field in ("code", "type")}
     return bool(codes & _REFUSAL_CODES) or "flagged" in words.lower()
 
 
@@ -316,21 +307,12 @@ def read_reply(
     if isinstance(want, Choice):
         return read_choice(_alternatives(choice, 0), want.options, measured, by_id=by_id)
     measured["cut_off"] = finish == "length"
-    if isinstance(want, Reasoned):
-        return _read_reasoned(choice, want, measured)
+    if isinstance(want, Reasoned) and isinstance(text, str):
+        place = locate_option(text, want.options, want.format)
+        at = -1 if place is None else _token_at(choice, text, place.start)
+        if pairs := _alternatives(choice, at):
+            return read_choice(pairs, want.options, measured)
     return Reply(status="ok", **measured)
-
-
-def _read_reasoned(choice: Mapping[str, Any], want: Reasoned, measured: dict[str, Any]) -> Reply:
-    """The written reply, with the options' log probabilities at its verdict."""
-    text = measured["text"]
-    place = locate_option(text, want.options, want.format) if isinstance(text, str) else None
-    if place is None:
-        return Reply(status="ok", **measured)
-    pairs = _alternatives(choice, _token_at(choice, text, place.start))
-    if not pairs:
-        return Reply(status="ok", **measured)
-    return read_choice(pairs, want.options, measured)
 
 
 def _token_at(choice: Mapping[str, Any], text: str, start: int) -> int:
@@ -343,7 +325,11 @@ def _token_at(choice: Mapping[str, Any], text: str, start: int) -> int:
     try:
         logprobs = choice["logprobs"]
         if "content" in logprobs:
-            pieces = [_token_bytes(entry) for entry in logprobs["content"]]
+            pieces = [
+                bytes(entry.get("bytes") or ())
+                or str(entry["token"]).encode("utf-8", "surrogatepass")
+                for entry in logprobs["content"]
+            ]
         else:
             pieces = [token.encode("utf-8", "surrogatepass") for token in logprobs["tokens"]]
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -360,13 +346,6 @@ def _token_at(choice: Mapping[str, Any], text: str, start: int) -> int:
         if passed > wanted:
             return index
     return -1
-
-
-def _token_bytes(entry: Mapping[str, Any]) -> bytes:
-    token_bytes = entry.get("bytes")
-    return (
-        bytes(token_bytes) if token_bytes else str(entry["token"]).encode("utf-8", "surrogatepass")
-    )
 
 
 def _alternatives(choice: Mapping[str, Any], index: int) -> list[tuple[str, float]] | None:
@@ -401,7 +380,7 @@ def read_choice(
     if not pairs:
         empty = not measured["text"]
         problem = "the reply is empty" if empty else "the server returned no log probabilities"
-        return _unmeasured(f"{problem}; use --samples K", measured)
+        return Reply(status="no_logprobs", error=f"{problem}; use --samples K", **measured)
     values = [value for _, value in pairs]
     mass = sum(map(math.exp, values)) if max(values) < 1 else math.nan
     if not mass <= 1.01:
@@ -409,17 +388,19 @@ def read_choice(
         return Reply(status="error", error=error, **measured)
     if len([value for value in values if value > NEVER]) < 2:
         # One token at 1 and the rest at 0 is the outcome of greedy sampling, not a measurement.
-        error = "the server gives a probability only to the sampled token"
-        return _unmeasured(f"{error}; use --samples K", measured)
+        error = "the server gives a probability only to the sampled token; use --samples K"
+        return Reply(status="no_logprobs", error=error, **measured)
     logprobs, censored = option_logprobs(pairs, options)
     mass = math.fsum(math.exp(logprobs[option]) for option in options if option not in censored)
     # Requested tokens plus the sampled one: more means a server that ignores ids.
     exact = by_id > 0 and len(pairs) <= by_id + 1
     if len(censored) == len(options):
         first = max(pairs, key=lambda pair: pair[1])[0]
-        error = f"none of {', '.join(options)} is among the {len(pairs)} most likely first tokens"
-        advice = "ask with --reason, or --samples 10"
-        return _unmeasured(f"{error} (most likely: {first[:40]!r}); {advice}", measured)
+        error = (
+            f"none of {', '.join(options)} is among the {len(pairs)} most likely first tokens "
+            f"(most likely: {first[:40]!r}); ask with --reason, or --samples 10"
+        )
+        return Reply(status="no_logprobs", error=error, **measured)
     return Reply(
         status="censored" if censored else "ok",
         logprobs=logprobs,
@@ -446,7 +427,3 @@ def _token_pairs(top: Any) -> list[tuple[str, float]] | None:
     except OverflowError:  # a whole number too large for a float
         pass
     return None
-
-
-def _unmeasured(error: str, measured: dict[str, Any]) -> Reply:
-    return Reply(status="no_logprobs", error=error, **measured)

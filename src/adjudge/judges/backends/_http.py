@@ -249,16 +249,19 @@ class Server:
             # A connection opened here, for a question that waited while the judge was closed,
             # would never be closed.
             raise JudgeError(f"{self.base_url} is not open; start the judge before asking it")
+        url = self._urls.get(path)
+        if url is None:
+            # Parsed once: with one-token answers the client is the bottleneck.
+            whole_path = self.base_url + path if path.startswith("/") else path
+            url = self._urls[path] = URL(whole_path, encoded=True)
         began = time.perf_counter()
         try:
             async with session.request(
-                method, self._url(path), allow_redirects=False, proxy=self._proxy, **request
+                method, url, allow_redirects=False, proxy=self._proxy, **request
             ) as response:
                 status, headers = response.status, response.headers
-                if status < 300:
-                    content, whole = await read_body(response, largest, sink)
-                else:
-                    content, whole = await read_body(response, _LARGEST_ERROR, None)
+                limits = (largest, sink) if status < 300 else (_LARGEST_ERROR, None)
+                content, whole = await read_body(response, *limits)
         except TimeoutError:
             return _Failure(f"no answer within {self.timeout_s:g} s", overload=True)
         except aiohttp.ClientConnectorCertificateError as error:
@@ -273,10 +276,9 @@ class Server:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return _Failure(f"the connection broke: {self._cause(error)}", overload=True)
         latency = time.perf_counter() - began
-        if status < 300 and not whole:
-            return Exchange(status, None, None, latency, too_large_words(largest))
-        if status < 300 and sink is not None:
-            return Exchange(status, None, None, latency)
+        if status < 300 and (sink is not None or not whole):
+            trouble = None if whole else too_large_words(largest)
+            return Exchange(status, None, None, latency, trouble)
         return self._understood(status, headers, content, latency)
 
     def _understood(
@@ -297,8 +299,14 @@ class Server:
                 return _Failure(f"the answer is not JSON: {shown!r}", status, raw[:_KEPT_RAW])
         if status >= 300:
             raw = raw[:_KEPT_RAW]
-        code = _error_code(payload) or status
-        if code in RETRIED and not _out_of_money(payload):
+        explained, code = error_in(payload), status
+        if explained and not {"choices", "content"} & payload.keys():
+            # A gateway can return an error inside a 200.
+            inner = explained.get("code")
+            code = inner if isinstance(inner, int) and 400 <= inner < 600 else status
+        # Waiting does not help if there is no money left.
+        spent = "insufficient_quota" in (explained.get("code"), explained.get("type"))
+        if code in RETRIED and not spent:
             return _Failure(
                 f"HTTP {code}: {self.words(payload, raw)}",
                 code,
@@ -316,14 +324,6 @@ class Server:
         'http://localhost:8000/tokenize'
         """
         return self.base_url.removesuffix("/v1") + path
-
-    def _url(self, path: str) -> URL:
-        """Parsed once: with one-token answers the client is the bottleneck."""
-        url = self._urls.get(path)
-        if url is None:
-            whole = self.base_url + path if path.startswith("/") else path
-            url = self._urls[path] = URL(whole, encoded=True)
-        return url
 
     def words(self, payload: Any, raw: str | None) -> str:
         """The server's error message, on one line, without secrets."""
@@ -360,7 +360,10 @@ async def read_body(
         sink.truncate()
     body, size = bytearray(), 0
     async for block in response.content.iter_any():
-        piece = _unpack(unpacked, block, largest + 1 - size)
+        try:
+            piece = block if unpacked is None else unpacked.decompress(block, largest + 1 - size)
+        except zlib.error as error:
+            raise PackingError(f"the answer cannot be decompressed ({error})") from None
         size += len(piece)
         if size > largest:
             response.close()
@@ -372,16 +375,6 @@ async def read_body(
     if unpacked is not None and not unpacked.eof:
         raise PackingError("the compressed answer ends early")
     return bytes(body), True
-
-
-def _unpack(unpacked: Any, block: bytes, most: int) -> bytes:
-    if unpacked is None:
-        return block
-    try:
-        piece: bytes = unpacked.decompress(block, most)
-    except zlib.error as error:
-        raise PackingError(f"the answer cannot be decompressed ({error})") from None
-    return piece
 
 
 def too_large_words(largest: int) -> str:
@@ -418,22 +411,10 @@ def shorten(text: str) -> str:
     return line if len(line) <= _LONGEST_WORDS else line[: _LONGEST_WORDS - 3] + "..."
 
 
-def _error_code(payload: Any) -> int | None:
-    """The code of an error that a gateway returns inside a 200."""
-    if not isinstance(payload, dict) or "choices" in payload or "content" in payload:
-        return None
-    error = payload.get("error")
-    if not isinstance(error, dict):
-        return None
-    code = error.get("code")
-    return code if isinstance(code, int) and 400 <= code < 600 else None
-
-
-def _out_of_money(payload: Any) -> bool:
-    """Whether a 429 cannot be solved by waiting."""
+def error_in(payload: Any) -> dict[str, Any]:
+    """The object `error` of an answer; empty if there is none."""
     error = payload.get("error") if isinstance(payload, dict) else None
-    codes = (error.get("code"), error.get("type")) if isinstance(error, dict) else ()
-    return "insufficient_quota" in codes
+    return error if isinstance(error, dict) else {}
 
 
 def _proxy_for(base_url: str) -> str | None:

@@ -24,7 +24,7 @@ from adjudge.judges.backends._chat_server import (
     read_choice,
     shapeless_reply,
 )
-from adjudge.judges.backends._http import Exchange, Server
+from adjudge.judges.backends._http import Exchange
 from adjudge.judges.backends._tokens import bare
 from adjudge.judges.interface import Choice, Likelihood, Question
 from adjudge.records import Reply
@@ -38,6 +38,8 @@ _BEFORE = ("", " ", "\n", "(", " (", "[", " [", "**", " **", '"', ' "', "'", "`"
 _AFTER = (".", ")", ":", ",", "]", "**", '"', "'", "`", "\n", ";", ">", "_")
 #: No token of a sent text has less; in half precision a certain token can be above 0.
 _LEAST_LOGPROB, _ROUNDING = -1e6, 0.01
+#: Bytes of the largest answer: log probabilities of every token of a long text.
+_LARGEST = 1 << 24
 _UNTOKENISED = "the server does not tokenise this chat (POST /tokenize)"
 
 
@@ -46,24 +48,41 @@ class NativeApi:
 
     def __init__(self, backend: OpenAIBackend) -> None:
         self._backend = backend
+        self._server = backend.server
         template = backend.extra_body.get("chat_template_kwargs")
-        kwargs = {} if template is None else {"chat_template_kwargs": template}
-        self._tokenizer = Tokenizer(backend.server, backend.model, kwargs)
+        self._template = {} if template is None else {"chat_template_kwargs": template}
 
     async def letters(self, options: tuple[str, ...]) -> dict[int, str]:
-        """id -> spelling of the options' tokens; empty if the server does not give all."""
-        return await self._tokenizer.letters(options) or {}
+        """id -> spelling, for the spellings that are one token; empty if an option has none."""
+        spellings = spell(options)
+        read = await asyncio.gather(*map(self._text, spellings))
+        ids = {
+            tokens[0]: spelling
+            for spelling, tokens in zip(spellings, read, strict=True)
+            if tokens is not None and len(tokens) == 1
+        }
+        line_end = await self._text("\n")
+        for option in options if line_end else ():
+            # Some tokenizers put a blank before a text: the letter alone only follows other text.
+            after = await self._text("\n" + option)
+            if after is not None and after[:-1] == line_end:
+                ids.setdefault(after[-1], option)
+        complete = {bare(spelling) for spelling in ids.values()} >= set(options)
+        return ids if complete else {}
 
     async def choice(self, question: Question, want: Choice, ids: dict[int, str]) -> Reply | None:
         """Exact letters by SGLang's /generate; None if it does not give them."""
-        prompt = await self._tokenizer.chat(as_chat(question.messages))
+        prompt = await self._chat(question)
         if prompt is None:
             return None
         body = {**_generate(prompt, start=-1), "token_ids_logprob": list(ids)}
-        answer = await self._post(self._backend.server.at_root("/generate"), body, question)
+        answer = await self._post(self._server.at_root("/generate"), body, question)
         if isinstance(answer, Reply):
             return answer
-        meta, measured = self._measured(answer)
+        meta = answer.payload.get("meta_info")
+        text = answer.payload.get("text")
+        measured = measure(answer, text, meta, "prompt_tokens", "completion_tokens")
+        measured["server"] = self._backend.server_name(answer.payload)
         try:
             first = meta["output_token_ids_logprobs"][0]
             pairs = [(ids[entry[1]], _logprob(entry[0], least=-math.inf)) for entry in first]
@@ -73,28 +92,25 @@ class NativeApi:
 
     async def likelihood(self, question: Question, want: Likelihood, *, at_vllm: bool) -> Reply:
         """The mean log probability of the tokens of a continuation."""
-        prompt = await self._tokenizer.chat(as_chat(question.messages))
-        tail = await self._tokenizer.text(want.continuation.text)
+        prompt, tail = await self._chat(question), await self._text(want.continuation.text)
         if prompt is None or tail is None:
             return Reply(status="error", error=_UNTOKENISED)
-        server = self._backend.server
+        path = self._server.at_root("/generate")
+        body = _generate([*prompt, *tail], start=len(prompt) - 1)
         if at_vllm:
-            body: dict[str, Any] = {
+            path = "/completions"
+            body = {
                 "model": self._backend.model,
                 "prompt": [*prompt, *tail],
                 "prompt_logprobs": 0,
                 "max_tokens": 1,
                 "temperature": 0,
             }
-            answer = await self._post("/completions", body, question)
-        else:
-            body = _generate([*prompt, *tail], start=len(prompt) - 1)
-            answer = await self._post(server.at_root("/generate"), body, question)
+        answer = await self._post(path, body, question)
         if isinstance(answer, Reply):
             return answer
-        read = _of_completion if at_vllm else _of_generation
         try:
-            logprobs = read(answer.payload, tail)
+            logprobs = (_of_completion if at_vllm else _of_generation)(answer.payload, tail)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             error = "the answer has no log probabilities of the sent tokens"
             return failed_reply(answer, "error", error)
@@ -111,62 +127,30 @@ class NativeApi:
 
     async def _post(self, path: str, body: dict[str, Any], question: Question) -> Exchange | Reply:
         """The server's successful answer; otherwise a reply with the reason."""
-        largest = 1 << 24
-        answer = await self._backend.server.post_json(path, body, largest=largest)
+        answer = await self._server.post_json(path, body, largest=_LARGEST)
         if answer.http_status is None or answer.trouble is not None:
             return failed_reply(answer, "error", answer.trouble or "no answer")
         if answer.http_status >= 300:
             return self._backend.read_rejection(answer, question)
-        return answer if is_good(answer) else shapeless_reply(answer)
+        return answer if _is_good(answer) else shapeless_reply(answer)
 
-    def _measured(self, answer: Exchange) -> tuple[dict[str, Any], dict[str, Any]]:
-        meta = answer.payload.get("meta_info")
-        meta = meta if isinstance(meta, dict) else {}
-        text = answer.payload.get("text")
-        measured = measure(answer, text, meta, "prompt_tokens", "completion_tokens")
-        return meta, measured | {"server": self._backend.server_name(answer.payload)}
-
-
-class Tokenizer:
-    """The server's tokenizer, over `POST /tokenize`."""
-
-    def __init__(self, server: Server, model: str, template: Mapping[str, Any]) -> None:
-        self._server = server
-        self._model = model
-        self._template = dict(template)
-
-    async def text(self, text: str) -> list[int] | None:
+    async def _text(self, text: str) -> list[int] | None:
         """The ids of a text alone; None if the server does not give them."""
         return await self._tokens({"prompt": text, "add_special_tokens": False})
 
-    async def chat(self, messages: list[dict[str, str]]) -> list[int] | None:
+    async def _chat(self, question: Question) -> list[int] | None:
         """The ids of a chat as the model reads it, up to the assistant's first token."""
-        chat = {"messages": messages, "add_generation_prompt": True, **self._template}
-        return await self._tokens(chat)
+        messages = as_chat(question.messages)
+        return await self._tokens(
+            {"messages": messages, "add_generation_prompt": True, **self._template}
+        )
 
-    async def letters(self, options: Sequence[str]) -> dict[int, str] | None:
-        """id -> spelling, for the spellings that are one token; None if an option has none."""
-        spellings = spell(options)
-        read = await asyncio.gather(*map(self.text, spellings))
-        ids = {
-            tokens[0]: spelling
-            for spelling, tokens in zip(spellings, read, strict=True)
-            if tokens is not None and len(tokens) == 1
-        }
-        line_end = await self.text("\n")
-        for option in options if line_end else ():
-            # Some tokenizers put a blank before a text: the letter alone only follows other text.
-            after = await self.text("\n" + option)
-            if after is not None and after[:-1] == line_end:
-                ids.setdefault(after[-1], option)
-        complete = {bare(spelling) for spelling in ids.values()} >= set(options)
-        return ids if complete else None
-
-    async def _tokens(self, said: Mapping[str, Any]) -> list[int] | None:
-        body = {"model": self._model, **said}
-        path = self._server.at_root("/tokenize")
-        answer = await self._server.post_json(path, body, largest=1 << 24)
-        tokens = answer.payload.get("tokens") if is_good(answer) else None
+    async def _tokens(self, asked: Mapping[str, Any]) -> list[int] | None:
+        body = {"model": self._backend.model, **asked}
+        answer = await self._server.post_json(
+            self._server.at_root("/tokenize"), body, largest=_LARGEST
+        )
+        tokens = answer.payload.get("tokens") if _is_good(answer) else None
         whole = isinstance(tokens, list) and all(type(token) is int for token in tokens)
         return tokens if whole and tokens else None
 
@@ -182,7 +166,7 @@ def spell(options: Sequence[str]) -> list[str]:
     return every[: MOST_IDS - len(options)]
 
 
-def is_good(answer: Exchange) -> bool:
+def _is_good(answer: Exchange) -> bool:
     """Whether an answer is an object that can be read."""
     return answer.http_status == 200 and answer.trouble is None and isinstance(answer.payload, dict)
 

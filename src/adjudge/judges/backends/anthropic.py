@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from adjudge.errors import JudgeError
@@ -13,7 +13,7 @@ from adjudge.judges.backends._chat_server import (
     shapeless_reply,
 )
 from adjudge.judges.backends._http import Exchange
-from adjudge.judges.interface import Message, Question, Text
+from adjudge.judges.interface import Question, Text
 from adjudge.records import Reply
 
 API_VERSION = "2023-06-01"
@@ -46,37 +46,26 @@ class AnthropicBackend(ChatServerBackend):
         want = question.want
         if not isinstance(want, Text):
             raise JudgeError(f"{self.name} gives no log probabilities; sample it: --samples K")
-        system, turns = split_system(question.messages)
-        body: dict[str, Any] = {
+        system = [message.text for message in question.messages if message.role == "system"]
+        turns = [message for message in question.messages if message.role != "system"]
+        return {
             "model": self.model,
             "max_tokens": want.max_tokens,
             "temperature": want.temperature,
             "messages": as_chat(turns),
+            **({"system": "\n\n".join(system)} if any(system) else {}),
+            **self.extra_body,
         }
-        if system:
-            body["system"] = system
-        return {**body, **self.extra_body}
 
     def read(self, exchange: Exchange, question: Question) -> Reply:
-        return read_reply(exchange)
-
-
-def split_system(messages: Sequence[Message]) -> tuple[str, list[Message]]:
-    """The system messages as one text, and the turns."""
-    system = "\n\n".join(message.text for message in messages if message.role == "system")
-    return system, [message for message in messages if message.role != "system"]
-
-
-def read_reply(exchange: Exchange) -> Reply:
-    """A reply from a message."""
-    payload = exchange.payload
-    try:
-        blocks = payload["content"]
-        text = "".join(block["text"] for block in blocks if block["type"] == "text")
-        stop, usage = payload.get("stop_reason"), payload.get("usage")
-    except (AttributeError, KeyError, TypeError):
-        return shapeless_reply(exchange)
-    measured = measure(exchange, text, usage, "input_tokens", "output_tokens")
-    if stop == "refusal":
-        return Reply(status="refused", error="the model declined to answer", **measured)
-    return Reply(status="ok", cut_off=stop == "max_tokens", **measured)
+        payload = exchange.payload
+        try:
+            blocks = payload["content"]
+            text = "".join(block["text"] for block in blocks if block["type"] == "text")
+            stop, usage = payload.get("stop_reason"), payload.get("usage")
+        except (AttributeError, KeyError, TypeError):
+            return shapeless_reply(exchange)
+        measured = measure(exchange, text, usage, "input_tokens", "output_tokens")
+        if stop == "refusal":
+            return Reply(status="refused", error="the model declined to answer", **measured)
+        return Reply(status="ok", cut_off=stop == "max_tokens", **measured)

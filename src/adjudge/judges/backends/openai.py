@@ -31,10 +31,10 @@ from adjudge.judges.backends._chat_server import (
     read_reply,
     recognise,
 )
-from adjudge.judges.backends._http import Exchange
+from adjudge.judges.backends._http import Exchange, error_in
 from adjudge.judges.backends._native import NativeApi
 from adjudge.judges.interface import Batches, Choice, Likelihood, Question, Reasoned, Text
-from adjudge.records import Reply
+from adjudge.records import MEASURED, Reply
 
 TOP_LOGPROBS = 20
 #: Servers that give no number allow at least as many as OpenAI's older API.
@@ -60,8 +60,8 @@ class OpenAIBackend(ChatServerBackend):
     path = "/chat/completions"
     wants: frozenset[type] = frozenset({Choice, Reasoned, Text, Likelihood})
     concurrency = 32
-    #: The program at `maker_url`, if it is known without asking.
-    service: ClassVar[str] = "openai"
+    #: Whether the service answers at `maker_url`, not a program that has to be recognised.
+    hosted: ClassVar[bool] = True
 
     # What the server needs; learnt once, from its error messages.
     _length_field = "max_tokens"
@@ -168,23 +168,19 @@ class OpenAIBackend(ChatServerBackend):
                 if exact is not None:
                     return exact
         reply = await super().ask(question)
-        if self._route is not None and isinstance(want, Choice) and self._route_is_fixed:
-            return self._still_exact(reply)
+        by_id = self._route is not None and isinstance(want, Choice) and self._route_is_fixed
+        if by_id and reply.status in MEASURED and not reply.exact_mass:
+            # Routes are not mixed.
+            error = "the server no longer gives log probabilities by token id; use another --store"
+            return Reply(status="error", error=error, raw=reply.raw, latency_s=reply.latency_s)
         return reply
-
-    def _still_exact(self, reply: Reply) -> Reply:
-        """The reply, or an error if it is not by the run's route: routes are not mixed."""
-        if reply.status not in ("ok", "censored") or reply.exact_mass:
-            return reply
-        error = "the server no longer gives log probabilities by token id; use another --store"
-        return Reply(status="error", error=error, raw=reply.raw, latency_s=reply.latency_s)
 
     async def _recognise(self) -> ServerKind:
         """The program that answers. It is asked once; parallel callers wait."""
         async with self._recognising:
             if self._kind is None:
-                if self.service and self.server.base_url == self.maker_url:
-                    self._kind = ServerKind(self.service)
+                if self.hosted and self.server.base_url == self.maker_url:
+                    self._kind = ServerKind(self.name.partition(":")[0])
                 else:
                     self._kind = await recognise(self.server, self.model)
             return self._kind
@@ -235,7 +231,7 @@ class OpenAIBackend(ChatServerBackend):
         if exchange.http_status not in PER_QUESTION:
             return False
         words = self.server.words(exchange.payload, exchange.raw)
-        field = _error_field(exchange.payload)
+        field = str(error_in(exchange.payload).get("param"))  # named separately from the message
         if "max_tokens" in body and self._wants_other_length(words, field):
             self._length_field = "max_completion_tokens"
             return True
@@ -291,10 +287,3 @@ class OpenAIBackend(ChatServerBackend):
 
 def _likeliest(number: int) -> str:
     return f"top_logprobs {number}"
-
-
-def _error_field(payload: Any) -> str:
-    """The field that an error names separately from its message."""
-    error = payload.get("error") if isinstance(payload, dict) else None
-    field = error.get("param") if isinstance(error, dict) else None
-    return field if isinstance(field, str) else ""

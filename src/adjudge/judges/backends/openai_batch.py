@@ -23,16 +23,15 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Self, TypeVar
 
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends._chat_server import (
     failed_reply,
     is_content_refusal,
     read_reply,
-    too_large,
 )
-from adjudge.judges.backends._http import Exchange, shorten
+from adjudge.judges.backends._http import Exchange, shorten, too_large_words
 from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.interface import (
     BatchCall,
@@ -58,6 +57,7 @@ _MOST_BYTES = 64 << 20
 _LARGEST_ANSWERS = 4 << 30
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _LONGEST_ID = 64
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -93,18 +93,14 @@ class OpenAIBatches:
         try:
             await self._backend.close()
         finally:  # also if the run is dropped at this moment
-            self._unlock()
-
-    def _unlock(self) -> None:
-        if self._lock is None:
-            return
-        if not self.jobs():
-            # No batch is running: remove the empty folder.
-            (self._folder / "lock").unlink(missing_ok=True)
-            with suppress(OSError):
-                self._folder.rmdir()
-        self._lock.close()
-        self._lock = None
+            if self._lock is not None:
+                if not self.jobs():
+                    # No batch is running: remove the empty folder.
+                    (self._folder / "lock").unlink(missing_ok=True)
+                    with suppress(OSError):
+                        self._folder.rmdir()
+                self._lock.close()
+                self._lock = None
 
     async def submit(self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]]) -> int:
         """Send the calls that are not in flight yet; returns the number sent.
@@ -215,10 +211,9 @@ class OpenAIBatches:
         for _ in range(self._server.max_attempts):
             exchange = await self._server.exchange("POST", "/batches", json=body, attempts=1)
             trouble = exchange.trouble
-            if trouble is None:
-                job.batch_id = self._id(exchange, "the batch")
-            else:
-                job.batch_id = await self._find(job)
+            job.batch_id = (
+                self._id(exchange, "the batch") if trouble is None else await self._find(job)
+            )
             if job.batch_id is not None:
                 return self._save(job)
             await asyncio.sleep(self._server.first_pause_s)
@@ -230,13 +225,17 @@ class OpenAIBatches:
         for _ in range(20):
             exchange = await self._server.exchange("GET", f"/batches?limit=100{after}")
             listing = self._good(exchange, "the list of batches")
-            batches = [batch for batch in list_in(listing, "data") if ID.fullmatch(id_of(batch))]
+            batches = [
+                batch
+                for batch in field_of(listing, "data", list)
+                if ID.fullmatch(field_of(batch, "id", str))
+            ]
             for batch in batches:
-                if object_in(batch, "metadata").get("adjudge_job") == job.name:
-                    return id_of(batch)
+                if field_of(batch, "metadata", dict).get("adjudge_job") == job.name:
+                    return field_of(batch, "id", str)
             if not listing.get("has_more") or not batches:
                 return None
-            after = f"&after={id_of(batches[-1])}"
+            after = f"&after={field_of(batches[-1], 'id', str)}"
         return None
 
     async def _recover(self) -> None:
@@ -256,7 +255,9 @@ class OpenAIBatches:
     async def _state(self, job: Job) -> dict[str, Any]:
         exchange = await self._server.exchange("GET", f"/batches/{job.batch_id}")
         state = self._good(exchange, f"batch {job.batch_id}")
-        counts = [object_in(state, "request_counts").get(name) for name in ("completed", "failed")]
+        counts = [
+            field_of(state, "request_counts", dict).get(name) for name in ("completed", "failed")
+        ]
         job.answered = min(job.calls, sum(n for n in counts if isinstance(n, int)))
         return state
 
@@ -281,9 +282,10 @@ class OpenAIBatches:
                 for line, whole in answer_lines(answers, largest):
                     key, answer = read_line(self._server.redact.exact(line), whole)
                     call = waiting.pop(key, None)
-                    if call is not None:
-                        reply = self._read(answer, call.want) if whole else too_large(largest)
-                        yield call, reply
+                    if call is not None and whole:
+                        yield call, self._read(answer, call.want)
+                    elif call is not None:
+                        yield call, Reply(status="error", error=too_large_words(largest))
         why = shorten(self._server.redact(why_unanswered(state)))
         for call in waiting.values():
             yield call, Reply(status="error", error=why)
@@ -309,7 +311,7 @@ class OpenAIBatches:
         return replace(reply, latency_s=None)
 
     def _id(self, exchange: Exchange, what: str) -> str:
-        named = id_of(self._good(exchange, what))
+        named = field_of(self._good(exchange, what), "id", str)
         if not ID.fullmatch(named):
             raise JudgeRefusedError(f"{what}: the server's answer names no id; run it again later")
         return named
@@ -352,24 +354,17 @@ class OpenAIBatches:
         self._path(job, ".calls").unlink(missing_ok=True)
 
 
-def id_of(answer: object) -> str:
-    named = answer.get("id") if isinstance(answer, dict) else None
-    return named if isinstance(named, str) else ""
-
-
-def object_in(answer: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = answer.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def list_in(answer: Mapping[str, Any], name: str) -> list[Any]:
-    value = answer.get(name)
-    return value if isinstance(value, list) else []
+def field_of(answer: object, name: str, kind: type[T]) -> T:
+    """A field of an answer if it is of this kind; otherwise an empty value of the kind."""
+    value = answer.get(name) if isinstance(answer, dict) else None
+    return value if isinstance(value, kind) else kind()
 
 
 def why_unanswered(state: dict[str, Any]) -> str:
     """Why a batch ended without an answer, in the server's words if it gives a reason."""
-    errors = [e for e in list_in(object_in(state, "errors"), "data") if isinstance(e, dict)]
+    errors = [
+        e for e in field_of(field_of(state, "errors", dict), "data", list) if isinstance(e, dict)
+    ]
     words = [e["message"] for e in errors if e.get("message") and isinstance(e["message"], str)]
     ended = f"the batch ended ({state.get('status')}) without this answer"
     return f"{ended}: {words[0]}" if words else ended

@@ -19,61 +19,56 @@ from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.interface import Question
 
 
-class GeminiBackend(OpenAIBackend):
+class _Service(OpenAIBackend):
+    """A service with its own address and key; it has no batches that adjudge can use."""
+
+    batches = False
+
+
+class GeminiBackend(_Service):
     """Google's Gemini, by its OpenAI-compatible API."""
 
     example = "gemini:gemini-2.5-flash"
-    service = "gemini"
-    batches = False
     maker_url = "https://generativelanguage.googleapis.com/v1beta/openai"
     key_variable = "GEMINI_API_KEY"
 
 
-class MistralBackend(OpenAIBackend):
+class MistralBackend(_Service):
     """Mistral's API."""
 
     example = "mistral:mistral-small-latest"
-    service = "mistral"
-    batches = False
     maker_url = "https://api.mistral.ai/v1"
     key_variable = "MISTRAL_API_KEY"
 
 
-class GroqBackend(OpenAIBackend):
+class GroqBackend(_Service):
     """Models on Groq."""
 
     example = "groq:llama-3.3-70b-versatile"
-    service = "groq"
-    batches = False
     maker_url = "https://api.groq.com/openai/v1"
     key_variable = "GROQ_API_KEY"
 
 
-class TogetherBackend(OpenAIBackend):
+class TogetherBackend(_Service):
     """Models on Together."""
 
     example = "together:meta-llama/Llama-3.3-70B-Instruct-Turbo"
-    service = "together"
-    batches = False
     maker_url = "https://api.together.xyz/v1"
     key_variable = "TOGETHER_API_KEY"
 
 
-class DeepSeekBackend(OpenAIBackend):
+class DeepSeekBackend(_Service):
     """DeepSeek's API."""
 
     example = "deepseek:deepseek-chat"
-    service = "deepseek"
-    batches = False
     maker_url = "https://api.deepseek.com/v1"
     key_variable = "DEEPSEEK_API_KEY"
 
 
-class _OwnServer(OpenAIBackend):
+class _OwnServer(_Service):
     """The user's own server: no key unless one is set, recognised by its answers."""
 
-    service = ""
-    batches = False
+    hosted = False
     needs_key = False
 
 
@@ -101,7 +96,7 @@ class SGLangBackend(_OwnServer):
     key_variable = "SGLANG_API_KEY"
 
 
-class OpenRouterBackend(OpenAIBackend):
+class OpenRouterBackend(_Service):
     """`openrouter:MODEL[?provider=NAME,NAME]`: models of many providers behind one address.
 
     Providers run one model with different programs and precisions, so the provider changes numbers.
@@ -110,8 +105,6 @@ class OpenRouterBackend(OpenAIBackend):
     """
 
     example = "openrouter:meta-llama/llama-3.3-70b-instruct"
-    service = "openrouter"
-    batches = False
     maker_url = "https://openrouter.ai/api/v1"
     key_variable = "OPENROUTER_API_KEY"
     providers: Sequence[str] = ()
@@ -138,19 +131,17 @@ class OpenRouterBackend(OpenAIBackend):
     def server_name(self, payload: Any) -> str | None:
         provider = payload.get("provider") if isinstance(payload, dict) else None
         if isinstance(provider, str) and provider.isprintable():
-            return f"{self.service} {provider[:40]}"
+            return f"openrouter {provider[:40]}"
         return super().server_name(payload)
 
 
-class AzureBackend(OpenAIBackend):
+class AzureBackend(_Service):
     """`azure:DEPLOYMENT[?api-version=VERSION]`, at AZURE_OPENAI_ENDPOINT or --base-url.
 
     Without a version it is Azure's v1 API, at https://RESOURCE.openai.azure.com/openai/v1.
     """
 
     example = "azure:my-deployment"
-    service = "azure"
-    batches = False
     maker_url = "https://RESOURCE.openai.azure.com/openai/v1"
     key_variable = "AZURE_OPENAI_API_KEY"
     variables = ("AZURE_OPENAI_ENDPOINT",)

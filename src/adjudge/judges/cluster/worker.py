@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from adjudge.errors import AdjudgeError
-from adjudge.judges.calls import CallList
-from adjudge.judges.flow import IDLE, Pace, Reason, ServerLoad, Stop, Tally
-from adjudge.judges.judge import settle
+from adjudge.judges.flow import IDLE, Reason, ServerLoad, Stop, Tally
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prices import Price
 from adjudge.judges.runner import RunContext, Runner
+from adjudge.judges.subjects import CallList
 from adjudge.records import Subject
 from adjudge.store.thread import StoreThread
 
@@ -134,18 +133,11 @@ class Worker:
     async def _work(self) -> None:
         options = replace(self._order.options, stop=self._stop)
         judge = options.make_judge()
-        backend = judge.backend
-        pace = None if options.rpm is None else Pace(options.rpm, self._stop)
-        if backend.keep_pace(pace):
-            pace = None
         store = StoreThread(options.store)
         await store.open()
         try:
-            await backend.start()
-            judge, claimed = await settle(judge, store, self._order.first, batch=False)
-            self._held = len(claimed)
             with closing(CallList()) as calls:
-                self._context = RunContext(
+                context = RunContext(
                     judge=judge,
                     options=options,
                     store=store,
@@ -154,13 +146,14 @@ class Worker:
                     tally=self._tally,
                     budget=None if options.max_cost is None else self._budget,
                     more_budget=self._more_budget,
-                    pace=pace,
-                    claimed=claimed,
                 )
-                self._runner = Runner(self._context)
+                await judge.backend.start()
+                await context.settle(self._order.first)
+                self._held = len(context.claimed)
+                self._context, self._runner = context, Runner(context)
                 await self._runner.run(self._given_blocks())
         finally:
-            await backend.close()
+            await judge.backend.close()
             await store.close()
 
     async def _given_blocks(self) -> AsyncIterator[Sequence[Subject]]:

@@ -24,10 +24,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.interface import Choice, Data, PlainHashes, Prompt, Question, Reasoned, Text
-from adjudge.judges.judge import texts_of_want
+from adjudge.judges.interface import Choice, Data, JudgeProtocol, Prompt, Question, Reasoned, Text
 from adjudge.judges.parsing import WHOLE, check_format, locate_option, unread, write_option
-from adjudge.judges.prompting import PromptColumns, PromptHash, Value, fill
+from adjudge.judges.prompting import PromptColumns, Value, check_prompt, fill
 from adjudge.present.text import percent, safe
 from adjudge.records import (
     MEASURED,
@@ -40,7 +39,6 @@ from adjudge.records import (
     Status,
 )
 from adjudge.statistics.entropy import entropy_of, verdict
-from adjudge.store.tables import PlainReply
 from adjudge.validation import count, non_negative, one_of, unit
 
 #: Enough for a letter with a few words around it, too small for an essay.
@@ -49,6 +47,8 @@ LETTER_TOKENS = 16
 REASON_TOKENS = 1024
 #: Why a truncated answer is not read.
 CUT_OFF = "truncated at max_tokens; raise --max-tokens"
+#: What a probability is if a server lists only the most likely tokens.
+BOUNDED = "bounded by the k-th log probability"
 PLACEHOLDERS = ("prompt", "response_a", "response_b")
 LETTERS = ("A", "B")
 BOTH_ORDERS: tuple[Order, ...] = ("ab", "ba")
@@ -151,11 +151,6 @@ class Asking:
         if isinstance(self.want, Text):
             return self._from_texts(replies)
         return self._from_logprobs(replies[0])
-
-    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
-        """The status of one reply."""
-        answer = self.read([reply])
-        return answer.status, answer.detail
 
     def _from_logprobs(self, reply: Reply) -> Answer:
         if reply.status not in MEASURED:
@@ -318,32 +313,11 @@ def pair_values(pair: Pair, order: Order, columns: PromptColumns | None = None) 
     }
 
 
-def letters_of(prompt: Prompt) -> tuple[str, ...]:
-    """The letters a prompt asks for: A, B, and the one it declares for a tie."""
-    tie = prompt.answer.get("tie")
-    return LETTERS if tie is None else (*LETTERS, tie)
-
-
 def judgment(pair: Pair, protocol: str, status: Status, **fields: Any) -> Judgment:
     """A row about a pair; the runner fills in the judge."""
     return Judgment(
         id=pair.id, judge="", protocol=protocol, status=status, label=pair.label, **fields
     )
-
-
-@dataclass(frozen=True, slots=True)
-class OrderReading:
-    """P(response_a preferred) and P(tie) in one order, or the reason why they are missing.
-
-    Half of P(tie) is in `p`. `p_tie` is None if the prompt does not allow ties.
-    """
-
-    status: Status
-    p: float | None = None
-    p_tie: float | None = None
-    answer_mass: float | None = None
-    detail: str | None = None
-    drawn: Mapping[str, int] | None = None
 
 
 class Orders:
@@ -372,179 +346,142 @@ class Orders:
         return {"orders": list(self._fixed)}
 
 
-class LetterQuestions:
-    """How a pairwise letter is asked for in each order, and how the replies are read.
+class PromptProtocol(JudgeProtocol):
+    """A protocol that fills a prompt."""
 
-    `filled` are the placeholders that the protocol fills; others are columns of the row.
-    """
+    prompt: Prompt
+    prompt_columns: PromptColumns
+
+    def use_prompt(
+        self, prompt: Prompt, *, required: Sequence[str], optional: Sequence[str] = ()
+    ) -> None:
+        """Fill this prompt; names other than these are columns of the row."""
+        self.prompt = check_prompt(prompt, required=required, optional=optional)
+        self.prompt_columns = PromptColumns(prompt, (*required, *optional))
+
+
+class ChoiceProtocol(PromptProtocol):
+    """A protocol that asks for one of a few options. Call `use_prompt`, then `ask_for`."""
+
+    asking: Asking
+
+    def ask_for(self, options: tuple[str, ...], **how: Any) -> None:
+        """Ask for one of these options, in the way that `Asking` explains."""
+        self.asking = Asking(options, prompt=self.prompt, **how)
+        self.wants = frozenset({type(self.asking.want)})
+        self.min_answer_mass = self.asking.min_answer_mass
+
+    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
+        answer = self.asking.read([reply])
+        return answer.status, answer.detail
+
+
+class LetterProtocol(ChoiceProtocol):
+    """Asks for the letter of the better response in each order; `how` is that of `Asking`."""
 
     def __init__(
         self,
         prompt: Prompt,
         *,
-        filled: Sequence[str] = PLACEHOLDERS,
+        required: Sequence[str] = PLACEHOLDERS,
+        optional: Sequence[str] = (),
         order: str = "both",
         seed: int = 0,
         **how: Any,
     ) -> None:
-        self.prompt = prompt
-        self.prompt_columns = PromptColumns(prompt, filled)
+        self.use_prompt(prompt, required=required, optional=optional)
         self.orders = Orders(order, seed=seed)
-        self.asking = Asking(letters_of(prompt), prompt=prompt, **how)
-        self.want = self.asking.want
-        self.per_order = self.asking.repeats
-        self._hash = PromptHash(prompt, end=texts_of_want(self.want))
-        self._plain = (
-            isinstance(self.want, Choice)
-            and self.asking.options == LETTERS
-            and self.orders.choice == "both"
-        )
+        tie = prompt.answer.get("tie")
+        self.ask_for(LETTERS if tie is None else (*LETTERS, tie), **how)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Mapping[str, Any]:
         return {
             "prompt_sha256": self.prompt.sha256,
             **self.orders.settings(),
             **self.asking.settings(),
         }
 
-    def questions(
+    def letter_questions(
         self, pair: Pair, *, values: Mapping[str, Value] | None = None, slot: str = ""
     ) -> list[Question]:
-        """`per_order` questions for each order."""
+        """The questions of each order, one for each sample, with more `values`."""
         asked = []
         for order in self.orders.of(pair):
             shown = pair_values(pair, order, self.prompt_columns)
             messages = fill(self.prompt, {**shown, **(values or {})})
             asked += [
-                Question(messages, self.want, order=order, repeat=repeat, slot=slot)
-                for repeat in range(self.per_order)
+                Question(messages, self.asking.want, order=order, repeat=repeat, slot=slot)
+                for repeat in range(self.asking.repeats)
             ]
         return asked
 
-    def plain_hashes(self, pair: Pair) -> PlainHashes | None:
-        """The hashes of `questions` if each order has one and the pair's texts fill the prompt."""
-        if self.per_order > 1 or self.prompt_columns.names:
-            return None
-        a, b = pair.response_a, pair.response_b
-        ab = {"prompt": pair.prompt, "response_a": a, "response_b": b}
-        ba = {"prompt": pair.prompt, "response_a": b, "response_b": a}
-        fill = self._hash.fill
-        return [(order, fill(ab if order == "ab" else ba)) for order in self.orders.of(pair)]
+    def read_letters(
+        self,
+        pair: Pair,
+        replies: Sequence[Reply],
+        protocol: str,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Judgment:
+        """The row from the replies to `letter_questions`: ok only if each order is ok.
 
-    def read(self, pair: Pair, replies: Sequence[Reply]) -> Readings:
-        """The replies to `questions`, by the order in which the responses were shown."""
-        k = self.per_order
-        return {
-            order: self._read_order(replies[at * k : (at + 1) * k], order)
-            for at, order in enumerate(self.orders.of(pair))
-        }
-
-    def read_plain(self, replies: Sequence[PlainReply]) -> dict[str, Any] | None:
-        """What `judgment_of` makes of the letters' log probabilities in both orders; None where
-        anything is out of the ordinary: another number of replies or letters, a mass that is small.
+        p_a is the mean of both orders. With one order it is that order's probability, including the
+        position bias; `order` then names it, and p_fwd and p_rev stay empty.
         """
-        if not self._plain or len(replies) != 2:
-            return None
-        first, second = replies
-        mass, other = first.answer_mass, second.answer_mass
-        p_fwd = _share(first.logprobs.get("A"), first.logprobs.get("B"))
-        p_rev = _share(second.logprobs.get("B"), second.logprobs.get("A"))
-        least = self.asking.min_answer_mass
-        if p_fwd is None or p_rev is None:
-            return None
-        if (mass is not None and not mass >= least) or (other is not None and not other >= least):
-            return None
-        p_a = (p_fwd + p_rev) / 2
-        return {
-            "status": "ok",
-            "p_fwd": p_fwd,
-            "p_rev": p_rev,
-            "p_a": p_a,
-            "uncertainty": entropy_of(p_a),
-            "verdict": verdict(p_a),
-            "answer_mass": other if mass is None else mass if other is None else min(mass, other),
+        k, orders = self.asking.repeats, self.orders.of(pair)
+        answers = {
+            order: self.asking.read(replies[at * k : (at + 1) * k])
+            for at, order in enumerate(orders)
         }
-
-    def _read_order(self, replies: Sequence[Reply], order: Order) -> OrderReading:
-        answer = self.asking.read(replies)
-        shares = answer.shares
-        p = p_tie = None
-        if shares is not None:
-            tie = self.asking.options[2:]
-            p_tie = shares[tie[0]] if tie else None
-            p = shares["A" if order == "ab" else "B"] + (p_tie or 0.0) / 2
-        return OrderReading(
-            answer.status, p, p_tie, answer.answer_mass, answer.detail, answer.drawn
+        columns = dict(extra or {})
+        sampled = any(answer.drawn is not None for answer in answers.values())
+        if sampled:
+            columns["samples"] = {
+                order: dict(answer.drawn or {}) for order, answer in answers.items()
+            }
+        if len(orders) == 1:
+            columns["order"] = orders[0]
+        status = worst([answer.status for answer in answers.values()])
+        mass = smallest_mass(answers.values())
+        if status not in MEASURED or any(answer.shares is None for answer in answers.values()):
+            detail = next(a.detail for a in answers.values() if a.status == status)
+            return judgment(pair, protocol, status, answer_mass=mass, detail=detail, extra=columns)
+        preferred, ties = [], []
+        for order, answer in answers.items():
+            shares = answer.shares or {}
+            tie = [shares[letter] for letter in self.asking.options[2:]]
+            preferred.append(shares["A" if order == "ab" else "B"] + sum(tie) / 2)
+            ties += tie
+        p_a = sum(preferred) / len(preferred)
+        p_tie = sum(ties) / len(ties) if ties else None
+        if sampled:
+            drawn = [f"{order} {describe_drawn(a.drawn or {})}" for order, a in answers.items()]
+            words: str | None = "sampled: " + ", ".join(drawn)
+        else:
+            censored = [order for order in orders if answers[order].status == "censored"]
+            words = f"{BOUNDED}: {', '.join(censored)}" if censored else None
+        return judgment(
+            pair,
+            protocol,
+            status,
+            **(dict(zip(("p_fwd", "p_rev"), preferred, strict=True)) if len(orders) == 2 else {}),
+            p_a=p_a,
+            p_tie=p_tie,
+            uncertainty=entropy_of(p_a),
+            verdict=verdict(p_a, p_tie),
+            answer_mass=mass,
+            detail=words,
+            extra=columns,
         )
 
 
-def _share(one: Any, other: Any) -> float | None:
-    """`softmax` of two log probabilities, the share of the first; None if one is not a number."""
-    if type(one) is not float or type(other) is not float:
-        return None
-    top = one if one >= other else other
-    weight = math.exp(one - top)
-    total = weight + math.exp(other - top)
-    return weight / total if total >= 1.0 else None
+def smallest_mass(answers: Iterable[Answer]) -> float | None:
+    """The smallest answer_mass that is known."""
+    masses = [answer.answer_mass for answer in answers if answer.answer_mass is not None]
+    return min(masses, default=None)
 
 
-def judgment_of(
-    pair: Pair, protocol: str, readings: Readings, extra: Mapping[str, Any] | None = None
-) -> Judgment:
-    """The row from the readings of the orders: ok only if each of them is ok.
-
-    p_a is the mean of both orders. With one order it is that order's probability, including the
-    position bias; `order` then names it, and p_fwd and p_rev stay empty.
-    """
-    columns = dict(extra or {})
-    read = list(readings.values())
-    sampled = [reading.drawn for reading in read if reading.drawn is not None]
-    if sampled:
-        columns["samples"] = {
-            order: dict(reading.drawn or {}) for order, reading in readings.items()
-        }
-    if len(read) == 1:
-        columns["order"] = next(iter(readings))
-    status = worst([reading.status for reading in read])
-    mass = min(
-        [reading.answer_mass for reading in read if reading.answer_mass is not None], default=None
-    )
-    shares = [reading.p for reading in read if reading.p is not None]
-    if status not in MEASURED or len(shares) < len(read):
-        detail = next((reading.detail for reading in read if reading.status == status), None)
-        return judgment(pair, protocol, status, answer_mass=mass, detail=detail, extra=columns)
-    p_a = sum(shares) / len(shares)
-    ties = [reading.p_tie for reading in read if reading.p_tie is not None]
-    p_tie = sum(ties) / len(ties) if len(ties) == len(read) else None
-    both = {"p_fwd": shares[0], "p_rev": shares[1]} if len(shares) == 2 else {}
-    return judgment(
-        pair,
-        protocol,
-        status,
-        **both,
-        p_a=p_a,
-        p_tie=p_tie,
-        uncertainty=entropy_of(p_a),
-        verdict=verdict(p_a, p_tie),
-        answer_mass=mass,
-        detail=_drawn_words(readings) if sampled else _bound_words(readings),
-        extra=columns,
-    )
-
-
-def _bound_words(readings: Readings) -> str | None:
-    censored = [order for order, reading in readings.items() if reading.status == "censored"]
-    return f"bounded by the k-th log probability: {', '.join(censored)}" if censored else None
-
-
-def _drawn_words(readings: Readings) -> str:
-    parts = []
-    for order, reading in readings.items():
-        drawn = dict(reading.drawn or {})
-        unread = sum(drawn.get(status, 0) for status in STATUSES)
-        parts.append(f"{order} {sum(drawn.values()) - unread} of {sum(drawn.values())} readable")
-    return "sampled: " + ", ".join(parts)
-
-
-#: The reading of each order that was asked.
-Readings = Mapping[Order, OrderReading]
+def describe_drawn(drawn: Mapping[str, int]) -> str:
+    """How many of the samples could be read."""
+    total = sum(drawn.values())
+    unreadable = sum(drawn.get(status, 0) for status in STATUSES)
+    return f"{total - unreadable} of {total} readable"

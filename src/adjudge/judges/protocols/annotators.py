@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.judges.interface import JudgeProtocol, Message, Prompt, Question, Text
+from adjudge.judges.interface import Message, Prompt, Question, Text
 from adjudge.judges.parsing import WHOLE, write_option
-from adjudge.judges.prompting import PromptColumns, builtin_prompt, check_prompt, fill
+from adjudge.judges.prompting import builtin_prompt, fill
 from adjudge.judges.protocols._choices import (
     LETTERS,
     PLACEHOLDERS,
     Answer,
-    Asking,
+    ChoiceProtocol,
     judgment,
     pair_values,
     seeded_order,
+    smallest_mass,
     worst,
 )
 from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Status, Subject
@@ -30,7 +31,7 @@ from adjudge.validation import count, generator
 Demonstration = tuple[Pair, Order]
 
 
-class Annotators(JudgeProtocol):
+class Annotators(ChoiceProtocol):
     """N personas, each of K labelled demonstrations, vote; the majority's share is the confidence.
 
     `demonstrations` are labelled pairs of the user. A pool of `pool_size` is drawn from them by
@@ -44,7 +45,6 @@ class Annotators(JudgeProtocol):
     """
 
     name = "annotators"
-    prompt: Prompt
     options = ("demonstrations", "prompt", "samples", "max_tokens", "min_answer_mass", "seed")
     columns = ("order", "votes")
 
@@ -57,28 +57,16 @@ class Annotators(JudgeProtocol):
         pool_size: int = 50,
         seed: int = 0,
         samples: int | None = None,
-        max_tokens: int | None = None,
-        min_answer_mass: float | None = None,
         prompt: Prompt | None = None,
+        **how: Any,
     ) -> None:
-        self.prompt = check_prompt(prompt or builtin_prompt("annotators"), required=PLACEHOLDERS)
-        self.prompt_columns: PromptColumns = PromptColumns(self.prompt, PLACEHOLDERS)
+        self.use_prompt(prompt or builtin_prompt("annotators"), required=PLACEHOLDERS)
         self.seed = count(seed, "seed")
         if samples not in (None, 1):
             raise ArgumentError(
                 "samples", samples, "every persona votes once: give 1, or leave it out"
             )
-        self._asking = Asking(
-            LETTERS,
-            prompt=self.prompt,
-            samples=samples,
-            max_tokens=max_tokens,
-            temperature=0.0,
-            min_answer_mass=min_answer_mass,
-        )
-        self._want = self._asking.want
-        self.wants = frozenset({type(self._want)})
-        self.min_answer_mass = self._asking.min_answer_mass
+        self.ask_for(LETTERS, samples=samples, temperature=0.0, **how)
         labelled = [pair for pair in demonstrations if pair.label in ("A", "B")]
         k, n = count(per_persona, "per_persona", least=1), count(personas, "personas", least=1)
         if len(labelled) < k:
@@ -110,10 +98,10 @@ class Annotators(JudgeProtocol):
             for message in messages:
                 digest.update(f"{message.role}\0{message.text}\0".encode("utf-8", "surrogatepass"))
         written: dict[str, Any] = {}
-        if isinstance(self._want, Text):
-            written = {"max_tokens": self._want.max_tokens}
-        if self._asking.format != WHOLE:
-            written = self._asking.settings()
+        if isinstance(self.asking.want, Text):
+            written = {"max_tokens": self.asking.want.max_tokens}
+        if self.asking.format != WHOLE:
+            written = self.asking.settings()
         return {
             "prompt_sha256": self.prompt.sha256,
             "personas": len(self.personas),
@@ -121,7 +109,7 @@ class Annotators(JudgeProtocol):
             "pool": len(self._pool),
             "personas_sha256": digest.hexdigest(),
             "seed": self.seed,
-            "votes": "text" if isinstance(self._want, Text) else "logprobs",
+            "votes": "text" if isinstance(self.asking.want, Text) else "logprobs",
             **written,
         }
 
@@ -132,14 +120,14 @@ class Annotators(JudgeProtocol):
         asked = fill(self.prompt, pair_values(pair, order, self.prompt_columns))
         last = tuple(message for message in asked if message.role != "system")
         return [
-            Question(opening + last, self._want, order=order, slot=f"persona {number}")
+            Question(opening + last, self.asking.want, order=order, slot=f"persona {number}")
             for number, opening in enumerate(self._openings, start=1)
         ]
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
         pair = self.pair(subject)
         order = seeded_order(pair.id, self.seed)
-        answers = [self._asking.read([reply]) for reply in replies]
+        answers = [self.asking.read([reply]) for reply in replies]
         votes = [_vote(answer) for answer in answers]
         first_letter = "A" if order == "ab" else "B"
         tally = Counter("A" if vote == first_letter else "B" for vote in votes if vote is not None)
@@ -156,21 +144,17 @@ class Annotators(JudgeProtocol):
             detail = f"{silent}: {words}" if words else silent
             return [judgment(pair, self.name, status, detail=detail, extra=extra)]
         p_a = tally["A"] / len(votes)
-        masses = [answer.answer_mass for answer in answers if answer.answer_mass is not None]
         row = judgment(
             pair,
             self.name,
             "ok",
-            answer_mass=min(masses, default=None),
+            answer_mass=smallest_mass(answers),
             p_a=p_a,
             uncertainty=1 - max(tally.values()) / len(votes),
             verdict=verdict(p_a),
             extra=extra,
         )
         return [row]
-
-    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
-        return self._asking.status_of(reply)
 
     def _opening(self, persona: Sequence[Demonstration]) -> tuple[Message, ...]:
         """The system message and the persona's comparisons, in the form of the question."""
@@ -179,7 +163,7 @@ class Annotators(JudgeProtocol):
             filled = fill(self.prompt, pair_values(pair, order, self.prompt_columns))
             messages += [m for m in filled if m.role != "system" or not messages]
             chosen = pair.label if order == "ab" else ("B" if pair.label == "A" else "A")
-            shown = write_option(str(chosen), self._asking.format)
+            shown = write_option(str(chosen), self.asking.format)
             messages.append(Message("assistant", (shown,)))
         return tuple(messages)
 

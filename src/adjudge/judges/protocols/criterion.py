@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria
-from adjudge.judges.interface import JudgeProtocol, Prompt, Question
-from adjudge.judges.prompting import builtin_prompt, check_prompt
-from adjudge.judges.protocols._choices import PLACEHOLDERS, LetterQuestions, judgment_of
-from adjudge.records import Judgment, Reply, Status, Subject
+from adjudge.judges.interface import Prompt, Question
+from adjudge.judges.prompting import builtin_prompt
+from adjudge.judges.protocols._choices import PLACEHOLDERS, LetterProtocol
+from adjudge.records import Judgment, Reply, Subject
 
 
-class ByCriterion(JudgeProtocol):
+class ByCriterion(LetterProtocol):
     """One row per pair and criterion: which response is better in it, asked in both orders.
 
     With log probabilities p_a is their softmax as in `preference`. With `samples` = k each order is
@@ -39,49 +39,29 @@ class ByCriterion(JudgeProtocol):
         self,
         *,
         criteria: Sequence[Criterion] = SUMMARY,
-        reason: bool = False,
-        samples: int | None = None,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        min_answer_mass: float | None = None,
         prompt: Prompt | None = None,
-        order: str = "both",
-        seed: int = 0,
+        reason: bool = False,
+        **how: Any,
     ) -> None:
         self.criteria = check_criteria(criteria)
-        self.letters = LetterQuestions(
-            check_prompt(
-                prompt or builtin_prompt("criterion_reason" if reason else "criterion"),
-                required=(*PLACEHOLDERS, "criterion"),
-                optional=("definition",),
-            ),
-            filled=(*PLACEHOLDERS, "criterion", "definition"),
-            order=order,
-            seed=seed,
+        super().__init__(
+            prompt or builtin_prompt("criterion_reason" if reason else "criterion"),
+            required=(*PLACEHOLDERS, "criterion"),
+            optional=("definition",),
             reason=reason,
-            samples=samples,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            min_answer_mass=min_answer_mass,
+            **how,
         )
-        self.prompt_columns = self.letters.prompt_columns
-        self.wants = frozenset({type(self.letters.want)})
-        self.min_answer_mass = self.letters.asking.min_answer_mass
-        self.prompt = self.letters.prompt
 
     def settings(self) -> Mapping[str, Any]:
         criteria = {criterion.name: criterion.settings() for criterion in self.criteria}
-        return {**self.letters.settings(), "criteria": criteria}
-
-    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
-        return self.letters.asking.status_of(reply)
+        return {**super().settings(), "criteria": criteria}
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         pair = self.pair(subject)
         asked: list[Question] = []
         for criterion in self.criteria:
             values = {"criterion": criterion.name, "definition": criterion.definition}
-            asked += self.letters.questions(pair, values=values, slot=criterion.name)
+            asked += self.letter_questions(pair, values=values, slot=criterion.name)
         return asked
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
@@ -89,11 +69,11 @@ class ByCriterion(JudgeProtocol):
         k = len(replies) // len(self.criteria)
         rows = []
         for number, criterion in enumerate(self.criteria):
-            readings = self.letters.read(pair, replies[number * k : (number + 1) * k])
             extra = {
                 "doc_id": pair.extra.get("doc_id") or pair.prompt_id or pair.id,
                 "criterion": criterion.name,
             }
             protocol = f"{self.name}:{criterion.name}"
-            rows.append(judgment_of(pair, protocol, readings, extra))
+            criterion_replies = replies[number * k : (number + 1) * k]
+            rows.append(self.read_letters(pair, criterion_replies, protocol, extra))
         return rows

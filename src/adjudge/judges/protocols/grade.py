@@ -8,17 +8,10 @@ from typing import Any
 from adjudge.data.rows import human_share
 from adjudge.errors import DataError
 from adjudge.judges.criteria import CORRECT, Criterion, check_criteria
-from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
-from adjudge.judges.prompting import (
-    PromptColumns,
-    Value,
-    builtin_prompt,
-    check_prompt,
-    fill,
-    write_value,
-)
-from adjudge.judges.protocols._choices import Answer, Asking
-from adjudge.records import STATUSES, Grade, Item, Reply, Status, Subject
+from adjudge.judges.interface import Data, Prompt, Question
+from adjudge.judges.prompting import Value, builtin_prompt, fill, write_value
+from adjudge.judges.protocols._choices import BOUNDED, ChoiceProtocol, describe_drawn
+from adjudge.records import Grade, Item, Reply, Subject
 from adjudge.statistics.entropy import entropy_of
 
 #: Letters, because each is one token of every vocabulary and does not begin a usual first word of a
@@ -26,10 +19,10 @@ from adjudge.statistics.entropy import entropy_of
 PASS, FAIL = "P", "F"
 #: Columns of an item that are shown to a judge if they are filled, with their titles.
 MATERIAL = {"context": "Context", "reference": "Reference answer"}
-_FILLED = ("prompt", "response", "criterion", "definition", "material")
+_OPTIONAL = ("prompt", "criterion", "definition", "material")
 
 
-class GradeProtocol(JudgeProtocol):
+class GradeProtocol(ChoiceProtocol):
     """Asks once whether an answer passes; p_pass is P(P) among the two letters P and F.
 
     judge is 1 above one half and 0 below; at exactly one half there is no verdict. Doubt is the
@@ -45,7 +38,6 @@ class GradeProtocol(JudgeProtocol):
     """
 
     name = "grade"
-    prompt: Prompt
     options = ("criteria", "prompt", "reason", "samples", "max_tokens", "min_answer_mass")
     columns = ("samples",)
     subjects = "items"
@@ -55,47 +47,30 @@ class GradeProtocol(JudgeProtocol):
         self,
         *,
         criteria: Sequence[Criterion] = (CORRECT,),
-        reason: bool = False,
-        samples: int | None = None,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        min_answer_mass: float | None = None,
         prompt: Prompt | None = None,
+        reason: bool = False,
+        **how: Any,
     ) -> None:
         self.criteria = check_criteria(criteria)
-        self.prompt = check_prompt(
+        self.use_prompt(
             prompt or builtin_prompt("grade_reason" if reason else "grade"),
             required=("response",),
-            optional=_FILLED,
+            optional=_OPTIONAL,
         )
         if "tie" in self.prompt.answer:
             remedy = "remove the line: an answer passes or fails"
             raise DataError(self.prompt.name, "declares a tie", remedy=remedy)
-        self.prompt_columns: PromptColumns = PromptColumns(self.prompt, _FILLED)
-        self._asking = Asking(
-            (PASS, FAIL),
-            prompt=self.prompt,
-            reason=reason,
-            samples=samples,
-            max_tokens=max_tokens,
-            temperature=temperature,
-            min_answer_mass=min_answer_mass,
-        )
-        self.min_answer_mass = self._asking.min_answer_mass
-        self.wants = frozenset({type(self._asking.want)})
+        self.ask_for((PASS, FAIL), reason=reason, **how)
 
     def settings(self) -> Mapping[str, Any]:
         return {
             "prompt_sha256": self.prompt.sha256,
             "criteria": {criterion.name: criterion.settings() for criterion in self.criteria},
-            **self._asking.settings(),
+            **self.asking.settings(),
         }
 
     def factors(self) -> Mapping[str, int]:
-        return {"samples": self._asking.repeats}
-
-    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
-        return self._asking.status_of(reply)
+        return {"samples": self.asking.repeats}
 
     def check(self, subject: Subject) -> None:
         _human(self.item(subject))
@@ -104,13 +79,19 @@ class GradeProtocol(JudgeProtocol):
         item = self.item(subject)
         messages = fill(self.prompt, self._values(item))
         return [
-            Question(messages, self._asking.want, repeat=repeat)
-            for repeat in range(self._asking.repeats)
+            Question(messages, self.asking.want, repeat=repeat)
+            for repeat in range(self.asking.repeats)
         ]
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Grade]:
-        item, answer = self.item(subject), self._asking.read(replies)
+        item, answer = self.item(subject), self.asking.read(replies)
         p_pass = None if answer.shares is None else answer.shares[PASS]
+        detail, extra = answer.detail, {}
+        if answer.drawn is not None:
+            detail = detail or f"sampled: {describe_drawn(answer.drawn)}"
+            extra = {"samples": dict(answer.drawn)}
+        elif answer.status == "censored":
+            detail = detail or BOUNDED
         return [
             Grade(
                 id=item.id,
@@ -122,35 +103,28 @@ class GradeProtocol(JudgeProtocol):
                 uncertainty=None if p_pass is None else entropy_of(p_pass),
                 human=_human(item),
                 answer_mass=answer.answer_mass,
-                detail=answer.detail or _detail(answer),
-                extra={} if answer.drawn is None else {"samples": dict(answer.drawn)},
+                detail=detail,
+                extra=extra,
             )
         ]
 
     def _values(self, item: Item) -> dict[str, Value]:
         material: list[str | Data] = []
         for name, title in MATERIAL.items():
-            if (text := _text(item, name)) is not None:
-                material += [f"\n[{title} begins]\n", Data(text), f"\n[{title} ends]\n"]
+            value = item.extra.get(name)
+            if value is not None and str(value).strip():
+                text = Data(write_value(value))
+                material += [f"\n[{title} begins]\n", text, f"\n[{title} ends]\n"]
         return {
             **self.prompt_columns.values(item),
             "prompt": Data(item.prompt),
             "response": Data(item.response),
             "material": material,
             "criterion": " and ".join(criterion.name for criterion in self.criteria),
-            "definition": self._definition,
+            "definition": self.criteria[0].in_full
+            if len(self.criteria) == 1
+            else "\n".join(criterion.describe() for criterion in self.criteria),
         }
-
-    @property
-    def _definition(self) -> str:
-        if len(self.criteria) == 1:
-            return self.criteria[0].in_full
-        return "\n".join(criterion.describe() for criterion in self.criteria)
-
-
-def _text(item: Item, column: str) -> str | None:
-    value = item.extra.get(column)
-    return None if value is None or not str(value).strip() else write_value(value)
 
 
 def _human(item: Item) -> float | None:
@@ -161,12 +135,3 @@ def _human(item: Item) -> float | None:
         problem = f"{str(value)[:40]!r} is neither pass nor fail"
         remedy = "give 1 or 0 (pass or fail), a share of people, or leave it empty"
         raise DataError(f"item {item.id!r}", problem, column="human", remedy=remedy) from None
-
-
-def _detail(answer: Answer) -> str | None:
-    if answer.drawn is None:
-        bounded = answer.status == "censored"
-        return "bounded by the k-th log probability" if bounded else None
-    drawn = sum(answer.drawn.values())
-    unread = sum(answer.drawn.get(status, 0) for status in STATUSES)
-    return f"sampled: {drawn - unread} of {drawn} readable"

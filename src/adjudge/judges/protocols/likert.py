@@ -11,20 +11,19 @@ from typing import Any
 
 from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria, check_scale, write_scale
-from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
+from adjudge.judges.interface import Data, Prompt, Question
 from adjudge.judges.parsing import WHOLE, parse_score, unread
-from adjudge.judges.prompting import PromptColumns, builtin_prompt, check_prompt, fill
-from adjudge.judges.protocols._choices import CUT_OFF, Asking, reason, worst
+from adjudge.judges.prompting import builtin_prompt, fill
+from adjudge.judges.protocols._choices import BOUNDED, CUT_OFF, ChoiceProtocol, reason, worst
 from adjudge.records import MEASURED, Reply, Score, Status, Subject
 
 #: The paper's scale, and what its prompt calls the five scores.
 USUAL = (1, 5)
 WORDS = {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "excellent"}
 _SCORE_TOKENS = 12
-_FILLED = ("prompt", "response", "criterion", "definition", "low", "high")
 
 
-class Likert(JudgeProtocol):
+class Likert(ChoiceProtocol):
     """One row per criterion: a score on `scale`, with the probability of each score if available.
 
     With log probabilities one question per criterion is asked: score_probs is the softmax over the
@@ -43,7 +42,6 @@ class Likert(JudgeProtocol):
     """
 
     name = "likert"
-    prompt: Prompt
     options = ("criteria", "scale", "prompt", "samples", "max_tokens", "min_answer_mass")
     columns = ("repeats",)
     subjects = "items"
@@ -55,48 +53,35 @@ class Likert(JudgeProtocol):
         criteria: Sequence[Criterion] = SUMMARY,
         scale: tuple[int, int] = USUAL,
         samples: int | None = None,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        min_answer_mass: float | None = None,
         prompt: Prompt | None = None,
+        **how: Any,
     ) -> None:
-        self.scale = check_scale(scale)
-        self.criteria = _on_scale(check_criteria(criteria), self.scale)
+        self.scale = low, high = check_scale(scale)
+        self.criteria = check_criteria(criteria)
+        for criterion in self.criteria:
+            for score in criterion.anchors:
+                if not low <= score <= high:
+                    remedy = f"{criterion.name} describes a score of {score}, which is not on it"
+                    raise ArgumentError("scale", write_scale(scale), remedy)
         self.samples = samples
-        if samples is None and self.scale[1] > 9:
-            remedy = (
-                f"{self.scale[1]} is not one token: add --samples 1, so that scores are written"
-            )
-            raise ArgumentError("scale", write_scale(self.scale), remedy)
-        self._scores = tuple(map(str, range(self.scale[0], self.scale[1] + 1)))
-        self._words = WORDS if self.scale == USUAL else None
-        if temperature is None:
-            temperature = 0.0 if samples == 1 else 1.0
-        self.prompt = check_prompt(
+        if samples is None and high > 9:
+            remedy = f"{high} is not one token: add --samples 1, so that scores are written"
+            raise ArgumentError("scale", write_scale(scale), remedy)
+        self.use_prompt(
             prompt or builtin_prompt("likert" if self.scale == USUAL else "likert_scale"),
             required=("prompt", "response", "criterion"),
             optional=("definition", "low", "high"),
         )
-        self.prompt_columns: PromptColumns = PromptColumns(self.prompt, _FILLED)
-        self._asking = Asking(
-            self._scores,
-            prompt=self.prompt,
-            samples=samples,
-            max_tokens=max_tokens,
-            temperature=temperature,
-            usual_tokens=_SCORE_TOKENS,
-            min_answer_mass=min_answer_mass,
-        )
-        self._want = self._asking.want
-        self.wants = frozenset({type(self._want)})
-        self.min_answer_mass = self._asking.min_answer_mass
+        how = {"temperature": 0.0 if samples == 1 else 1.0, **how}
+        scores = tuple(map(str, range(low, high + 1)))
+        self.ask_for(scores, samples=samples, usual_tokens=_SCORE_TOKENS, **how)
 
     def settings(self) -> Mapping[str, Any]:
         return {
             "prompt_sha256": self.prompt.sha256,
             "criteria": {criterion.name: criterion.settings() for criterion in self.criteria},
             "scale": list(self.scale),
-            **self._asking.settings(),
+            **self.asking.settings(),
         }
 
     def factors(self) -> Mapping[str, int]:
@@ -119,7 +104,7 @@ class Likert(JudgeProtocol):
                 },
             )
             asked += [
-                Question(messages, self._want, repeat=repeat, slot=criterion.name)
+                Question(messages, self.asking.want, repeat=repeat, slot=criterion.name)
                 for repeat in range(self.samples or 1)
             ]
         return asked
@@ -149,39 +134,38 @@ class Likert(JudgeProtocol):
 
     def status_of(self, reply: Reply) -> tuple[Status, str | None]:
         if self.samples is None:
-            return self._asking.status_of(reply)
+            return super().status_of(reply)
         read = self._from_samples([reply], self.criteria[0])
         return read["status"], read["detail"]
 
     def _from_digits(self, replies: Sequence[Reply]) -> dict[str, Any]:
-        answer = self._asking.read(replies)
+        answer = self.asking.read(replies)
         shares = answer.shares
         read: dict[str, Any] = {"status": answer.status, "answer_mass": answer.answer_mass}
         if shares is None:
             return {**read, "detail": answer.detail}
         top = max(shares.values())
-        likeliest = [score for score in self._scores if shares[score] == top]
+        likeliest = [score for score in self.asking.options if shares[score] == top]
         if len(likeliest) > 1:
             return {**read, "status": "unparsed", "detail": "two scores are equally likely"}
         bounded = ", ".join(sorted(replies[0].censored))
         return {
             **read,
             "judge_score": float(likeliest[0]),
-            "score_probs": tuple(shares[score] for score in self._scores),
-            "detail": f"bounded by the k-th log probability: {bounded}" if bounded else None,
+            "score_probs": tuple(shares[score] for score in self.asking.options),
+            "detail": f"{BOUNDED}: {bounded}" if bounded else None,
         }
 
     def _score(self, reply: Reply, criterion: Criterion) -> int | None:
         """The written score, in the declared format; None if the reply was truncated."""
         if reply.status not in MEASURED or reply.cut_off:
             return None
-        if self._asking.format != WHOLE:
-            written = self._asking.option_of(reply)
+        if self.asking.format != WHOLE:
+            written = self.asking.option_of(reply)
             return None if written is None else int(written)
         low, high = self.scale
-        return parse_score(
-            reply.text, low=low, high=high, criterion=criterion.name, words=self._words
-        )
+        words = WORDS if self.scale == USUAL else None
+        return parse_score(reply.text, low=low, high=high, criterion=criterion.name, words=words)
 
     def _from_samples(self, replies: Sequence[Reply], criterion: Criterion) -> dict[str, Any]:
         if any(reply.status == "error" for reply in replies):
@@ -198,13 +182,3 @@ class Likert(JudgeProtocol):
         detail = f"mean of {len(readable)} of {len(scores)} samples" if len(scores) > 1 else None
         mean = math.fsum(readable) / len(readable)
         return {"status": "ok", "judge_score": mean, "detail": detail, "extra": extra}
-
-
-def _on_scale(criteria: tuple[Criterion, ...], scale: tuple[int, int]) -> tuple[Criterion, ...]:
-    """The criteria, if every score they describe is on the scale."""
-    for criterion in criteria:
-        for score in criterion.anchors:
-            if not scale[0] <= score <= scale[1]:
-                remedy = f"{criterion.name} describes a score of {score}, which is not on it"
-                raise ArgumentError("scale", write_scale(scale), remedy)
-    return criteria

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
-from adjudge.judges.interface import JudgeProtocol, PlainHashes, Prompt, Question
-from adjudge.judges.prompting import builtin_prompt, check_prompt
-from adjudge.judges.protocols._choices import PLACEHOLDERS, LetterQuestions, judgment_of
-from adjudge.records import Judgment, Reply, Status, Subject
+from adjudge.judges.interface import Choice, PlainHashes, Prompt, Question
+from adjudge.judges.judge import texts_of_want
+from adjudge.judges.prompting import PromptHash, builtin_prompt
+from adjudge.judges.protocols._choices import LETTERS, LetterProtocol
+from adjudge.records import Judgment, Reply, Subject
+from adjudge.statistics.entropy import entropy_of, verdict
 from adjudge.store.tables import PlainReply
 
 
-class Preference(JudgeProtocol):
+class Preference(LetterProtocol):
     """Asks for one letter with response_a shown first, then with response_a shown second.
 
     p_fwd and p_rev are softmaxes over the two letters alone, both about response_a;
@@ -38,49 +41,63 @@ class Preference(JudgeProtocol):
     options = ("prompt", "reason", "samples", "max_tokens", "min_answer_mass", "order", "seed")
     columns = ("samples", "order")
 
-    def __init__(
-        self,
-        *,
-        prompt: Prompt | None = None,
-        reason: bool = False,
-        samples: int | None = None,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        min_answer_mass: float | None = None,
-        order: str = "both",
-        seed: int = 0,
-    ) -> None:
-        chosen = prompt or builtin_prompt("preference_reason" if reason else "preference")
-        self.letters = LetterQuestions(
-            check_prompt(chosen, required=PLACEHOLDERS),
-            reason=reason,
-            samples=samples,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            min_answer_mass=min_answer_mass,
-            order=order,
-            seed=seed,
+    def __init__(self, *, prompt: Prompt | None = None, reason: bool = False, **how: Any) -> None:
+        builtin = "preference_reason" if reason else "preference"
+        super().__init__(prompt or builtin_prompt(builtin), reason=reason, **how)
+        self._hash = PromptHash(self.prompt, end=texts_of_want(self.asking.want))
+        self._plain = (
+            isinstance(self.asking.want, Choice)
+            and self.asking.options == LETTERS
+            and self.orders.choice == "both"
         )
-        self.prompt_columns = self.letters.prompt_columns
-        self.wants = frozenset({type(self.letters.want)})
-        self.min_answer_mass = self.letters.asking.min_answer_mass
-        self.prompt = self.letters.prompt
-
-    def settings(self) -> Mapping[str, Any]:
-        return self.letters.settings()
-
-    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
-        return self.letters.asking.status_of(reply)
 
     def questions(self, subject: Subject) -> Sequence[Question]:
-        return self.letters.questions(self.pair(subject))
-
-    def plain_hashes(self, subject: Subject) -> PlainHashes | None:
-        return self.letters.plain_hashes(self.pair(subject))
+        return self.letter_questions(self.pair(subject))
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
+        return [self.read_letters(self.pair(subject), replies, self.name)]
+
+    def plain_hashes(self, subject: Subject) -> PlainHashes | None:
         pair = self.pair(subject)
-        return [judgment_of(pair, self.name, self.letters.read(pair, replies))]
+        if self.asking.repeats > 1 or self.prompt_columns.names:
+            return None
+        a, b = pair.response_a, pair.response_b
+        ab = {"prompt": pair.prompt, "response_a": a, "response_b": b}
+        ba = {"prompt": pair.prompt, "response_a": b, "response_b": a}
+        fill = self._hash.fill
+        return [(order, fill(ab if order == "ab" else ba)) for order in self.orders.of(pair)]
 
     def judge_plain(self, replies: Sequence[PlainReply]) -> dict[str, Any] | None:
-        return self.letters.read_plain(replies)
+        # None where anything is out of the ordinary: another number of replies or letters, a mass
+        # that is small.
+        if not self._plain or len(replies) != 2:
+            return None
+        first, second = replies
+        mass, other = first.answer_mass, second.answer_mass
+        p_fwd = _share(first.logprobs.get("A"), first.logprobs.get("B"))
+        p_rev = _share(second.logprobs.get("B"), second.logprobs.get("A"))
+        least = self.asking.min_answer_mass
+        if p_fwd is None or p_rev is None:
+            return None
+        if (mass is not None and not mass >= least) or (other is not None and not other >= least):
+            return None
+        p_a = (p_fwd + p_rev) / 2
+        return {
+            "status": "ok",
+            "p_fwd": p_fwd,
+            "p_rev": p_rev,
+            "p_a": p_a,
+            "uncertainty": entropy_of(p_a),
+            "verdict": verdict(p_a),
+            "answer_mass": other if mass is None else mass if other is None else min(mass, other),
+        }
+
+
+def _share(chosen: Any, other: Any) -> float | None:
+    """`softmax` of two log probabilities, the share of the first; None if one is not a number."""
+    if type(chosen) is not float or type(other) is not float:
+        return None
+    top = chosen if chosen >= other else other
+    weight = math.exp(chosen - top)
+    total = weight + math.exp(other - top)
+    return weight / total if total >= 1.0 else None

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from adjudge.judges.criteria import RUBRIC, Criterion, check_criteria
-from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
+from adjudge.judges.interface import Prompt, Question, Text
 from adjudge.judges.parsing import Scores, parse_preference, parse_rubric, unread
-from adjudge.judges.prompting import PromptColumns, builtin_prompt, check_prompt, fill
+from adjudge.judges.prompting import builtin_prompt, fill
 from adjudge.judges.protocols._choices import (
     BOTH_ORDERS,
     CUT_OFF,
     PLACEHOLDERS,
+    PromptProtocol,
     judgment,
     pair_values,
     reason,
@@ -27,11 +28,10 @@ LOW, HIGH = 1, 10
 #: Several times the size of the object; text after it is not read. (The paper allows 4096.)
 _TOKENS = 1024
 _SWAPPED = {"A": "B", "B": "A", "tie": "tie", None: None}
-_OPTIONAL = ("criteria", "format")
 _WINNERS = {"A": "model_a", "B": "model_b", None: "tie"}
 
 
-class Rubric(JudgeProtocol):
+class Rubric(PromptProtocol):
     """s = mean over criteria and both orders of score(response_a) - score(response_b).
 
     If s changes sign when the answers are swapped, the row is a tie: no verdict. p_a here is s on a
@@ -48,7 +48,6 @@ class Rubric(JudgeProtocol):
     """
 
     name = "rubric"
-    prompt: Prompt
     options = ("criteria", "prompt", "max_tokens")
     unfit_options: ClassVar[Mapping[str, str]] = {
         "samples": "rubric reads scores from a reply, not letters that could be counted; "
@@ -70,10 +69,11 @@ class Rubric(JudgeProtocol):
     ) -> None:
         self.criteria = check_criteria(criteria)
         self.max_tokens = count(max_tokens, "max_tokens", least=1)
-        self.prompt = check_prompt(
-            prompt or builtin_prompt("rubric"), required=PLACEHOLDERS, optional=_OPTIONAL
+        self.use_prompt(
+            prompt or builtin_prompt("rubric"),
+            required=PLACEHOLDERS,
+            optional=("criteria", "format"),
         )
-        self.prompt_columns = PromptColumns(self.prompt, (*PLACEHOLDERS, *_OPTIONAL))
         names = [criterion.name for criterion in self.criteria]
         # Not valid JSON on purpose: a judge that repeats the prompt has not given a score.
         side = "{" + ", ".join(f'"{name}": <score>' for name in names) + "}"

@@ -6,21 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from adjudge.errors import DataError
-from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
+from adjudge.judges.interface import Prompt, Question, Text
 from adjudge.judges.parsing import Claim, parse_claim, unread
-from adjudge.judges.prompting import (
-    CONFIDENCE_SCALES,
-    PromptColumns,
-    builtin_prompt,
-    check_prompt,
-    fill,
+from adjudge.judges.prompting import CONFIDENCE_SCALES, builtin_prompt, fill
+from adjudge.judges.protocols._choices import (
+    CUT_OFF,
+    PLACEHOLDERS,
+    Orders,
+    PromptProtocol,
+    judgment,
+    pair_values,
 )
-from adjudge.judges.protocols._choices import CUT_OFF, PLACEHOLDERS, Orders, judgment, pair_values
 from adjudge.records import MEASURED, Judgment, Reply, Status, Subject
 from adjudge.validation import count, one_of
 
 
-class Verbalized(JudgeProtocol):
+class Verbalized(PromptProtocol):
     """One reply with a verdict and a confidence c (SCOPE paper, B.3.3): uncertainty = 1 - c.
 
     The built-in prompt asks for the probability of being right: 0.5 is a guess, 1 is certain. So
@@ -43,7 +44,6 @@ class Verbalized(JudgeProtocol):
     """
 
     name = "verbalized"
-    prompt: Prompt
     options = ("prompt", "max_tokens", "order", "seed")
     unfit_options: ClassVar[Mapping[str, str]] = {
         "samples": "verbalized reads the confidence in one reply, and a share of sampled letters "
@@ -60,7 +60,7 @@ class Verbalized(JudgeProtocol):
         seed: int = 0,
         max_tokens: int = 64,
     ) -> None:
-        self.prompt = check_prompt(prompt or builtin_prompt("verbalized"), required=PLACEHOLDERS)
+        self.use_prompt(prompt or builtin_prompt("verbalized"), required=PLACEHOLDERS)
         declared = self.prompt.answer.get("confidence")
         if declared is None:
             raise DataError(
@@ -70,7 +70,6 @@ class Verbalized(JudgeProtocol):
                 f"(or {', '.join(list(CONFIDENCE_SCALES)[1:])}; the first number is a guess)",
             )
         self.guess, self.certain = CONFIDENCE_SCALES[declared]
-        self.prompt_columns = PromptColumns(self.prompt, PLACEHOLDERS)
         self.orders = Orders(one_of(order, ("random", "ab", "ba"), "order"), seed=seed)
         self.max_tokens = count(max_tokens, "max_tokens", least=1)
 
