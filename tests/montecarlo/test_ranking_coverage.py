@@ -22,13 +22,13 @@ from adjudge.ranking import (
     make_anchors,
     place,
     prediction_powered,
+    rank,
     residuals,
     sandwich,
     split_conformal,
 )
 from adjudge.ranking.bradley_terry import elo_standard_errors, wins_table
 from adjudge.ranking.evaluation import group_temperatures
-from adjudge.ranking.leaderboard import elo_spread
 from adjudge.ranking.leave_one_out import Residuals, elo_quantile, family_quantiles
 from adjudge.ranking.targets import fixed_rule, soft_rule
 from adjudge.simulate.battles import simulate_battles
@@ -176,25 +176,22 @@ def leaderboard_coverage(interval: str, seed: int) -> tuple[float, float]:
     a = draw.integers(0, n, size)
     b = (a + draw.integers(1, n, size)) % n
     y = (draw.random(size) < 1 / (1 + np.exp(theta[b] - theta[a]))).astype(float)
-    fit = bradley_terry(wins_table(a, b, y, n))
-    spread = elo_spread(
-        fit,
-        a,
-        b,
-        y,
-        interval=interval,
-        confidence_level=0.95,
-        replicates=300,
-        seed=seed,
-        clusters=None,
-    )
+    battles = Battles(names=tuple("abcdefgh"), a=a, b=b, human=y)
+    board = rank(battles, method="bt", interval=interval, replicates=300, seed=seed)
+    rows = sorted(board.models, key=lambda row: row.model)
     truth = to_elo(theta)
-    share = float(((spread.low <= truth) & (truth <= spread.high)).mean())
-    assert spread.rank_low is not None
-    assert spread.rank_high is not None
+    share = np.mean(
+        [
+            row.interval is not None and elo in row.interval
+            for row, elo in zip(rows, truth, strict=True)
+        ]
+    )
     true_rank = np.argsort(np.argsort(-theta)) + 1
-    inside = (spread.rank_low <= true_rank) & (true_rank <= spread.rank_high)
-    return share, float(inside.all())
+    inside = [
+        (row.rank_low or n + 1) <= at <= (row.rank_high or 0)
+        for row, at in zip(rows, true_rank, strict=True)
+    ]
+    return float(share), float(all(inside))
 
 
 def check_leaderboard(interval: str, worlds: int) -> None:

@@ -16,7 +16,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
@@ -53,15 +52,11 @@ from adjudge.ranking.leave_one_out import (
     residuals,
 )
 from adjudge.ranking.targets import (
-    Rule,
     choose_method,
     fixed_rule,
     make_target,
     smoothed_rule,
-    smoothed_targets,
     soft_rule,
-    soft_targets,
-    verdicts_of,
 )
 from adjudge.records import Interval
 from adjudge.statistics.bradley_terry import (
@@ -123,7 +118,36 @@ class Anchors(ResultWithDigest):
     cluster: str | None = None
 
     def view(self) -> list[Block]:
-        return view_anchors(self)
+        scales = [row.se for row in self.models if row.residual is not None and row.se is not None]
+        # The quantile is the ceil((1 - alpha)(n + 1))-th score; one without a scale is infinite.
+        least = math.ceil(1000 * (scales.count(0.0) + 1) / (len(scales) + 1)) / 1000
+        finite = f"Intervals of new models are finite for alpha from {least:g}."
+        headline = Headline(
+            f"{self.method}: {text.count(len(self.models), 'anchor')}, {len(scales)} of them "
+            "with a left-out residual",
+            finite if any(scales) else "New models get no interval.",
+            tone="plain" if any(scales) else "bad",
+        )
+        facts = [
+            *fitted_facts(self),
+            Fact("judge", self.judge or "not named", self.judge_fingerprint or ""),
+            Fact("battles", text.number(self.n_battles), self.score_source),
+        ]
+        if self.cluster is not None:
+            facts.append(Fact("errors resampled by", self.cluster))
+        table = table_of(
+            sorted(self.models, key=lambda row: -row.theta),
+            {
+                "anchor": lambda row: row.model,
+                "strength": lambda row: text.number(row.theta),
+                "people's Elo": lambda row: text.number(row.human_elo, 0),
+                "residual, Elo": lambda row: text.signed(row.residual, 1),
+                "se": lambda row: text.number(row.se, 1),
+                "battles": lambda row: text.number(row.n_battles),
+            },
+        )
+        notes = warnings_of(self.warnings) + notes_of(text.left_out(self.dropped, "battle"))
+        return [headline, Facts(facts), table, *notes]
 
 
 def make_anchors(
@@ -192,10 +216,13 @@ def make_anchors(
     wins = wins_table(used.a, used.b, y, used.n_models)
     _one_scale(wins, used.names)
     theta = fit_strengths(wins, l2=l2)
+    rule = fixed_rule(method, ready, target.values)
+    if method == "soft-elo":
+        rule = soft_rule(ready)
+    elif method == "smoothed" and smoothing is None:
+        rule = smoothed_rule(ready)
     held = residuals(
-        hold_out_each(
-            ready, _anchor_rule(ready, method, smoothing), l2=l2, replicates=replicates, seed=rng
-        ),
+        hold_out_each(ready, rule, l2=l2, replicates=replicates, seed=rng),
         human_reference(ready, l2=l2),
     )
     human_elo = _human_elo(ready, l2)
@@ -276,16 +303,6 @@ def _one_scale(wins: FloatArray, names: tuple[str, ...]) -> None:
         )
 
 
-def _anchor_rule(battles: Battles, method: str, smoothing: float | None) -> Rule:
-    if method == "soft-elo":
-        return soft_rule(battles)
-    if method == "hard-elo":
-        return fixed_rule(method, battles, verdicts_of(battles))
-    if smoothing is None:
-        return smoothed_rule(battles)
-    return fixed_rule(method, battles, smoothed_targets(verdicts_of(battles), smoothing))
-
-
 def _only(values: tuple[str, ...], column: str) -> str | None:
     if len(values) > 1:
         raise DataError(
@@ -295,45 +312,6 @@ def _only(values: tuple[str, ...], column: str) -> str | None:
             remedy="make anchors for one judge at a time",
         )
     return values[0] if values else None
-
-
-def view_anchors(anchors: Anchors) -> list[Block]:
-    """How many anchors give a residual, and each of them."""
-    scales = [row.se for row in anchors.models if row.residual is not None and row.se is not None]
-    # The quantile is the ceil((1 - alpha)(n + 1))-th score, and one without a scale is infinite.
-    least = ceil(1000 * (scales.count(0.0) + 1) / (len(scales) + 1)) / 1000
-    blocks: list[Block] = [
-        Headline(
-            f"{anchors.method}: {text.count(len(anchors.models), 'anchor')}, {len(scales)} of them "
-            "with a left-out residual",
-            f"Intervals of new models are finite for alpha from {least:g}."
-            if any(scales)
-            else "New models get no interval.",
-            tone="plain" if any(scales) else "bad",
-        )
-    ]
-    facts = [
-        *fitted_facts(anchors.beta, anchors.beta_se, anchors.smoothing),
-        Fact("judge", anchors.judge or "not named", anchors.judge_fingerprint or ""),
-        Fact("battles", text.number(anchors.n_battles), anchors.score_source),
-    ]
-    if anchors.cluster is not None:
-        facts.append(Fact("errors resampled by", anchors.cluster))
-    table = table_of(
-        sorted(anchors.models, key=lambda row: -row.theta),
-        {
-            "anchor": lambda row: row.model,
-            "strength": lambda row: text.number(row.theta),
-            "people's Elo": lambda row: text.number(row.human_elo, 0),
-            "residual, Elo": lambda row: text.signed(row.residual, 1),
-            "se": lambda row: text.number(row.se, 1),
-            "battles": lambda row: text.number(row.n_battles),
-        },
-    )
-    blocks += [Facts(facts), table]
-    return (
-        blocks + warnings_of(anchors.warnings) + notes_of(text.left_out(anchors.dropped, "battle"))
-    )
 
 
 # --- placing new models ---
@@ -420,7 +398,8 @@ def place(
     position = {row.model: k for k, row in enumerate(saved.models)}
     code = np.array([position.get(name, -1) for name in ready.names], dtype=np.int64)
     a_known, b_known = code[ready.a] >= 0, code[ready.b] >= 0
-    target = _placing_target(ready, saved)
+    fitted = {"beta": saved.beta, "smoothing": saved.smoothing}
+    target = np.asarray(make_target(ready, saved.method, **fitted).values)
     mixed = a_known != b_known
     usable = mixed & np.isfinite(target)
     lost = {
@@ -501,23 +480,18 @@ def place(
 
 def _placed(rows: list[ModelRow], anchors: Anchors) -> tuple[ModelRow, ...]:
     """New models among the anchors' Elo by people, each ranked with its rank range."""
-    voted = [row for row in anchors.models if row.human_elo is not None]
-    listed = [
-        ModelRow(
-            model=row.model,
-            elo=row.human_elo,
-            interval=None,
-            se=None,
-            n_battles=0,
-            rank=0,
-            origin="anchor",
-        )
-        for row in voted
-    ] + rows
-    elo = np.array([row.elo for row in listed], dtype=np.float64)
-    human = np.array([row.human_elo for row in voted], dtype=np.float64)
+    known = ModelRow(
+        model="", elo=None, interval=None, se=None, n_battles=0, rank=0, origin="anchor"
+    )
+    voted = [
+        replace(known, model=row.model, elo=row.human_elo)
+        for row in anchors.models
+        if row.human_elo is not None
+    ]
+    human = np.array([row.elo for row in voted], dtype=np.float64)
+    elo = np.array([row.elo for row in (*voted, *rows)], dtype=np.float64)
     finished = []
-    for row, rank in zip(listed, ranks(elo), strict=True):
+    for row, rank in zip((*voted, *rows), ranks(elo), strict=True):
         best = worst = None
         low, high = row.ends
         if row.origin == "new" and low is not None and high is not None:
@@ -529,15 +503,6 @@ def _placed(rows: list[ModelRow], anchors: Anchors) -> tuple[ModelRow, ...]:
             worst = 1 + int((human >= low).sum()) + perhaps
         finished.append(replace(row, rank=int(rank), rank_low=best, rank_high=worst))
     return tuple(sorted(finished, key=lambda row: (row.rank, row.model)))
-
-
-def _placing_target(battles: Battles, anchors: Anchors) -> FloatArray:
-    if anchors.method == "soft-elo" and anchors.beta is not None and battles.score is not None:
-        return soft_targets(battles.score, anchors.beta)
-    judged = verdicts_of(battles)
-    if anchors.method == "smoothed" and anchors.smoothing is not None:
-        return smoothed_targets(judged, anchors.smoothing)
-    return judged
 
 
 def _family_quantile(

@@ -409,53 +409,26 @@ def resampled_wins(
     rng = generator(seed)
     # One orientation per pair: the loser's share is the rest of the pair's total.
     flip = a > b
-    first, second = np.where(flip, b, a), np.where(flip, a, b)
+    pair = np.where(flip, b * n + a, a * n + b)
     y = np.where(flip, 1 - target, target)
-    pair = first * n + second
-    if clusters is None:
-        levels, level = np.unique(y, return_inverse=True)
-        if len(levels) <= _FEW:
-            return _resample_cells(pair, level, levels, n, len(a), replicates, rng)
-        clusters = np.arange(len(a))
-    return _resample_clusters(pair, y, clusters, n, replicates, rng)
-
-
-def _resample_cells(
-    pair: IntArray,
-    level: IntArray,
-    levels: FloatArray,
-    n: int,
-    total: int,
-    replicates: int,
-    rng: np.random.Generator,
-) -> FloatArray:
-    counts = np.bincount(pair * len(levels) + level, minlength=n * n * len(levels))
-    cell = np.flatnonzero(counts)
-    shares = counts[cell] / total
-    where, value = cell // len(levels), levels[cell % len(levels)]
-    wins = np.zeros((replicates, n * n))
-    met = np.zeros((replicates, n * n))
-    for k in range(replicates):
-        sample = rng.multinomial(total, shares)
-        wins[k] = np.bincount(where, weights=sample * value, minlength=n * n)
-        met[k] = np.bincount(where, weights=sample, minlength=n * n)
-    return _both_ways(wins, met, n)
-
-
-def _resample_clusters(
-    pair: IntArray,
-    y: FloatArray,
-    clusters: IntArray,
-    n: int,
-    replicates: int,
-    rng: np.random.Generator,
-) -> FloatArray:
-    present, code = np.unique(clusters, return_inverse=True)
-    groups = len(present)
-    won = csr_array((y, (pair, code)), shape=(n * n, groups))
-    met = csr_array((np.ones(len(y)), (pair, code)), shape=(n * n, groups))
-    weights = cluster_weights(groups, replicates, rng)
-    return _both_ways(np.asarray(won @ weights).T, np.asarray(met @ weights).T, n)
+    levels, level = np.unique(y, return_inverse=True)
+    if clusters is None and len(levels) <= _FEW:
+        # Drawing battles is drawing how often each cell occurs: a pair with one of the targets.
+        counts = np.bincount(pair * len(levels) + level)
+        cell = np.flatnonzero(counts)
+        pair, y, code = cell // len(levels), levels[cell % len(levels)], np.arange(len(cell))
+        shares = counts[cell] / len(a)
+        weights = rng.multinomial(len(a), shares, size=replicates).T.astype(np.float64)
+    else:
+        drawn = np.arange(len(a)) if clusters is None else clusters
+        present, code = np.unique(drawn, return_inverse=True)
+        weights = cluster_weights(len(present), replicates, rng)
+    shape = (n * n, len(weights))
+    won, met = (
+        np.asarray(csr_array((values, (pair, code)), shape=shape) @ weights).T.reshape(-1, n, n)
+        for values in (y, np.ones(len(y)))
+    )
+    return np.asarray(won + (met - won).swapaxes(-1, -2), dtype=np.float64)
 
 
 def cluster_weights(groups: int, replicates: int, rng: np.random.Generator) -> FloatArray:
@@ -464,14 +437,6 @@ def cluster_weights(groups: int, replicates: int, rng: np.random.Generator) -> F
     shifted = drawn + groups * np.arange(replicates)[:, None]
     table = np.bincount(shifted.ravel(), minlength=groups * replicates)
     return table.reshape(replicates, groups).T.astype(np.float64)
-
-
-def _both_ways(won: FloatArray, met: FloatArray, n: int) -> FloatArray:
-    """Both sides' wins from one side's and the battles; both tables are overwritten."""
-    lost = np.subtract(met, won, out=met).reshape(-1, n, n)
-    wins = won.reshape(-1, n, n)
-    wins += lost.swapaxes(-1, -2)
-    return wins
 
 
 # --- ranks ---

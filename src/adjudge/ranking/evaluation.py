@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -38,14 +38,7 @@ from adjudge.ranking.leave_one_out import (
     strongest_quarters,
     too_few_models,
 )
-from adjudge.ranking.orders import (
-    copeland,
-    least_reversals,
-    online_elo,
-    order_strengths,
-    schulze,
-    win_rate,
-)
+from adjudge.ranking.orders import BY_TABLE, least_reversals, online_elo, order_strengths
 from adjudge.ranking.targets import (
     Rule,
     fixed_rule,
@@ -360,7 +353,20 @@ class RankAgreement(Result):
     failed: Count = 0
 
     def view(self) -> list[Block]:
-        return view_agreement(self)
+        models = text.count(self.n_models, "model")
+        if self.kendall is None or self.spearman is None:
+            return [Headline(f"No rank correlation: {models}, too few or all tied", tone="bad")]
+        blocks: list[Block] = [
+            Headline(
+                f"Two rankings of {models}: Kendall's tau {text.number(self.kendall)}, Spearman's "
+                f"rho {text.number(self.spearman)}"
+            ),
+            Facts(agreement_facts(self)),
+        ]
+        if self.failed:
+            failed = f"{self.failed:,} of {text.count(self.replicates, 'resample')}"
+            blocks.append(Note([f"{failed} could not be correlated"]))
+        return blocks
 
 
 def rank_correlations(first: ArrayLike, second: ArrayLike) -> tuple[float | None, float | None]:
@@ -410,16 +416,13 @@ def ranking_agreement(
     for target in (outcomes, reference):
         has_target = np.isfinite(target)
         met &= battles_per_model(battles.a[has_target], battles.b[has_target], n) > 0
-    slow = method in ("mfas", "online-elo")
-    replicates = 0 if slow else replicates
+    if method in ("mfas", "online-elo"):
+        replicates = 0
     codes = np.arange(len(battles)) if battles.prompts is None else battles.prompts
     present, code = np.unique(codes, return_inverse=True)
     weights = cluster_weights(len(present), replicates, rng).T
-    if slow:
-        ours = _slow_order(battles, outcomes, method, time_limit)[None]
-    else:
-        ours = _resampled_orders(battles, outcomes, weights, code, method, l2)
-    theirs = _resampled_orders(battles, reference, weights, code, "bt", l2)
+    ours = _orders(battles, outcomes, method, weights, code, l2, time_limit)
+    theirs = _orders(battles, reference, "bt", weights, code, l2, time_limit)
     (tau, rho), *resampled = (
         rank_correlations(x[met], y[met]) for x, y in zip(ours, theirs, strict=True)
     )
@@ -450,60 +453,29 @@ def _interval_hull(estimate: FloatArray, drawn: FloatArray, level: float) -> Flo
     return np.stack([np.minimum(direct[0], reflected[0]), np.maximum(direct[1], reflected[1])])
 
 
-def _resampled_orders(
+def _orders(
     battles: Battles,
     target: FloatArray,
+    method: str,
     weights: FloatArray,
     code: IntArray,
-    method: str,
     l2: float,
+    time_limit: float,
 ) -> FloatArray:
     """(1 + replicates, models): the order of these battles, then of each resample of them."""
     used, y = target_battles(battles, target)
-    drawn_with = code[np.isfinite(target)]
-    whole = wins_table(used.a, used.b, y, used.n_models)
-    drawn = [wins_table(used.a, used.b, y, used.n_models, w[drawn_with]) for w in weights]
-    if (order := _BY_TABLE.get(method)) is not None:
-        return np.nan_to_num(np.stack([order(table) for table in (whole, *drawn)]), nan=0.5)
-    fit = fit_strengths(whole, l2=l2)
-    if not drawn:
-        return fit[None]
-    refits = fit_strengths(np.stack(drawn), l2=l2, start=fit, tolerance=1e-5)
-    return np.vstack([fit[None], refits])
-
-
-#: Orders from one table of wins; every other method uses Bradley-Terry.
-_BY_TABLE: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "win-rate": win_rate,
-    "copeland": copeland,
-    "schulze": schulze,
-}
-
-
-def _slow_order(battles: Battles, target: FloatArray, method: str, time_limit: float) -> FloatArray:
-    used, y = target_battles(battles, target)
     if method == "online-elo":
-        return online_elo(used.a, used.b, y, used.n_models, shuffles=0).elo
-    wins = wins_table(used.a, used.b, y, used.n_models)
-    return order_strengths(least_reversals(wins, time_limit=time_limit))
-
-
-def view_agreement(agreement: RankAgreement) -> list[Block]:
-    """Two rank correlations."""
-    models = text.count(agreement.n_models, "model")
-    if agreement.kendall is None or agreement.spearman is None:
-        return [Headline(f"No rank correlation: {models}, too few or all tied", tone="bad")]
-    blocks: list[Block] = [
-        Headline(
-            f"Two rankings of {models}: Kendall's tau {text.number(agreement.kendall)}, Spearman's "
-            f"rho {text.number(agreement.spearman)}"
-        ),
-        Facts(agreement_facts(agreement)),
-    ]
-    if agreement.failed:
-        failed = f"{agreement.failed:,} of {text.count(agreement.replicates, 'resample')}"
-        blocks.append(Note([f"{failed} could not be correlated"]))
-    return blocks
+        return online_elo(used.a, used.b, y, used.n_models, shuffles=0).elo[None]
+    at = code[np.isfinite(target)]
+    resamples = (wins_table(used.a, used.b, y, used.n_models, drawn[at]) for drawn in weights)
+    tables = np.stack([wins_table(used.a, used.b, y, used.n_models), *resamples])
+    if method == "mfas":
+        return order_strengths(least_reversals(tables[0], time_limit=time_limit))[None]
+    if (order := BY_TABLE.get(method)) is not None:
+        return np.nan_to_num(np.stack([order(table) for table in tables]), nan=0.5)
+    fit = fit_strengths(tables[0], l2=l2)
+    refits = fit_strengths(tables[1:], l2=l2, start=fit, tolerance=1e-5)
+    return np.vstack([fit[None], refits])
 
 
 def agreement_facts(agreement: RankAgreement) -> list[Fact]:

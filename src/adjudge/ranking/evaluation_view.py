@@ -27,7 +27,7 @@ from adjudge.present.figure import (
     new_figure,
     themed,
 )
-from adjudge.ranking.leave_one_out import ConformalRow, GroupQuantile, HeldOutRow
+from adjudge.ranking.leave_one_out import GroupQuantile, HeldOutRow
 from adjudge.ranking.temperature import draw_reliability
 from adjudge.records import Interval
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
     from adjudge.ranking.leaderboard import Leaderboard
+
+    Panel = Callable[[Axes, Leaderboard], None]
 
 _GROUPS_SHOWN = 15
 _REFUSED_SHOWN = 6
@@ -50,33 +52,13 @@ def evaluation_blocks(board: Leaderboard) -> list[Block]:
     """Errors, intervals and budgets of every method against people."""
     if not board.loo:
         return []
-    blocks: list[Block] = [
-        Heading("Against people, each model left out in turn"),
-        _error_table(board),
-    ]
-    lines: dict[str, list[str]] = {}
-    for row in board.loo:
-        for line in text.left_out(row.left_out, "model"):
-            lines.setdefault(line, []).append(row.method)
-    blocks += notes_of([f"{line} ({', '.join(names)})" for line, names in lines.items()])
-    blocks += _interval_blocks(board)
-    if board.budgets:
-        blocks.append(_budget_table(board))
-    return blocks + _quantile_blocks(board) + _evaluation_figures(board)
-
-
-def _error_table(board: Leaderboard) -> Table:
-    return table_of(
+    errors = table_of(
         board.loo,
         {
             "method": lambda row: row.method,
             "models": lambda row: text.number(row.n_models),
             "error": lambda row: text.number(row.mae, 1),
-            "95 % interval": lambda row: (
-                text.DASH
-                if (ends := row.mae_interval) is None
-                else text.interval(ends.low, ends.high, 1)
-            ),
+            "95 % interval": lambda row: text.show_interval(row.mae_interval, 1),
             "Spearman": lambda row: text.number(row.spearman),
             "Kendall": lambda row: text.number(row.kendall),
             "beta or constant": lambda row: text.number(
@@ -87,6 +69,23 @@ def _error_table(board: Leaderboard) -> Table:
         caption="Mean error in Elo, and judge minus people by quarter of strength",
         optional=("Kendall", "beta or constant", "models"),
     )
+    blocks: list[Block] = [Heading("Against people, each model left out in turn"), errors]
+    lines: dict[str, list[str]] = {}
+    for row in board.loo:
+        for line in text.left_out(row.left_out, "model"):
+            lines.setdefault(line, []).append(row.method)
+    blocks += notes_of([f"{line} ({', '.join(names)})" for line, names in lines.items()])
+    blocks += _interval_blocks(board)
+    if board.budgets:
+        sizes = sorted({row.per_model for row in board.budgets})
+        columns = ("battles per model", *(f"{size:g}" for size in sizes))
+        error = {(row.method, row.per_model): text.number(row.mae, 1) for row in board.budgets}
+        rows = [
+            (method, *(error.get((method, size), text.DASH) for size in sizes))
+            for method in dict.fromkeys(row.method for row in board.budgets)
+        ]
+        blocks.append(Table(columns, rows, "Error in Elo with fewer judged battles"))
+    return blocks + _quantile_blocks(board) + _evaluation_figures(board)
 
 
 def quarters(values: Sequence[float]) -> str:
@@ -102,7 +101,9 @@ def _interval_blocks(board: Leaderboard) -> list[Block]:
     name = f"{text.level(1 - first.alpha)} intervals"
     blocks: list[Block] = []
     if all(row.unbounded for row in board.conformal):
-        reason = _no_quantile(first)
+        reason = "too many models have no standard error"
+        if first.models_needed is not None and first.n_calibration < first.models_needed:
+            reason = f"{first.n_calibration} models calibrate, {first.models_needed} are needed"
         blocks.append(Note([f"{name} for new models cannot be tested on random halves: {reason}"]))
     else:
         table = table_of(
@@ -163,88 +164,70 @@ def _quantile_blocks(board: Leaderboard) -> list[Block]:
     return blocks
 
 
-def _no_quantile(row: ConformalRow) -> str:
-    if row.models_needed is not None and row.n_calibration < row.models_needed:
-        return f"{row.n_calibration} models calibrate, {row.models_needed} are needed"
-    return "too many models have no standard error"
-
-
-def _budget_table(board: Leaderboard) -> Table:
-    sizes = sorted({row.per_model for row in board.budgets})
-    error = {(row.method, row.per_model): row.mae for row in board.budgets}
-    return Table(
-        ("battles per model", *(f"{size:g}" for size in sizes)),
-        [
-            (name, *(text.number(error.get((name, size)), 1) for size in sizes))
-            for name in dict.fromkeys(row.method for row in board.budgets)
-        ],
-        "Error in Elo with fewer judged battles",
-    )
+def beta_columns(name: str) -> dict[str, Callable[[Any], str]]:
+    """The columns of temperatures, each of a judge or a group."""
+    return {
+        name: lambda row: getattr(row, name),
+        "votes": lambda row: text.number(row.n_votes),
+        "beta": lambda row: text.number(row.beta),
+        "se": lambda row: text.number(row.beta_se),
+    }
 
 
 def group_blocks(board: Leaderboard) -> list[Block]:
     """The temperature of each group, and whether one is enough."""
+    rows = sorted(board.groups, key=lambda row: -row.n_votes)
+    columns, smaller = beta_columns("group"), rows[_GROUPS_SHOWN:]
     blocks: list[Block] = []
-    if board.groups:
-        columns = ("group", "votes", "beta", "se")
-        rows = [
-            (row.group, text.number(row.n_votes), text.number(row.beta), text.number(row.beta_se))
-            for row in sorted(board.groups, key=lambda row: -row.n_votes)
-        ]
-        blocks.append(Table(columns, rows[:_GROUPS_SHOWN], "Temperature by group"))
-        if smaller := rows[_GROUPS_SHOWN:]:
-            caption = text.count(len(smaller), "smaller group")
-            blocks.append(Table(columns, smaller, caption, detail=True))
+    if rows:
+        blocks.append(table_of(rows[:_GROUPS_SHOWN], columns, caption="Temperature by group"))
+    if smaller:
+        caption = text.count(len(smaller), "smaller group")
+        blocks.append(table_of(smaller, columns, caption=caption, detail=True))
     return blocks + notes_of([board.pooling] if board.pooling else [])
 
 
 # --- figures ---
 
 
+_HELD_OUT = (
+    "Judge's Elo of each left-out model against people's; both are equal on the dashed line."
+)
+_RESIDUALS = (
+    "Judge's Elo minus people's, by quarter of strength; a slope is a scale that is stretched or "
+    "compressed."
+)
+_WIDTHS = "The width of an interval is twice its quantile times its standard error."
+_INTERVALS = "Interval of each left-out model minus people's Elo; one that crosses 0 contains it."
+_BUDGETS = (
+    "Held-out error with fewer judged battles; bands are standard deviations over random draws."
+)
+
+
+def _panels(board: Leaderboard) -> dict[str, tuple[Panel, tuple[float, float], str]]:
+    """How to draw each picture that has data, its size and what it shows."""
+    panels: dict[str, tuple[Panel, tuple[float, float], str]] = {
+        "held-out": (draw_held_out, (5.6, 5.2), _HELD_OUT),
+        "residuals": (draw_residuals, (5.6, 4.0), _RESIDUALS),
+    }
+    if any(row.quantile is not None for row in board.conformal):
+        panels["widths"] = (draw_widths, (5.6, 4.4), _WIDTHS)
+        panels["intervals"] = (draw_intervals, (7.6, 4.4), _INTERVALS)
+    if board.budgets:
+        panels["budgets"] = (draw_budgets, (5.6, 4.0), _BUDGETS)
+    return panels
+
+
 def _evaluation_figures(board: Leaderboard) -> list[Block]:
     """Every picture with data to draw; the one with all panels is drawn only by name."""
     if not board.held_out:
         return []
-    figures = {
-        "held-out": (
-            draw_held_out,
-            (5.6, 5.2),
-            "Judge's Elo of each left-out model against people's; both are equal on the dashed "
-            "line.",
-        ),
-        "residuals": (
-            draw_residuals,
-            (5.6, 4.0),
-            "Judge's Elo minus people's, by quarter of strength; a slope is a scale that is "
-            "stretched or compressed.",
-        ),
-        "widths": (
-            draw_widths,
-            (5.6, 4.4),
-            "The width of an interval is twice its quantile times its standard error.",
-        ),
-        "intervals": (
-            draw_intervals,
-            (7.6, 4.4),
-            "Interval of each left-out model minus people's Elo; one that crosses 0 contains it.",
-        ),
-        "budgets": (
-            draw_budgets,
-            (5.6, 4.0),
-            "Held-out error with fewer judged battles; bands are standard deviations over random "
-            "draws.",
-        ),
-    }
-    if not board.budgets:
-        del figures["budgets"]
-    if all(row.quantile is None for row in board.conformal):
-        del figures["widths"], figures["intervals"]
     whole = partial(evaluation_figure, board)
     return [
         Figure("evaluation", whole, "What leaving models out measured.", on_page=False),
         *(
             Figure(name, partial(panel, draw, size, board), caption)
-            for name, (draw, size, caption) in figures.items()
+            for name, (draw, size, caption) in _panels(board).items()
         ),
     ]
 
@@ -252,28 +235,21 @@ def _evaluation_figures(board: Leaderboard) -> list[Block]:
 def evaluation_figure(board: Leaderboard) -> Drawing:
     """What --evaluate measured, six pictures in one; a panel without data is left out."""
     _need_evaluation(board)
-    panels: list[Callable[[Axes, Leaderboard], None]] = [draw_held_out, draw_residuals]
-    if board.temperature is not None and board.temperature.reliability:
-        fit = board.temperature
-        panels.append(lambda axes, _: draw_reliability(axes, fit))
-    if any(row.quantile is not None for row in board.conformal):
-        panels += [draw_widths, draw_intervals]
-    if board.budgets:
-        panels.append(draw_budgets)
-    columns = 2 if len(panels) in (2, 4) else 3
-    lines = -(-len(panels) // columns)
+    draws = [draw for draw, _, _ in _panels(board).values()]
+    if (fit := board.temperature) is not None and fit.reliability:
+        draws.insert(2, lambda axes, _: draw_reliability(axes, fit))
+    columns = 2 if len(draws) in (2, 4) else 3
+    lines = -(-len(draws) // columns)
     with themed():
         figure = new_figure(4.9 * columns, 4.3 * lines)
-        for at, draw in enumerate(panels):
+        for at, draw in enumerate(draws):
             axes = figure.add_subplot(lines, columns, at + 1)
             draw(axes, board)
             axes.set_title(axes.get_title(loc="left"), fontsize=10)
     return figure
 
 
-def panel(
-    draw: Callable[[Axes, Leaderboard], None], size: tuple[float, float], board: Leaderboard
-) -> Drawing:
+def panel(draw: Panel, size: tuple[float, float], board: Leaderboard) -> Drawing:
     """One of the panels below as a separate figure."""
     _need_evaluation(board)
     with themed():
@@ -298,31 +274,23 @@ def plot_held_out(axes: Axes, held_out: Sequence[HeldOutRow]) -> None:
     hard = {row.model: row for row in held_out if row.method == "hard-elo"}
     soft = {row.model: row for row in held_out if row.method == "soft-elo"}
     shown = {"hard-elo": hard} | ({"soft-elo": soft} if soft else {})
-    x_ends = _axis_ends([row.human_elo for row in hard.values()])
-    y_ends = _axis_ends([row.elo for rows in shown.values() for row in rows.values()])
-    diagonal = [min(x_ends[0], y_ends[0]), max(x_ends[1], y_ends[1])]
+    ends = [
+        _axis_ends([row.human_elo for row in hard.values()]),
+        _axis_ends([row.elo for rows in shown.values() for row in rows.values()]),
+    ]
+    diagonal = [min(low for low, _ in ends), max(high for _, high in ends)]
     axes.plot(diagonal, diagonal, color=INK, lw=1, ls="--", zorder=1)
     for name in [name for name in hard if name in soft]:
-        x = hard[name].human_elo
-        draw_arrow(axes, (x, hard[name].elo), (x, soft[name].elo), alpha=0.6, lw=1.0, shrink=3)
+        at = hard[name].human_elo
+        draw_arrow(axes, (at, hard[name].elo), (at, soft[name].elo), alpha=0.6, lw=1.0, shrink=3)
+    errors = {}
     for method, rows in shown.items():
-        axes.plot(
-            [row.human_elo for row in rows.values()],
-            [row.elo for row in rows.values()],
-            MARK[method],
-            color=COLOUR[method],
-            ms=4.5,
-            label=NAME[method],
-        )
-    axes.set_xlim(*x_ends)
-    axes.set_ylim(*y_ends)
-    axes.set_xlabel("people's Elo (dashed: equal)")
-    axes.set_ylabel("judge's Elo, model left out")
+        x, y = zip(*((row.human_elo, row.elo) for row in rows.values()), strict=True)
+        axes.plot(x, y, MARK[method], color=COLOUR[method], ms=4.5, label=NAME[method])
+        errors[method] = sum(abs(row.residual) for row in rows.values()) / len(rows)
+    axes.set(xlim=ends[0], ylim=ends[1])
+    axes.set(xlabel="people's Elo (dashed: equal)", ylabel="judge's Elo, model left out")
     axes.legend(loc="upper left")
-    errors = {
-        method: sum(abs(row.residual) for row in rows.values()) / len(rows)
-        for method, rows in shown.items()
-    }
     axes.set_title(change_title("Held-out error", errors))
 
 
@@ -400,8 +368,9 @@ def draw_widths(axes: Axes, board: Leaderboard) -> None:
 def width_contours(axes: Axes, right: float, top: float) -> None:
     """Curves of equal width 2 q SE behind points in the plane of its two factors."""
     x = np.linspace(0.02 * right, right, 200)
-    last = 0.0
-    for width in _round_steps(2 * right * top):
+    last, most = 0.0, 2 * right * top
+    steps = [base * 10**power for power in range(5) for base in (1.0, 2.0, 5.0)]
+    for width in [step for step in steps if most / 40 <= step <= 0.6 * most]:
         y = width / (2 * x)
         inside = y <= top
         axes.plot(x[inside], y[inside], color=GRID, lw=1)
@@ -417,11 +386,6 @@ def width_contours(axes: Axes, right: float, top: float) -> None:
     axes.grid(visible=False)
 
 
-def _round_steps(largest: float) -> list[float]:
-    steps = [base * 10**power for power in range(5) for base in (1.0, 2.0, 5.0)]
-    return [step for step in steps if largest / 40 <= step <= 0.6 * largest]
-
-
 def draw_intervals(axes: Axes, board: Leaderboard) -> None:
     """Each left-out model's conformal interval around people's Elo, hard behind soft."""
     order = sorted(
@@ -430,36 +394,24 @@ def draw_intervals(axes: Axes, board: Leaderboard) -> None:
     place = {row.model: k for k, row in enumerate(order)}
     title = "Too few models for an interval"
     for method, width, alpha in (("hard-elo", 5.0, 0.25), ("soft-elo", 2.2, 0.9)):
+        style: dict[str, Any] = {"color": COLOUR[method], "lw": width, "alpha": alpha}
+        line = {**style, "solid_capstyle": "butt"}
         rows = [row for row in board.held_out if row.method == method and row.model in place]
         bounded = [row for row in rows if row.width is not None]
         for row in bounded:
             low, high = (end - row.human_elo for end in row.interval if end is not None)
             around = Interval(low, high, row.interval.level)
-            style: dict[str, Any] = {"lw": width, "alpha": alpha, "solid_capstyle": "butt"}
-            draw_interval(
-                axes,
-                place[row.model],
-                around,
-                scale=1,
-                vertical=True,
-                color=COLOUR[method],
-                **style,
-            )
+            draw_interval(axes, place[row.model], around, scale=1, vertical=True, **line)
         if rows:
-            axes.plot([], [], color=COLOUR[method], lw=width, alpha=alpha, label=NAME[method])
+            axes.plot([], [], label=NAME[method], **style)
         if bounded:
             inside = sum(row.covered is True for row in bounded)
             title = f"{inside} of {len(bounded)} {NAME[method]} intervals contain people's Elo"
     axes.axhline(0, color=INK, lw=1)
     names = [text.clip(row.model, 16) for row in order]
     shown = len(names) <= MOST_NAMES
-    axes.set_xticks(
-        range(len(names)) if shown else [],
-        names if shown else [],
-        rotation=50,
-        ha="right",
-        rotation_mode="anchor",
-    )
+    ticks = (range(len(names)), names) if shown else ([], [])
+    axes.set_xticks(*ticks, rotation=50, ha="right", rotation_mode="anchor")
     axes.set_xlabel("models, weakest to strongest on people's scale")
     axes.set_ylabel("interval − people's Elo")
     axes.set_xlim(-1, len(order))

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from adjudge.errors import ArgumentError
 from adjudge.present import text
 from adjudge.present.blocks import (
@@ -18,7 +16,6 @@ from adjudge.present.blocks import (
     Figure,
     Headline,
     Note,
-    Table,
     explain,
     notes_of,
     table_of,
@@ -26,34 +23,20 @@ from adjudge.present.blocks import (
 )
 from adjudge.present.figure import ACCENT, INK, MUTED, WARM, name_rows, new_figure, themed
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
-from adjudge.ranking.bradley_terry import (
-    Fit,
-    Mapper,
-    bootstrap_strengths,
-    component_ranges,
-    component_ranks,
-    elo_standard_errors,
-    float_at,
-    map_here,
-    perfect_record_bounds,
-    sandwich,
-)
 from adjudge.ranking.evaluation import BudgetRow, GroupRow, LooRow, RankAgreement, agreement_facts
-from adjudge.ranking.evaluation_view import evaluation_blocks, group_blocks
+from adjudge.ranking.evaluation_view import beta_columns, evaluation_blocks, group_blocks
 from adjudge.ranking.leave_one_out import ConformalRow, GroupQuantile, HeldOutRow
 from adjudge.ranking.targets import JurorRow
 from adjudge.ranking.temperature import Temperature, temperature_blocks
 from adjudge.records import Interval
-from adjudge.statistics.bradley_terry import ELO_PER_UNIT
-from adjudge.statistics.numbers import normal_quantile
-from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
+    from adjudge.ranking.anchors import Anchors
 
-INTERVALS = ("bootstrap", "sandwich", "none")
+
 _SHOWN = 60
 #: Known models shown on either side of a new one.
 _AROUND = 3
@@ -142,181 +125,28 @@ class Leaderboard(Result):
         return bool(self.models)
 
     def view(self) -> list[Block]:
-        return view_leaderboard(self)
-
-
-# --- rows, with intervals and rank ranges ---
-
-
-def model_rows(
-    names: tuple[str, ...],
-    strength: FloatArray,
-    n_battles: IntArray,
-    component: IntArray,
-    *,
-    elo: FloatArray | None = None,
-    score: FloatArray | None = None,
-    spread: Spread | None = None,
-) -> tuple[ModelRow, ...]:
-    """Rows in order: the largest component first, the strongest first within it.
-
-    A row shows `elo`, or the method's own `score`, or neither if a method gives only an order;
-    `spread` is on the same scale. A model without a battle is not on the leaderboard.
-    """
-    spread = spread or Spread()
-    rank = component_ranks(strength, component)
-    ranked = np.flatnonzero(n_battles > 0)
-    order = sorted(ranked.tolist(), key=lambda k: (component[k], -strength[k], names[k]))
-    return tuple(
-        ModelRow(
-            model=names[k],
-            elo=None if elo is None else float(elo[k]),
-            interval=spread.interval_of(k),
-            se=float_at(spread.se, k),
-            n_battles=int(n_battles[k]),
-            rank=int(rank[k]),
-            rank_low=None if spread.rank_low is None else int(spread.rank_low[k]),
-            rank_high=None if spread.rank_high is None else int(spread.rank_high[k]),
-            score=None if score is None else float(score[k]),
-            component=int(component[k]),
-            unbounded=spread.open_end is not None and bool(spread.open_end[k]),
-        )
-        for k in order
-    )
-
-
-def component_names(
-    names: tuple[str, ...], component: IntArray, n_battles: IntArray
-) -> tuple[tuple[str, ...], ...]:
-    """The models of each component that have battles, largest component first."""
-    return tuple(
-        tuple(names[k] for k in np.flatnonzero((component == number) & (n_battles > 0)))
-        for number in np.unique(component[n_battles > 0])
-    )
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The uncertainty of each number: standard error, interval (NaN: no such end), rank range.
-
-    An end is open if `open_end`; the ends are on the scale of their number. `level` is that of the
-    intervals.
-    """
-
-    se: FloatArray | None = None
-    low: FloatArray | None = None
-    high: FloatArray | None = None
-    open_end: BoolArray | None = None
-    rank_low: IntArray | None = None
-    rank_high: IntArray | None = None
-    level: float | None = None
-
-    def interval_of(self, k: int) -> Interval | None:
-        """The interval of one model; None if there are none."""
-        if self.low is None or self.high is None or self.level is None:
-            return None
-        return Interval(float_at(self.low, k), float_at(self.high, k), self.level)
-
-
-def elo_spread(
-    fit: Fit,
-    a: IntArray,
-    b: IntArray,
-    target: FloatArray,
-    *,
-    interval: str,
-    confidence_level: float,
-    replicates: int,
-    seed: Seed,
-    clusters: IntArray | None,
-    mapper: Mapper = map_here,
-) -> Spread:
-    """elo -+ z SE with the bootstrap's or the sandwich's SE; exact bounds for clean sweeps.
-
-    These are not percentiles: sparse battles push estimates away from the mean, resamples push them
-    further, and percentiles count that twice (30 models of 40 battles each, 95 %: 0.94 against
-    0.97). Rank ranges come from the bootstrap, or from normal draws with the sandwich covariance.
-    That one is singular with fewer clusters than models and would call some differences certain, so
-    it needs twice as many clusters as models. With few prompts neither keeps its level.
-    """
-    one_of(interval, INTERVALS, "interval")
-    if interval == "none":
-        return Spread()
-    inverse = fit.inverse_information()
-    won_all, lost_all = fit.structure.won_all, fit.structure.lost_all
-    swept = won_all | lost_all
-    if interval == "sandwich":
-        covariance = sandwich(fit, a, b, target, clusters=clusters)
-        se = elo_standard_errors(covariance)
-        drawn = None
-        if enough_clusters(
-            len(a) if clusters is None else len(np.unique(clusters)), len(fit.names)
-        ):
-            drawn = normal_draws(fit.theta, covariance, replicates, seed)
-    else:
-        drawn = bootstrap_strengths(
-            fit, a, b, target, replicates=replicates, seed=seed, clusters=clusters, mapper=mapper
-        )
-        se = ELO_PER_UNIT * drawn.std(axis=0, ddof=1)
-    best = worst = None
-    if drawn is not None:
-        variances = np.diag(inverse)
-        least = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * inverse, 0.0))
-        best, worst = component_ranges(
-            fit.theta,
-            drawn,
-            fit.structure.component,
-            confidence_level=confidence_level,
-            least_se=np.where(swept[:, None] | swept[None, :], least, 0.0),
-        )
-    reach = normal_quantile(confidence_level) * se
-    lowest, highest = perfect_record_bounds(fit, confidence_level)
-    return Spread(
-        # A model that won or lost everything looks certain to resampling and to the sandwich.
-        se=np.where(swept, np.maximum(se, elo_standard_errors(inverse)), se),
-        low=np.where(won_all, lowest, np.where(lost_all, np.nan, fit.elo - reach)),
-        high=np.where(lost_all, highest, np.where(won_all, np.nan, fit.elo + reach)),
-        open_end=swept,
-        rank_low=best,
-        rank_high=worst,
-        level=confidence_level,
-    )
-
-
-def enough_clusters(clusters: int, models: int) -> bool:
-    """Whether a sandwich covariance gives every difference a positive variance."""
-    return clusters >= 2 * models
-
-
-def normal_draws(
-    theta: FloatArray, covariance: FloatArray, replicates: int, seed: Seed
-) -> FloatArray:
-    """(replicates, n) strengths drawn around the estimate with their covariance."""
-    drawn = generator(seed).multivariate_normal(theta, covariance, replicates, method="eigh")
-    return np.asarray(drawn, dtype=np.float64)
+        new = [row for row in self.models if row.origin == "new"]
+        blocks: list[Block] = [_placed_headline(self, new) if new else _board_headline(self)]
+        if self.models:
+            blocks += _placed_tables(self, new) if new else _board_tables(self)
+            caption = "Each model with its interval; the number after a name is its rank."
+            blocks.append(Figure("leaderboard", partial(leaderboard_figure, self), caption))
+        if facts := _facts(self):
+            blocks.append(Facts(facts))
+        if (fit := self.temperature) is not None:
+            caption = f"beta {text.number(fit.beta)} (se {text.number(fit.beta_se)}, "
+            caption += f"{text.count(fit.n_battles, 'vote')})"
+            if fit.ece is not None:
+                caption += f", calibration error {text.number(fit.ece)}"
+            blocks += temperature_blocks(fit, caption)
+        if self.jury:
+            caption = "The jury: the temperature of each judge"
+            blocks.append(table_of(self.jury, beta_columns("judge"), caption=caption))
+        blocks += evaluation_blocks(self) + group_blocks(self) + explain(self.assumptions)
+        return blocks + warnings_of(self.warnings) + notes_of(text.left_out(self.dropped, "battle"))
 
 
 # --- what it shows ---
-
-
-def view_leaderboard(board: Leaderboard) -> list[Block]:
-    """The board, then its evaluation, then warnings and assumptions."""
-    new = [row for row in board.models if row.origin == "new"]
-    blocks: list[Block] = [_placed_headline(board, new) if new else _board_headline(board)]
-    if board.models:
-        blocks += _placed_tables(board, new) if new else _board_tables(board)
-        caption = "Each model with its interval; the number after a name is its rank."
-        blocks.append(Figure("leaderboard", partial(leaderboard_figure, board), caption))
-    facts = _facts(board)
-    if facts:
-        blocks.append(Facts(facts))
-    if board.temperature is not None:
-        blocks += temperature_blocks(board.temperature, _describe_beta(board.temperature))
-    if board.jury:
-        blocks.append(_jury_table(board))
-    blocks += evaluation_blocks(board) + group_blocks(board)
-    blocks += explain(board.assumptions)
-    return blocks + warnings_of(board.warnings) + notes_of(text.left_out(board.dropped, "battle"))
 
 
 def _board_headline(board: Leaderboard) -> Headline:
@@ -335,19 +165,14 @@ def _board_headline(board: Leaderboard) -> Headline:
         if others:
             sentence += f"; {text.count(others, 'other model')} can also be first"
     if board.interval == "none":
-        return Headline(
-            sentence, f"No intervals or rank ranges were computed. {_held_out(board)}".strip()
-        )
-    return Headline(f"{sentence}; {_interval_scope(board)}", _held_out(board))
-
-
-def _interval_scope(board: Leaderboard) -> str:
-    """What the intervals include: noise of battles alone, or judge errors too."""
-    if not board.covers_judge_error:
-        return f"{_interval_name(board)}s do not include judge errors"
-    if board.outcome == "votes":
-        return f"{_interval_name(board)}s of people's votes, no judge"
-    return f"{_interval_name(board)}s ({board.interval}) include judge errors"
+        action = f"No intervals or rank ranges were computed. {_held_out(board)}".strip()
+        return Headline(sentence, action)
+    scope = "s do not include judge errors"
+    if board.covers_judge_error:
+        scope = f"s ({board.interval}) include judge errors"
+        if board.outcome == "votes":
+            scope = "s of people's votes, no judge"
+    return Headline(f"{sentence}; {_interval_name(board)}{scope}", _held_out(board))
 
 
 def _held_out(board: Leaderboard) -> str:
@@ -410,21 +235,20 @@ def _board_tables(board: Leaderboard) -> list[Block]:
             text.number(row.component + 1) if len(board.components) > 1 else text.DASH
         ),
     }
-    table = table_of(board.models, cells)
-    filled = [
-        at for at, cells in enumerate(zip(*table.rows, strict=True)) if {*cells} != {text.DASH}
-    ]
-    columns = [table.columns[at] for at in filled]
-    rows = [[row[at] for at in filled] for row in table.rows]
+    columns = {
+        name: cell
+        for name, cell in cells.items()
+        if any(cell(row) != text.DASH for row in board.models)
+    }
     caption = f"{board.method}: {text.count(board.n_battles, 'battle')}, {board.outcome}"
     if board.interval != "none":
         caption += f"; {board.interval} intervals"
         if board.clusters is not None:
             caption += f" over {text.count(board.clusters, 'prompt')}"
-    blocks: list[Block] = [Table(columns, rows[:_SHOWN], caption)]
-    if rows[_SHOWN:]:
-        more = text.count(len(rows) - _SHOWN, "more model")
-        blocks.append(Table(columns, rows[_SHOWN:], more, detail=True))
+    blocks: list[Block] = [table_of(board.models[:_SHOWN], columns, caption=caption)]
+    if rest := board.models[_SHOWN:]:
+        more = text.count(len(rest), "more model")
+        blocks.append(table_of(rest, columns, caption=more, detail=True))
         blocks.append(Note([f"{more} in the result: -o FILE.json keeps all"]))
     return blocks
 
@@ -439,55 +263,25 @@ def _ends_of(row: ModelRow, digits: int = 0) -> str:
 
 
 def _facts(board: Leaderboard) -> list[Fact]:
-    facts = (
-        []
-        if board.temperature is not None
-        else fitted_facts(board.beta, board.beta_se, board.smoothing)
-    )
+    facts = [] if board.temperature is not None else fitted_facts(board)
     if board.proven is not None:
-        proof = (
-            "proven"
-            if board.proven
-            else f"not proven, gap {text.percent(board.gap, 2)} of all wins"
-        )
-        facts.append(Fact("fewest wins against the order", proof))
+        proof = f"not proven, gap {text.percent(board.gap, 2)} of all wins"
+        facts.append(Fact("fewest wins against the order", "proven" if board.proven else proof))
     if board.kappa is not None:
-        facts.append(
-            Fact("kappa of verdicts and votes", text.number(board.kappa), "battle by battle")
-        )
-    if board.agreement is not None:
-        facts += agreement_facts(board.agreement)
-    return facts
+        kappa = text.number(board.kappa)
+        facts.append(Fact("kappa of verdicts and votes", kappa, "battle by battle"))
+    return facts + ([] if board.agreement is None else agreement_facts(board.agreement))
 
 
-def fitted_facts(beta: float | None, beta_se: float | None, smoothing: float | None) -> list[Fact]:
+def fitted_facts(result: Leaderboard | Anchors) -> list[Fact]:
     """What was fitted, or given, to make targets of scores or verdicts."""
     facts = []
-    if beta is not None:
-        se = "" if beta_se is None else f"standard error {text.number(beta_se)}"
-        facts.append(Fact("beta", text.number(beta), se))
-    if smoothing is not None:
-        facts.append(Fact("smoothing constant", text.number(smoothing)))
+    if result.beta is not None:
+        se = "" if result.beta_se is None else f"standard error {text.number(result.beta_se)}"
+        facts.append(Fact("beta", text.number(result.beta), se))
+    if result.smoothing is not None:
+        facts.append(Fact("smoothing constant", text.number(result.smoothing)))
     return facts
-
-
-def _jury_table(board: Leaderboard) -> Table:
-    return table_of(
-        board.jury,
-        {
-            "judge": lambda row: row.judge,
-            "votes": lambda row: text.number(row.n_votes),
-            "beta": lambda row: text.number(row.beta),
-            "se": lambda row: text.number(row.beta_se),
-        },
-        caption="The jury: the temperature of each judge",
-    )
-
-
-def _describe_beta(fit: Temperature) -> str:
-    votes = text.count(fit.n_battles, "vote")
-    sentence = f"beta {text.number(fit.beta)} (se {text.number(fit.beta_se)}, {votes})"
-    return sentence if fit.ece is None else f"{sentence}, calibration error {text.number(fit.ece)}"
 
 
 def _placed_headline(board: Leaderboard, new: Sequence[ModelRow]) -> Headline:
@@ -499,11 +293,9 @@ def _placed_headline(board: Leaderboard, new: Sequence[ModelRow]) -> Headline:
     if len(new) > 1:
         sentence = f"{len(new)} new models, the highest {sentence}"
     unbounded = sum(row.unbounded for row in new)
-    if not unbounded:
-        return Headline(
-            sentence, "The interval assumes that judge errors are as large as on the anchors."
-        )
-    action = f"{unbounded} of {text.count(len(new), 'interval')} unbounded."
+    action = "The interval assumes that judge errors are as large as on the anchors."
+    if unbounded:
+        action = f"{unbounded} of {text.count(len(new), 'interval')} unbounded."
     return Headline(sentence, action, tone="bad" if unbounded == len(new) else "plain")
 
 
@@ -555,32 +347,29 @@ def leaderboard_figure(board: Leaderboard) -> Drawing:
     return figure
 
 
-def _rows_to_draw(board: Leaderboard) -> tuple[ModelRow, ...]:
+def _rows_to_draw(board: Leaderboard) -> Sequence[ModelRow]:
     """What fits: the top of a board, or around the new models if there are any."""
     new = [row.rank for row in board.models if row.origin == "new"]
     if not new or len(board.models) <= _MOST_ROWS:
         return board.models[:_MOST_ROWS]
     nearest = sorted(board.models, key=lambda row: min(abs(row.rank - rank) for rank in new))
     names = {row.model for row in nearest[:_MOST_ROWS]}
-    return tuple(row for row in board.models if row.model in names)
+    return [row for row in board.models if row.model in names]
 
 
 def _board_title(board: Leaderboard) -> str:
     new = [row for row in board.models if row.origin == "new"]
     if len(new) == 1:
-        ends = _ends_of(new[0])
-        return (
-            f"{text.clip(new[0].model, 40)}: {text.number(new[0].elo, 0)} on people's scale {ends}"
-        )
+        name, elo = text.clip(new[0].model, 40), text.number(new[0].elo, 0)
+        return f"{name}: {elo} on people's scale {_ends_of(new[0])}"
     if new:
         return f"{len(new)} new models on people's scale"
     ranks = spell_range(board.models[0])
-    if ranks is None:
-        return f"{first_place(board)} by {board.method}"
-    return f"{first_place(board)} (rank range {ranks})"
+    by = f"by {board.method}" if ranks is None else f"(rank range {ranks})"
+    return f"{first_place(board)} {by}"
 
 
-def _draw_board(axes: Axes, board: Leaderboard, rows: tuple[ModelRow, ...]) -> None:
+def _draw_board(axes: Axes, board: Leaderboard, rows: Sequence[ModelRow]) -> None:
     has_elo = any(row.elo is not None for row in rows)
     values = [(row.elo if has_elo else row.score) or 0.0 for row in rows]
     ends = [end for row in rows for end in row.ends if end is not None]

@@ -174,17 +174,13 @@ def hold_out_each(
     if replicates:
         a, b = battles.a[rule.rows], battles.b[rule.rows]
         prompts = None if battles.prompts is None else battles.prompts[rule.rows]
-        both = np.concatenate([a, b])
-        order = np.argsort(both, kind="stable")
-        edge = np.searchsorted(both[order], np.arange(n + 1))
         for m in np.flatnonzero(valid):
-            rows = order[edge[m] : edge[m + 1]]
-            as_a = rows < len(a)
-            rows = np.where(as_a, rows, rows - len(a))
-            y = rule.targets(int(m))[rows]
+            as_a, as_b = np.flatnonzero(a == m), np.flatnonzero(b == m)
+            rows = np.concatenate([as_a, as_b])
+            y = rule.targets(int(m))
             se[m] = anchored_standard_error(
-                np.where(as_a, b[rows], a[rows]),
-                np.where(as_a, y, 1 - y),
+                np.concatenate([b[as_a], a[as_b]]),
+                np.concatenate([y[as_a], 1 - y[as_b]]),
                 anchors[m],
                 l2=l2,
                 replicates=replicates,
@@ -230,35 +226,27 @@ def _missing_reasons(rule: Rule, opponents: FloatArray, n: int) -> list[str | No
     """Why a model has no held-out Elo; None if it has one."""
     reasons: list[str | None] = []
     linked = (opponents > 0) | (opponents.T > 0)
-    neighbours = [_bits(row) for row in linked]
     for m in range(n):
         if not rule.usable[m]:
             reasons.append("no temperature without its battles")
         elif opponents[m].sum() < 2:
             reasons.append("fewer than two battles")
         else:
-            together = _connected_without(neighbours, _bits(opponents[m] > 0), m)
+            together = _connected_without(linked, opponents[m] > 0, m)
             reasons.append(None if together else "its opponents are not connected without it")
     return reasons
 
 
-def _bits(models: BoolArray) -> int:
-    """A set of models as the bits of one integer: a search over them is then a few operations."""
-    return int.from_bytes(np.packbits(models, bitorder="little").tobytes(), "little")
-
-
-def _connected_without(neighbours: list[int], some: int, without: int) -> bool:
-    """Whether paths that avoid one model connect these models."""
-    reached = edge = some & -some
-    while edge and some & ~reached:
-        step = 0
-        while edge:
-            model = edge & -edge
-            step |= neighbours[model.bit_length() - 1]
-            edge ^= model
-        edge = step & ~reached & ~(1 << without)
-        reached |= edge
-    return not some & ~reached
+def _connected_without(linked: BoolArray, met: BoolArray, model: int) -> bool:
+    """Whether paths that avoid one model connect the models that it met."""
+    reached = np.arange(len(met)) == np.argmax(met)
+    while not reached[met].all():
+        wider = reached | linked[reached].any(axis=0)
+        wider[model] = False
+        if np.array_equal(wider, reached):
+            return False
+        reached = wider
+    return True
 
 
 def anchored_standard_error(
@@ -369,9 +357,13 @@ class EloQuantile:
 
     def interval(self, elo: float, se: float) -> tuple[float | None, float | None]:
         """[elo - q se, elo + q se]; both ends None if unbounded or without a scale."""
-        if self.quantile is None or not se > 0:
-            return None, None
-        return elo - self.quantile * se, elo + self.quantile * se
+        return _around(elo, self.quantile, se)
+
+
+def _around(elo: float, quantile: float | None, se: float) -> tuple[float | None, float | None]:
+    if quantile is None or not se > 0:
+        return None, None
+    return elo - quantile * se, elo + quantile * se
 
 
 def models_needed(alpha: float | str | Fraction) -> int:
@@ -482,10 +474,8 @@ def held_out_intervals(
     rows = []
     for k, name in enumerate(held.names):
         q = _finite_quantile(np.delete(scores, k), level)
-        half = q * float(held.se[k]) if q is not None and held.se[k] > 0 else None
-        judge, human = float(held.judge[k]), float(held.human[k])
-        low = None if half is None else judge - half
-        high = None if half is None else judge + half
+        se, judge, human = float(held.se[k]), float(held.judge[k]), float(held.human[k])
+        low, high = _around(judge, q, se)
         rows.append(
             HeldOutRow(
                 method=held.method,
@@ -495,8 +485,8 @@ def held_out_intervals(
                 residual=judge - human,
                 se=float_at(held.se, k),
                 interval=Interval(low, high, level=1 - float(level)),
-                unbounded=half is None,
-                covered=None if half is None else bool(abs(judge - human) <= half),
+                unbounded=low is None,
+                covered=None if low is None or q is None else abs(judge - human) <= q * se,
             )
         )
     return tuple(rows)

@@ -19,7 +19,7 @@ models that no majority cycle joins are solved separately.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -82,6 +82,14 @@ def schulze(wins: ArrayLike) -> FloatArray:
         np.maximum(path, np.minimum(path[:, via : via + 1], path[via : via + 1, :]), out=path)
     beats = path > path.T
     return np.asarray(beats.sum(axis=1), dtype=np.float64)
+
+
+#: Orders from one table of wins.
+BY_TABLE: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "win-rate": win_rate,
+    "copeland": copeland,
+    "schulze": schulze,
+}
 
 
 def square(wins: ArrayLike) -> FloatArray:
@@ -164,7 +172,17 @@ class LeastReversals(Result):
         return [{"rank": rank, "row": row} for rank, row in enumerate(self.order, 1)]
 
     def view(self) -> list[Block]:
-        return view_reversals(self)
+        proof = "no order contradicts fewer (proven)"
+        if not self.proven:
+            proof = (
+                f"not proven the fewest: no order contradicts fewer than {self.bound:g}, "
+                f"gap {text.percent(self.gap, 2)} of all wins"
+            )
+        rows = ", ".join(str(row) for row in self.order)
+        return [
+            Headline(f"The order contradicts {self.cost:g} wins; {proof}"),
+            Note([f"rows of the table of wins, best first: {rows}"]),
+        ]
 
 
 def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastReversals:
@@ -193,11 +211,10 @@ def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastRevers
     proven = True
     for members in _from_top(net, group):
         left = seconds - (time.monotonic() - began)
-        solved = _solve_group(net[np.ix_(members, members)], left)
-        order.extend(int(members[k]) for k in solved.order)
-        cost += solved.cost
-        bound += solved.bound
-        proven = proven and solved.proven
+        part, *costs, optimal = _solve_group(net[np.ix_(members, members)], left)
+        order.extend(members[part].tolist())
+        cost, bound = cost + costs[0], bound + costs[1]
+        proven = proven and optimal
     total = float(table.sum())
     return LeastReversals(
         order=tuple(order),
@@ -237,23 +254,19 @@ def _from_top(net: FloatArray, group: IntArray) -> list[IntArray]:
     return ordered
 
 
-@dataclass(frozen=True)
-class _Part:
-    order: IntArray
-    cost: float
-    bound: float
-    proven: bool
-
-
-def _solve_group(net: FloatArray, seconds: float) -> _Part:
-    n = len(net)
-    if n == 1:
-        return _Part(np.zeros(1, dtype=np.int64), 0.0, 0.0, True)
+def _solve_group(net: FloatArray, seconds: float) -> tuple[IntArray, float, float, bool]:
+    """Order, cost, lower bound on the cost, and whether it is proven to be the lowest."""
+    if len(net) == 1:
+        return np.zeros(1, dtype=np.int64), 0.0, 0.0, True
     order = _local_search(net, np.argsort(-np.sign(net - net.T).sum(axis=1), kind="stable"))
     cost = _reversed_weight(net, order)
     deadline = time.monotonic() + seconds
     program = _Program(net)
-    grain = _grain(net)
+    # The smallest difference between costs: 1 for whole weights, 1/2 with ties, else 0.
+    exact = (
+        step for step in (1.0, 0.5) if np.allclose(net / step, np.round(net / step), atol=1e-9)
+    )
+    grain = next(exact, 0.0)
     bound = 0.0
     # First the linear program; if it stays fractional, the branching one.
     for whole in (False, True):
@@ -270,11 +283,12 @@ def _solve_group(net: FloatArray, seconds: float) -> _Part:
                 candidate = _local_search(net, candidate)
             if _reversed_weight(net, candidate) < cost - _TOLERANCE:
                 order, cost = candidate, _reversed_weight(net, candidate)
-            if _closed(cost, bound, grain):
-                return _Part(order, cost, cost, True)
+            slack = _TOLERANCE * max(1.0, cost)
+            if cost - bound < (grain - slack if grain else slack):
+                return order, cost, cost, True
             if not finished or not program.cut(x):
                 break
-    return _Part(order, cost, min(bound, cost), False)
+    return order, cost, min(bound, cost), False
 
 
 class _Program:
@@ -349,12 +363,6 @@ class _Program:
         return bool(fresh)
 
 
-def _closed(cost: float, bound: float, grain: float) -> bool:
-    """Whether no order can be cheaper; costs are multiples of `grain`, if it is not 0."""
-    slack = _TOLERANCE * max(1.0, cost)
-    return cost - bound < (grain - slack if grain else slack)
-
-
 def _reversed_weight(net: FloatArray, order: IntArray) -> float:
     ordered = net[np.ix_(order, order)]
     return float(np.tril(ordered, -1).sum())
@@ -378,26 +386,3 @@ def _local_search(net: FloatArray, order: IntArray) -> IntArray:
                 order = np.insert(rest, best, model)
                 improved = True
     return order
-
-
-def _grain(net: FloatArray) -> float:
-    """The smallest difference between costs: 1 for integer weights, 1/2 with ties, else 0."""
-    for step in (1.0, 0.5):
-        if np.allclose(net / step, np.round(net / step), atol=1e-9):
-            return step
-    return 0.0
-
-
-def view_reversals(best: LeastReversals) -> list[Block]:
-    """The order, and whether a better one is ruled out."""
-    proof = "no order contradicts fewer (proven)"
-    if not best.proven:
-        proof = (
-            f"not proven the fewest: no order contradicts fewer than {best.bound:g}, "
-            f"gap {text.percent(best.gap, 2)} of all wins"
-        )
-    rows = ", ".join(str(row) for row in best.order)
-    return [
-        Headline(f"The order contradicts {best.cost:g} wins; {proof}"),
-        Note([f"rows of the table of wins, best first: {rows}"]),
-    ]

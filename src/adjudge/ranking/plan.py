@@ -59,7 +59,22 @@ class BattlePlan(Result):
         return [{"row": row} for row in self.rows]
 
     def view(self) -> list[Block]:
-        return view_plan(self)
+        models = sorted(self.appearances.items(), key=lambda item: (item[1], item[0]))
+        rows = [(name, text.number(n)) for name, n in models]
+        columns = ("model", "battles after")
+        tables = [Table(columns, rows)]
+        if len(rows) > 2 * _ENDS:
+            ends = [*rows[:_ENDS], ("…", ""), *rows[-_ENDS:]]
+            tables = [Table(columns, ends), Table(columns, rows, "All models", detail=True)]
+        return [
+            Headline(
+                f"{text.count(self.chosen, 'battle')} chosen by {self.rule}; models will have "
+                f"{self.least:,} to {self.most:,} battles each"
+            ),
+            *tables,
+            *warnings_of(self.warnings),
+            *notes_of(text.left_out(self.dropped, "battle")),
+        ]
 
 
 def plan_battles(
@@ -94,7 +109,7 @@ def plan_battles(
     one_of(rule, RULES, "rule")
     rng = generator(seed)
     with Source(pool, others={"judged": judged}, **reading) as source:
-        frame, judged = read_pool(source.rows), source.other("judged")
+        frame, judged = _POOL.load(source.rows), source.other("judged")
         done = (
             None if judged is None else Source(judged).open("battles", votes_required=False).frame
         )
@@ -140,11 +155,6 @@ def plan_battles(
         ),
         warnings=tuple(warnings),
     )
-
-
-def read_pool(pool: TableLike) -> pl.DataFrame:
-    """Pairs or battles that could be judged, with our column names model_a and model_b."""
-    return _POOL.load(pool)
 
 
 def _judged_wins(done: pl.DataFrame, names: tuple[str, ...], verdict: str | None) -> FloatArray:
@@ -264,22 +274,3 @@ class _Information:
         outer = np.outer(column, column)
         self.squared += share**2 * float(column @ column) * outer - share * (turned + turned.T)
         self.covariance -= share * outer
-
-
-def view_plan(plan: BattlePlan) -> list[Block]:
-    """What was chosen, and how evenly models will be covered."""
-    models = sorted(plan.appearances.items(), key=lambda item: (item[1], item[0]))
-    rows = [(name, text.number(n)) for name, n in models]
-    columns = ("model", "battles after")
-    blocks: list[Block] = [
-        Headline(
-            f"{text.count(plan.chosen, 'battle')} chosen by {plan.rule}; models will have "
-            f"{plan.least:,} to {plan.most:,} battles each"
-        )
-    ]
-    if len(rows) <= 2 * _ENDS:
-        blocks.append(Table(columns, rows))
-    else:
-        ends = [*rows[:_ENDS], ("…", ""), *rows[-_ENDS:]]
-        blocks += [Table(columns, ends), Table(columns, rows, "All models", detail=True)]
-    return blocks + warnings_of(plan.warnings) + notes_of(text.left_out(plan.dropped, "battle"))

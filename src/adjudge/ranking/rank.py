@@ -15,12 +15,19 @@ from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking.bradley_terry import (
+    Fit,
     Mapper,
     battles_per_model,
+    bootstrap_strengths,
     bradley_terry,
     component_ranges,
+    component_ranks,
+    elo_standard_errors,
+    float_at,
     map_here,
+    perfect_record_bounds,
     resampled_wins,
+    sandwich,
     structure,
     target_battles,
     wins_table,
@@ -31,30 +38,16 @@ from adjudge.ranking.evaluation import (
     group_temperatures,
     ranking_agreement,
 )
-from adjudge.ranking.leaderboard import (
-    INTERVALS,
-    Leaderboard,
-    Spread,
-    component_names,
-    elo_spread,
-    enough_clusters,
-    model_rows,
-    normal_draws,
-)
-from adjudge.ranking.orders import (
-    copeland,
-    least_reversals,
-    online_elo,
-    order_strengths,
-    schulze,
-    win_rate,
-)
+from adjudge.ranking.leaderboard import Leaderboard, ModelRow
+from adjudge.ranking.orders import BY_TABLE, least_reversals, online_elo, order_strengths, win_rate
 from adjudge.ranking.prediction_powered import prediction_powered
 from adjudge.ranking.targets import JurorRow, Target, calibrate_jury, choose_method, make_target
+from adjudge.records import Interval
 from adjudge.statistics.agreement import cohen_kappa
-from adjudge.statistics.bradley_terry import DEFAULT_L2, to_elo
+from adjudge.statistics.bradley_terry import DEFAULT_L2, ELO_PER_UNIT, to_elo
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import (
+    BoolArray,
     FloatArray,
     IntArray,
     Seed,
@@ -70,6 +63,7 @@ METHODS = (
     *("win-rate", "copeland", "schulze", "mfas", "online-elo"),
 )
 ELO_METHODS = ("soft-elo", "hard-elo", "smoothed", "bt")
+INTERVALS = ("bootstrap", "sandwich", "none")
 #: With fewer prompts, intervals by prompt are rough.
 _FEW_PROMPTS = 20
 #: Resamples of a rank correlation, whose interval is rough anyway.
@@ -192,11 +186,12 @@ def rank(
     mapper = _mapper(engine, workers, ray_address)
     request = Request(method, penalty, interval, level, replicates, time_limit, mapper, rng)
     jurors: tuple[JurorRow, ...] = ()
+    agreement = None
     if method == "prediction-powered":
         if ready.other is not None:
             remedy = "leave it out: prediction-powered has no separate outcomes to compare"
             raise ArgumentError("against", against or "another opinion", remedy)
-        target, board = _board_with_judge(ready, request)
+        board = _board_with_judge(ready, request)
     else:
         if method == "soft-elo" and ready.panel is not None:
             if beta is not None:
@@ -205,19 +200,18 @@ def rank(
             ready, jurors = calibrate_jury(ready)
         target = make_target(ready, method, beta=beta, smoothing=smoothing)
         board = _board_by_target(ready, target, request)
-    agreement = None
-    if ready.other is not None and target.values is not None:
-        agreement = ranking_agreement(
-            ready,
-            target.values,
-            ready.other,
-            method=method,
-            time_limit=time_limit,
-            l2=penalty or DEFAULT_L2,
-            confidence_level=level,
-            replicates=min(replicates, _MOST_CORRELATIONS),
-            seed=rng,
-        )
+        if ready.other is not None and target.values is not None:
+            agreement = ranking_agreement(
+                ready,
+                target.values,
+                ready.other,
+                method=method,
+                time_limit=time_limit,
+                l2=penalty or DEFAULT_L2,
+                confidence_level=level,
+                replicates=min(replicates, _MOST_CORRELATIONS),
+                seed=rng,
+            )
     groups, pooling = group_temperatures(ready)
     evaluation = Evaluation()
     if evaluate:
@@ -227,7 +221,7 @@ def rank(
     kappa = None
     if ready.human is not None and ready.verdict is not None:
         kappa = cohen_kappa(ready.verdict, ready.human)
-    fitted = () if target.temperature is None else target.temperature.warnings
+    fitted = () if board.temperature is None else board.temperature.warnings
     return replace(
         board,
         warnings=(*ready.warnings, *fitted, *board.warnings),
@@ -267,28 +261,32 @@ class Request:
     mapper: Mapper
     rng: np.random.Generator
 
+    def empty_board(self, target: Target, l2: float | None) -> Leaderboard:
+        """A leaderboard by this method, without models."""
+        return Leaderboard(
+            method=self.method,
+            outcome=target.outcome,
+            covers_judge_error=target.of_people,
+            reason=target.reason,
+            beta=target.beta,
+            beta_se=target.beta_se,
+            smoothing=target.smoothing,
+            temperature=target.temperature,
+            confidence_level=self.level,
+            l2=l2,
+            interval="none",
+            n_battles=0,
+            models=(),
+            components=(),
+            warnings=(),
+            dropped={},
+        )
+
 
 def _board_by_target(battles: Battles, target: Target, request: Request) -> Leaderboard:
     """Elo, or a bare order, from the battles with a target."""
     penalty = request.l2 if request.method in ELO_METHODS else None
-    board = Leaderboard(
-        method=request.method,
-        outcome=target.outcome,
-        covers_judge_error=target.of_people,
-        reason=target.reason,
-        beta=target.beta,
-        beta_se=target.beta_se,
-        smoothing=target.smoothing,
-        temperature=target.temperature,
-        confidence_level=request.level,
-        l2=penalty,
-        interval="none",
-        n_battles=0,
-        models=(),
-        components=(),
-        warnings=(),
-        dropped={},
-    )
+    board = request.empty_board(target, penalty)
     if target.values is None:
         return board
     used, y = target_battles(battles, target.values)
@@ -306,42 +304,30 @@ def _board_by_target(battles: Battles, target: Target, request: Request) -> Lead
 
 def _elo_board(board: Leaderboard, used: Battles, y: FloatArray, request: Request) -> Leaderboard:
     """Bradley-Terry on the targets, with intervals and rank ranges."""
-    wins = wins_table(used.a, used.b, y, used.n_models)
-    fit = bradley_terry(wins, names=used.names, l2=request.l2)
-    spread = elo_spread(
-        fit,
-        used.a,
-        used.b,
-        y,
-        interval=request.interval,
-        confidence_level=request.level,
-        replicates=request.replicates,
-        seed=request.rng,
-        clusters=used.prompts,
-        mapper=request.mapper,
+    fit = bradley_terry(
+        wins_table(used.a, used.b, y, used.n_models), names=used.names, l2=request.l2
     )
     n_battles = battles_per_model(used.a, used.b, used.n_models)
-    assumptions = []
+    spread, few, assumptions = None, [], []
     if request.interval != "none":
+        spread = _elo_spread(fit, used, y, request)
+        few = _few_prompts(used)
         independent = "battles of different prompts" if used.prompts is not None else "battles"
         assumptions.append(f"{independent} are independent draws")
         if board.beta:
             assumptions.append("the interval treats the temperature as fixed")
     if board.covers_judge_error:
         assumptions.append("the voters are the people whom the leaderboard is for")
-    component = fit.structure.component
-    return replace(
+    board = replace(
         board,
-        models=model_rows(used.names, fit.theta, n_battles, component, elo=fit.elo, spread=spread),
-        components=component_names(used.names, component, n_battles),
         interval=request.interval,
         replicates=request.replicates if request.interval == "bootstrap" else None,
-        warnings=(
-            *_few_prompts(used, request.interval),
-            *fit.structure.warnings,
-            *_not_ranked(n_battles),
-        ),
+        warnings=(*few, *fit.structure.warnings, *_not_ranked(n_battles)),
         assumptions=tuple(assumptions),
+    )
+    component = fit.structure.component
+    return _with_models(
+        board, used.names, fit.theta, n_battles, component, elo=fit.elo, spread=spread
     )
 
 
@@ -352,22 +338,15 @@ def _plain_board(board: Leaderboard, used: Battles, y: FloatArray, request: Requ
     component = shape.component
     n_battles = battles_per_model(used.a, used.b, used.n_models)
     warnings = [*shape.apart, *_not_ranked(n_battles)]
-    elo = score = spread = replicates = proven = gap = None
-    if request.method == "win-rate":
-        strength = score = np.nan_to_num(win_rate(wins), nan=0.0)
-        if request.interval != "none":
-            replicates = request.replicates
-            spread = _rate_spread(used, y, request)
-            warnings += _few_prompts(used, request.interval)
-        warnings.append("win rates depend on which opponents a model met")
-    elif request.method in ("copeland", "schulze"):
-        strength = score = copeland(wins) if request.method == "copeland" else schulze(wins)
+    elo = score = spread = None
+    if request.method in BY_TABLE:
+        strength = score = np.nan_to_num(BY_TABLE[request.method](wins), nan=0.0)
     elif request.method == "mfas":
         exact = least_reversals(wins, time_limit=request.time_limit)
         strength = order_strengths(exact)
-        proven, gap = exact.proven, exact.gap
-        if not proven:
-            warnings.append(f"order not proven optimal: gap {100 * gap:.2f} % of all wins")
+        board = replace(board, proven=exact.proven, gap=exact.gap)
+        if not exact.proven:
+            warnings.append(f"order not proven optimal: gap {100 * exact.gap:.2f} % of all wins")
     else:
         online = online_elo(used.a, used.b, y, used.n_models, seed=request.rng)
         strength = elo = online.elo
@@ -379,18 +358,228 @@ def _plain_board(board: Leaderboard, used: Battles, y: FloatArray, request: Requ
                 f"shuffling battles changes a rating by {float(np.median(online.order_sd)):.0f} "
                 "Elo (median standard deviation, given as se)"
             )
-    return replace(
-        board,
-        models=model_rows(
-            used.names, strength, n_battles, component, elo=elo, score=score, spread=spread
-        ),
-        components=component_names(used.names, component, n_battles),
-        interval="none" if replicates is None else "bootstrap",
-        replicates=replicates,
-        proven=proven,
-        gap=gap,
-        warnings=tuple(warnings),
+    if request.method == "win-rate":
+        if request.interval != "none":
+            board = replace(board, interval="bootstrap", replicates=request.replicates)
+            spread = _rate_spread(used, y, request)
+            warnings += _few_prompts(used)
+        warnings.append("win rates depend on which opponents a model met")
+    return _with_models(
+        replace(board, warnings=tuple(warnings)),
+        used.names,
+        strength,
+        n_battles,
+        component,
+        elo=elo,
+        score=score,
+        spread=spread,
     )
+
+
+def _prompts(used: Battles) -> int | None:
+    return None if used.prompts is None else len(np.unique(used.prompts))
+
+
+def _not_ranked(n_battles: IntArray) -> list[str]:
+    unseen = int((n_battles == 0).sum())
+    return [f"{unseen} models have no battle with an outcome and are not ranked"] if unseen else []
+
+
+def _few_prompts(used: Battles) -> list[str]:
+    prompts = _prompts(used)
+    if prompts is None or prompts >= _FEW_PROMPTS:
+        return []
+    return [f"only {prompts} prompts: intervals by prompt are rough below about {_FEW_PROMPTS}"]
+
+
+def _board_with_judge(battles: Battles, request: Request) -> Leaderboard:
+    """Votes on a random sample of the battles, the judge on all: prediction-powered."""
+    if battles.verdict is None or battles.human is None:
+        raise ArgumentError(
+            "method", "prediction-powered", "give votes on some battles and verdicts on all"
+        )
+    l2 = request.l2 or DEFAULT_L2
+    fit = prediction_powered(battles, battles.human, battles.verdict, l2=l2)
+    judged, _ = target_battles(battles, battles.verdict)
+    voted, y = target_battles(judged, np.asarray(judged.human))
+    n_battles = battles_per_model(judged.a, judged.b, judged.n_models)
+    votes = battles_per_model(voted.a, voted.b, voted.n_models)
+    shape = structure(wins_table(voted.a, voted.b, y, voted.n_models), battles.names)
+    warnings = [*_few_prompts(judged), *shape.warnings]
+    # With ten expected votes, zero votes happen by chance less than once in 20,000 models.
+    expected = n_battles * (len(voted) / len(judged))
+    without = [battles.names[k] for k in np.flatnonzero((votes == 0) & (expected >= 10))]
+    if without:
+        warnings.append(
+            f"votes are not a random sample of the battles: {len(without)} models have none "
+            f"although ten or more are expected ({', '.join(without[:3])}); the intervals need a "
+            "random sample"
+        )
+    unseen = (votes == 0) & (n_battles > 0)
+    if unseen.any():
+        # Without a vote a model has no link to people's scale, and its variance would be 0.
+        n_battles = np.where(unseen, 0, n_battles)
+        warnings.append(f"{int(unseen.sum())} models have no vote and are not ranked")
+    drawn = _normal_draws(fit.theta, fit.covariance, _prompts(judged) or len(judged), request)
+    spread = _normal_spread(fit.theta, fit.se, drawn, shape.component, request.level)
+    outcome = f"{fit.n_labelled:,} votes, judge used with weight {fit.weight:.2f}"
+    board = replace(
+        request.empty_board(Target(None, outcome, of_people=True), l2),
+        interval="sandwich",
+        n_battles=len(judged),
+        clusters=_prompts(judged),
+        dropped=merge_dropped({"no verdict": len(battles) - len(judged)}),
+        warnings=tuple(warnings),
+        assumptions=(
+            "the battles with votes are a random sample of all battles",
+            "many voted battles per model; the interval is a normal approximation",
+        ),
+    )
+    elo = to_elo(fit.theta)
+    return _with_models(
+        board, battles.names, elo, n_battles, shape.component, elo=elo, spread=spread
+    )
+
+
+# --- rows, with intervals and rank ranges ---
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The uncertainty of each number: standard error, interval (NaN: no such end), rank range.
+
+    An end is open if `open_end`; the ends are on the scale of their number. `level` is that of the
+    intervals.
+    """
+
+    se: FloatArray | None = None
+    low: FloatArray | None = None
+    high: FloatArray | None = None
+    open_end: BoolArray | None = None
+    rank_low: IntArray | None = None
+    rank_high: IntArray | None = None
+    level: float | None = None
+
+    def interval_of(self, k: int) -> Interval | None:
+        """The interval of one model; None if there are none."""
+        if self.low is None or self.high is None or self.level is None:
+            return None
+        return Interval(float_at(self.low, k), float_at(self.high, k), self.level)
+
+
+def _with_models(
+    board: Leaderboard,
+    names: tuple[str, ...],
+    strength: FloatArray,
+    n_battles: IntArray,
+    component: IntArray,
+    *,
+    elo: FloatArray | None = None,
+    score: FloatArray | None = None,
+    spread: Spread | None = None,
+) -> Leaderboard:
+    """The board with its rows: the largest component first, the strongest first within it.
+
+    A row shows `elo`, or the method's own `score`, or neither if a method gives only an order;
+    `spread` is on the same scale. A model without a battle is not on the leaderboard.
+    """
+    spread = spread or Spread()
+    rank = component_ranks(strength, component)
+    ranked = np.flatnonzero(n_battles > 0)
+    order = sorted(ranked.tolist(), key=lambda k: (component[k], -strength[k], names[k]))
+    models = tuple(
+        ModelRow(
+            model=names[k],
+            elo=float_at(elo, k),
+            interval=spread.interval_of(k),
+            se=float_at(spread.se, k),
+            n_battles=int(n_battles[k]),
+            rank=int(rank[k]),
+            rank_low=None if spread.rank_low is None else int(spread.rank_low[k]),
+            rank_high=None if spread.rank_high is None else int(spread.rank_high[k]),
+            score=float_at(score, k),
+            component=int(component[k]),
+            unbounded=spread.open_end is not None and bool(spread.open_end[k]),
+        )
+        for k in order
+    )
+    groups = (ranked[component[ranked] == number] for number in np.unique(component[ranked]))
+    components = tuple(tuple(names[k] for k in group) for group in groups)
+    return replace(board, models=models, components=components)
+
+
+def _elo_spread(fit: Fit, used: Battles, y: FloatArray, request: Request) -> Spread:
+    """elo -+ z SE with the bootstrap's or the sandwich's SE; exact bounds for clean sweeps.
+
+    These are not percentiles: sparse battles push estimates away from the mean, resamples push them
+    further, and percentiles count that twice (30 models of 40 battles each, 95 %: 0.94 against
+    0.97). Rank ranges come from the bootstrap, or from normal draws with the sandwich covariance.
+    With few prompts neither keeps its level.
+    """
+    if request.interval == "sandwich":
+        covariance = sandwich(fit, used.a, used.b, y, clusters=used.prompts)
+        se = elo_standard_errors(covariance)
+        drawn = _normal_draws(fit.theta, covariance, _prompts(used) or len(used), request)
+    else:
+        drawn = bootstrap_strengths(
+            fit,
+            used.a,
+            used.b,
+            y,
+            replicates=request.replicates,
+            seed=request.rng,
+            clusters=used.prompts,
+            mapper=request.mapper,
+        )
+        se = ELO_PER_UNIT * drawn.std(axis=0, ddof=1)
+    inverse = fit.inverse_information()
+    won_all, lost_all = fit.structure.won_all, fit.structure.lost_all
+    swept = won_all | lost_all
+    variances = np.diag(inverse)
+    least = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * inverse, 0.0))
+    least = np.where(swept[:, None] | swept[None, :], least, 0.0)
+    spread = _normal_spread(fit.theta, se, drawn, fit.structure.component, request.level, least)
+    lowest, highest = perfect_record_bounds(fit, request.level)
+    return replace(
+        spread,
+        # A model that won or lost everything looks certain to resampling and to the sandwich.
+        se=np.where(swept, np.maximum(se, elo_standard_errors(inverse)), se),
+        low=np.where(won_all, lowest, np.where(lost_all, np.nan, np.asarray(spread.low))),
+        high=np.where(lost_all, highest, np.where(won_all, np.nan, np.asarray(spread.high))),
+        open_end=swept,
+    )
+
+
+def _normal_draws(
+    theta: FloatArray, covariance: FloatArray, clusters: int, request: Request
+) -> FloatArray | None:
+    """(replicates, n) strengths drawn around the estimate with their covariance.
+
+    The covariance is singular with fewer clusters than models and would call some differences
+    certain, so it needs twice as many clusters as models; None with fewer.
+    """
+    if clusters < 2 * len(theta):
+        return None
+    drawn = request.rng.multivariate_normal(theta, covariance, request.replicates, method="eigh")
+    return np.asarray(drawn, dtype=np.float64)
+
+
+def _normal_spread(
+    theta: FloatArray,
+    se: FloatArray,
+    drawn: FloatArray | None,
+    component: IntArray,
+    level: float,
+    least_se: FloatArray | None = None,
+) -> Spread:
+    """Elo -+ z SE, with rank ranges if strengths were drawn."""
+    best = worst = None
+    if drawn is not None:
+        best, worst = component_ranges(
+            theta, drawn, component, confidence_level=level, least_se=least_se
+        )
+    elo, reach = to_elo(theta), normal_quantile(level) * se
+    return Spread(se, elo - reach, elo + reach, rank_low=best, rank_high=worst, level=level)
 
 
 def _rate_spread(used: Battles, y: FloatArray, request: Request) -> Spread:
@@ -406,90 +595,4 @@ def _rate_spread(used: Battles, y: FloatArray, request: Request) -> Spread:
     rates = np.stack([np.nan_to_num(win_rate(table), nan=0.5) for table in drawn])
     tail = (1 - request.level) / 2
     low, high = np.quantile(rates, [tail, 1 - tail], axis=0)
-    return Spread(se=rates.std(axis=0, ddof=1), low=low, high=high, level=request.level)
-
-
-def _prompts(used: Battles) -> int | None:
-    return None if used.prompts is None else len(np.unique(used.prompts))
-
-
-def _not_ranked(n_battles: IntArray) -> list[str]:
-    unseen = int((n_battles == 0).sum())
-    return [f"{unseen} models have no battle with an outcome and are not ranked"] if unseen else []
-
-
-def _few_prompts(used: Battles, interval: str) -> list[str]:
-    prompts = _prompts(used)
-    if prompts is None or prompts >= _FEW_PROMPTS or interval == "none":
-        return []
-    return [f"only {prompts} prompts: intervals by prompt are rough below about {_FEW_PROMPTS}"]
-
-
-def _board_with_judge(battles: Battles, request: Request) -> tuple[Target, Leaderboard]:
-    """Votes on a random sample of the battles, the judge on all: prediction-powered."""
-    if battles.verdict is None or battles.human is None:
-        raise ArgumentError(
-            "method", "prediction-powered", "give votes on some battles and verdicts on all"
-        )
-    l2 = request.l2 or DEFAULT_L2
-    fit = prediction_powered(battles, battles.human, battles.verdict, l2=l2)
-    judged, _ = target_battles(battles, battles.verdict)
-    voted, y = target_battles(judged, np.asarray(judged.human))
-    n_battles = battles_per_model(judged.a, judged.b, judged.n_models)
-    votes = battles_per_model(voted.a, voted.b, voted.n_models)
-    shape = structure(wins_table(voted.a, voted.b, y, voted.n_models), battles.names)
-    warnings = [*_few_prompts(judged, "sandwich"), *shape.warnings]
-    # With ten expected votes, zero votes happen by chance less than once in 20,000 models.
-    expected = n_battles * (len(voted) / len(judged))
-    without = [battles.names[k] for k in np.flatnonzero((votes == 0) & (expected >= 10))]
-    if without:
-        warnings.append(
-            f"votes are not a random sample of the battles: {len(without)} models have none "
-            f"although ten or more are expected ({', '.join(without[:3])}); the intervals need a "
-            "random sample"
-        )
-    unseen = (votes == 0) & (n_battles > 0)
-    if unseen.any():
-        # Without a vote a model has no link to people's scale, and its variance would be 0.
-        n_battles = np.where(unseen, 0, n_battles)
-        warnings.append(f"{int(unseen.sum())} models have no vote and are not ranked")
-    best = worst = None
-    if enough_clusters(_prompts(judged) or len(judged), battles.n_models):
-        best, worst = component_ranges(
-            fit.theta,
-            normal_draws(fit.theta, fit.covariance, request.replicates, request.rng),
-            shape.component,
-            confidence_level=request.level,
-        )
-    elo = to_elo(fit.theta)
-    reach = normal_quantile(request.level) * fit.se
-    spread = Spread(
-        se=fit.se,
-        low=elo - reach,
-        high=elo + reach,
-        rank_low=best,
-        rank_high=worst,
-        level=request.level,
-    )
-    outcome = f"{fit.n_labelled:,} votes, judge used with weight {fit.weight:.2f}"
-    board = Leaderboard(
-        method=request.method,
-        outcome=outcome,
-        covers_judge_error=True,
-        beta=None,
-        beta_se=None,
-        confidence_level=request.level,
-        l2=l2,
-        models=model_rows(battles.names, elo, n_battles, shape.component, elo=elo, spread=spread),
-        components=component_names(battles.names, shape.component, n_battles),
-        interval="sandwich",
-        n_battles=len(judged),
-        clusters=_prompts(judged),
-        dropped=merge_dropped({"no verdict": len(battles) - len(judged)}),
-        warnings=tuple(warnings),
-        assumptions=(
-            "the battles with votes are a random sample of all battles",
-            "many voted battles per model; the interval is a normal approximation",
-        ),
-    )
-    return Target(None, outcome), board
+    return Spread(rates.std(axis=0, ddof=1), low, high, level=request.level)

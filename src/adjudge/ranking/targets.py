@@ -210,39 +210,28 @@ def soft_rule(battles: Battles) -> Rule:
     beta = fold_temperatures(battles.score, battles.human, battles.a, battles.b, n)
     rows = np.flatnonzero(np.isfinite(battles.score))
     a, b, s = battles.a[rows], battles.b[rows], battles.score[rows]
-    tables = soft_tables(a, b, s, n)
-    return Rule(
-        name="soft-elo",
-        rows=rows,
-        targets=lambda m: np.asarray(expit(beta[m] * s)),
-        tables=lambda folds: tables(beta[folds]),
-        parameter=beta,
-        usable=np.isfinite(beta) & (np.nan_to_num(beta) > 0),
-    )
-
-
-def soft_tables(
-    a: IntArray, b: IntArray, score: FloatArray, n: int
-) -> Callable[[FloatArray], FloatArray]:
-    """A function from temperatures to tables of wins, without a pass over the battles each time.
-
-    Battles are counted once by (pair, distinct |s|). sigma(-x) = 1 - sigma(x), so one orientation
-    per pair is enough, and all temperatures are one sparse product.
-    """
+    # Battles are counted once by pair and distinct s, so that all temperatures are one product.
+    # sigma(-x) = 1 - sigma(x): one orientation per pair is enough.
     flip = a > b
     pair = np.where(flip, b * n + a, a * n + b)
-    oriented = np.where(flip, -score, score)
-    levels, level = np.unique(oriented, return_inverse=True)
+    levels, level = np.unique(np.where(flip, -s, s), return_inverse=True)
     counts = csr_array((np.ones(len(pair)), (pair, level)), shape=(n * n, len(levels)))
     met: FloatArray = np.asarray(counts.sum(axis=1), dtype=np.float64).reshape(n, n)
 
-    def tables(beta: FloatArray) -> FloatArray:
-        p = expit(np.asarray(beta)[None, :] * levels[:, None])
+    def tables(folds: IntArray) -> FloatArray:
+        p = expit(beta[folds][None, :] * levels[:, None])
         won: FloatArray = np.asarray(counts @ p, dtype=np.float64).T.reshape(-1, n, n)
         lost: FloatArray = met - won
         return won + lost.swapaxes(-1, -2)
 
-    return tables
+    return Rule(
+        name="soft-elo",
+        rows=rows,
+        targets=lambda m: np.asarray(expit(beta[m] * s)),
+        tables=tables,
+        parameter=beta,
+        usable=beta > 0,
+    )
 
 
 def smoothed_rule(battles: Battles) -> Rule:
@@ -278,7 +267,7 @@ def smoothed_rule(battles: Battles) -> Rule:
         targets=lambda m: 0.5 + (2 * constant[m] - 1) * (v - 0.5),
         tables=tables,
         parameter=constant,
-        usable=np.isfinite(constant) & (np.nan_to_num(constant) > 0.5),
+        usable=constant > 0.5,
     )
 
 
@@ -298,31 +287,25 @@ class JurorRow:
 def calibrate_jury(battles: Battles) -> tuple[Battles, tuple[JurorRow, ...]]:
     """The battles with the jury's mean of calibrated scores as `score`, and each judge's beta."""
     panel, human = _panel(battles)
-    fits = [
-        fit_temperature(panel[:, j], human, clusters=battles.prompts) for j in range(panel.shape[1])
-    ]
-    jurors = tuple(
-        JurorRow(judge=name, beta=fit.beta, beta_se=fit.beta_se, n_votes=fit.n_battles)
-        for name, fit in zip(battles.judges, fits, strict=True)
-    )
-    for row, fit in zip(jurors, fits, strict=True):
-        if row.beta is None:
-            raise ArgumentError("jury", row.judge, f"leave this judge out: {fit.reason}")
+    jurors = []
+    for judge, scores in zip(battles.judges, panel.T, strict=True):
+        fit = fit_temperature(scores, human, clusters=battles.prompts)
+        if fit.beta is None:
+            raise ArgumentError("jury", judge, f"leave this judge out: {fit.reason}")
+        row = JurorRow(judge=judge, beta=fit.beta, beta_se=fit.beta_se, n_votes=fit.n_battles)
+        jurors.append(row)
     weights = np.array([row.beta for row in jurors], dtype=np.float64) / len(jurors)
-    return replace(battles, score=panel @ weights), jurors
+    return replace(battles, score=panel @ weights), tuple(jurors)
 
 
 def jury_rule(battles: Battles) -> Rule:
     """sigma(beta s) of the jury, every temperature fitted without model m's battles."""
     panel, human = _panel(battles)
-    n, judges = battles.n_models, panel.shape[1]
-    columns = [
-        fold_temperatures(panel[:, j], human, battles.a, battles.b, n) for j in range(judges)
-    ]
-    weights = np.stack(columns, axis=1) / judges
+    n = battles.n_models
+    betas = [fold_temperatures(scores, human, battles.a, battles.b, n) for scores in panel.T]
+    weights = np.stack(betas, axis=1) / len(betas)
     scores = [panel @ weights[m] for m in range(n)]
     beta = np.array([_jury_temperature(battles, human, m, score) for m, score in enumerate(scores)])
-    usable = np.isfinite(beta) & (np.nan_to_num(beta) > 0)
 
     def targets(m: int) -> FloatArray:
         return np.asarray(expit(beta[m] * scores[m]), dtype=np.float64)
@@ -331,7 +314,7 @@ def jury_rule(battles: Battles) -> Rule:
         return np.stack([wins_table(battles.a, battles.b, targets(int(m)), n) for m in folds])
 
     rows = np.arange(len(battles))
-    return Rule("soft-elo", rows, targets, tables, parameter=beta, usable=usable)
+    return Rule("soft-elo", rows, targets, tables, parameter=beta, usable=beta > 0)
 
 
 def _jury_temperature(battles: Battles, human: FloatArray, m: int, score: FloatArray) -> float:

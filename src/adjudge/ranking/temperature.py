@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 from scipy.special import expit
 
 from adjudge.errors import ArgumentError
@@ -99,7 +100,30 @@ class Temperature(Result):
         return self.agreement or [self]
 
     def view(self) -> list[Block]:
-        return view_temperature(self)
+        if self.beta is None:
+            return [Headline(f"No temperature: {self.reason}", tone="bad")]
+        sentence = (
+            f"beta {text.number(self.beta)} (standard error {text.number(self.beta_se)}) from "
+            f"{text.count(self.n_battles, 'vote')}"
+        )
+        slope_se = ""
+        if self.slope_se is not None:
+            slope_se = f"log-odds, standard error {text.number(self.slope_se)}"
+        facts = [
+            Fact("mean of beta |s|", text.number(self.signal)),
+            Fact("correlation of |s| with agreement", text.number(self.correlation)),
+            Fact("growth of agreement with |s|", text.number(self.slope), slope_se),
+            Fact("calibration error of sigma(beta |s|)", text.number(self.ece)),
+        ]
+        return [
+            Headline(
+                sentence if self.reason is None else f"{sentence}: {self.reason}",
+                tone="bad" if self.warnings else "plain",
+            ),
+            Facts(facts),
+            *temperature_blocks(self, "Agreement with people by score difference"),
+            *warnings_of(self.warnings),
+        ]
 
 
 def fit_temperature(
@@ -160,10 +184,16 @@ def fit_temperature(
     agree = (side[chose] == y[decided][chose]).astype(np.int64)
     correlation = _correlation(strength, agree)
     slope, slope_se = _agreement_slope(strength, agree)
-    confidence = np.asarray(expit(beta * strength))
     ece = None
+    reliability: tuple[ReliabilityBin, ...] = ()
     if len(agree) and beta > 0:
+        confidence = np.asarray(expit(beta * strength))
         ece = expected_calibration_error(confidence, agree, equal_mass=True)
+        bins = reliability_bins(confidence, agree, equal_mass=True)
+        reliability = tuple(
+            ReliabilityBin(predicted=float(p), observed=float(o), n=int(n))
+            for p, o, n in zip(bins.confidence, bins.accuracy, bins.count, strict=True)
+        )
     signal = beta * float(np.mean(np.abs(t)))
     return Temperature(
         beta=beta,
@@ -175,7 +205,7 @@ def fit_temperature(
         slope_se=slope_se,
         ece=ece,
         agreement=_agreement_table(strength, agree, beta),
-        reliability=_reliability_table(confidence, agree) if beta > 0 else (),
+        reliability=reliability,
         warnings=_temperature_warnings(beta, se, signal, slope, slope_se, len(agree)),
         reason=None if beta > 0 else "people mostly prefer the side with the judge's lower score",
     )
@@ -272,16 +302,6 @@ def _agreement_table(
     return tuple(table)
 
 
-def _reliability_table(confidence: FloatArray, agree: IntArray) -> tuple[ReliabilityBin, ...]:
-    if not len(agree):
-        return ()
-    bins = reliability_bins(confidence, agree, equal_mass=True)
-    return tuple(
-        ReliabilityBin(predicted=float(p), observed=float(o), n=int(n))
-        for p, o, n in zip(bins.confidence, bins.accuracy, bins.count, strict=True)
-    )
-
-
 def _temperature_warnings(
     beta: float, se: float, signal: float, slope: float | None, slope_se: float | None, n: int
 ) -> tuple[str, ...]:
@@ -365,17 +385,14 @@ def fold_temperatures(
         return betas
     total = np.bincount(level, minlength=len(t)).astype(np.float64)
     start = float(np.nan_to_num(newton_temperature(t, total[None, :])[0]))
-    side_a, side_b = a[decided], b[decided]
-    order = np.argsort(np.concatenate([side_a, side_b]), kind="stable")
-    model = np.concatenate([side_a, side_b])[order]
-    of_model = np.concatenate([level, level])[order]
-    edge = np.searchsorted(model, np.arange(n + 1))
+    model = np.concatenate([a[decided], b[decided]])
+    fought = csr_array(
+        (np.ones(len(model)), (model, np.concatenate([level, level]))), shape=(n, len(t))
+    )
     chunk = max(1, (1 << 21) // len(t))
     for first in range(0, n, chunk):
         folds = np.arange(first, min(n, first + chunk))
-        counts = np.stack(
-            [total - np.bincount(of_model[edge[m] : edge[m + 1]], minlength=len(t)) for m in folds]
-        )
+        counts = total - fought[folds].toarray()
         # Fold sizes differ; a fold whose votes all agree, or all disagree, has no maximum.
         usable = (counts[:, t > 0].sum(axis=1) > 0) & (counts[:, t < 0].sum(axis=1) > 0)
         if usable.any():
@@ -403,35 +420,6 @@ def temperature_with_ties(score: FloatArray, human: FloatArray) -> float | None:
 
 
 # --- what it shows ---
-
-
-def view_temperature(fit: Temperature) -> list[Block]:
-    """beta, the checks of it, agreement by score difference."""
-    if fit.beta is None:
-        return [Headline(f"No temperature: {fit.reason}", tone="bad")]
-    votes = text.count(fit.n_battles, "vote")
-    sentence = (
-        f"beta {text.number(fit.beta)} (standard error {text.number(fit.beta_se)}) from {votes}"
-    )
-    slope_se = (
-        "" if fit.slope_se is None else f"log-odds, standard error {text.number(fit.slope_se)}"
-    )
-    return [
-        Headline(
-            sentence if fit.reason is None else f"{sentence}: {fit.reason}",
-            tone="bad" if fit.warnings else "plain",
-        ),
-        Facts(
-            [
-                Fact("mean of beta |s|", text.number(fit.signal)),
-                Fact("correlation of |s| with agreement", text.number(fit.correlation)),
-                Fact("growth of agreement with |s|", text.number(fit.slope), slope_se),
-                Fact("calibration error of sigma(beta |s|)", text.number(fit.ece)),
-            ]
-        ),
-        *temperature_blocks(fit, "Agreement with people by score difference"),
-        *warnings_of(fit.warnings),
-    ]
 
 
 def temperature_blocks(fit: Temperature, caption: str) -> list[Block]:
