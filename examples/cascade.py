@@ -8,18 +8,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from scipy.stats import beta
 
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
-from adjudge.selection.cascade import (
-    StageEvidence,
-    fit_stages,
-    stage_doubts,
-    stop_at,
-    with_failures,
-)
+from adjudge.selection.cascade import StageEvidence, stage_doubts, stop_at
 from adjudge.selection.cascade_plan import Sheet, drop_stages
 from adjudge.selection.doubts.evidence import Evidence
 from adjudge.statistics.entropy import confidence, preference_entropy
@@ -83,20 +78,17 @@ class Cascade:
     @classmethod
     def plan(cls, p: np.ndarray, people: np.ndarray) -> Cascade:
         """Plan from the learning share only, like `plan cascade`."""
-        sheets: dict[tuple[int, ...], Sheet] = {}
+        units = np.arange(len(people))
 
+        @cache
         def sheet(kept: tuple[int, ...]) -> Sheet:
-            if kept not in sheets:
-                seen = evidence(p[:, kept])
-                fitted = fit_stages(seen, people, units=np.arange(len(people)), seed=0)
-                margins, doubts = with_failures(fitted.held_out, seen)
-                wrong = (margins > 0) != (people[:, None] > 0)
-                sheets[kept] = Sheet(fitted, doubts, wrong, np.cumsum(COSTS[list(kept)]), ALPHA)
-            return sheets[kept]
+            costs = COSTS[list(kept)].tolist()
+            seen = evidence(p[:, kept])
+            return Sheet.fit(seen, people, units=units, seed=0, costs=costs, alpha=ALPHA)
 
         kept, _ = drop_stages((0, 1, 2), sheet, ("1", "2", "3"))
         plain = sheet(kept).largest_tau(margin=0.0)
-        return cls(kept, sheet(kept).fitted.doubts, sheet(kept).planned or 0.0, plain or 0.0)
+        return cls(kept, sheet(kept).fitted, sheet(kept).planned or 0.0, plain or 0.0)
 
     def at(self, tau: float) -> Cascade:
         """The same with another tau."""

@@ -8,6 +8,7 @@ Bands as in test_selection_guarantees.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -16,13 +17,7 @@ from examples import load_example
 from scipy import stats
 
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
-from adjudge.selection.cascade import (
-    StageEvidence,
-    fit_stages,
-    stage_doubts,
-    stop_at,
-    with_failures,
-)
+from adjudge.selection.cascade import StageEvidence, stage_doubts, stop_at
 from adjudge.selection.cascade_plan import Sheet, drop_stages
 from adjudge.selection.doubts.evidence import Evidence, log_odds
 
@@ -73,19 +68,14 @@ class World:
 def plan(world, rng, n):
     """Judges, margins, doubts and costs of every state, from labels that calibrate nothing."""
     state, label = world.draw(n, rng)
-    sheets = {}
 
+    @cache
     def sheet(kept):
-        if kept not in sheets:
-            evidence = seen(STATES[state][:, kept])
-            fitted = fit_stages(evidence, label, units=np.arange(n), seed=0)
-            margins, doubts = with_failures(fitted.held_out, evidence)
-            wrong = (margins > 0) != (label[:, None] > 0)
-            sheets[kept] = Sheet(fitted, doubts, wrong, np.cumsum(COSTS[list(kept)]), ALPHA)
-        return sheets[kept]
+        costs, evidence = COSTS[list(kept)], seen(STATES[state][:, kept])
+        return Sheet.fit(evidence, label, units=np.arange(n), seed=0, costs=costs, alpha=ALPHA)
 
     kept, _ = drop_stages((0, 1, 2), sheet, ("x", "y", "z"))
-    margins, doubts = stage_doubts(sheet(kept).fitted.doubts, seen(STATES[:, kept]))
+    margins, doubts = stage_doubts(sheet(kept).fitted, seen(STATES[:, kept]))
     stage = stop_at(doubts, sheet(kept).planned or 0.0)
     here = np.arange(len(STATES)), stage
     costs = np.cumsum(COSTS[list(kept)])[stage]

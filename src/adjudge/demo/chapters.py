@@ -24,7 +24,7 @@ from adjudge.judges.judge import parse_judge
 from adjudge.judges.judging import judge_pairs
 from adjudge.monitoring import draw_audits
 from adjudge.policy.audits import monitor_figure
-from adjudge.present.blocks import Table
+from adjudge.present.blocks import Table, table_of
 from adjudge.present.text import count, interval, level, number, percent, show_interval
 from adjudge.ranking.evaluation_view import draw_intervals, panel
 from adjudge.ranking.rank import rank
@@ -36,8 +36,6 @@ from adjudge.validation import Seed, generator
 
 if TYPE_CHECKING:
     from adjudge.demo.run import DemoContext
-    from adjudge.policy.result import Policy
-    from adjudge.selection.evaluating import MethodRisk
 
 #: Asking in both orders costs about 400 tokens a pair, likelihood about 90.
 _PREFERENCE_PAIRS = 12
@@ -79,9 +77,20 @@ def check_against_answers(context: DemoContext) -> None:
             context.say(words)
     ways = {way.protocol: way for way in check.ways}
     _say_position(context, ways["preference"])
-    if context.main == "likelihood":
-        _say_likelihood(context, ways["likelihood"])
-    _say_doubt(context, ways[context.main])
+    main = ways[context.main]
+    if main.protocol == "likelihood":
+        worst = min(main.groups, key=lambda group: group.share or 0.0, default=None)
+        where = "" if worst is None else f"; worst on {worst.name}, {percent(worst.share, 0)}"
+        context.say(
+            "By likelihood (which answer would it write?) it is right on "
+            f"{describe_share(main.right)}{where}."
+        )
+    (right, pairs), (other_right, other_pairs) = halves(main.bands)
+    if pairs and other_pairs:
+        context.say(
+            f"In the half of the pairs with less doubt it is right on {percent(right / pairs, 0)}, "
+            f"in the other half on {percent(other_right / other_pairs, 0)}."
+        )
     context.picture(judge_check_figure(check, context.judgments, doubt_of=context.main), "judging")
 
 
@@ -138,31 +147,18 @@ def _say_position(context: DemoContext, way: Way) -> None:
         context.say("Asked in both orders, its verdict is not better than chance.")
 
 
-def _say_likelihood(context: DemoContext, way: Way) -> None:
-    worst = min(way.groups, key=lambda group: group.share or 0.0, default=None)
-    line = (
-        f"By likelihood (which answer would it write?) it is right on {describe_share(way.right)}"
-    )
-    if worst is not None:
-        line += f"; worst on {worst.name}, {percent(worst.share, 0)}"
-    context.say(line + ".")
-
-
-def _say_doubt(context: DemoContext, way: Way) -> None:
-    (right, pairs), (other_right, other_pairs) = halves(way.bands)
-    if not pairs or not other_pairs:
-        return
-    context.say(
-        f"In the half of the pairs with less doubt it is right on {percent(right / pairs, 0)}, "
-        f"in the other half on {percent(other_right / other_pairs, 0)}."
-    )
-
-
 def accept_verdicts(context: DemoContext) -> None:
     """A policy on all labels, then the results of calibrating on a thousand random halves."""
     policy = calibrate(context.rows, alpha=_ALPHA, guarantee=_GUARANTEE, seed=context.seed)
     context.keep(policy, "policy")
-    _say_policy(context, policy)
+    asked = f"Calibrated on {policy.n_calibration} labels, with at most {percent(_ALPHA)} wrong"
+    context.say(
+        f"{asked} (alpha {_ALPHA:g}), {policy.guarantee} accepts {policy.n_accepted} verdicts "
+        f"({percent(policy.coverage, 0)}), {policy.n_accepted_errors} of them wrong; the others go "
+        "to people. Does that hold on held-out labels?"
+        if policy.feasible
+        else f"{asked}, no threshold passes: nothing is accepted."
+    )
     evaluation = evaluate(context.rows, splits=_SPLITS, seed=context.seed)
     context.keep(evaluation, "evaluation")
     shown = evaluation.paper_rows(evaluation.judges[0])
@@ -172,49 +168,31 @@ def accept_verdicts(context: DemoContext) -> None:
         guarantee.name: f"{guarantee.name}: {guarantee.summary}" for guarantee in all_guarantees()
     }
     context.show(
-        Table(
-            ("rule", "accepted", "wrong, mean", "wrong, pooled", "halves above"),
-            [
-                (
-                    name,
-                    percent(rows[method].coverage, 0),
-                    percent(rows[method].risk),
-                    percent(rows[method].ratio),
-                    percent(rows[method].share_above, 0),
-                )
-                for method, name in names.items()
-            ],
+        table_of(
+            [rows[method] for method in names],
+            {
+                "rule": lambda row: names[row.method],
+                "accepted": lambda row: percent(row.coverage, 0),
+                "wrong, mean": lambda row: percent(row.risk),
+                "wrong, pooled": lambda row: percent(row.ratio),
+                "halves above": lambda row: percent(row.share_above, 0),
+            },
             caption=f"{_SPLITS:,} times: calibrate on a random half at alpha {_ALPHA:g}, accept "
             "in the other",
         )
     )
-    _say_average(context, rows[_EVERYTHING], rows[_GUARANTEE])
-    context.picture(risk_and_coverage(evaluation), "selection")
-
-
-def _say_policy(context: DemoContext, policy: Policy) -> None:
-    asked = f"Calibrated on {policy.n_calibration} labels, with at most {percent(_ALPHA)} wrong"
-    if not policy.feasible:
-        context.say(f"{asked}, no threshold passes: nothing is accepted.")
-        return
-    context.say(
-        f"{asked} (alpha {_ALPHA:g}), {policy.guarantee} accepts {policy.n_accepted} verdicts "
-        f"({percent(policy.coverage, 0)}), {policy.n_accepted_errors} of them wrong; the others go "
-        "to people. Does that hold on held-out labels?"
-    )
-
-
-def _say_average(context: DemoContext, everything: MethodRisk, scope: MethodRisk) -> None:
-    """scope promises the mean share, but not the pooled share or the share of one threshold."""
+    # scope promises the mean share, but not the pooled share or the share of one threshold.
+    scope = rows[_GUARANTEE]
     finding = "and here it holds" if scope.risk <= _ALPHA else "and here it does not hold"
     context.say(
-        f"If everything is accepted, {percent(everything.risk, 0)} are wrong. scope accepts "
+        f"If everything is accepted, {percent(rows[_EVERYTHING].risk, 0)} are wrong. scope accepts "
         f"{percent(scope.coverage, 0)}, with {percent(scope.risk, 0)} wrong on average over the "
         f"halves: that mean is its promise, {finding}. Pooled over all halves, "
         f"{percent(scope.ratio, 0)} of the accepted verdicts were wrong. A single threshold was "
         f"above alpha in {percent(scope.share_above, 0)} of the halves. If yours must not be, use "
         "pac and more labels."
     )
+    context.picture(risk_and_coverage(evaluation), "selection")
 
 
 def report_rate(context: DemoContext) -> None:
@@ -293,24 +271,19 @@ def rank_writers(context: DemoContext) -> None:
         return
     by_battles = {row.model: row for row in board.models}
     context.show(
-        Table(
-            (
-                "invented writer",
-                "Elo by votes",
-                "judge, votes withheld",
-                f"{level(1 - _RANKING_ALPHA)} conformal",
-                f"{level(_RANKING_LEVEL)} of the battles alone",
-            ),
-            [
-                (
-                    row.model,
-                    number(row.human_elo, 0),
-                    number(row.elo, 0),
-                    interval(row.interval.low, row.interval.high, 0, unbounded=row.unbounded),
-                    interval(*by_battles[row.model].ends, 0),
-                )
-                for row in held_out
-            ],
+        table_of(
+            held_out,
+            {
+                "invented writer": lambda row: row.model,
+                "Elo by votes": lambda row: number(row.human_elo, 0),
+                "judge, votes withheld": lambda row: number(row.elo, 0),
+                f"{level(1 - _RANKING_ALPHA)} conformal": lambda row: interval(
+                    row.interval.low, row.interval.high, 0, unbounded=row.unbounded
+                ),
+                f"{level(_RANKING_LEVEL)} of the battles alone": lambda row: interval(
+                    *by_battles[row.model].ends, 0
+                ),
+            },
         )
     )
     alone = sum(

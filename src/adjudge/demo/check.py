@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -105,7 +106,11 @@ def _ask(protocol: str, rows: pl.DataFrame, by: str | None, bands: int) -> Way:
     measured = rows.filter(pl.col("status").is_in(sorted(MEASURED))).sort("uncertainty")
     right = (measured["verdict"] == measured["label"]).fill_null(value=False)
     split = np.array_split(right.to_numpy(), bands)
-    first_won, orders = _first(measured)
+    first_won = orders = None
+    if "p_fwd" in measured.columns and measured["p_fwd"].null_count() < measured.height:
+        both = measured.select("p_fwd", "p_rev").drop_nulls()
+        first_won = int((both["p_fwd"] > 0.5).sum()) + int((both["p_rev"] < 0.5).sum())
+        orders = 2 * both.height
     groups: tuple[Share, ...] = ()
     if by is not None and by in measured.columns:
         counted = (
@@ -128,15 +133,6 @@ def _ask(protocol: str, rows: pl.DataFrame, by: str | None, bands: int) -> Way:
         ),
         groups=groups,
     )
-
-
-def _first(rows: pl.DataFrame) -> tuple[int | None, int | None]:
-    """How often the answer shown first was preferred, over both orders."""
-    if "p_fwd" not in rows.columns or rows["p_fwd"].null_count() == rows.height:
-        return None, None
-    both = rows.select("p_fwd", "p_rev").drop_nulls()
-    won = int((both["p_fwd"] > 0.5).sum()) + int((both["p_rev"] < 0.5).sum())
-    return won, 2 * both.height
 
 
 def _share(name: str, right: int, pairs: int) -> Share:
@@ -274,49 +270,25 @@ def _ways(ax: Axes, ways: Sequence[Way]) -> None:
         (way.protocol, way.right, ACCENT if way is ways[-1] else WARM) for way in ways
     ]
     entries += [(group.name, group, MUTED) for group in ways[-1].groups]
+    write = partial(ax.text, va="center", transform=ax.get_yaxis_transform())
     for place, (name, share, colour) in enumerate(entries):
         y = -place - (0.45 if place >= len(ways) else 0)
         if share.share is not None:
             ax.plot(share.ends, [y, y], color=colour, linewidth=2.4, alpha=0.55)
             ax.plot(share.share, y, "o", color=colour, markersize=7)
-        ax.text(
-            1.02,
-            y,
-            f"{share.right}/{share.pairs}",
-            va="center",
-            fontsize=8,
-            color=INK,
-            transform=ax.get_yaxis_transform(),
-        )
-        ax.text(
-            -0.02,
-            y,
-            name,
-            va="center",
-            ha="right",
-            fontsize=9,
-            color=INK if place < len(ways) else MUTED,
-            transform=ax.get_yaxis_transform(),
-        )
+        write(1.02, y, f"{share.right}/{share.pairs}", fontsize=8, color=INK)
+        name_colour = INK if place < len(ways) else MUTED
+        write(-0.02, y, name, ha="right", fontsize=9, color=name_colour)
     if ways[-1].groups:
-        ax.text(
-            -0.02,
-            0.15 - len(ways),
-            f"{ways[-1].protocol} on",
-            va="center",
-            ha="right",
-            fontsize=8,
-            style="italic",
-            color=MUTED,
-            transform=ax.get_yaxis_transform(),
-        )
+        title, y = f"{ways[-1].protocol} on", 0.15 - len(ways)
+        write(-0.02, y, title, ha="right", fontsize=8, style="italic", color=MUTED)
     ax.axvline(0.5, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
     ax.text(0.5, 0.6, " coin", color=MUTED, fontsize=8, va="top")
     ax.set(xlim=(0.0, 1.02), ylim=(-len(entries) + 0.1, 0.7))
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
     ax.grid(visible=False, axis="y")
-    ax.xaxis.set_major_formatter(_tick)
+    ax.xaxis.set_major_formatter(lambda value, _: percent(value, 0))
     last = ways[-1]
     ax.set_title(f"By {last.protocol}: {percent(last.right.share, 0)} right")
 
@@ -325,14 +297,12 @@ def _doubt(ax: Axes, way: Way) -> None:
     """Bands from the least doubt to the most."""
     places = np.arange(len(way.bands))
     shares = np.array([band.share or 0.0 for band in way.bands])
+    ends = np.array([band.ends for band in way.bands])
     ax.bar(places, shares, width=0.72, color=ACCENT, alpha=0.85)
     ax.errorbar(
         places,
         shares,
-        yerr=[
-            shares - [band.ends[0] for band in way.bands],
-            np.array([band.ends[1] for band in way.bands]) - shares,
-        ],
+        yerr=[shares - ends[:, 0], ends[:, 1] - shares],
         fmt="none",
         ecolor=INK,
         elinewidth=1.1,
@@ -343,17 +313,13 @@ def _doubt(ax: Axes, way: Way) -> None:
             float(place), 0.03, f"{band.right}/{band.pairs}", ha="center", fontsize=8, color="white"
         )
     ax.axhline(0.5, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
-    ends = {0: "least doubt", len(way.bands) - 1: "most doubt"}
-    ax.set_xticks(places, [ends.get(int(place), "") for place in places])
+    names = {0: "least doubt", len(way.bands) - 1: "most doubt"}
+    ax.set_xticks(places, [names.get(int(place), "") for place in places])
     ax.set_ylim(0, 1.04)
     ax.set_xlabel("pairs by the judge's doubt, bands of equal size")
-    ax.yaxis.set_major_formatter(_tick)
+    ax.yaxis.set_major_formatter(lambda value, _: percent(value, 0))
     ax.grid(visible=False, axis="x")
     (right, pairs), (other_right, other_pairs) = halves(way.bands)
     if pairs and other_pairs:
         surer, other = percent(right / pairs, 0), percent(other_right / other_pairs, 0)
         ax.set_title(f"Less doubt: {surer} right, more doubt: {other}")
-
-
-def _tick(value: float, _: object) -> str:
-    return percent(value, 0)

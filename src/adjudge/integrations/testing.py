@@ -54,11 +54,11 @@ def assert_rate(
     failures = []
     if at_least is not None:
         low = unit(at_least, "at_least")
-        wrong = [one for one in rates if one.low is None or one.low < low]
+        wrong = [rate for rate in rates if rate.low is None or rate.low < low]
         failures += _failure(f"no rate of at least {low:g} is shown", wrong, result)
     if at_most is not None:
         high = unit(at_most, "at_most")
-        wrong = [one for one in rates if one.high is None or one.high > high]
+        wrong = [rate for rate in rates if rate.high is None or rate.high > high]
         failures += _failure(f"no rate of at most {high:g} is shown", wrong, result)
     _conclude(failures, getattr(result, "all_warnings", result.warnings))
     return result
@@ -73,8 +73,7 @@ def assert_difference(difference: RateDifference, *, at_least: float) -> RateDif
     __tracebackhide__ = True
     if not -1 <= at_least <= 1:
         raise ArgumentError("at_least", at_least, "give a difference of rates, from -1 to 1")
-    [one] = difference.intervals()
-    wrong = [one] if one.low is None or one.low < at_least else []
+    wrong = [gap for gap in difference.intervals() if gap.low is None or gap.low < at_least]
     claim = f"no difference of at least {signed(at_least)} is shown"
     _conclude(_failure(claim, wrong, difference), difference.warnings)
     return difference
@@ -110,16 +109,15 @@ def _failure(claim: str, wrong: list[RateInterval], result: AnyEstimate) -> list
     """The failed claim and the rates for which it failed, one per line."""
     if not wrong:
         return []
-    at_level = level(result.confidence_level)
-    return [f"{claim}:", *(f"  {_describe(one, at_level)}" for one in wrong)]
-
-
-def _describe(one: RateInterval, at_level: str) -> str:
-    name = "" if one.name is None else f"{one.name}: "
-    if one.estimate is None or one.low is None:
-        return f"{name}no estimate: {one.reason}"
-    alone = "" if one.naive is None else f"; the judge alone says {number(one.naive)}"
-    return f"{name}{number(one.estimate)}, {at_level} interval {interval(one.low, one.high)}{alone}"
+    at_level, lines = level(result.confidence_level), [f"{claim}:"]
+    for rate in wrong:
+        finding = f"no estimate: {rate.reason}"
+        if rate.estimate is not None and rate.low is not None:
+            ends = interval(rate.low, rate.high)
+            alone = "" if rate.naive is None else f"; the judge alone says {number(rate.naive)}"
+            finding = f"{number(rate.estimate)}, {at_level} interval {ends}{alone}"
+        lines.append(f"  {finding}" if rate.name is None else f"  {rate.name}: {finding}")
+    return lines
 
 
 def _conclude(failures: list[str], remarks: tuple[str, ...]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Unpack
@@ -23,7 +24,6 @@ from adjudge.records import GIVEN, LABELLED, MIN_ANSWER_MASS
 from adjudge.selection.candidates import (
     ENTRY_COLUMNS,
     Candidate,
-    Comparison,
     Entry,
     Terms,
     make_entries,
@@ -226,7 +226,9 @@ def calibrate(
     }
     alternatives = {name: candidate.alternative() for name, candidate in candidates.items()}
     choice = alternatives[chosen.name]
-    others = Comparison(chosen, terms, column, frame.get_column("id"))
+    coverage_of = partial(
+        candidates[chosen.name].coverage_of, cluster=column, ids=frame.get_column("id")
+    )
     prints = sorted({name for entry in entries for name in entry.fingerprints})
     groups = candidates[chosen.name].groups(read_judge_parts(prints, store))
     judges = tuple(dict.fromkeys(entry.judge for entry in entries))
@@ -245,7 +247,7 @@ def calibrate(
         pooled=pooled,
         cluster=column,
         weights_column=weights,
-        **fit.entries(others.coverage, choice.coverage),
+        **fit.entries(coverage_of, choice.coverage),
         min_answer_mass=limit,
         cuts=table.cuts,
         seed=seed,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,7 @@ from adjudge.policy.result import (
 )
 from adjudge.selection.guarantees import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import effective_size
-from adjudge.selection.split_counts import TOGETHER, Levels, SplitCounts, SplitTable
+from adjudge.selection.split_counts import Levels, SplitCounts, SplitTable
 from adjudge.selection.splits import random_halves
 from adjudge.selection.thresholds import ScoreOrder, order_by_lot
 from adjudge.validation import BoolArray, IntArray, one_of
@@ -118,26 +118,23 @@ def pool_small(entries: Sequence[Entry], least: int, *, small_groups: str) -> li
         return list(entries)
     large = [entry for entry in entries if entry.group is None or len(entry) >= least]
     small = [entry for entry in entries if entry.group is not None and len(entry) < least]
-    return large + [_pool(groups) for groups in by_judge(small)]
+    return large + [
+        replace(
+            groups[0],
+            group=POOLED,
+            fingerprints=tuple(sorted({name for entry in groups for name in entry.fingerprints})),
+            labels=Labels.join([entry.labels for entry in groups]),
+            has_verdict=np.concatenate([entry.has_verdict for entry in groups]),
+            members=tuple(entry.group or "" for entry in groups),
+        )
+        for groups in by_judge(small)
+    ]
 
 
 def by_judge(entries: Sequence[Entry]) -> list[list[Entry]]:
     """The entries of each judge and protocol, which always have separate rules."""
     keys = dict.fromkeys((entry.judge, entry.protocol) for entry in entries)
     return [[entry for entry in entries if (entry.judge, entry.protocol) == key] for key in keys]
-
-
-def _pool(groups: Sequence[Entry]) -> Entry:
-    return Entry(
-        judge=groups[0].judge,
-        protocol=groups[0].protocol,
-        group=POOLED,
-        fingerprints=tuple(sorted({name for entry in groups for name in entry.fingerprints})),
-        labels=Labels.join([entry.labels for entry in groups]),
-        has_verdict=np.concatenate([entry.has_verdict for entry in groups]),
-        seed=groups[0].seed,
-        members=tuple(entry.group or "" for entry in groups),
-    )
 
 
 @dataclass(frozen=True)
@@ -166,34 +163,24 @@ def accept_labels(
     return Acceptance(rows, wrong, share(rows, len(entry)), share(wrong, rows))
 
 
-def accept_labels_pooled(
-    chosen: Guarantee, entries: Sequence[Entry], levels: Levels, *, seed: int
-) -> list[Acceptance]:
-    """The same indication for all groups of a judge under one promise."""
-    by_entry: dict[int, Acceptance] = {}
-    for groups in by_judge(entries):
-        by_entry |= zip(
-            map(id, groups), _over_halves_pooled(chosen, groups, levels, seed), strict=True
-        )
-    return [by_entry[id(entry)] for entry in entries]
-
-
 def _over_halves_pooled(
     chosen: Guarantee, groups: Sequence[Entry], levels: Levels, seed: int
 ) -> list[Acceptance]:
-    """Like `_over_halves`, but every group is halved and all batches are decided together."""
+    """Like `_over_halves` for all groups of a judge under one promise.
+
+    Every group is halved, and all batches are decided together.
+    """
     rng = np.random.default_rng(seed)
     labels = Labels.join([entry.labels for entry in groups])
     verdict = np.concatenate([entry.has_verdict for entry in groups])
     codes = np.repeat(np.arange(len(groups)), [len(entry) for entry in groups])
     sizes = np.bincount(codes)
     first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    in_first_half = np.arange(len(codes)) - first[codes] < sizes[codes] // 2
     shares, risks = np.zeros((HALF_SPLITS, len(groups))), np.zeros((HALF_SPLITS, len(groups)))
     for split in range(HALF_SPLITS):
-        place = np.lexsort((rng.random(len(codes)), codes))
-        rank = np.empty(len(codes), dtype=np.int64)
-        rank[place] = np.arange(len(codes))
-        calibrates = rank - first[codes] < sizes[codes] // 2
+        calibrates = np.empty(len(codes), dtype=np.bool_)
+        calibrates[np.lexsort((rng.random(len(codes)), codes))] = in_first_half
         if not calibrates.any():
             break
         rules = [
@@ -227,7 +214,7 @@ def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> 
     risks: list[float] = []
     if weights is None:
         table = SplitTable.build(labels.scores, labels.errors, entry.has_verdict, None, entry.order)
-        for halves in random_halves(n, HALF_SPLITS, rng, at_least=TOGETHER):
+        for halves in random_halves(n, HALF_SPLITS, rng):
             counts = SplitCounts.build(table, halves)
             outcome = chosen.counts_over_splits(counts, levels)
             for accepted, wrong, tested in zip(
@@ -286,7 +273,14 @@ class Candidate:
                 rule = guarantee.decide(labels, levels)
             rules.append(limit_rule(rule, labels.scores, entry, terms.cuts))
         if pooled and guarantee.takes_pooled:
-            seen = accept_labels_pooled(guarantee, entries, levels, seed=terms.seed)
+            seen_by_entry = {
+                id(entry): acceptance
+                for groups in by_judge(entries)
+                for entry, acceptance in zip(
+                    groups, _over_halves_pooled(guarantee, groups, levels, terms.seed), strict=True
+                )
+            }
+            seen = [seen_by_entry[id(entry)] for entry in entries]
         else:
             seen = [
                 accept_labels(guarantee, rule, entry, levels, seed=terms.seed)
@@ -318,6 +312,19 @@ class Candidate:
             promise=promise_below(self.guarantee.promise(self.terms.levels), self.terms.cuts),
             not_promised=self.guarantee.not_promised(self.terms.levels),
         )
+
+    def coverage_of(self, rows: pl.DataFrame, *, cluster: str | None, ids: pl.Series) -> float:
+        """What the guarantee would accept of these ids by another doubt; for comparison only.
+
+        With the rows' own verdicts and uncertainty, without groups or weights.
+        """
+        rows = rows.filter(pl.col("id").is_in(ids.implode()))
+        if rows.height == 0:
+            return 0.0
+        seed = self.terms.seed
+        entries = make_entries(rows, by=None, cluster=cluster, weights=None, seed=seed)
+        other = Candidate.build(self.guarantee, entries, self.terms, pooled=False)
+        return other.alternative().coverage
 
     def groups(self, parts: Mapping[str, Mapping[str, Any]]) -> tuple[PolicyGroup, ...]:
         """The rules as stored in the policy."""
@@ -372,24 +379,3 @@ class Candidate:
             f"nothing passes: {int(entry.labels.errors.sum())} of {n} verdicts were wrong, and "
             "their uncertainty does not separate enough right verdicts from wrong ones"
         )
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What other doubts would accept of the same rows; for comparison only."""
-
-    guarantee: Guarantee
-    terms: Terms
-    cluster: str | None
-    ids: pl.Series
-
-    def coverage(self, rows: pl.DataFrame) -> float:
-        """With the rows' own verdicts and uncertainty, without groups or weights."""
-        rows = rows.filter(pl.col("id").is_in(self.ids.implode()))
-        if rows.height == 0:
-            return 0.0
-        entries = make_entries(
-            rows, by=None, cluster=self.cluster, weights=None, seed=self.terms.seed
-        )
-        candidate = Candidate.build(self.guarantee, entries, self.terms, pooled=False)
-        return candidate.alternative().coverage

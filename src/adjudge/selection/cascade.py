@@ -9,14 +9,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from adjudge.data.judgments import ERROR, IS_ERROR
 from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError
-from adjudge.policy.doubts import CascadeRule, LearningShare, Stage
+from adjudge.policy.doubts import CascadeRule, LearningShare
 from adjudge.records import MEASURED, About
 from adjudge.selection.doubts.evidence import (
     ORDER_GAP,
@@ -27,6 +29,7 @@ from adjudge.selection.doubts.evidence import (
     gap_between,
     learn,
     sum_in_order,
+    take_rows,
     with_context,
     with_learned,
 )
@@ -68,6 +71,12 @@ class StageEvidence:
             gaps=None if self.gaps is None else self.gaps[:, at],
         )
 
+    def take(self, rows: BoolArray) -> StageEvidence:
+        """Only these rows."""
+        gaps = None if self.gaps is None else self.gaps[rows]
+        whole = take_rows(self.whole, rows)
+        return StageEvidence(whole=whole, ties=self.ties[rows], gaps=gaps)
+
     def upto(self, stage: int) -> Evidence:
         """The evidence available once this stage (from 0) has answered."""
         so_far = self.of(range(stage + 1))
@@ -102,32 +111,26 @@ def stop_at(doubts: FloatArray, tau: float) -> IntArray:
     return np.asarray(np.where(sure.any(axis=1), sure.argmax(axis=1), doubts.shape[1] - 1))
 
 
-@dataclass(frozen=True)
-class FittedStages:
-    """A ridge for each stage, and margins of the rows by ridges that were fitted without them."""
-
-    doubts: tuple[LearnedMargin, ...]
-    held_out: FloatArray
-
-
 def fit_stages(
     evidence: StageEvidence, prefers_a: IntArray, *, units: IntArray, seed: int
-) -> FittedStages:
-    """Fit every stage on its scored rows, and again without each fold of `units`.
+) -> tuple[tuple[LearnedMargin, ...], FloatArray]:
+    """A ridge for each stage, fitted on its scored rows, and margins held out.
+
+    Those are the margins of the rows by ridges that were fitted without their fold of `units`.
 
     >>> rng = np.random.default_rng(0)
     >>> people = rng.integers(0, 2, 200)
     >>> odds = (2 * people - 1)[:, None] * [0.5, 2.0] + rng.normal(size=(200, 2))
     >>> p = 1 / (1 + np.exp(-odds))
     >>> seen = StageEvidence(whole=Evidence(judges=("x", "y"), p=p), ties=np.zeros_like(p) > 0)
-    >>> fitted = fit_stages(seen, people, units=np.arange(200), seed=0)
-    >>> (stop_at(stage_doubts(fitted.doubts, seen)[1], 0.1) == 0).mean() < 0.5
+    >>> margins, _ = fit_stages(seen, people, units=np.arange(200), seed=0)
+    >>> (stop_at(stage_doubts(margins, seen)[1], 0.1) == 0).mean() < 0.5
     np.True_
     """
     rows = len(prefers_a)
     groups = int(units.max()) + 1
     fold = (np.random.default_rng(seed).permutation(groups) % FOLDS)[units]
-    doubts, held_out = [], np.zeros((rows, evidence.stages))
+    fitted, held_out = [], np.zeros((rows, evidence.stages))
     for stage in range(evidence.stages):
         so_far, measured = evidence.upto(stage), evidence.measured[:, stage]
         learns = measured & np.vstack(
@@ -138,10 +141,10 @@ def fit_stages(
             LearnedMargin(names, so_far.categories, scales, weights, float(penalty))
             for scales, weights, penalty in zip(*fit, strict=True)
         )
-        doubts.append(whole)
+        fitted.append(whole)
         for left, margin in enumerate(others):
             held_out[:, stage] = np.where(fold == left, margin.margins(so_far), held_out[:, stage])
-    return FittedStages(tuple(doubts), held_out)
+    return tuple(fitted), held_out
 
 
 #: The value in the judge and protocol columns of a cascade's rows.
@@ -163,31 +166,6 @@ class StageRows:
     stages: tuple[pl.DataFrame, ...]
     asked: BoolArray
     evidence: StageEvidence
-
-    def take(self, rows: BoolArray) -> StageRows:
-        """Some of the rows."""
-        mask = pl.Series(rows)
-        gaps = self.evidence.gaps
-        whole = self.evidence.whole
-        return StageRows(
-            self.frame.filter(mask),
-            tuple(stage.filter(mask) for stage in self.stages),
-            self.asked[rows],
-            StageEvidence(
-                whole=Evidence(judges=whole.judges, p=whole.p[rows]),
-                ties=self.evidence.ties[rows],
-                gaps=None if gaps is None else gaps[rows],
-            ),
-        )
-
-    def of(self, stages: Sequence[int]) -> StageRows:
-        """Some of the stages."""
-        return StageRows(
-            self.frame,
-            tuple(self.stages[at] for at in stages),
-            self.asked[:, list(stages)],
-            self.evidence.of(stages),
-        )
 
 
 @dataclass(frozen=True)
@@ -256,37 +234,29 @@ def lay_out(frame: pl.DataFrame, stages: Sequence[Member]) -> StageRows:
         )
         for judge_rows in judged
     )
-    measured = [
-        stage_rows["status"].is_in(list(MEASURED)).fill_null(False).to_numpy()
-        for stage_rows in by_stage
-    ]
-    p = np.column_stack(
-        [
-            np.where(here, _numbers(stage_rows, "p_a"), np.nan)
-            for stage_rows, here in zip(by_stage, measured, strict=True)
-        ]
+    p, forward, reverse = (
+        _across(by_stage, pl.col(name).cast(pl.Float64).fill_null(np.nan))
+        for name in ("p_a", "p_fwd", "p_rev")
     )
-    gaps = np.column_stack(
-        [
-            gap_between(_numbers(stage_rows, "p_fwd"), _numbers(stage_rows, "p_rev"))
-            for stage_rows in by_stage
-        ]
-    )
+    p = np.where(_across(by_stage, pl.col("status").is_in(list(MEASURED))), p, np.nan)
+    gaps = gap_between(forward, reverse)
     complete = not (np.isnan(gaps) & ~np.isnan(p)).any()
     return StageRows(
         frame=table,
         stages=by_stage,
-        asked=np.column_stack(
-            [stage_rows["status"].is_not_null().to_numpy() for stage_rows in by_stage]
-        ),
+        asked=_across(by_stage, pl.col("status").is_not_null()),
         evidence=StageEvidence(
             whole=Evidence(judges=stage_names(stages), p=p),
-            ties=np.column_stack(
-                [(stage_rows["verdict"] == "tie").fill_null(False) for stage_rows in by_stage]
-            ),
+            ties=_across(by_stage, pl.col("verdict") == "tie"),
             gaps=np.where(np.isnan(p), np.nan, gaps) if complete else None,
         ),
     )
+
+
+def _across(stages: Sequence[pl.DataFrame], cell: pl.Expr) -> NDArray[Any]:
+    """A column for each stage; what is unknown of a condition is false."""
+    columns = [stage_rows.select(cell).to_series() for stage_rows in stages]
+    return np.column_stack([c.fill_null(False) if c.dtype == pl.Boolean else c for c in columns])
 
 
 def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs") -> CascadeRows:
@@ -296,8 +266,20 @@ def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs
     needs_gaps = any(ORDER_GAP in stage.columns for stage in rule.stages)
     if needs_gaps and laid.evidence.gaps is None:
         raise ArgumentError("judgments", "p_fwd, p_rev", "the cascade needs both orders")
-    seen = in_context(laid, rule)
-    margins, doubts = stage_doubts([load_stage(rule, stage) for stage in rule.stages], seen)
+    learned = [
+        LearnedMargin(
+            columns=stage.columns,
+            categories=rule.categories,
+            scales=np.asarray(stage.scales),
+            weights=np.asarray(stage.weights),
+            penalty=stage.penalty,
+        )
+        for stage in rule.stages
+    ]
+    whole = with_context(
+        laid.evidence.whole, laid.frame, lengths=rule.lengths, category=rule.category
+    )
+    margins, doubts = stage_doubts(learned, replace(laid.evidence, whole=whole))
     stage = stop_at(doubts, rule.tau)
     way = np.arange(len(rule.stages)) <= stage[:, None]
     complete = (laid.asked | ~way).all(axis=1)
@@ -322,14 +304,6 @@ def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs
     )
 
 
-def in_context(laid: StageRows, rule: CascadeRule) -> StageEvidence:
-    """The evidence with the lengths and categories that the rule uses."""
-    whole = with_context(
-        laid.evidence.whole, laid.frame, lengths=rule.lengths, category=rule.category
-    )
-    return StageEvidence(whole=whole, ties=laid.evidence.ties, gaps=laid.evidence.gaps)
-
-
 def stage_names(stages: Sequence[Member]) -> tuple[str, ...]:
     """The judges' names, with the protocol if one judge was asked by several protocols.
 
@@ -345,17 +319,6 @@ def stage_names(stages: Sequence[Member]) -> tuple[str, ...]:
 def members_of(rule: CascadeRule) -> tuple[Member, ...]:
     """The judge and protocol of every stage."""
     return tuple((stage.judge, stage.protocol) for stage in rule.stages)
-
-
-def load_stage(rule: CascadeRule, stage: Stage) -> LearnedMargin:
-    """What was learned about a stage."""
-    return LearnedMargin(
-        columns=stage.columns,
-        categories=rule.categories,
-        scales=np.asarray(stage.scales),
-        weights=np.asarray(stage.weights),
-        penalty=stage.penalty,
-    )
 
 
 def of_stages(stages: Sequence[Member]) -> pl.Expr:
@@ -375,30 +338,20 @@ def in_learning_share(frame: pl.DataFrame, learning: LearningShare) -> BoolArray
             "judgments", learning.column, "the cascade's learning share is a hash of this column"
         )
     # One cluster for all rows of an id: the rows of some judges can lack it.
-    clusters = as_text(frame.get_column(learning.column)).alias("cluster")
-    table = frame.select("id").with_columns(clusters, pl.col("id").cast(pl.String))
-    names = table.select(pl.col("cluster").drop_nulls().first().over("id")).to_series().to_list()
-    ids = table["id"].to_list()
-    below = [
-        _hash(f"row {row}" if name is None else f"cluster {name}", learning.seed) < learning.share
-        for name, row in zip(names, ids, strict=True)
-    ]
+    table = frame.select("id", cluster=as_text(frame.get_column(learning.column)))
+    cluster = pl.col("cluster").drop_nulls().first().over("id")
+    key = pl.coalesce("cluster " + cluster, "row " + pl.col("id").cast(pl.String))
+    digests = (
+        hashlib.sha256(f"cascade {learning.seed} {name}".encode()).digest()
+        for name in table.select(key).to_series()
+    )
+    below = [int.from_bytes(digest[:8], "big") / 2**64 < learning.share for digest in digests]
     return np.array(below, dtype=np.bool_)
-
-
-def _hash(key: str, seed: int) -> float:
-    digest = hashlib.sha256(f"cascade {seed} {key}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") / 2**64
 
 
 def _is_by(stage: Member) -> pl.Expr:
     judge, protocol = stage
     return (pl.col("judge") == judge) & pl.col("protocol").eq_missing(pl.lit(protocol, pl.String))
-
-
-def _numbers(frame: pl.DataFrame, column: str) -> FloatArray:
-    values = frame.get_column(column).cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return np.asarray(values, dtype=np.float64)
 
 
 def _at_stage(laid: StageRows, stage: IntArray) -> pl.DataFrame:
@@ -419,12 +372,8 @@ def _spent(laid: StageRows, way: BoolArray) -> list[pl.Series]:
     spent = []
     for column in ("tokens", "cost"):
         if all(column in stage_rows.columns for stage_rows in laid.stages):
-            each = np.column_stack(
-                [
-                    stage_rows[column].cast(pl.Float64, strict=False).fill_null(np.nan)
-                    for stage_rows in laid.stages
-                ]
-            )
+            amount = pl.col(column).cast(pl.Float64, strict=False).fill_null(np.nan)
+            each = _across(laid.stages, amount)
             total = pl.Series(column, np.where(way, each, 0.0).sum(axis=1), nan_to_null=True)
             spent.append(total.cast(pl.Int64) if column == "tokens" else total)
     return spent

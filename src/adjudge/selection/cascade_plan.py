@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
+from functools import cache, partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
 
-from adjudge.data import read_result
 from adjudge.data.judgments import WORDS, Judgments
 from adjudge.data.rows import Rows, merge_dropped
 from adjudge.data.tables import TableLike
@@ -25,12 +24,11 @@ from adjudge.policy.doubts import (
     CostSource,
     DroppedStage,
     LearningShare,
-    Lengths,
     Stage,
+    money,
 )
-from adjudge.present.blocks import (
-    Block,
-)
+from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of, warnings_of
+from adjudge.present.figure import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
 from adjudge.present.result import (
     Check,
     Count,
@@ -41,13 +39,12 @@ from adjudge.present.result import (
     frozen,
     not_empty,
 )
+from adjudge.present.text import clip_names, count, left_out, percent
 from adjudge.records import MIN_ANSWER_MASS, About
 from adjudge.selection.cascade import (
     OTHER_JUDGE,
-    FittedStages,
     Member,
     StageEvidence,
-    StageRows,
     find_stages,
     fit_stages,
     in_learning_share,
@@ -59,6 +56,7 @@ from adjudge.selection.cascade import (
 )
 from adjudge.selection.doubts.evidence import (
     FEWEST_LEARNING,
+    LearnedMargin,
     advise_learning,
     lengths_in,
     with_context,
@@ -79,7 +77,7 @@ from adjudge.validation import (
 from adjudge.validation import count as check_count
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.figure import Figure as Drawing
 
 NOT_EVERY_STAGE = "not judged by every stage"
 PLAN_SCHEMA = 1
@@ -87,6 +85,8 @@ PLAN_SCHEMA = 1
 _SLACK = 0.01
 #: How many values of tau are tried, and how many a plan keeps.
 _TRIED, _KEPT = 200, 40
+#: Lines of the curve that a table shows.
+_LINES = 9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,23 +115,15 @@ class JudgeAlone:
     wrong: Proportion | None
 
 
-def _planned_point_is_there(plan: CascadePlan) -> str | None:
-    """The figure and the table mark the planned point."""
-    if any(point.tau == plan.rule.tau for point in plan.points):
-        return None
-    return f"no point has the planned tau {plan.rule.tau!r}"
-
-
-def _last_judge_costs_something(plan: CascadePlan) -> str | None:
-    """Costs are shown as shares of the last judge's cost."""
-    return None if plan.last.cost > 0 else "the last judge costs nothing"
-
-
-def _stops_have_stages(plan: CascadePlan) -> str | None:
-    sizes = {len(point.stops) for point in plan.points}
-    if sizes == {len(plan.rule.stages)}:
-        return None
-    return "points and stages differ in length"
+def _can_be_shown(plan: CascadePlan) -> str | None:
+    """The planned point is marked, and costs are shares of the last judge's cost."""
+    if all(point.tau != plan.rule.tau for point in plan.points):
+        return f"no point has the planned tau {plan.rule.tau!r}"
+    if plan.last.cost <= 0:
+        return "the last judge costs nothing"
+    if {len(point.stops) for point in plan.points} != {len(plan.rule.stages)}:
+        return "points and stages differ in length"
+    return None
 
 
 @frozen
@@ -144,12 +136,7 @@ class CascadePlan(ResultWithDigest):
 
     kind: ClassVar[str] = "plan_cascade"
     rows_in: ClassVar[str] = "points"
-    checks: ClassVar[tuple[Check, ...]] = (
-        not_empty("points", "alone"),
-        _planned_point_is_there,
-        _last_judge_costs_something,
-        _stops_have_stages,
-    )
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("points", "alone"), _can_be_shown)
 
     schema_version: Count = PLAN_SCHEMA
     about: About = "pairs"
@@ -177,8 +164,6 @@ class CascadePlan(ResultWithDigest):
         return self.alone[-1]
 
     def view(self) -> list[Block]:
-        from adjudge.selection.cascade_view import view_cascade_plan
-
         return view_cascade_plan(self)
 
 
@@ -252,23 +237,36 @@ def plan_cascade(
     share = pl.Series(in_learning_share(rows.frame, learning))
     rows = rows.without(~pl.lit(share), "outside the learning share")
     prices, source = _costs(rows.frame, stages, costs)
-    lab = _Laboratory.open(rows, stages, learning, category=category, about=table.about)
-    sheets: dict[tuple[int, ...], Sheet] = {}
+    frame, evidence, left_out_rows = _learning_rows(rows, stages, learning)
+    prefers_a = (frame["label"] == WORDS[table.about][0]).to_numpy().astype(np.int64)
+    units = cluster_codes(frame[learning.column].to_list())[0]
+    whole = with_context(evidence.whole, frame, lengths=None, category=category)
+    lengths = lengths_in(frame)
+    whole = with_context(whole, frame, lengths=lengths, category=None)
 
+    @cache
     def sheet(kept: tuple[int, ...]) -> Sheet:
-        if kept not in sheets:
-            sheets[kept] = lab.sheet(kept, [prices[at] for at in kept], level)
-        return sheets[kept]
+        """The cascade of these judges, named as if the others had not been asked."""
+        seen = replace(evidence, whole=whole).of(kept)
+        names = stage_names([stages[at] for at in kept])
+        return Sheet.fit(
+            replace(seen, whole=replace(seen.whole, judges=names)),
+            prefers_a,
+            units=units,
+            seed=seed,
+            costs=[prices[at] for at in kept],
+            alpha=level,
+        )
 
     kept, dropped = drop_stages(tuple(range(len(stages))), sheet, [name for name, _ in stages])
     chosen = sheet(kept)
     # Alone, the last judge gets every row for any tau: no margin for chance is needed.
     planned = chosen.largest_tau(margin=1.0 if len(kept) > 1 else 0.0)
     feasible = planned is not None
-    warnings = advise_learning(round(len(lab.prefers_a) / learning_share))
+    warnings = advise_learning(round(len(prefers_a) / learning_share))
     if len(kept) == 1 and len(dropped) + 1 < len(stages):
         warnings.append(
-            f"no tau leaves a margin for chance in {len(lab.prefers_a)} rows: only the last judge "
+            f"no tau leaves a margin for chance in {len(prefers_a)} rows: only the last judge "
             "is left; label more rows"
         )
     if tau is not None:
@@ -287,14 +285,14 @@ def plan_cascade(
                 weights=tuple(doubt.weights.tolist()),
                 penalty=doubt.penalty,
             )
-            for at, doubt in zip(kept, chosen.fitted.doubts, strict=True)
+            for at, doubt in zip(kept, chosen.fitted, strict=True)
         ),
         tau=planned or 0.0,
-        lengths=lab.lengths,
+        lengths=lengths,
         category=category,
-        categories=lab.categories,
+        categories=whole.categories,
         learning=learning,
-        n_learning=len(lab.prefers_a),
+        n_learning=len(prefers_a),
     )
     return CascadePlan(
         about=table.about,
@@ -313,13 +311,8 @@ def plan_cascade(
             "promise; the labels outside the learning share calibrate",
         ),
         warnings=tuple(warnings),
-        dropped=lab.dropped,
+        dropped=left_out_rows,
     )
-
-
-def read_plan(plan: CascadePlan | str | Path) -> CascadePlan:
-    """The plan itself, or the plan in a file written by `plan cascade -o`."""
-    return plan if isinstance(plan, CascadePlan) else read_result(plan, CascadePlan)
 
 
 def with_parts(rule: CascadeRule, store: StorePlace) -> CascadeRule:
@@ -337,69 +330,26 @@ def with_parts(rule: CascadeRule, store: StorePlace) -> CascadeRule:
     )
 
 
-@dataclass(frozen=True)
-class _Laboratory:
-    """The learning rows: the answers of every judge, and the preferences of people."""
+def _learning_rows(
+    rows: Rows, stages: Sequence[Member], learning: LearningShare
+) -> tuple[pl.DataFrame, StageEvidence, Mapping[str, int]]:
+    """The rows that every judge was asked about, their answers, and how many are left out.
 
-    laid: StageRows
-    stages: tuple[Member, ...]
-    prefers_a: IntArray
-    units: IntArray
-    lengths: Lengths | None
-    category: str | None
-    categories: tuple[str, ...]
-    seed: int
-    dropped: Mapping[str, int]
-
-    @classmethod
-    def open(
-        cls,
-        rows: Rows,
-        stages: tuple[Member, ...],
-        learning: LearningShare,
-        *,
-        category: str | None,
-        about: About,
-    ) -> _Laboratory:
-        """Join the judges' rows; human ties are left out because they do not show who is right."""
-        rows = rows.without(pl.col("label") == "tie", "human tie")
-        laid = lay_out(rows.frame.sort("id"), stages)
-        whole = np.asarray(laid.asked.all(axis=1))
-        asked = laid.take(whole)
-        n = asked.frame.height
-        if n < FEWEST_LEARNING or (asked.evidence.measured.sum(axis=0) < FEWEST_LEARNING).any():
-            raise ArgumentError(
-                "learning_share",
-                learning.share,
-                f"leaves {n} labelled rows that every judge was asked about, but each judge needs "
-                f"{FEWEST_LEARNING} rows with a usable score; label more rows, or raise the share",
-            )
-        names = None
-        if category is not None:
-            names = with_context(asked.evidence.whole, asked.frame, lengths=None, category=category)
-        return cls(
-            laid=asked,
-            stages=stages,
-            prefers_a=(asked.frame["label"] == WORDS[about][0]).to_numpy().astype(np.int64),
-            units=cluster_codes(asked.frame[learning.column].to_list())[0],
-            lengths=lengths_in(asked.frame),
-            category=category,
-            categories=() if names is None else names.categories,
-            seed=learning.seed,
-            dropped=merge_dropped(rows.dropped, {NOT_EVERY_STAGE: int((~whole).sum())}),
+    Human ties are left out because they do not show who is right.
+    """
+    rows = rows.without(pl.col("label") == "tie", "human tie")
+    laid = lay_out(rows.frame.sort("id"), stages)
+    asked = np.asarray(laid.asked.all(axis=1))
+    evidence, n = laid.evidence.take(asked), int(asked.sum())
+    if n < FEWEST_LEARNING or (evidence.measured.sum(axis=0) < FEWEST_LEARNING).any():
+        raise ArgumentError(
+            "learning_share",
+            learning.share,
+            f"leaves {n} labelled rows that every judge was asked about, but each judge needs "
+            f"{FEWEST_LEARNING} rows with a usable score; label more rows, or raise the share",
         )
-
-    def sheet(self, kept: tuple[int, ...], costs: Sequence[float], alpha: float) -> Sheet:
-        """The cascade of these judges on the learning rows."""
-        evidence = self.laid.of(kept).evidence
-        # The names that they have without the judges that were dropped.
-        named = replace(evidence.whole, judges=stage_names([self.stages[at] for at in kept]))
-        whole = with_context(named, self.laid.frame, lengths=self.lengths, category=self.category)
-        seen = StageEvidence(whole=whole, ties=evidence.ties, gaps=evidence.gaps)
-        fitted = fit_stages(seen, self.prefers_a, units=self.units, seed=self.seed)
-        margins, doubts = with_failures(fitted.held_out, seen)
-        wrong = (margins > 0) != (self.prefers_a[:, None] > 0)
-        return Sheet(fitted, doubts, wrong, np.cumsum(costs), alpha)
+    dropped = merge_dropped(rows.dropped, {NOT_EVERY_STAGE: len(asked) - n})
+    return laid.frame.filter(pl.Series(asked)), evidence, dropped
 
 
 def _costs(
@@ -442,11 +392,28 @@ def _fingerprint(frame: pl.DataFrame, stage: Member) -> str | None:
 class Sheet:
     """One cascade on the learning rows: held-out doubts and errors of each row at each stage."""
 
-    fitted: FittedStages
+    fitted: tuple[LearnedMargin, ...]
     doubts: FloatArray
     wrong: BoolArray
     costs: FloatArray
     alpha: float
+
+    @classmethod
+    def fit(
+        cls,
+        evidence: StageEvidence,
+        prefers_a: IntArray,
+        *,
+        units: IntArray,
+        seed: int,
+        costs: Sequence[float],
+        alpha: float,
+    ) -> Sheet:
+        """Learn every stage; `costs` are those of a row with each judge."""
+        fitted, held_out = fit_stages(evidence, prefers_a, units=units, seed=seed)
+        margins, doubts = with_failures(held_out, evidence)
+        wrong = (margins > 0) != (prefers_a[:, None] > 0)
+        return cls(fitted, doubts, wrong, np.cumsum(costs), alpha)
 
     @property
     def taus(self) -> FloatArray:
@@ -546,3 +513,158 @@ def drop_stages(
         )
         kept = tuple(other for other in kept if other != worst)
     return kept if sheet(kept).planned is not None else kept[-1:], dropped
+
+
+def view_cascade_plan(plan: CascadePlan) -> list[Block]:
+    """The planned cascade, the curve over tau, each judge alone, and the judges that do not pay."""
+    curve = table_of(
+        shown_points(plan),
+        {
+            "tau": lambda point: (
+                ("* " if point.tau == plan.rule.tau else "  ") + f"{point.tau:.3g}"
+            ),
+            "cost": lambda point: percent(point.cost / plan.last.cost),
+            "accepted": lambda point: percent(point.coverage),
+            "error share": lambda point: percent(point.wrong),
+            **{
+                f"ends at {at + 1}": partial(lambda at, point: percent(point.stops[at]), at)
+                for at in range(len(plan.rule.stages))
+            },
+        },
+        caption=f"Cost and coverage over tau at alpha {plan.alpha:g}, on "
+        f"{count(plan.rule.n_learning, 'row')} of the learning share, each scored by a fit "
+        "without it",
+    )
+    alone = table_of(
+        plan.alone,
+        {
+            "judge alone": lambda judge: judge.judge,
+            "cost per row": lambda judge: money(judge.cost, plan.cost_source),
+            "accepted": lambda judge: percent(judge.coverage),
+            "error share": lambda judge: percent(judge.wrong),
+        },
+        caption="Each judge alone on the same rows",
+    )
+    notes = [
+        f"dropped {judge.judge}: with it {percent(judge.coverage_with)} accepted at "
+        f"{money(judge.cost_with, plan.cost_source)} per row at the planned tau, without it "
+        f"{percent(judge.coverage_without)} at {money(judge.cost_without, plan.cost_source)} at "
+        "the cheapest tau"
+        for judge in plan.dropped_stages
+    ]
+    share = plan.rule.learning
+    notes += [
+        f"cost: per row, relative to {plan.last.judge} alone; accepted: the largest share with a "
+        "mean fitted error probability of at most alpha; error share: by the labels; * planned",
+        f"learning share: {percent(share.share)} of the rows by a hash of {share.column} "
+        f"(seed {share.seed}); calibrate refuses them",
+        *left_out(plan.dropped),
+    ]
+    figure = Figure(
+        "cascade",
+        partial(cascade_figure, plan),
+        "Up and to the left is better: more is accepted at less cost. A smaller tau moves right "
+        "along the curve.",
+    )
+    tables: list[Block] = [_plan_headline(plan), curve, alone]
+    return [*tables, *warnings_of(plan.warnings), Note(notes), *explain(plan.assumptions), figure]
+
+
+def _plan_headline(plan: CascadePlan) -> Headline:
+    stages, planned, last = plan.rule.judges, plan.planned, plan.last
+    if not plan.feasible:
+        return Headline(
+            f"No tau passes at alpha {plan.alpha:g}: every row would go to {stages[-1]}",
+            "Allow a larger alpha, label more rows, or use better judges.",
+            tone="bad",
+        )
+    whole = percent(planned.cost / last.cost)
+    if len(stages) == 1:
+        return Headline(
+            f"No cascade saves cost: {stages[0]} alone accepts about {percent(planned.coverage)} "
+            f"at alpha {plan.alpha:g}",
+            f"Ask {stages[0]} about every row.",
+        )
+    tau = f"tau {planned.tau:.3g}" + (" (yours)" if plan.tau_given else "")
+    return Headline(
+        f"{' -> '.join(stages)} at {tau}: about {percent(planned.coverage)} accepted at alpha "
+        f"{plan.alpha:g} for {whole} of the cost of {last.judge} alone, which accepts about "
+        f"{percent(last.coverage)}",
+        "Calibrate it on the other labels: adjudge calibrate --plan.",
+    )
+
+
+def shown_points(plan: CascadePlan) -> list[CostPoint]:
+    """Lines of the curve, evenly spaced, with the planned one and half of it."""
+    points, last = plan.points, len(plan.points) - 1
+    places = {round(at * last / (_LINES - 1)) for at in range(_LINES)}
+    half = min(points, key=lambda point: abs(point.tau - plan.rule.tau / 2))
+    places |= {points.index(plan.planned), points.index(half)}
+    return [points[at] for at in sorted(places)]
+
+
+def cascade_figure(plan: CascadePlan) -> Drawing:
+    """Coverage against cost, the curve of the cascade and a dot for each judge alone."""
+    with themed():
+        figure = new_figure(7.4, 4.6)
+        axes = figure.subplots()
+        whole = plan.last.cost
+        points = sorted(plan.points, key=lambda point: (point.cost, point.coverage))
+        axes.plot(
+            [point.cost / whole for point in points],
+            [point.coverage for point in points],
+            color=ACCENT,
+            marker=".",
+            markersize=9,
+            label="cascade, over tau",
+            clip_on=False,
+            zorder=3,
+        )
+        dropped = {stage.judge for stage in plan.dropped_stages}
+        judges = [judge.judge for judge in plan.alone]
+        names = dict(zip(judges, clip_names(judges), strict=True))
+        for judge in plan.alone:
+            colour = WARM if judge.judge in dropped else MUTED
+            where = (judge.cost / whole, judge.coverage)
+            axes.plot(*where, "s", color=colour, markersize=7, clip_on=False)
+            name = names[judge.judge] + (", dropped" if judge.judge in dropped else " alone")
+            # The name stays inside the axes.
+            right, low = where[0] > 0.6, where[1] < 0.1
+            axes.annotate(
+                name,
+                where,
+                xytext=(-8 if right else 8, 8 if low else -14),
+                textcoords="offset points",
+                color=colour,
+                fontsize=9,
+                ha="right" if right else "left",
+                # If a judge alone is as good as the cascade, its name is over the curve.
+                bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
+                zorder=3,
+            )
+        planned = plan.planned
+        named = "your tau" if plan.tau_given else "planned tau"
+        axes.plot(
+            planned.cost / whole,
+            planned.coverage,
+            "o",
+            color=GOOD,
+            markersize=11,
+            label=f"{named} {planned.tau:.3g}",
+            zorder=4,
+            markerfacecolor="none",
+            markeredgewidth=2.5,
+            clip_on=False,
+        )
+        axes.set_xlim(left=0)
+        axes.set_ylim(0, 1.03)
+        axes.set_xlabel(f"cost of a row, as a share of {names[plan.last.judge]} alone")
+        axes.set_ylabel(f"share accepted at alpha {plan.alpha:g}")
+        axes.set_title(
+            f"About {percent(planned.coverage, 0)} accepted at "
+            f"{percent(planned.cost / whole, 0)} of the cost; the last judge alone: "
+            f"{percent(plan.last.coverage, 0)}",
+            color=INK,
+        )
+        axes.legend(fontsize=9, loc="lower right")
+    return figure

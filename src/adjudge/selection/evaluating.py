@@ -58,16 +58,27 @@ CAVEATS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class SignalQuality:
+class OfSignal:
+    """Something about one signal of one judge."""
+
+    signal: str
+    judge: str
+    protocol: str | None
+
+    @property
+    def key(self) -> JudgeKey:
+        """The judge and its protocol."""
+        return self.judge, self.protocol
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignalQuality(OfSignal):
     """The quality of a confidence on the labelled rows where the signal gives a verdict.
 
     `n_no_verdict` of the `n` rows have none (p at one half, a tie, votes that disagree). They are
     neither right nor wrong, so no other number counts them.
     """
 
-    signal: str
-    judge: str
-    protocol: str | None
     n: Count
     n_no_verdict: Count
     accuracy: Proportion | None
@@ -84,12 +95,9 @@ class SignalQuality:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MethodRisk:
+class MethodRisk(OfSignal):
     """One method on one signal at one alpha, over the splits; a baseline has no guarantee."""
 
-    signal: str
-    judge: str
-    protocol: str | None
     method: str
     baseline: bool
     alpha: Level
@@ -107,15 +115,12 @@ class MethodRisk:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class Curve(OfSignal):
     """The data of a figure: reliability bins and the risk-coverage curve of one signal.
 
     Rows without a verdict are in no bin and never accepted; if there is no verdict, both are empty.
     """
 
-    signal: str
-    judge: str
-    protocol: str | None
     bin_confidence: tuple[Proportion, ...]
     bin_accuracy: tuple[Proportion, ...]
     bin_count: tuple[Count, ...]
@@ -130,10 +135,10 @@ class Curve:
 
 def _every_method_for_every_judge(evaluation: Evaluation) -> str | None:
     """Tables and figures have a line for each judge and method, on a signal that was measured."""
-    measured = {(entry.judge, entry.protocol, entry.signal) for entry in evaluation.signals}
-    rows: list[MethodRisk | Curve] = [*evaluation.methods, *evaluation.curves]
+    measured = {(entry.key, entry.signal) for entry in evaluation.signals}
+    rows: list[OfSignal] = [*evaluation.methods, *evaluation.curves]
     for row in rows:
-        if (row.judge, row.protocol, row.signal) not in measured:
+        if (row.key, row.signal) not in measured:
             return f"signal {row.signal} of {row.judge} is not among the signals"
     methods = {entry.method for entry in evaluation.methods}
     for key in evaluation.judges:
@@ -174,7 +179,7 @@ class Evaluation(Result):
     @property
     def judges(self) -> list[JudgeKey]:
         """Every judge and protocol, in the order of the file."""
-        return list(dict.fromkeys((s.judge, s.protocol) for s in self.signals))
+        return list(dict.fromkeys(s.key for s in self.signals))
 
     def judge_name(self, key: JudgeKey) -> str:
         """The judge, with its protocol if it was asked by several."""
@@ -185,7 +190,7 @@ class Evaluation(Result):
 
     def main_signal(self, key: JudgeKey) -> SignalQuality:
         """The signal that a judge is calibrated on: the entropy of both orders if there is one."""
-        signals = [s for s in self.signals if (s.judge, s.protocol) == key]
+        signals = [s for s in self.signals if s.key == key]
         return next((s for s in signals if s.signal == "preference_entropy"), signals[0])
 
     def paper_rows(self, key: JudgeKey) -> list[MethodRisk]:
@@ -193,7 +198,7 @@ class Evaluation(Result):
 
         Baselines use one order, guarantees the main signal; methods and alphas in order.
         """
-        rows = [m for m in self.methods if (m.judge, m.protocol) == key]
+        rows = [m for m in self.methods if m.key == key]
         main, order = self.main_signal(key).signal, list(dict.fromkeys(m.method for m in rows))
         single = "single_order" if any(m.signal == "single_order" for m in rows) else main
         shown = [m for m in rows if m.signal == (single if m.baseline else main)]

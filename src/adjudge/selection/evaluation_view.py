@@ -52,7 +52,7 @@ def view_evaluation(evaluation: Evaluation) -> list[Block]:
     ]
     rows = [
         (
-            *(evaluation.judge_name((m.judge, m.protocol)), m.signal, m.method, f"{m.alpha:g}"),
+            *(evaluation.judge_name(m.key), m.signal, m.method, f"{m.alpha:g}"),
             *_method(m)[1:],
         )
         for m in evaluation.methods
@@ -101,7 +101,7 @@ def _signals_table(evaluation: Evaluation) -> Table:
     """How good each judge's signals of doubt are. The headline names a judge that is alone."""
     name: dict[str, Callable[[SignalQuality], str]] = {}
     if len(evaluation.judges) > 1:
-        name["judge"] = lambda s: evaluation.judge_name((s.judge, s.protocol))
+        name["judge"] = lambda s: evaluation.judge_name(s.key)
     return table_of(
         evaluation.signals,
         {
@@ -346,10 +346,11 @@ def _add_legend(axes: Axes, *, columns: int) -> None:
 def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
     """Accuracy against confidence in ten bins; the area of a mark is its share of the rows."""
     axes.plot([0.5, 1], [0.5, 1], color=MUTED, linestyle="--", linewidth=1.2)
+    eces = {(quality.key, quality.signal): quality.ece for quality in evaluation.signals}
     shown = [
-        (*curve_row, ece)
-        for curve_row in _curves(evaluation)
-        if (ece := _quality(evaluation, curve_row[1]).ece) is not None
+        (name, curve, colour, ece)
+        for name, curve, colour in _curves(evaluation)
+        if (ece := eces[curve.key, curve.signal]) is not None
     ]
     for at, (name, curve, colour, ece) in enumerate(shown):
         size = np.array(curve.bin_count) / sum(curve.bin_count)
@@ -438,16 +439,11 @@ def _curves(evaluation: Evaluation) -> list[tuple[str, Curve, str]]:
         main = {key: evaluation.main_signal(key).signal for key in keys}
         names = dict(zip(keys, clip_names(map(evaluation.judge_name, keys)), strict=True))
         named = [
-            (names[curve.judge, curve.protocol], curve)
+            (names[curve.key], curve)
             for curve in evaluation.curves
-            if curve.signal == main[curve.judge, curve.protocol]
+            if curve.signal == main[curve.key]
         ]
     return [(name, curve, SERIES[at % len(SERIES)]) for at, (name, curve) in enumerate(named)]
-
-
-def _quality(evaluation: Evaluation, curve: Curve) -> SignalQuality:
-    wanted = (curve.judge, curve.protocol, curve.signal)
-    return next(s for s in evaluation.signals if (s.judge, s.protocol, s.signal) == wanted)
 
 
 def _risk_title(lines: list[_Line], splits: int) -> str:

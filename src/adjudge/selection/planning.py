@@ -298,9 +298,7 @@ def plan_figure(plan: SelectionPlan) -> Drawing:
     with themed():
         figure = new_figure(7.2, 4.4)
         axes = figure.subplots()
-        n = np.array([p.n for p in plan.points])
-        mean = np.array([p.coverage for p in plan.points])
-        spread = np.array([p.coverage_sd for p in plan.points])
+        n, mean, spread = np.array([(p.n, p.coverage, p.coverage_sd) for p in plan.points]).T
         axes.fill_between(
             n,
             np.clip(mean - spread, 0, 1),
@@ -326,7 +324,7 @@ def plan_figure(plan: SelectionPlan) -> Drawing:
                 textcoords="offset points",
             )
         axes.set_xscale("log", base=2)
-        axes.set_xticks(n, [f"{v:,}" for v in n])
+        axes.set_xticks(n, [f"{point.n:,}" for point in plan.points])
         axes.minorticks_off()
         axes.set_ylim(0, 1.03)
         axes.set_xlabel("human labels for calibration")

@@ -43,14 +43,10 @@ class Marks:
     @classmethod
     def of(cls, marked: BoolArray) -> Marks:
         """From a table of splits x columns."""
-        return cls.of_bits(marked.shape[1], np.packbits(marked, axis=1, bitorder="little"))
-
-    @classmethod
-    def of_bits(cls, n: int, bits: NDArray[np.uint8]) -> Marks:
-        """From the bits of n columns, eight in a byte."""
+        splits, n = marked.shape
         # The last word is never full, so that a cut at the end has a word too.
-        filled = np.zeros((len(bits), 8 * (n // 64 + 1)), dtype=np.uint8)
-        filled[:, : bits.shape[1]] = bits
+        filled = np.zeros((splits, 8 * (n // 64 + 1)), dtype=np.uint8)
+        filled[:, : -(-n // 8)] = np.packbits(marked, axis=1, bitorder="little")
         return cls.of_words(n, filled.view("<u8").astype(np.uint64, copy=False))
 
     @classmethod
@@ -117,10 +113,6 @@ class Marks:
 
 #: Number of cuts that are decided together.
 _BUCKET = 256
-#: Splits that are looked up together: each is one bit of a byte.
-TOGETHER = 8
-#: With more columns, ranks of errors are looked up one by one.
-_MANY_COLUMNS = 50_000
 
 
 @dataclass(frozen=True)
@@ -215,11 +207,6 @@ class SplitTable:
         return Marks.of(self.wrong[None])
 
     @cached_property
-    def mute_marks(self) -> Marks | None:
-        """The columns without a verdict; None if all have one."""
-        return Marks.of(self.mute[None]) if self.mute.any() else None
-
-    @cached_property
     def sure_marks(self) -> dict[float, tuple[Marks, Marks]]:
         """By confidence, what `SplitCounts.as_sure_as` has looked up: it is the same every time."""
         return {}
@@ -227,32 +214,21 @@ class SplitTable:
 
 @dataclass(frozen=True)
 class SplitCounts:
-    """Some splits, one per row: the columns that calibrate, and the wrong and mute ones of them.
-
-    `tested` is None if all other rows are tested.
-    """
+    """Some splits, one per row: the columns that calibrate, and those that are tested."""
 
     table: SplitTable
     calibrates: Marks
-    wrong: Marks
-    mute: Marks | None
-    tested: Marks | None
+    tested: Marks
 
     @classmethod
     def build(cls, table: SplitTable, halves: Halves) -> SplitCounts:
         """The halves in the order of the scores."""
-        calibrates = _look_up(halves.calibrates, table.order)
-        tested = None
+        calibrates = Marks.of(np.take(halves.calibrates, table.order, axis=1))
         if halves.tested is not None:
-            tested = _look_up(halves.tested, table.order)
-        silent = table.mute_marks
-        return cls(
-            table=table,
-            calibrates=calibrates,
-            wrong=calibrates.among(table.wrong_marks),
-            mute=None if silent is None else calibrates.among(silent),
-            tested=tested,
-        )
+            tested = np.take(halves.tested, table.order, axis=1)
+            return cls(table, calibrates, Marks.of(tested))
+        everything = Marks.of(np.ones((1, calibrates.n), dtype=np.bool_)).words
+        return cls(table, calibrates, Marks.of_words(calibrates.n, everything ^ calibrates.words))
 
     def __len__(self) -> int:
         return len(self.calibrates)
@@ -262,12 +238,15 @@ class SplitCounts:
         """Calibration rows per split."""
         return self.calibrates.total
 
-    @cached_property
+    @property
     def n_tested(self) -> Counts:
         """Tested rows per split."""
-        if self.tested is None:
-            return np.asarray(len(self.table.order) - self.n_calibration)
         return self.tested.total
+
+    @cached_property
+    def wrong(self) -> Marks:
+        """The wrong calibration rows."""
+        return self.calibrates.among(self.table.wrong_marks)
 
     @cached_property
     def errors(self) -> Counts:
@@ -282,33 +261,19 @@ class SplitCounts:
     @cached_property
     def tested_at(self) -> Counts:
         """Tested rows before each cut of `before`."""
-        return self._tested_before(self.table.before)
-
-    def _tested_before(self, cuts: IntArray) -> Counts:
-        if self.tested is None:
-            return np.asarray(cuts.astype(np.int32) - self.calibrates.count(cuts))
-        return self.tested.count(cuts)
+        return self.tested.count(self.table.before)
 
     def each(self) -> Iterator[tuple[BoolArray, BoolArray]]:
         """Which columns calibrate and which are tested, split by split."""
-        tested = None if self.tested is None else self.tested.unpack()
-        for at, calibrates in enumerate(self.calibrates.unpack()):
-            yield calibrates, ~calibrates if tested is None else tested[at]
+        return zip(self.calibrates.unpack(), self.tested.unpack(), strict=True)
 
     def error_ranks(self, splits: IntArray, errors: IntArray) -> IntArray:
         """In these splits, the ranks of the wrong calibration rows number `errors`, from 0.
 
         n + 1 if there are not as many.
         """
-        if len(self.table.order) <= _MANY_COLUMNS:
-            beyond = self._every_error_rank.shape[1] - 1
-            return np.asarray(self._every_error_rank[splits[:, None], np.minimum(errors, beyond)])
-        split, error = np.broadcast_arrays(splits[:, None], errors)
-        there = error < self.wrong.total[split]
-        ranks = (self.n_calibration[split] + 1).astype(np.int64)
-        column = self.wrong.column(split[there], error[there] + 1)
-        ranks[there] = self.calibrates.count_at(split[there], column + 1)
-        return np.asarray(ranks)
+        beyond = self._every_error_rank.shape[1] - 1
+        return np.asarray(self._every_error_rank[splits[:, None], np.minimum(errors, beyond)])
 
     @cached_property
     def _every_error_rank(self) -> Counts:
@@ -340,7 +305,7 @@ class SplitCounts:
         if len(self) > len(starts):
             rows = self.tested_at if of_tested else self.k
             return last_passing(within_ratio(self.errors + extra, rows, ratio))
-        whole = self._tested_before if of_tested else self.calibrates.count
+        whole = self.tested.count if of_tested else self.calibrates.count
         ends = np.append(starts[1:], len(cuts)) - 1
         hopeful = within_ratio(self.wrong.count(cuts[starts]) + extra, whole(cuts[ends]), ratio)
         last = np.full(len(self), -1)
@@ -381,54 +346,22 @@ class SplitCounts:
             sure = np.asarray(table.confidence) >= least
             sure &= ~table.mute
             table.sure_marks[least] = Marks.of(sure[None]), Marks.of((sure & table.wrong)[None])
-        accepted, wrong = (self._tested_of(marks) for marks in table.sure_marks[least])
+        accepted, wrong = (self.tested.count_among(marks) for marks in table.sure_marks[least])
         return SplitOutcome(accepted, wrong, self.n_tested.astype(np.int64))
 
-    def _tested_of(self, marks: Marks) -> IntArray:
-        """How many of the marked columns are tested in each split."""
-        if self.tested is not None:
-            return self.tested.count_among(marks)
-        return np.asarray(marks.total - self.calibrates.count_among(marks))
+    @cached_property
+    def _tested_with_verdict(self) -> tuple[Marks, Marks]:
+        """The tested rows that have a verdict, and the wrong ones of them."""
+        table, tested = self.table, self.tested
+        if table.mute.any():
+            tested = tested.among(Marks.of(~table.mute[None]))
+        return tested, tested.among(table.wrong_marks)
 
     def _outcome(self, end: IntArray) -> SplitOutcome:
         """Test rows among the first `end` columns; blocks are complete. No mute row is accepted."""
-        wrong, mute = self.table.wrong_marks, self.table.mute_marks
-        rows, silent = np.arange(len(end)), np.zeros(len(end), dtype=np.int32)
-        if self.tested is None:
-            accepted = end - self.calibrates.count_at(rows, end)
-            errors = wrong.count(end)[0] - self.wrong.count_at(rows, end)
-            if mute is not None and self.mute is not None:
-                silent = mute.count(end)[0] - self.mute.count_at(rows, end)
-        else:
-            accepted = self.tested.count_at(rows, end)
-            errors = self.tested.among(wrong).count_at(rows, end)
-            if mute is not None:
-                silent = self.tested.among(mute).count_at(rows, end)
-        return SplitOutcome(
-            (accepted - silent).astype(np.int64),
-            (errors - silent).astype(np.int64),
-            self.n_tested.astype(np.int64),
-        )
-
-
-def _look_up(marked: BoolArray, order: IntArray) -> Marks:
-    """The marks of every split in this order of the columns.
-
-    Many columns do not fit into the processor's cache, and looking one up takes long. So that of
-    eight splits is looked up together, as one byte.
-    """
-    splits, n = marked.shape
-    if splits == 1 or n <= _MANY_COLUMNS:
-        return Marks.of(np.take(marked, order, axis=1))
-    bits = np.empty((splits, -(-n // 8)), dtype=np.uint8)
-    for start in range(0, splits, TOGETHER):
-        byte = np.zeros(n, dtype=np.uint8)
-        for bit, split in enumerate(marked[start : start + TOGETHER]):
-            byte |= split.view(np.uint8) << bit
-        byte = byte[order]
-        for bit, packed in enumerate(bits[start : start + TOGETHER]):
-            packed[:] = np.packbits(byte & (1 << bit), bitorder="little")
-    return Marks.of_bits(n, bits)
+        splits = np.arange(len(end))
+        accepted, wrong = (marks.count_at(splits, end) for marks in self._tested_with_verdict)
+        return SplitOutcome(*(n.astype(np.int64) for n in (accepted, wrong, self.n_tested)))
 
 
 def last_passing(passes: BoolArray) -> IntArray:

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from adjudge.errors import ArgumentError
 from adjudge.selection.guarantees import all_guarantees
 from adjudge.selection.split_counts import (
-    TOGETHER,
     Halves,
     Levels,
     Method,
@@ -136,8 +135,7 @@ def split_risks(
     grid = [(method, level) for method in chosen for level in levels]
     batches: list[list[SplitOutcome]] = []
     count(splits, "splits", least=1)
-    together = TOGETHER if clusters is None else 1
-    for halves in random_halves(len(s), splits, seed, clusters=clusters, at_least=together):
+    for halves in random_halves(len(s), splits, seed, clusters=clusters):
         counts = SplitCounts.build(table, halves)
         batches.append([method.counts_over_splits(counts, level) for method, level in grid])
     return [
@@ -160,9 +158,8 @@ def random_halves(
     seed: Seed,
     *,
     clusters: ArrayLike | Sequence[object] | None = None,
-    at_least: int = 1,
 ) -> Iterator[Halves]:
-    """Random halves of n rows, a few hundred splits at a time, or `at_least` some if n is large.
+    """Random halves of n rows, a few hundred splits at a time, or one if n is large.
 
     Row i is column i.
     """
@@ -175,7 +172,7 @@ def random_halves(
         raise ArgumentError("scores", n, "give at least two rows (or clusters) to split")
     # One stream for each purpose, so that splits do not depend on how many are in memory together.
     again, picks = gen.spawn(2)
-    at_once = max(at_least, _CELLS // n)
+    at_once = max(1, _CELLS // n)
     for start in range(0, splits, at_once):
         chosen = _half_of(units, min(at_once, splits - start), gen, again)
         if codes is None:

@@ -115,7 +115,7 @@ class SimulatedJudge:
     def uniform(self, *names: str) -> float:
         """A number in (0, 1) that depends only on these names and this judge's seed."""
         encoded = [name.encode("utf-8", "surrogatepass") for name in names]
-        words = b"".join([b"%d:%b" % (len(one), one) for one in encoded])
+        words = b"".join([b"%d:%b" % (len(name), name) for name in encoded])
         digest = hashlib.blake2b(words, digest_size=8, key=str(self.seed).encode()).digest()
         return ((int.from_bytes(digest, "big") >> 11) + 0.5) / 2.0**53
 
@@ -137,23 +137,25 @@ def simulate_pairs(n: int, *, seed: Seed = None, labelled: bool = True) -> list[
     """
     source = generator(seed)
     size = count(n, "n", least=1)
-    left, right, slip = (source.integers(low, 1000, size) for low in (10, 10, 1))
+    sums = _draw_sums(size, source)
     a_is_right = source.random(size) < 0.5
     width = len(str(size - 1))
-    pairs = []
-    for i in range(size):
-        good = str(left[i] + right[i])
-        bad = str(left[i] + right[i] + slip[i])
-        pairs.append(
-            Pair(
-                id=f"pair-{i:0{width}d}",
-                prompt=f"What is {left[i]} + {right[i]}?",
-                response_a=good if a_is_right[i] else bad,
-                response_b=bad if a_is_right[i] else good,
-                label=("A" if a_is_right[i] else "B") if labelled else None,
-            )
+    return [
+        Pair(
+            id=f"pair-{i:0{width}d}",
+            prompt=prompt,
+            response_a=good if a_is_right[i] else bad,
+            response_b=bad if a_is_right[i] else good,
+            label=("A" if a_is_right[i] else "B") if labelled else None,
         )
-    return pairs
+        for i, (prompt, good, bad) in enumerate(sums)
+    ]
+
+
+def _draw_sums(n: int, source: np.random.Generator) -> list[tuple[str, str, str]]:
+    """Questions, each with its right answer and a wrong one."""
+    drawn = zip(*(source.integers(low, 1000, n) for low in (10, 10, 1)), strict=True)
+    return [(f"What is {x} + {y}?", str(x + y), str(x + y + slip)) for x, y, slip in drawn]
 
 
 def _logit(p: float) -> float:
@@ -180,24 +182,23 @@ def simulate_items(
     size = count(n, "n", least=1)
     if labels is not None and count(labels, "labels") > size:
         raise ArgumentError("labels", labels, f"give at most {size}, the number of items")
-    left, right, slip = (source.integers(low, 1000, size) for low in (10, 10, 1))
-    is_right = source.random(size) < unit(rate, "rate")
+    sums = _draw_sums(size, source)
+    truth = (source.random(size) < unit(rate, "rate")).astype(int).tolist()
     labelled = set(source.permutation(size)[:labels].tolist())
     width = len(str(size - 1))
-    items = []
-    for i in range(size):
-        good = int(left[i] + right[i])
-        truth = int(is_right[i])
-        human = truth if i in labelled else None
-        items.append(
-            Item(
-                id=f"item-{i:0{width}d}",
-                prompt=f"What is {left[i]} + {right[i]}?",
-                response=str(good if is_right[i] else good + slip[i]),
-                extra={"reference": str(good), "truth": truth, "human": human},
-            )
+    return [
+        Item(
+            id=f"item-{i:0{width}d}",
+            prompt=prompt,
+            response=good if truth[i] else bad,
+            extra={
+                "reference": good,
+                "truth": truth[i],
+                "human": truth[i] if i in labelled else None,
+            },
         )
-    return items
+        for i, (prompt, good, bad) in enumerate(sums)
+    ]
 
 
 def simulate_choices(

@@ -14,7 +14,7 @@ from adjudge.data.judgments import prepare_judgments
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.policy.doubts import LearningShare
 from adjudge.selection import calibrate, plan_cascade, read_policy, select, verify_policy
-from adjudge.selection.cascade import FittedStages, find_stages, in_learning_share, run_cascade
+from adjudge.selection.cascade import find_stages, in_learning_share, run_cascade
 from adjudge.selection.cascade_plan import CascadePlan, Sheet
 from adjudge.simulate.selective import cascade_judges
 from adjudge.statistics.entropy import INFINITE_DOUBT
@@ -128,7 +128,7 @@ def test_the_planned_tau_is_the_largest_whose_mean_doubt_fits_alpha_with_a_margi
     doubts = rng.uniform(0, 0.5, (200, 3)) * [1.0, 0.7, 0.4]
     doubts[rng.random((200, 3)) < 0.1] = np.inf
     wrong = rng.random((200, 3)) < np.minimum(doubts, 0.5)
-    sheet = Sheet(FittedStages((), doubts), doubts, wrong, np.cumsum(COSTS), 0.1)
+    sheet = Sheet((), doubts, wrong, np.cumsum(COSTS), 0.1)
     passing: dict[float, list[float]] = {0.0: [], 1.0: []}
     for tau in sheet.taus[1:].tolist():
         ends = [next((u for u in row if u <= tau), row[-1]) for row in doubts.tolist()]

@@ -95,14 +95,9 @@ def test_every_method_on_every_split(seed, grid, clustered):
 @pytest.mark.parametrize("chosen", all_guarantees(), ids=lambda one: one.name)
 @pytest.mark.parametrize("grid", [4, 30, 10_000])
 @pytest.mark.parametrize("clustered", [False, True])
-@pytest.mark.parametrize("many", [50_000, 0])
-def test_the_counts_of_a_guarantee_are_those_of_its_own_decide_and_accept(
-    chosen, grid, clustered, many, monkeypatch
-):
-    """Also if the rows count as many, for which ranks are looked up one by one."""
-    monkeypatch.setattr("adjudge.selection.split_counts._MANY_COLUMNS", many)
+def test_the_counts_of_a_guarantee_are_those_of_its_own_decide_and_accept(chosen, grid, clustered):
     rng = np.random.default_rng([grid, clustered])
-    for n in (30, 128, 700) if many else (65, 300):
+    for n in (30, 65, 128, 300, 700):
         s = rng.integers(0, grid, n) / grid
         e = (rng.random(n) < 0.02 + 0.3 * s).astype(int)
         verdict = rng.random(n) < 0.95

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from adjudge.data import read_result
 from adjudge.data.judgments import doubt_ties
 from adjudge.data.rows import Identity, Rows
 from adjudge.errors import ArgumentError, PolicyMismatchError
 from adjudge.policy.doubts import CascadeReport, CascadeRule
 from adjudge.policy.result import Contradiction, Policy
 from adjudge.present.text import count
-from adjudge.records import MEASURED, About
+from adjudge.records import MEASURED
 from adjudge.selection.cascade import (
     CASCADE,
     NOT_ASKED,
     OTHER_JUDGE,
     STAGE,
     CascadeRows,
-    Member,
     in_learning_share,
     lay_out,
     members_of,
@@ -34,7 +34,6 @@ from adjudge.selection.cascade_plan import (
     NOT_EVERY_STAGE,
     CascadePlan,
     plan_cascade,
-    read_plan,
     with_parts,
 )
 from adjudge.selection.doubts.base import (
@@ -50,26 +49,25 @@ from adjudge.selection.doubts.base import (
 from adjudge.selection.doubts.evidence import count_overturned
 from adjudge.selection.labelled import NewRows
 from adjudge.store import StorePlace
-from adjudge.validation import BoolArray, IntArray, exact_level
+from adjudge.validation import BoolArray, exact_level
 
 LEARNING_ROW = "in the learning share of the cascade"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CascadeScores(ScoredRows):
     """The rows as a cascade decides them, where each ended, and which judges failed."""
 
-    judges: tuple[str, ...] = ()
-    stage: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
-    failed: BoolArray = field(default_factory=lambda: np.empty((0, 0), np.bool_))
+    judges: tuple[str, ...]
+    chain: CascadeRows
 
     def stages(self, accepted: BoolArray) -> tuple[StageCount, ...]:
         return tuple(
             StageCount(
                 judge=judge,
-                n=int((self.stage == at).sum()),
-                n_accepted=int((accepted & (self.stage == at)).sum()),
-                n_failed=int(self.failed[:, at].sum()),
+                n=int((self.chain.stage == at).sum()),
+                n_accepted=int((accepted & (self.chain.stage == at)).sum()),
+                n_failed=int(self.chain.failed[:, at].sum()),
             )
             for at, judge in enumerate(self.judges)
         )
@@ -121,12 +119,18 @@ class CascadeDoubt(Doubt):
             reason=pl.lit(NOT_ASKED),
             remarks=(f"{count(ignored, 'row')} {OTHER_JUDGE}: ignored",) if ignored else (),
             judges=self.judges,
-            stage=chain.stage,
-            failed=chain.failed,
+            chain=chain,
         )
 
-    def check_judges(self, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
-        return check_stages(self.rule, frame.filter(of_stages(members_of(self.rule))), store=store)
+    def check_judges(
+        self, frame: pl.DataFrame, *, made: str = "the cascade", store: StorePlace = None
+    ) -> list[str]:
+        stages = [
+            Identity(stage.judge, stage.protocol, stage.judge_fingerprint, stage.fingerprint_parts)
+            for stage in self.rule.stages
+        ]
+        frame = frame.filter(of_stages(members_of(self.rule)))
+        return check_identities(stages, frame, made=made, store=store)
 
     def check_decided(self, frame: pl.DataFrame) -> None:
         """Every row must have ended at one of the cascade's judges."""
@@ -166,24 +170,24 @@ class CascadeFit(DoubtFit):
 
     doubt: CascadeDoubt
     plan: CascadePlan
-    cascade: CascadeRows
+    chain: CascadeRows
     last: pl.DataFrame
     last_asked: bool
 
     def entries(self, coverage: Coverage, total: float) -> dict[str, Any]:
-        rule, rows = self.plan.rule, self.cascade
+        rule, chain = self.plan.rule, self.chain
         costs = np.cumsum([stage.cost for stage in rule.stages])
-        measured = self.last.height / rows.rows.height
+        measured = self.last.height / chain.rows.height
         report = CascadeReport(
             rule=rule,
             cost_source=self.plan.cost_source,
-            cost=float(costs[rows.stage].mean()),
+            cost=float(costs[chain.stage].mean()),
             cost_last=rule.stages[-1].cost,
             coverage_last=coverage(self.last) * measured if self.last_asked else None,
-            n_verdicts=rows.rows.height,
-            n_overturned=count_overturned(rows.judged["verdict"], rows.rows["verdict"]),
-            stopped=tuple(np.bincount(rows.stage, minlength=len(costs)).tolist()),
-            failed=tuple(rows.failed.sum(axis=0).tolist()),
+            n_verdicts=chain.rows.height,
+            n_overturned=count_overturned(chain.judged["verdict"], chain.rows["verdict"]),
+            stopped=tuple(np.bincount(chain.stage, minlength=len(costs)).tolist()),
+            failed=tuple(chain.failed.sum(axis=0).tolist()),
             dropped_stages=self.plan.dropped_stages,
         )
         return {"cascade": report}
@@ -202,21 +206,89 @@ class CascadeRequest(DoubtRequest):
     )
 
     def learn(self, labelled: Labelled) -> CascadeFit:
+        """Run the planned cascade on the labelled rows; those of its learning share are refused.
+
+        So are rows that share a cluster with one of them. If some rows need a judge that was not
+        asked, only rows that every judge was asked about calibrate. The rows that end earlier are
+        the easy ones, so they alone would not be a random sample.
+        """
         plan = self._planned(labelled)
-        plan = replace(plan, rule=with_parts(plan.rule, labelled.store))
-        return rows_to_calibrate(
-            plan,
-            labelled.frame,
-            alpha=float(exact_level(labelled.settings["alpha"])),
-            cluster=labelled.cluster,
-            about=labelled.about,
-            store=labelled.store,
+        rule = with_parts(plan.rule, labelled.store)
+        plan, about, cluster = replace(plan, rule=rule), labelled.about, labelled.cluster
+        if plan.about != about:
+            raise PolicyMismatchError(
+                f"the plan is about {plan.about}, but these are {about}; plan again on rows like "
+                "these",
+                differs=("about",),
+            )
+        members, doubt = members_of(rule), CascadeDoubt(rule)
+        rows = Rows(labelled.frame).without(~of_stages(members), OTHER_JUDGE)
+        doubt.check_judges(rows.frame, made="the plan", store=labelled.store)
+        frame = rows.frame.with_columns(__used=in_learning_share(rows.frame, rule.learning))
+        used = pl.col("__used")
+        if cluster is not None:
+            used |= used.any().over(cluster) & pl.col(cluster).is_not_null()
+        left = frame.filter(~used).drop("__used").sort("id")
+        learned = rows.frame["id"].n_unique() - left["id"].n_unique()
+        dropped = {**rows.dropped, LEARNING_ROW: learned}
+        if left.height == 0:
+            raise ArgumentError(
+                "judgments",
+                learned,
+                "every labelled row is in the learning share of the cascade: label others to "
+                "calibrate",
+            )
+        chain = run_cascade(rule, left, about=about)
+        assumptions = [
+            f"the cascade ({', '.join(doubt.judges)}) counts as one judge: its verdict and doubt "
+            "are a fixed function of the row, learned from labels that do not calibrate, so every "
+            "guarantee holds as for any judge; the promise is about the cascade's verdict, which "
+            "can differ from that of the judge at which a row ends",
+            "if a judge fails, the row continues with the next one, in calibration exactly as in "
+            "use; if the last one fails, there is no verdict",
+        ]
+        if chain.incomplete.height:
+            laid, n = lay_out(left, members), left["id"].n_unique()
+            whole = laid.frame["id"].filter(pl.Series(laid.asked.all(axis=1)))
+            asked = chain.rows["id"].is_in(whole.implode()).to_numpy()
+            # The rows that end at a stage all skipped the later ones: the cascade was in use.
+            spared = [stage for stage in set(chain.stage) if not asked[chain.stage == stage].any()]
+            if chain.rows.height == 0 or spared:
+                raise ArgumentError(
+                    "judgments",
+                    chain.incomplete.height,
+                    f"of {n} labelled rows, this many need a judge that was not asked, and the "
+                    "others are not a random sample: ask that judge too",
+                )
+            left = left.filter(pl.col("id").is_in(whole.implode()))
+            lost = n - len(whole)
+            dropped |= {NOT_EVERY_STAGE: lost}
+            assumptions.append(
+                f"the {lost:,} rows that were not judged by every stage are missing at random"
+            )
+            chain = run_cascade(rule, left, about=about)
+        last = left.filter(of_stages(members[-1:]), pl.col("id").is_in(chain.rows["id"].implode()))
+        alpha, remarks = float(exact_level(labelled.settings["alpha"])), list(plan.warnings)
+        if plan.alpha != alpha:
+            remarks.append(f"the cascade was planned for alpha {plan.alpha:g}")
+        if not plan.feasible:
+            remarks.append("no tau passes in the learning share: every row goes to the last judge")
+        return CascadeFit(
+            doubt=doubt,
+            rows=chain.rows,
+            dropped=dropped,
+            assumptions=tuple(assumptions),
+            remarks=tuple(remarks),
+            plan=plan,
+            chain=chain,
+            last=last.filter(pl.col("status").is_in(list(MEASURED))),
+            last_asked=last.height == chain.rows.height,
         )
 
     def _planned(self, labelled: Labelled) -> CascadePlan:
         """The given plan, with all its settings, or a new one."""
-        options = self.options
-        if options.plan is None:
+        options, plan = self.options, self.options.plan
+        if plan is None:
             if labelled.judgments is None:
                 raise ArgumentError("judgments", None, "a cascade is planned on judgments")
             return plan_cascade(
@@ -231,119 +303,11 @@ class CascadeRequest(DoubtRequest):
         for name in ("cascade", "costs", "category"):
             if (value := getattr(options, name)) is not None:
                 raise ArgumentError(name, value, "leave it out: the plan sets it")
-        plan, limit = read_plan(options.plan), labelled.settings["min_answer_mass"]
+        limit = labelled.settings["min_answer_mass"]
+        if not isinstance(plan, CascadePlan):
+            plan = read_result(plan, CascadePlan)
         if plan.min_answer_mass != limit:
             raise ArgumentError(
                 "min_answer_mass", limit, f"the plan was made with {plan.min_answer_mass}: use that"
             )
         return plan
-
-
-def plan_remarks(plan: CascadePlan, alpha: float) -> tuple[str, ...]:
-    """What a reader should know about a plan."""
-    lines = list(plan.warnings)
-    if plan.alpha != alpha:
-        lines.append(f"the cascade was planned for alpha {plan.alpha:g}")
-    if not plan.feasible:
-        lines.append("no tau passes in the learning share: every row goes to the last judge")
-    return tuple(lines)
-
-
-def rows_to_calibrate(
-    plan: CascadePlan,
-    frame: pl.DataFrame,
-    *,
-    alpha: float,
-    cluster: str | None,
-    about: About,
-    store: StorePlace = None,
-) -> CascadeFit:
-    """Run the planned cascade on labelled rows; those of its learning share are refused.
-
-    So are rows that share a cluster with one of them. If some rows need a judge that was not asked,
-    only rows that every judge was asked about calibrate. The rows that end earlier are the easy
-    ones, so they alone would not be a random sample.
-    """
-    if plan.about != about:
-        raise PolicyMismatchError(
-            f"the plan is about {plan.about}, but these are {about}; plan again on rows like these",
-            differs=("about",),
-        )
-    members = members_of(plan.rule)
-    rows = Rows(frame).without(~of_stages(members), OTHER_JUDGE)
-    check_stages(plan.rule, rows.frame, made="the plan", store=store)
-    learning = in_learning_share(rows.frame, plan.rule.learning)
-    used = rows.frame.with_columns(__used=pl.Series(learning))
-    if cluster is not None:
-        alike = pl.col("__used").any().over(cluster) & pl.col(cluster).is_not_null()
-        used = used.with_columns(__used=pl.col("__used") | alike)
-    left = used.filter(~pl.col("__used")).drop("__used").sort("id")
-    learned = rows.frame["id"].n_unique() - left["id"].n_unique()
-    dropped = {**rows.dropped, LEARNING_ROW: learned}
-    if left.height == 0:
-        raise ArgumentError(
-            "judgments",
-            learned,
-            "every labelled row is in the learning share of the cascade: label others to calibrate",
-        )
-    done = run_cascade(plan.rule, left, about=about)
-    if done.incomplete.height:
-        whole, n = _judged_by_all(left, members), left["id"].n_unique()
-        asked = done.rows["id"].is_in(whole.implode()).to_numpy()
-        # The rows that end at a stage all skipped the later ones: the cascade was in use.
-        spared = [stage for stage in set(done.stage) if not asked[done.stage == stage].any()]
-        if done.rows.height == 0 or spared:
-            raise ArgumentError(
-                "judgments",
-                done.incomplete.height,
-                f"of {n} labelled rows, this many need a judge that was not asked, and the others "
-                "are not a random sample: ask that judge too",
-            )
-        left = left.filter(pl.col("id").is_in(whole.implode()))
-        dropped |= {NOT_EVERY_STAGE: n - len(whole)}
-        done = run_cascade(plan.rule, left, about=about)
-    last = left.filter(of_stages(members[-1:]), pl.col("id").is_in(done.rows["id"].implode()))
-    lines = describe_cascade(plan.rule)
-    if lost := dropped.get(NOT_EVERY_STAGE):
-        lines += (f"the {lost:,} rows that were not judged by every stage are missing at random",)
-    return CascadeFit(
-        doubt=CascadeDoubt(plan.rule),
-        rows=done.rows,
-        dropped=dropped,
-        assumptions=lines,
-        remarks=plan_remarks(plan, alpha),
-        plan=plan,
-        cascade=done,
-        last=last.filter(pl.col("status").is_in(list(MEASURED))),
-        last_asked=last.height == done.rows.height,
-    )
-
-
-def _judged_by_all(frame: pl.DataFrame, members: Sequence[Member]) -> pl.Series:
-    """The ids that every stage was asked about."""
-    laid = lay_out(frame, members)
-    return laid.frame["id"].filter(pl.Series(laid.asked.all(axis=1)))
-
-
-def check_stages(
-    rule: CascadeRule, frame: pl.DataFrame, *, made: str = "the cascade", store: StorePlace = None
-) -> list[str]:
-    """Notes on rows that cannot be checked; PolicyMismatchError for another judge or prompt."""
-    stages = [
-        Identity(stage.judge, stage.protocol, stage.judge_fingerprint, stage.fingerprint_parts)
-        for stage in rule.stages
-    ]
-    return check_identities(stages, frame, made=made, store=store)
-
-
-def describe_cascade(rule: CascadeRule) -> tuple[str, ...]:
-    """What holds for a cascade, one sentence each."""
-    names = ", ".join(stage_names(members_of(rule)))
-    return (
-        f"the cascade ({names}) counts as one judge: its verdict and doubt are a fixed function of "
-        "the row, learned from labels that do not calibrate, so every guarantee holds as for any "
-        "judge; the promise is about the cascade's verdict, which can differ from that of the "
-        "judge at which a row ends",
-        "if a judge fails, the row continues with the next one, in calibration exactly as in use; "
-        "if the last one fails, there is no verdict",
-    )
