@@ -5,11 +5,11 @@ Of SummEval: the paper's subset, its people, and judges asked now.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -22,6 +22,8 @@ from adjudge.judges import judge_pairs
 from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.protocols.criterion import ByCriterion
 from adjudge.judges.protocols.likert import Likert
+from adjudge.present.blocks import Table
+from adjudge.present.text import DASH
 from adjudge.simulate.scores import simulate_scores
 from adjudge.validation import FloatArray, Seed, count, generator, non_negative
 from adjudge_papers.items import read_published, read_rows
@@ -33,12 +35,15 @@ CRITERIA: Sequence[str] = _DATA["criteria"]
 ALPHAS: tuple[float, ...] = tuple(_DATA["alphas"])
 #: The level of everything except Table 5 and Figure 6.
 MAIN_ALPHA = 0.10
+#: The criterion of Tables 1 and 2.
+MAIN_CRITERION = "coherence"
 DOCUMENTS: int = _DATA["design"]["documents"]
 SYSTEMS: int = _DATA["design"]["systems"]
 REPEATS: int = _DATA["design"]["repeats"]
 NOTES: tuple[str, ...] = tuple(_DATA["notes"])
 #: The name of the paper's own rows, next to our data sets.
 PAPER = "paper"
+_Part = TypeVar("_Part")
 
 
 def published_judge(name: str) -> str | None:
@@ -59,7 +64,7 @@ def published_rows(table: str) -> list[dict[str, Any]]:
 def published_row(table: str, judge: str, **key: str | float) -> dict[str, Any]:
     """The row of a judge, whatever the name is that it has here; empty if there is none.
 
-    >>> published_row("sets", "gpt-4o-mini", criterion="coherence", alpha=0.1)["size"]
+    >>> published_row("sets", "gpt-4o-mini", criterion="coherence", alpha=0.1)["mean_size"]
     4.51
     """
     wanted = {"judge": published_judge(judge), **key}
@@ -83,6 +88,62 @@ def published_pooled(criterion: str | None) -> float | None:
     """Spearman of width and error of all judges together (None: of all criteria)."""
     pooled: dict[str, float] = _DATA["pooled"]
     return pooled.get(criterion or "all")
+
+
+def whose(judges: Iterable[str], simulated: bool) -> str:
+    """The part of the paper's data in the rows; its judges' answers are not published."""
+    if simulated:
+        return ""
+    theirs = {published_judge(name) for name in judges} - {None}
+    if not theirs:
+        return "other judges than the paper's"
+    return f"{len(theirs)} of the paper's {len(JUDGES)} judges"
+
+
+def compare(
+    rows: Iterable[Any],
+    columns: Mapping[str, tuple[str, Callable[[Any], str]]],
+    caption: str,
+    optional: Sequence[str] = (),
+) -> Table:
+    """A row for each judge and criterion, the paper's below if it prints a number.
+
+    A column has the name of its field and how to write it; the paper's is published_FIELD.
+    """
+    lines = []
+    for row in rows:
+        ours, theirs = (
+            [show(getattr(row, before + field, None)) for field, show in columns.values()]
+            for before in ("", "published_")
+        )
+        lines.append((f"{row.judge}, {row.criterion}", *ours))
+        if {*theirs} != {DASH}:
+            lines.append(("  paper", *theirs))
+    return Table(("judge, criterion", *columns), lines, caption, optional=optional)
+
+
+def pivot(
+    parts: Sequence[_Part],
+    name: Callable[[_Part], str],
+    column: Callable[[_Part], Hashable],
+    ours: Callable[[_Part], str],
+    paper: Callable[[_Part], str],
+    label: str = "  paper",
+) -> list[tuple[str, ...]]:
+    """A row for each name and a text for each column, the paper's below if it prints a number."""
+    rows: dict[str, dict[Hashable, _Part]] = {}
+    for part in parts:
+        rows.setdefault(name(part), {})[column(part)] = part
+    lines = []
+    for title, cells in rows.items():
+        texts, theirs = (
+            [show(cells[at]) if at in cells else DASH for at in dict.fromkeys(map(column, parts))]
+            for show in (ours, paper)
+        )
+        lines.append((title, *texts))
+        if {*theirs} != {DASH}:
+            lines.append((label.format(name=title), *theirs))
+    return lines
 
 
 # --- SummEval --------------------------------------------------------------------------------

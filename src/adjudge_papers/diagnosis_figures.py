@@ -14,35 +14,26 @@ from adjudge.present.figure import (
     INK,
     axis_name,
     criterion_panels,
+    draw_interval,
+    draw_legend,
     draw_promise,
+    legend_mark,
     plot_band,
     set_suptitle,
     themed,
     unique,
 )
 from adjudge.present.text import number, signed
+from adjudge_papers.diagnosis_data import MAIN_ALPHA
+from adjudge_papers.diagnosis_sets import SCALE, SetCell, p_text
 from adjudge_papers.reproduction import Pictures
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
     from adjudge_papers.diagnosis import DiagnosisReproduction
-    from adjudge_papers.diagnosis_sets import PooledErrors, SetCell
 
-_SCORES = 5
-_MAIN = 0.1
-
-
-def p_text(value: float | None) -> str:
-    """A p-value as papers print it.
-
-    >>> p_text(0.0312), p_text(1e-9)
-    ('p = 0.031', 'p < 0.0001')
-    """
-    if value is None:
-        return "p unknown"
-    return "p < 0.0001" if value < 1e-4 else f"p = {value:.2g}"
+_SCORES = SCALE[1]
 
 
 def figure_2(result: DiagnosisReproduction) -> Drawing:
@@ -54,57 +45,50 @@ def _cells(result: DiagnosisReproduction) -> list[SetCell]:
     return [cell for cell in result.sets if cell.data == result.pictured]
 
 
+def _paper(value: float | None, form: str) -> str:
+    return "" if value is None else f" (paper {value:{form}})"
+
+
 def figure_3(result: DiagnosisReproduction) -> Drawing:
     """Heat map of mean set size, judge by criterion, coverage below it, and the paper's size."""
-    cells = [cell for cell in _cells(result) if cell.alpha == _MAIN]
+    cells = [cell for cell in _cells(result) if cell.alpha == MAIN_ALPHA]
+    title = f"{result.pictured}: sets for 90 % coverage"
     return size_map(
         cells,
-        f"{result.pictured}: sets for 90 % coverage",
+        title,
         whole=_SCORES,
         room=(3.1, 1.35, 0.66),
-        note=lambda c: "" if c.published_size is None else f" (paper {c.published_size:.2f})",
+        note=lambda cell: _paper(cell.published_size, ".2f"),
     )
 
 
+@themed()
 def figure_4(result: DiagnosisReproduction) -> Drawing:
     """Mean error at each width, all judges together, one panel per criterion."""
     pooled = [part for part in result.pooled if part.data == result.pictured]
     parts = [part for part in pooled if part.criterion is not None]
     [whole] = [part for part in pooled if part.criterion is None]
-    with themed():
-        figure, panels = criterion_panels([part.criterion for part in parts])
-        for axes, part in zip(panels, parts, strict=True):
-            _reliability(axes, part)
-        panels[0].set_ylabel("mean |judge − human|, 95 % interval")
-        top = max(entry.high or entry.mean_error for part in parts for entry in part.bins)
-        panels[0].set_ylim(0, 1.06 * max(top, 0.1))
-        paper = "" if whole.published is None else f" (paper {signed(whole.published, 3)})"
-        set_suptitle(
-            figure,
-            f"{result.pictured}: width against error {signed(whole.spearman, 2)} over all "
-            f"{whole.n:,} rows{paper}",
-        )
-    return figure
-
-
-def _reliability(axes: Axes, part: PooledErrors) -> None:
-    widths = [entry.width for entry in part.bins]
-    errors = [entry.mean_error for entry in part.bins]
-    axes.plot(widths, errors, color=ACCENT, linewidth=1.4, marker="o", ms=5, zorder=3)
-    for entry in part.bins:
-        if entry.low is not None and entry.high is not None:
-            axes.plot([entry.width] * 2, [entry.low, entry.high], color=ACCENT, linewidth=1.2)
-    paper = "" if part.published is None else f" (paper {signed(part.published, 2)})"
-    axes.set_title(
-        f"{axis_name(part.criterion)}{paper}\nr = {signed(part.spearman, 2)}, "
-        f"{p_text(part.p_value)}",
-        fontsize=9,
-    )
-    rows = {entry.width: number(entry.n) for entry in part.bins}
+    figure, panels = criterion_panels([part.criterion for part in parts])
     ticks = range(1, _SCORES + 1)
-    axes.set_xticks(ticks, [f"{width}\n{rows.get(width, '')}" for width in ticks], fontsize=8.5)
-    axes.set_xlim(0.5, _SCORES + 0.5)
-    axes.set_xlabel("scores in the set, rows below", fontsize=8.5)
+    for axes, part in zip(panels, parts, strict=True):
+        widths, errors = [b.width for b in part.bins], [b.mean_error for b in part.bins]
+        axes.plot(widths, errors, color=ACCENT, linewidth=1.4, marker="o", ms=5, zorder=3)
+        for entry in part.bins:
+            style = {"color": ACCENT, "linewidth": 1.2}
+            draw_interval(axes, entry.width, entry.interval, scale=1, vertical=True, **style)
+        name = f"{axis_name(part.criterion)}{_paper(part.published, '+z.2f')}"
+        rank = f"r = {signed(part.spearman, 2)}, {p_text(part.p_value)}"
+        axes.set_title(f"{name}\n{rank}", fontsize=9)
+        rows = {entry.width: number(entry.n) for entry in part.bins}
+        axes.set_xticks(ticks, [f"{width}\n{rows.get(width, '')}" for width in ticks], fontsize=8.5)
+        axes.set_xlim(0.5, _SCORES + 0.5)
+        axes.set_xlabel("scores in the set, rows below", fontsize=8.5)
+    panels[0].set_ylabel("mean |judge − human|, 95 % interval")
+    top = max(entry.high or entry.mean_error for part in parts for entry in part.bins)
+    panels[0].set_ylim(0, 1.06 * max(top, 0.1))
+    rank = f"width against error {signed(whole.spearman, 2)} over all {whole.n:,} rows"
+    set_suptitle(figure, f"{result.pictured}: {rank}{_paper(whole.published, '+z.3f')}")
+    return figure
 
 
 def figure_5(result: DiagnosisReproduction) -> Drawing:
@@ -112,45 +96,39 @@ def figure_5(result: DiagnosisReproduction) -> Drawing:
     pairs = [pair for pair in result.pairs if pair.data == result.pictured]
     if not pairs:
         raise ArgumentError("plot", "one judge", "agreement between judges needs two")
-    return width_matrices(
-        pairs, f"{result.pictured}: Spearman of two judges' set widths, and the mean"
-    )
+    title = f"{result.pictured}: Spearman of two judges' set widths, and the mean"
+    return width_matrices(pairs, title)
 
 
+@themed()
 def figure_6(result: DiagnosisReproduction) -> Drawing:
     """Coverage against alpha; bands are one standard deviation over judges."""
-    cells = _cells(result)
-    criteria, levels = unique(c.criterion for c in cells), sorted({c.alpha for c in cells})
-    with themed():
-        figure, panels = criterion_panels(criteria)
-        for axes, criterion in zip(panels, criteria, strict=True):
-            own = [cell for cell in cells if cell.criterion == criterion]
-            each = [
-                [100 * c.coverage for c in sorted(own, key=lambda c: c.alpha) if c.judge == judge]
-                for judge in unique(c.judge for c in own)
-            ]
-            plot_band(axes, levels, np.array(each), ACCENT, "mean over judges")
-            draw_promise(axes, levels)
-        panels[0].set_ylabel("coverage of held-out rows, %")
-        panels[0].set_ylim(top=100.8)
-        short = sum(cell.coverage < 1 - cell.alpha - 1e-9 for cell in cells)
-        where = f"below 1 − alpha in {short} of {len(cells)} cells"
-        if not short:
-            where = f"at least 1 − alpha in all {len(cells)} cells"
-        set_suptitle(figure, f"{result.pictured}: coverage is {where}")
-        _coverage_legend(figure)
-    return figure
-
-
-def _coverage_legend(figure: Drawing) -> None:
-    from matplotlib.lines import Line2D
-
+    cells = sorted(_cells(result), key=lambda cell: cell.alpha)
+    criteria = unique(cell.criterion for cell in _cells(result))
+    levels = sorted({cell.alpha for cell in cells})
+    figure, panels = criterion_panels(criteria)
+    for axes, criterion in zip(panels, criteria, strict=True):
+        coverage: dict[str, list[float]] = {}
+        for cell in cells:
+            if cell.criterion == criterion:
+                coverage.setdefault(cell.judge, []).append(100 * cell.coverage)
+        each = np.array([*coverage.values()])
+        plot_band(axes, levels, each, ACCENT, "mean over judges")
+        draw_promise(axes, levels)
+    panels[0].set_ylabel("coverage of held-out rows, %")
+    panels[0].set_ylim(top=100.8)
+    short = sum(cell.margin < -1e-9 for cell in cells)
+    where = f"below 1 − alpha in {short} of {len(cells)} cells"
+    if not short:
+        where = f"at least 1 − alpha in all {len(cells)} cells"
+    set_suptitle(figure, f"{result.pictured}: coverage is {where}")
     marks = [
-        Line2D([], [], color=ACCENT, marker="o", ms=5, label="mean over judges"),
-        Line2D([], [], color=ACCENT, alpha=0.2, linewidth=7, label="one standard deviation"),
-        Line2D([], [], color=INK, linestyle="--", linewidth=1.3, label="1 − alpha"),
+        legend_mark("mean over judges", color=ACCENT, marker="o", ms=5),
+        legend_mark("one standard deviation", color=ACCENT, alpha=0.2, linewidth=7),
+        legend_mark("1 − alpha", color=INK, linestyle="--", linewidth=1.3),
     ]
-    figure.legend(handles=marks, loc="outside lower center", ncols=3, fontsize=8.5)
+    draw_legend(figure, marks)
+    return figure
 
 
 PICTURES: Pictures = {

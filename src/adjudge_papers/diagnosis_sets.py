@@ -1,4 +1,4 @@
-"""Score sets by the diagnosis paper's protocol: rows split at random, and what widths show.
+"""Score sets of the diagnosis paper, by its protocol: Tables 3 to 5, and what widths show.
 
 Eq. 2 and 3 per judge and criterion, calibrated on a random half of the rows and tested on the other
 half, 20 times. The same rows are in the same half for every judge, so that two judges' widths can
@@ -8,32 +8,48 @@ be compared (Table 4). Pooling over judges (Figure 4) uses the first split, as i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from adjudge.data.scores import Scores, scored_by_both
-from adjudge.diagnosis.scores.evaluation import ScoreRows, error_by_width, split_by_judge
-from adjudge.diagnosis.scores.result import WidthBin
+from adjudge.diagnosis.scores.evaluation import error_by_width, split_by_judge
+from adjudge.diagnosis.scores.result import ScoreDiagnosis, WidthBin
+from adjudge.present.blocks import Block, Table, table_of
 from adjudge.present.result import Correlation, Count, Level, NotNegative, Proportion
+from adjudge.present.text import DASH, count, number, percent, show_interval, signed
 from adjudge.records import Interval
 from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 from adjudge.statistics.numbers import conformal_quantile, mean_known
 from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, generator
 from adjudge_papers.diagnosis_data import (
     ALPHAS,
+    CRITERIA,
+    DOCUMENTS,
     MAIN_ALPHA,
+    MAIN_CRITERION,
+    PAPER,
+    SYSTEMS,
+    compare,
+    pivot,
     published_agreement,
     published_pooled,
     published_row,
+    published_rows,
 )
+from adjudge_papers.items import ItemBook, Measured, in_percent, over
 from adjudge_papers.reproduction import interval_of
 
+if TYPE_CHECKING:
+    from adjudge_papers.diagnosis import DiagnosisReproduction
+
 SCALE = (1, 5)
-#: For every row of a cell: the size of its set, and whether the human score is inside.
-_Sets = tuple[IntArray, BoolArray]
+#: The rows of a test half in the paper.
+_HALF = DOCUMENTS * SYSTEMS // 2
+_PUBLISHED = "as published"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +75,22 @@ class SetCell:
     published_coverage: Proportion | None = None
     published_size: NotNegative | None = None
     published_spearman: Correlation | None = None
+
+    @property
+    def size(self) -> float:
+        """The name of the mean size in the paper's table."""
+        return self.mean_size
+
+    @property
+    def error_by_width(self) -> str | None:
+        """How the mean error changes as the width grows; None in the paper's rows."""
+        texts = {None: "one width", True: "never falls", False: "falls"}
+        return None if self.data == PAPER else texts[self.monotonic]
+
+    @property
+    def margin(self) -> float:
+        """The coverage above the promised one."""
+        return self.coverage - 1 + self.alpha
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,189 +133,360 @@ class SetTables:
     pairs: tuple[WidthPair, ...]
     pooled: tuple[PooledErrors, ...]
 
+    @property
+    def main_sizes(self) -> dict[tuple[str, str], float]:
+        """Mean sizes at the main level, by judge and criterion."""
+        main = [cell for cell in self.cells if cell.alpha == MAIN_ALPHA]
+        return {(cell.judge, cell.criterion): cell.mean_size for cell in main}
+
+
+# --- the paper's protocol --------------------------------------------------------------------
+
 
 @dataclass(frozen=True)
 class _Cell:
-    """The rows of one judge and criterion: judge's score, people's, document, key."""
+    """One judge and criterion: document, key and error of each row; at each split, the rows that
+    are tested; at each level and split, the size of each row's set, and whether it holds the score.
+    """
 
-    number: int
     judge: str
     criterion: str
-    score: FloatArray
-    human: FloatArray
     document: IntArray
     key: IntArray
-
-    @property
-    def error(self) -> FloatArray:
-        return np.abs(self.score - self.human)
+    error: FloatArray
+    tests: Sequence[BoolArray]
+    sets: Mapping[float, Sequence[tuple[IntArray, BoolArray]]]
 
 
 def tabulate_sets(data: str, scores: Scores, *, splits: int = 20, seed: int = 0) -> SetTables:
     """The paper's tables of sets; `scores` comes from `prepare_scores`."""
-    cells = _cells(
-        split_by_judge(
-            scored_by_both(scores).frame, scale=SCALE, target="mean", by=None, sets="residual"
-        )
+    cells = _cells(scores, splits, seed)
+    return SetTables(
+        tuple(_table_cell(data, cell, alpha) for cell in cells for alpha in ALPHAS),
+        tuple(
+            _pair(data, first, second)
+            for first, second in combinations(cells, 2)
+            if first.criterion == second.criterion and first.judge != second.judge
+        ),
+        tuple(
+            _pooled(data, criterion, [c for c in cells if criterion in (None, c.criterion)])
+            for criterion in (None, *dict.fromkeys(cell.criterion for cell in cells))
+        ),
     )
-    keys = 1 + max(int(cell.key.max()) for cell in cells)
+
+
+def _cells(scores: Scores, splits: int, seed: int) -> list[_Cell]:
+    frame = scored_by_both(scores).frame
+    judges = split_by_judge(frame, scale=SCALE, target="mean", by=None, sets="residual")
+    names = dict.fromkeys(key for rows in judges for key in rows.key.tolist())
+    number_of = {name: at for at, name in enumerate(names)}
     rng = generator(seed)
     # One permutation of the rows per split; a cell uses the first half of its rows in it.
-    orders = [rng.permutation(keys) for _ in range(splits)]
-    tests = [[_test_half(cell, order) for cell in cells] for order in orders]
-    widths = {
-        alpha: [[_widths(cell, test[cell.number], alpha) for cell in cells] for test in tests]
-        for alpha in ALPHAS
-    }
-    main = widths[MAIN_ALPHA]
-    return SetTables(
-        tuple(
-            _table_cell(data, cell, alpha, tests, [split[cell.number] for split in widths[alpha]])
-            for cell in cells
-            for alpha in ALPHAS
-        ),
-        tuple(_pairs(data, cells, tests, main)),
-        tuple(_pooled(data, cells, tests[0], main[0])),
-    )
+    orders = [rng.permutation(len(names)) for _ in range(splits)]
+    cells = []
+    for rows in judges:
+        for criterion, own in rows.by_criterion.items():
+            score = rows.score[own]
+            error = np.abs(score - rows.target.score[own].astype(np.float64))
+            key = np.array([number_of[name] for name in rows.key[own].tolist()])
+            places = [np.argsort(np.argsort(order[key])) for order in orders]
+            tests = [np.asarray(place >= len(place) // 2) for place in places]
+            sets = {a: [_sets(score, error, test, a) for test in tests] for a in ALPHAS}
+            cells.append(_Cell(rows.judge, criterion, rows.document[own], key, error, tests, sets))
+    return cells
 
 
-def _cells(judges: Sequence[ScoreRows]) -> list[_Cell]:
-    names = dict.fromkeys(key for rows in judges for key in rows.key.tolist())
-    number = {name: at for at, name in enumerate(names)}
-    parts = [
-        (rows, criterion, own) for rows in judges for criterion, own in rows.by_criterion.items()
-    ]
-    return [
-        _Cell(
-            number=at,
-            judge=rows.judge,
-            criterion=criterion,
-            score=rows.score[own],
-            human=rows.target.score[own].astype(np.float64),
-            document=rows.document[own],
-            key=np.array([number[key] for key in rows.key[own].tolist()]),
-        )
-        for at, (rows, criterion, own) in enumerate(parts)
-    ]
-
-
-def _test_half(cell: _Cell, order: IntArray) -> BoolArray:
-    """The half of a cell's rows that comes last in a random order of all rows."""
-    place = np.argsort(np.argsort(order[cell.key]))
-    return np.asarray(place >= len(place) // 2)
-
-
-def _widths(cell: _Cell, test: BoolArray, alpha: float) -> _Sets:
+def _sets(
+    score: FloatArray, error: FloatArray, test: BoolArray, alpha: float
+) -> tuple[IntArray, BoolArray]:
     """Set sizes, and whether people's score is inside, of every row (Eq. 2 and 3)."""
-    quantile = conformal_quantile(cell.error[~test], exact_level(alpha))
+    quantile = conformal_quantile(error[~test], exact_level(alpha))
     reach = np.inf if quantile is None else quantile
     steps = np.arange(SCALE[0], SCALE[1] + 1)
-    inside = np.abs(cell.score[:, None] - steps) <= reach + 1e-9
-    return inside.sum(axis=1), np.asarray(cell.error <= reach + 1e-9)
+    inside = np.abs(score[:, None] - steps) <= reach + 1e-9
+    return inside.sum(axis=1), np.asarray(error <= reach + 1e-9)
 
 
-def _table_cell(
-    data: str,
-    cell: _Cell,
-    alpha: float,
-    tests: Sequence[Sequence[BoolArray]],
-    sets: Sequence[_Sets],
-) -> SetCell:
-    halves = [test[cell.number] for test in tests]
-    coverage = [float(held[test].mean()) for test, (_, held) in zip(halves, sets, strict=True)]
-    ranks = [
-        spearman(width[test], cell.error[test])
-        for test, (width, _) in zip(halves, sets, strict=True)
+def _table_cell(data: str, cell: _Cell, alpha: float) -> SetCell:
+    tested = [
+        (width[test], held[test], cell.error[test])
+        for test, (width, held) in zip(cell.tests, cell.sets[alpha], strict=True)
     ]
-    rank, n = mean_known(ranks), int(halves[0].sum())
+    coverage = [float(held.mean()) for _, held, _ in tested]
+    rank = mean_known([spearman(width, error) for width, _, error in tested])
+    first_widths, _, first_errors = tested[0]
+    by_width = [float(first_errors[first_widths == w].mean()) for w in np.unique(first_widths)]
+    rises = all(low <= high + 1e-12 for low, high in pairwise(by_width))
     paper = published_row("sets", cell.judge, criterion=cell.criterion, alpha=alpha)
     return SetCell(
         data=data,
         judge=cell.judge,
         criterion=cell.criterion,
         alpha=alpha,
-        n=n,
+        n=len(first_widths),
         coverage=float(np.mean(coverage)),
         coverage_sd=float(np.std(coverage)),
-        mean_size=float(
-            np.mean([width[test].mean() for test, (width, _) in zip(halves, sets, strict=True)])
-        ),
+        mean_size=float(np.mean([width.mean() for width, _, _ in tested])),
         spearman=rank,
-        p_value=spearman_p(rank, n),
-        monotonic=_monotonic(sets[0][0][halves[0]], cell.error[halves[0]]),
+        p_value=spearman_p(rank, len(first_widths)),
+        monotonic=None if len(by_width) < 2 else rises,
         published_coverage=paper.get("coverage"),
-        published_size=paper.get("size"),
+        published_size=paper.get("mean_size"),
         published_spearman=paper.get("spearman"),
     )
 
 
-def _monotonic(widths: IntArray, errors: FloatArray) -> bool | None:
-    """Whether the mean error never falls as the width grows; None at one width."""
-    means = [float(errors[widths == width].mean()) for width in np.unique(widths)]
-    if len(means) < 2:
-        return None
-    return all(low <= high + 1e-12 for low, high in pairwise(means))
+def _pair(data: str, first: _Cell, second: _Cell) -> WidthPair:
+    _, mine, theirs = np.intersect1d(first.key, second.key, return_indices=True)
+    values, rows = [], 0
+    for at, (own, other) in enumerate(
+        zip(first.sets[MAIN_ALPHA], second.sets[MAIN_ALPHA], strict=True)
+    ):
+        both = first.tests[at][mine] & second.tests[at][theirs]
+        rows = max(rows, int(both.sum()))
+        values.append(spearman(own[0][mine][both], other[0][theirs][both]))
+    value = mean_known(values)
+    return WidthPair(
+        data=data,
+        judge_a=first.judge,
+        judge_b=second.judge,
+        criterion=first.criterion,
+        n=rows,
+        spearman=value,
+        p_value=spearman_p(value, rows),
+        published=published_agreement(first.judge, second.judge, first.criterion),
+    )
 
 
-def _pairs(
-    data: str,
-    cells: Sequence[_Cell],
-    tests: Sequence[Sequence[BoolArray]],
-    sets: Sequence[Sequence[_Sets]],
-) -> list[WidthPair]:
-    parts = []
-    for first, second in combinations(cells, 2):
-        if first.criterion != second.criterion or first.judge == second.judge:
-            continue
-        _, mine, theirs = np.intersect1d(first.key, second.key, return_indices=True)
-        values, rows = [], 0
-        for test, widths in zip(tests, sets, strict=True):
-            both = test[first.number][mine] & test[second.number][theirs]
-            rows = max(rows, int(both.sum()))
-            values.append(
-                spearman(
-                    widths[first.number][0][mine][both], widths[second.number][0][theirs][both]
-                )
-            )
-        value = mean_known(values)
-        parts.append(
-            WidthPair(
-                data=data,
-                judge_a=first.judge,
-                judge_b=second.judge,
-                criterion=first.criterion,
-                n=rows,
-                spearman=value,
-                p_value=spearman_p(value, rows),
-                published=published_agreement(first.judge, second.judge, first.criterion),
-            )
+def _pooled(data: str, criterion: str | None, cells: Sequence[_Cell]) -> PooledErrors:
+    """The test rows of the first split."""
+    tested = [
+        (cell.sets[MAIN_ALPHA][0][0][test], cell.error[test], cell.document[test])
+        for cell in cells
+        for test in cell.tests[:1]
+    ]
+    width, error, document = map(np.concatenate, zip(*tested, strict=True))
+    value = spearman(width, error)
+    return PooledErrors(
+        data=data,
+        criterion=criterion,
+        n=len(width),
+        spearman=value,
+        p_value=spearman_p(value, len(width)),
+        interval=interval_of(*spearman_interval(width, error, document)),
+        bins=error_by_width(width, error, document, SCALE, 0.95),
+        published=published_pooled(criterion),
+    )
+
+
+def published_sets() -> list[SetCell]:
+    """Tables 3 and 5 as rows."""
+    return [
+        SetCell(data=PAPER, n=_HALF, coverage_sd=None, p_value=None, monotonic=None, **row)
+        for row in published_rows("sets")
+    ]
+
+
+def published_pairs() -> list[WidthPair]:
+    """Table 4 as rows; the p-values follow from the rows of the test half."""
+    return [
+        WidthPair(data=PAPER, n=_HALF, p_value=spearman_p(row["spearman"], _HALF), **row)
+        for row in published_rows("agreement")
+    ]
+
+
+# --- tables ----------------------------------------------------------------------------------
+
+
+def p_text(value: float | None) -> str:
+    """A p-value as papers print it.
+
+    >>> p_text(0.0312), p_text(1e-9)
+    ('p = 0.031', 'p < 0.0001')
+    """
+    if value is None:
+        return "p unknown"
+    return "p < 0.0001" if value < 1e-4 else f"p = {value:.2g}"
+
+
+def _p(value: float | None) -> str:
+    return DASH if value is None else p_text(value).removeprefix("p ").removeprefix("= ")
+
+
+def set_tables(result: DiagnosisReproduction) -> list[Block]:
+    """Tables 3, 4 and 5 of every set of scores, then all judges together, then by document."""
+    blocks: list[Block] = []
+    for data in dict.fromkeys(cell.data for cell in result.sets):
+        cells = [cell for cell in result.sets if cell.data == data]
+        pairs = [pair for pair in result.pairs if pair.data == data]
+        title = _PUBLISHED if data == PAPER else data
+        blocks.append(_signals(title, [cell for cell in cells if cell.alpha == MAIN_ALPHA]))
+        if pairs:
+            blocks.append(_agreement(title, pairs))
+        blocks.append(_levels(title, cells))
+    return [*blocks, _pooled_table(result.pooled), _by_document(result.scores)]
+
+
+def _signals(title: str, cells: Sequence[SetCell]) -> Table:
+    """Table 3: coverage, size, and width against error."""
+    about = ""
+    if title != _PUBLISHED:
+        rises = [cell.monotonic for cell in cells if cell.monotonic is not None]
+        about = (
+            f": the paper's protocol, the error never falls with the width in {sum(rises)} of "
+            f"{count(len(cells), 'cell')} ({len(cells) - len(rises)} with one width; paper 13 of "
+            "16)"
         )
-    return parts
+    columns: dict[str, tuple[str, Callable[..., str]]] = {
+        "coverage": ("coverage", percent),
+        "size": ("size", lambda size: number(size, 2)),
+        "width and error": ("spearman", lambda rank: signed(rank, 2)),
+        "p": ("p_value", _p),
+        "error by width": ("error_by_width", lambda text: text or DASH),
+    }
+    return compare(cells, columns, f"Table 3, {title}, alpha 0.1{about}")
 
 
-def _pooled(
-    data: str, cells: Sequence[_Cell], test: Sequence[BoolArray], sets: Sequence[_Sets]
-) -> list[PooledErrors]:
-    """All criteria, then each of them, on the test rows of one split."""
-    groups: dict[str | None, list[_Cell]] = {None: list(cells)}
-    for cell in cells:
-        groups.setdefault(cell.criterion, []).append(cell)
-    parts = []
-    for criterion, own in groups.items():
-        width = np.concatenate([sets[cell.number][0][test[cell.number]] for cell in own])
-        error = np.concatenate([cell.error[test[cell.number]] for cell in own])
-        document = np.concatenate([cell.document[test[cell.number]] for cell in own])
-        value = spearman(width, error)
-        parts.append(
-            PooledErrors(
-                data=data,
-                criterion=criterion,
-                n=len(width),
-                spearman=value,
-                p_value=spearman_p(value, len(width)),
-                interval=interval_of(*spearman_interval(width, error, document)),
-                bins=error_by_width(width, error, document, SCALE, 0.95),
-                published=published_pooled(criterion),
+def _agreement(title: str, pairs: Sequence[WidthPair]) -> Table:
+    """Table 4: a row per pair of judges, a column per criterion, then the means."""
+
+    def marked(pair: WidthPair) -> str:
+        if pair.spearman is None or pair.p_value is None:
+            return DASH
+        mark = " ‡" if pair.p_value < 0.01 else " †" if pair.p_value < 0.05 else ""
+        return signed(pair.spearman, 2) + mark
+
+    rows = pivot(
+        pairs,
+        lambda pair: f"{pair.judge_a} / {pair.judge_b}",
+        lambda pair: pair.criterion,
+        marked,
+        lambda pair: signed(pair.published, 2),
+    )
+    means = mean_agreement(pairs)
+    rows.append(("mean", *(signed(mean, 2) for mean in means.values())))
+    caption = f"Table 4, {title}, alpha 0.1: two judges' widths († p < 0.05, ‡ p < 0.01)"
+    return Table(("judges", *means), rows, caption)
+
+
+def mean_agreement(pairs: Sequence[WidthPair]) -> dict[str, float | None]:
+    """The mean over pairs of judges, by criterion."""
+    return {
+        criterion: mean_known(pair.spearman for pair in pairs if pair.criterion == criterion)
+        for criterion in dict.fromkeys(pair.criterion for pair in pairs)
+    }
+
+
+def _levels(title: str, cells: Sequence[SetCell]) -> Table:
+    """Table 5: coverage and size at every level."""
+    ordered = sorted(cells, key=lambda cell: cell.alpha)
+    rows = pivot(
+        ordered,
+        lambda cell: f"{cell.judge}, {cell.criterion}",
+        lambda cell: cell.alpha,
+        lambda cell: _coverage_and_size(cell.coverage, cell.mean_size),
+        lambda cell: _coverage_and_size(cell.published_coverage, cell.published_size),
+        label="  paper, {name}",
+    )
+    levels = (f"alpha {alpha:g}" for alpha in dict.fromkeys(cell.alpha for cell in ordered))
+    caption = f"Table 5, {title}: coverage and mean size"
+    return Table(("judge, criterion", *levels), rows, caption)
+
+
+def _coverage_and_size(coverage: float | None, size: float | None) -> str:
+    return DASH if None in (coverage, size) else f"{percent(coverage)} {number(size, 2)}"
+
+
+def _pooled_table(pooled: Sequence[PooledErrors]) -> Table:
+    columns: dict[str, Callable[[PooledErrors], str]] = {
+        "data, criterion": lambda p: f"{p.data}, {p.criterion or 'all'}",
+        "rows": lambda p: number(p.n),
+        "width and error": lambda p: signed(p.spearman, 2),
+        "95 % interval": lambda p: show_interval(p.interval, 2),
+        "p": lambda p: _p(p.p_value),
+        "paper": lambda p: signed(p.published, 2 if p.criterion else 3),
+    }
+    caption = "Section 5.2 and Figure 4, alpha 0.1: all judges together, one split"
+    return table_of(pooled, columns, caption=caption)
+
+
+def _by_document(scores: Mapping[str, ScoreDiagnosis]) -> Table:
+    """The paper's sets and adaptive ones with documents split and weighed, means over judges."""
+    rows = []
+    criteria = list(dict.fromkeys(g.criterion for own in scores.values() for g in own.groups))
+    for data, own in scores.items():
+        main = [group for group in own.groups if group.alpha == MAIN_ALPHA]
+        groups = [group for group in main if group.method != "constant"] or main
+        for method in dict.fromkeys(group.method for group in groups):
+            within = [p.within for p in own.pooled if (p.method, p.alpha) == (method, MAIN_ALPHA)]
+            cells = []
+            for name in criteria:
+                same = [g for g in groups if (g.method, g.criterion) == (method, name)]
+                coverage = mean_known(group.coverage for group in same)
+                size = mean_known(group.mean_size for group in same)
+                cells.append(_coverage_and_size(coverage, size))
+            rows.append((f"{data}, {method}", *cells, signed(within[0] if within else None, 2)))
+    caption = (
+        "The same at alpha 0.1 with documents split and weighed, not rows: coverage and size, "
+        "means over judges; width and error within one judge and criterion"
+    )
+    return Table(("sets", *(str(name) for name in criteria), "width and error"), rows, caption)
+
+
+# --- items -----------------------------------------------------------------------------------
+
+
+def add_sets(book: ItemBook, result: DiagnosisReproduction) -> None:
+    """Tables 3 to 5, Figures 3 to 6 and section 5.2, on the scores that the pictures show."""
+    cells = [cell for cell in result.sets if cell.data == result.pictured]
+    main = [cell for cell in cells if cell.alpha == MAIN_ALPHA]
+
+    def by_criterion(name: str, field: str, criteria: Sequence[str]) -> Measured:
+        return {
+            name.format(criterion): mean_known(
+                getattr(cell, field) for cell in main if cell.criterion == criterion
             )
-        )
-    return parts
+            for criterion in criteria
+        }
+
+    sizes = by_criterion("mean size, {}", "mean_size", CRITERIA)
+    if not {cell.criterion for cell in main} & {*CRITERIA}:
+        sizes = {"mean size": mean_known(cell.mean_size for cell in main)}
+    signal = "width against error, {}, mean over judges"
+    book.add("Table 3", sizes | by_criterion(signal, "spearman", CRITERIA[:2]))
+    book.add("Figure 3", sizes)
+    levels = {
+        "cells": float(len(cells)),
+        "cells below 1 - alpha": float(sum(cell.margin < -1e-9 for cell in cells)),
+        "least coverage minus target, points": in_percent(over((c.margin for c in cells), min)),
+    }
+    book.add("Table 5", levels)
+    book.add("Figure 6", levels)
+    pooled = {part.criterion: part for part in result.pooled if part.data == result.pictured}
+    named = {
+        f"width against error, {name}": part for name, part in pooled.items() if name is not None
+    }
+    book.add("Figure 4", {name: part.spearman for name, part in named.items()})
+    several = [cell for cell in main if cell.monotonic is not None]
+    falls = sum(not cell.monotonic for cell in several)
+    book.add(
+        "Section 5.2, width and error",
+        {
+            "all rows pooled": pooled[None].spearman,
+            "rows": float(pooled[None].n),
+            "cells where the error never falls with the width": float(len(several) - falls),
+            "cells where it falls": float(falls),
+            "cells whose sets have one width": float(len(main) - len(several)),
+        },
+    )
+    pairs = [pair for pair in result.pairs if pair.data == result.pictured]
+    agreement = {f"{name}, mean over pairs": mean for name, mean in mean_agreement(pairs).items()}
+    clear = sum(
+        (pair.spearman or 0) > 0 and pair.p_value is not None and pair.p_value < 0.05
+        for pair in pairs
+        if pair.criterion != MAIN_CRITERION
+    )
+    agreement["pairs with p < 0.05, other than coherence"] = float(clear)
+    missing = "" if pairs else "needs two judges' scores of the same rows"
+    book.add("Table 4", agreement, missing=missing)
+    book.add("Figure 5", agreement, missing=missing)

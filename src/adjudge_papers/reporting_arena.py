@@ -1,4 +1,4 @@
-"""Section 8.2 of the reporting paper: its rows, and bias, coverage and length of each model.
+"""Section 8.2 of the reporting paper: Table 2 and Figure 7 on labelled rows.
 
 Rows are one per answer and model, with judge and people: from grades, from judgments or battles of
 pairs (each counts once for each model), from pairs or items that a judge is asked about first, or
@@ -7,9 +7,10 @@ simulated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -34,11 +35,20 @@ from adjudge.estimation.estimators.misclassification import (
     corrected_rate,
 )
 from adjudge.judges import judge_pairs
+from adjudge.present.blocks import Table, table_of
+from adjudge.present.figure import ACCENT, INK, WARM, new_figure, themed
 from adjudge.present.result import Count, NotNegative, Proportion
+from adjudge.present.text import clip, number, percent, signed
+from adjudge.present.text import count as count_of
 from adjudge.simulate.battles import simulate_battles
-from adjudge.statistics.numbers import normal_quantile
-from adjudge.validation import BoolArray, FloatArray, count
-from adjudge_papers.items import read_published, read_rows
+from adjudge.statistics.numbers import mean_known, normal_quantile
+from adjudge.validation import FloatArray, count
+from adjudge_papers.items import ItemBook, Measured, ends_of, in_percent, read_published, read_rows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+    from adjudge_papers.reporting import ReportingReproduction
 
 _NO_MODEL = "no model named"
 _A_WINS = ("a", "model_a", "0", "0.0")
@@ -47,6 +57,10 @@ _B_WINS = ("b", "model_b", "1", "1.0")
 _JUDGE = ("p_a", "p_pass", "judge")
 _HUMAN = ("human", "label", "winner", "human_pref")
 _SURENESS = 4.0
+#: A model with fewer rows is left out.
+FEWEST = 20
+#: Figure 7 shows as many models, those with most rows.
+_MOST_BARS = 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,13 +80,6 @@ class ProtocolRow:
     spread_length: NotNegative | None = None
     paper_coverage: Proportion | None = None
     paper_length: float | None = None
-
-
-class ArenaRows(NamedTuple):
-    """Columns model, judge (in [0, 1]) and human (0 or 1); whether the judge gave probabilities."""
-
-    rows: Rows
-    probabilities: bool
 
 
 def ask_judge(
@@ -103,8 +110,8 @@ def ask_judge(
 
 def gather_rows(
     data: TableLike, *, judge_column: str | None, human_column: str | None, by: str
-) -> ArenaRows:
-    """The rows of a table, 0/1 or probabilities; unusable rows are counted by reason."""
+) -> Rows:
+    """Columns model, judge (in [0, 1]) and human (0 or 1); unusable rows are counted by reason."""
     frame, name = read_table(data), source_name(data)
     if "p_a" not in frame.columns and {"p_fwd", "p_rev"} <= set(frame.columns):
         frame = read_judgments(data)
@@ -120,7 +127,7 @@ def gather_rows(
     return _model_rows(frame, judge, human, by, name)
 
 
-def simulate_arena(*, battles: int, seed: int) -> ArenaRows:
+def simulate_arena(*, battles: int, seed: int) -> Rows:
     """Battles of six models, no ties, and a confident judge that favours some models.
 
     Its probabilities are near 0 and 1, like those of LLM judges; lengths are near Table 2's.
@@ -134,7 +141,7 @@ def simulate_arena(*, battles: int, seed: int) -> ArenaRows:
     return _battle_rows(frame, "p_a", "human_pref", "simulator")
 
 
-def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str) -> ArenaRows:
+def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str) -> Rows:
     columns = {"model": _column(frame, name, by, ()), "judge": judge, "human": human}
     rows = pl.DataFrame(
         [tidy(frame[column], name, column).alias(to) for to, column in columns.items()]
@@ -146,10 +153,10 @@ def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str)
         ~(pl.col("judge").is_between(0, 1) & pl.col("human").is_in([0.0, 1.0])).fill_null(False),
         "verdict or label is not 0 or 1",
     )
-    return _seen(used.without(pl.col("model").is_null(), _NO_MODEL))
+    return used.without(pl.col("model").is_null(), _NO_MODEL)
 
 
-def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> ArenaRows:
+def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> Rows:
     """Battles, once from the side of each model."""
     text = pl.DataFrame(
         [
@@ -173,17 +180,12 @@ def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> Aren
     second = used.frame.select(
         pl.col("model_b").alias("model"), judge=1 - pl.col("judge"), human=1 - pl.col("human")
     )
-    return _seen(Rows(pl.concat([first, second]), used.dropped))
+    return Rows(pl.concat([first, second]), used.dropped)
 
 
 def _winner(column: str) -> pl.Expr:
     won, lost = pl.col(column).is_in(_A_WINS), pl.col(column).is_in(_B_WINS)
     return pl.when(won).then(1.0).when(lost).then(0.0)
-
-
-def _seen(rows: Rows) -> ArenaRows:
-    answers = rows.frame["judge"]
-    return ArenaRows(rows, not answers.is_in([0.0, 1.0]).all())
 
 
 def _column(frame: pl.DataFrame, name: str, wanted: str | None, usual: tuple[str, ...]) -> str:
@@ -198,50 +200,67 @@ def _column(frame: pl.DataFrame, name: str, wanted: str | None, usual: tuple[str
     )
 
 
-def measure_model(
-    model: str,
-    rows: pl.DataFrame,
-    splits: int,
-    share: float,
-    level: float,
-    probabilities: bool,
-    rng: np.random.Generator,
-) -> ProtocolRow:
-    """Bias, coverage and length over random splits; `share` of the rows are labelled."""
-    judge, human, size = rows["judge"].to_numpy(), rows["human"].to_numpy(), rows.height
-    m = max(round(share * size), 2)
-    order = np.argsort(rng.random((splits, size)), axis=1)
-    known, rest = order[:, :m], order[:, m:]
-    z, x = human[known], judge[known]
-    m1 = z.sum(axis=1)
-    m0 = m - m1
-    p, truth = judge[rest].mean(axis=1), human[rest].mean(axis=1)
-    n0, n1 = np.maximum(m0, 1), np.maximum(m1, 1)
-    shares = (p, ((1 - z) * (1 - x)).sum(axis=1) / n0, (z * x).sum(axis=1) / n1)
-    bounds = corrected_interval(*shares, size - m, n0, n1, confidence_level=level)
-    usable = (m1 > 0) & (m0 > 0) & bounds.informative
-    rate = corrected_rate(*shares, clipped=False).estimate
-    by_spread = _by_spread(z, x, judge[rest], rate, level) if probabilities else None
+# --- bias, coverage and length ---------------------------------------------------------------
+
+
+def has_probabilities(rows: pl.DataFrame) -> bool:
+    """Whether the judge gave probabilities, not 0/1 verdicts."""
+    return not rows["judge"].is_in([0.0, 1.0]).all()
+
+
+def measure_models(
+    rows: pl.DataFrame, *, splits: int, share: float, level: float, seed: int
+) -> tuple[ProtocolRow, ...]:
+    """Every model with enough rows over random splits, those with most rows first.
+
+    The truth of a split is the human rate on its test rows; `share` of the rows are labelled. With
+    probabilities, as in the paper, their means replace the shares in Eq. 5 to 8. The interval
+    treats them as shares of 0/1 verdicts, whose spread is never smaller. `spread_length` is the
+    length by the spread of the probabilities.
+    """
+    rng, probabilities = np.random.default_rng(seed), has_probabilities(rows)
     table_2 = {row["model"]: row for row in read_rows(read_published("reporting")["models"])}
-    paper = table_2.get(model.lower(), {})
-
-    def mean(values: FloatArray | BoolArray) -> float | None:
-        return float(values[usable].mean()) if usable.any() else None
-
-    return ProtocolRow(
-        model=model,
-        rows=size,
-        rate=float(human.mean()),
-        bias_naive=float((p - truth).mean()),
-        bias_corrected=mean(np.clip(rate, 0, 1) - truth),
-        coverage=mean(bounds.covers(truth)),
-        length=mean(bounds.length),
-        spread_coverage=None if by_spread is None else mean(by_spread.covers(truth)),
-        spread_length=None if by_spread is None else mean(by_spread.length),
-        refused=int((~usable).sum()),
-        paper_coverage=paper.get("coverage"),
-        paper_length=paper.get("length"),
-    )
+    models = []
+    for (name,), part in rows.group_by(["model"], maintain_order=True):
+        judge, human, size = part["judge"].to_numpy(), part["human"].to_numpy(), part.height
+        if size < FEWEST:
+            continue
+        m = max(round(share * size), 2)
+        order = np.argsort(rng.random((splits, size)), axis=1)
+        z, x, test = human[order[:, :m]], judge[order[:, :m]], judge[order[:, m:]]
+        m1 = z.sum(axis=1)
+        m0 = m - m1
+        p, truth = test.mean(axis=1), human[order[:, m:]].mean(axis=1)
+        n0, n1 = np.maximum(m0, 1), np.maximum(m1, 1)
+        shares = (p, ((1 - z) * (1 - x)).sum(axis=1) / n0, (z * x).sum(axis=1) / n1)
+        bounds = corrected_interval(*shares, size - m, n0, n1, confidence_level=level)
+        usable = (m1 > 0) & (m0 > 0) & bounds.informative
+        rate = corrected_rate(*shares, clipped=False).estimate
+        means = {
+            "bias_corrected": np.clip(rate, 0, 1) - truth,
+            "coverage": bounds.covers(truth),
+            "length": bounds.length,
+        }
+        if probabilities:
+            own = _by_spread(z, x, test, rate, level)
+            means |= {"spread_coverage": own.covers(truth), "spread_length": own.length}
+        paper = table_2.get(str(name).lower(), {})
+        models.append(
+            ProtocolRow(
+                model=str(name),
+                rows=size,
+                rate=float(human.mean()),
+                bias_naive=float((p - truth).mean()),
+                refused=int((~usable).sum()),
+                paper_coverage=paper.get("coverage"),
+                paper_length=paper.get("length"),
+                **{
+                    field: float(values[usable].mean()) if usable.any() else None
+                    for field, values in means.items()
+                },
+            )
+        )
+    return tuple(sorted(models, key=lambda row: -row.rows))
 
 
 def _by_spread(
@@ -265,3 +284,127 @@ def _by_spread(
     half = normal_quantile(level) * np.sqrt(variance) / edge
     low, high = np.clip(rate - half, 0, 1), np.clip(rate + half, 0, 1)
     return Bounds(low, high, np.ones(len(rate), dtype=np.bool_))
+
+
+# --- Table 2 and Figure 7 --------------------------------------------------------------------
+
+
+def protocol_table(result: ReportingReproduction) -> Table:
+    """Section 8.2 on the user's rows; the paper's figures only if it has these models."""
+    columns: dict[str, Callable[[ProtocolRow], str]] = {
+        "model": lambda row: row.model,
+        "rows": lambda row: number(row.rows),
+        "rate": lambda row: number(row.rate),
+        "naive bias": lambda row: signed(row.bias_naive),
+        "bias": lambda row: signed(row.bias_corrected),
+        "coverage": lambda row: percent(row.coverage, 0),
+        "length": lambda row: number(row.length),
+        "no estimate": lambda row: number(row.refused),
+    }
+    answers = "0/1 verdicts"
+    if result.probabilities:
+        answers = "probabilities; own: by their own spread, where Eq. 6 takes them for shares"
+        columns["own coverage"] = lambda row: percent(row.spread_coverage, 0)
+        columns["own length"] = lambda row: number(row.spread_length)
+    if any(row.paper_coverage is not None for row in result.protocol):
+        columns["paper's coverage"] = lambda row: percent(row.paper_coverage, 0)
+        columns["paper's length"] = lambda row: number(row.paper_length)
+    return table_of(
+        result.protocol,
+        columns,
+        caption=f"Table 2 and Figure 7: section 8.2 on {result.rows_of()}, "
+        f"{count_of(result.splits or 0, 'split')}: mean error of the judge's own rate and of the "
+        f"corrected one; no estimate: splits without one; {answers}",
+        optional=("no estimate", "rows"),
+    )
+
+
+def _biases(rows: Sequence[ProtocolRow]) -> list[tuple[float, float]]:
+    """Of each model with an estimate: the error of the judge's own rate and of the corrected."""
+    return [(row.bias_naive, row.bias_corrected) for row in rows if row.bias_corrected is not None]
+
+
+def describe_protocol(rows: Sequence[ProtocolRow]) -> str:
+    """For how many models the corrected rate is closer to people's than the judge's own."""
+    pairs = _biases(rows)
+    closer = sum(abs(corrected) < abs(naive) for naive, corrected in pairs)
+    without = len(rows) - len(pairs)
+    return f"Correction brings {closer} of {len(pairs)} models closer to the human rate" + (
+        f"\n{without} more without an estimate" if without else ""
+    )
+
+
+@themed()
+def figure_7(result: ReportingReproduction) -> Drawing:
+    """Bias per model, judge alone and corrected."""
+    estimated = [row for row in result.protocol if row.bias_corrected is not None]
+    rows, splits = estimated[:_MOST_BARS], result.splits or 0
+    at = np.arange(len(rows))[::-1]
+    figure = new_figure(7.6, 1.6 + 0.36 * len(rows))
+    axes = figure.subplots()
+    axes.axvline(0, color=INK, linewidth=1)
+    naive, corrected = zip(*_biases(rows), strict=True)
+    axes.barh(at + 0.18, naive, 0.34, color=WARM, label="judge alone")
+    axes.barh(at - 0.18, corrected, 0.34, color=ACCENT, label="corrected")
+    # A mean over the few splits that gave an estimate is not one over all of them.
+    some = [f" ({splits - row.refused} splits)" if row.refused else "" for row in rows]
+    axes.set_yticks(at, [clip(row.model) + text for row, text in zip(rows, some, strict=True)])
+    axes.grid(visible=False, axis="y")
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    refused = ", or as many as gave an estimate" if any(some) else ""
+    few = f"\nthe {len(rows)} models with most rows" if len(rows) < len(estimated) else ""
+    axes.set_xlabel(f"mean bias of the rate over {splits} splits{refused}{few}")
+    figure.legend(loc="outside lower right", ncols=2, fontsize=8.5)
+    axes.set_title(describe_protocol(result.protocol))
+    return figure
+
+
+def add_arena(book: ItemBook, result: ReportingReproduction) -> None:
+    """Table 2 and Figure 7, on the given rows or on simulated ones."""
+    rows, simulated = result.protocol, result.protocol_source is None
+    theirs = [row for row in rows if row.paper_coverage is not None]
+    remark = ""
+    if not simulated and len(theirs) < 6:
+        remark = f"{len(theirs)} of the paper's 6 models" if theirs else "other models"
+    answers = "probabilities" if result.probabilities else "0/1 verdicts"
+    add = partial(book.add, remark=remark, simulated=simulated, unknown="no model has an estimate")
+    measured, published = _paper_models(theirs) if theirs else (_other_models(rows), {})
+    about = f"Coverage and length of 95 % intervals over splits, {answers}"
+    add("Table 2", measured, published=published, about=about)
+    bias = [(abs(naive), abs(corrected)) for naive, corrected in _biases(rows)]
+    closer = mean_known(float(corrected < naive) for naive, corrected in bias)
+    add(
+        "Figure 7",
+        {
+            "models brought closer to people, %": in_percent(closer),
+            "mean |bias|, judge alone": mean_known(naive for naive, _ in bias),
+            "mean |bias|, corrected": mean_known(corrected for _, corrected in bias),
+        },
+        about=f"Mean bias of each model's rate over splits, {answers}",
+    )
+
+
+def _paper_models(rows: Sequence[ProtocolRow]) -> tuple[Measured, Mapping[str, object]]:
+    """The paper's models one by one."""
+    cover = {f"coverage of {row.model}, %": row for row in rows}
+    lengths = {f"length of {row.model}": row for row in rows}
+    return (
+        {name: in_percent(row.coverage) for name, row in cover.items()}
+        | {name: row.length for name, row in lengths.items()},
+        {name: in_percent(row.paper_coverage) for name, row in cover.items()}
+        | {name: {"paper": row.paper_length, "digits": 3} for name, row in lengths.items()},
+    )
+
+
+def _other_models(rows: Sequence[ProtocolRow]) -> Measured:
+    """The ranges over other models, for the paper's ranges."""
+    measured = {
+        **ends_of("coverage, %", (in_percent(row.coverage) for row in rows)),
+        **ends_of("length", (row.length for row in rows)),
+    }
+    if any(row.spread_length is not None for row in rows):
+        spread = "by the probabilities' own spread"
+        shares = (in_percent(row.spread_coverage) for row in rows)
+        measured |= ends_of(f"coverage {spread}, %", shares)
+        measured |= ends_of(f"length {spread}", (row.spread_length for row in rows))
+    return measured

@@ -13,11 +13,8 @@ import pytest
 from summeval_file import write_summeval
 
 from adjudge.cli import run
-from adjudge_papers.diagnosis import (
-    DiagnosisReproduction,
-    published_cycles,
-    reproduce_diagnosis,
-)
+from adjudge_papers.diagnosis import DiagnosisReproduction, reproduce_diagnosis
+from adjudge_papers.diagnosis_cycles import published_cycles, published_variance
 from adjudge_papers.diagnosis_data import (
     ALPHAS,
     CRITERIA,
@@ -32,7 +29,7 @@ from adjudge_papers.diagnosis_data import (
     published_rows,
 )
 from adjudge_papers.diagnosis_figures import PICTURES
-from adjudge_papers.diagnosis_measures import published_tau, published_variance
+from adjudge_papers.diagnosis_rankings import published_tau
 from adjudge_papers.items import read_published
 from shown import title, y_ticks
 
@@ -105,7 +102,7 @@ def test_means_and_ranges_of_the_items_are_those_of_the_tables() -> None:
     for criterion in CRITERIA:
         cells = [row for row in main if row["criterion"] == criterion]
         size = PRINTED["Table 3"][f"mean size, {criterion}"]
-        assert np.mean([row["size"] for row in cells]) == pytest.approx(size)
+        assert np.mean([row["mean_size"] for row in cells]) == pytest.approx(size)
         ranks = [row["spearman"] for row in cells if row["spearman"] is not None]
         if ranks:
             printed = PRINTED["Table 3"][f"width against error, {criterion}, mean over judges"]
@@ -130,7 +127,7 @@ def test_means_and_ranges_of_the_items_are_those_of_the_tables() -> None:
 def test_the_papers_judges_are_known_by_name() -> None:
     spec = "openrouter:mistralai/mistral-small-3.1-24b-instruct"
     cell = published_row("sets", spec, criterion="fluency", alpha=0.1)
-    assert (cell["coverage"], cell["size"]) == (1.0, 4.99)
+    assert (cell["coverage"], cell["mean_size"]) == (1.0, 4.99)
     assert published_row("sets", "gpt-4o", criterion="fluency", alpha=0.1) == {}
     assert published_tau("openai:gpt-4o-mini", "coherence", "mfas") == 0.643
     assert published_tau("openai:gpt-4o-mini", "fluency", "mfas") is None

@@ -12,10 +12,16 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import proposition_51
 from adjudge.simulate.pairs import simulate_items, simulate_pairs
 from adjudge_papers.items import read_published
-from adjudge_papers.reporting import arena_protocol, length_curve, reproduce_reporting
+from adjudge_papers.reporting import reproduce_reporting
+from adjudge_papers.reporting_simulation import length_curve
 from shown import title
 
 LISTING = tuple(read_published("reporting")["items"]["Figure 8"]["values"].values())
+
+
+def protocol(data=None, **options):  # type: ignore[no-untyped-def]
+    """Section 8.2 with the simulation as short as it can be."""
+    return reproduce_reporting(data, repeats=10, **options)
 
 
 @pytest.fixture(scope="module")
@@ -155,16 +161,16 @@ def test_probabilities_that_are_0_and_1_are_verdicts() -> None:
     verdicts = {"model": ["m"] * 300, "judge": judge, "human": human}
     words = np.where(human == 1, "pass", "fail")
     grades = {"model": ["m"] * 300, "p_pass": judge.astype(float), "human": words}
-    one, other = (arena_protocol(rows, splits=20) for rows in (verdicts, grades))
+    one, other = (protocol(rows, splits=20) for rows in (verdicts, grades))
     assert one.protocol == other.protocol
     assert not other.probabilities
     winners = np.where(human == 1, "A", "B")
     sides = {"model_a": ["x"] * 300, "model_b": ["y"] * 300, "label": winners}
-    said = arena_protocol({**sides, "judge": np.where(judge == 1, "A", "B")}, splits=20)
-    shares = arena_protocol({**sides, "p_a": judge.astype(float)}, splits=20)
+    said = protocol({**sides, "judge": np.where(judge == 1, "A", "B")}, splits=20)
+    shares = protocol({**sides, "p_a": judge.astype(float)}, splits=20)
     assert said.protocol == shares.protocol
     with pytest.raises(DataError, match="several judges"):
-        arena_protocol({**sides, "p_a": judge * 0.5, "judge": ["one", "two"] * 150})
+        protocol({**sides, "p_a": judge * 0.5, "judge": ["one", "two"] * 150})
 
 
 def test_a_judge_is_asked_about_pairs_and_about_items() -> None:
@@ -174,7 +180,7 @@ def test_a_judge_is_asked_about_pairs_and_about_items() -> None:
         for pair in simulate_pairs(120, seed=2)
     ]  # fmt: skip
     judge = "simulated:accuracy=0.85,noise=0.6,seed=1"
-    done = arena_protocol(pairs, judge=judge, sample=100, splits=10, store=None)
+    done = protocol(pairs, judge=judge, sample=100, splits=10, store=None)
     assert [(row.model, row.rows) for row in done.protocol] == [("x", 100), ("y", 100)]
     assert done.probabilities
     assert done.protocol_judge == judge
@@ -184,10 +190,10 @@ def test_a_judge_is_asked_about_pairs_and_about_items() -> None:
          "reference": item.extra["reference"], "human": item.extra["human"]}
         for item in simulate_items(60, seed=2)
     ]  # fmt: skip
-    done = arena_protocol(items, judge=judge, splits=10, store=None)
+    done = protocol(items, judge=judge, splits=10, store=None)
     assert [(row.model, row.rows) for row in done.protocol] == [("z", 60)]
     with pytest.raises(ArgumentError, match="pairs or items"):
-        arena_protocol(judge=judge)
+        protocol(judge=judge)
 
 
 def test_figure_7_counts_every_model_and_says_how_many_splits_spoke() -> None:
@@ -201,7 +207,7 @@ def test_figure_7_counts_every_model_and_says_how_many_splits_spoke() -> None:
         for m in models
         for h, j in zip(human[m], judge[m], strict=True)
     ]
-    done = arena_protocol(rows, splits=20)
+    done = protocol(rows, splits=20)
     axes = done.plot(figure="figure7").axes[0]
     better = sum(
         abs(row.bias_corrected) < abs(row.bias_naive)
@@ -219,11 +225,11 @@ def test_figure_7_counts_every_model_and_says_how_many_splits_spoke() -> None:
 
 def test_rows_without_a_model_are_counted_and_are_no_model() -> None:
     rows = {"judge": [1, 0] * 40, "human": [1, 0] * 40, "model": ["m"] * 50 + [None] * 30}
-    done = arena_protocol(rows, splits=5)
+    done = protocol(rows, splits=5)
     assert [row.model for row in done.protocol] == ["m"]
     assert done.dropped == {"no model named": 30}
     winners = ["model_a", "model_b"] * 40
     battles = {"judge": winners, "human": winners, "model_a": ["x"] * 80}
-    done = arena_protocol(battles | {"model_b": ["y"] * 50 + [None] * 30}, splits=5)
+    done = protocol(battles | {"model_b": ["y"] * 50 + [None] * 30}, splits=5)
     assert {row.model: row.rows for row in done.protocol} == {"x": 50, "y": 50}
     assert done.dropped == {"no model named": 30}

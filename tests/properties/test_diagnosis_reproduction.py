@@ -13,12 +13,8 @@ from adjudge.data.scores import prepare_scores
 from adjudge.data.tournaments import build_tournaments
 from adjudge.errors import AdjudgeError
 from adjudge.present.result import plain
-from adjudge_papers.diagnosis_measures import (
-    compare_by_scores,
-    compare_rankings,
-    people_means,
-    share_variance,
-)
+from adjudge_papers.diagnosis_cycles import share_variance
+from adjudge_papers.diagnosis_rankings import compare_by_scores, compare_rankings, people_means
 from adjudge_papers.diagnosis_sets import tabulate_sets
 
 SCORE = st.one_of(st.none(), st.sampled_from([1.0, 2.0, 2.5, 4.0, 5.0]))

@@ -9,8 +9,14 @@ import pytest
 from adjudge.diagnosis.scores.result import PooledWidth, ScoreDiagnosis, ScoreSetGroup, WidthBin
 from adjudge.diagnosis.transitivity import Transitivity, TransitivityGroup
 from adjudge.errors import ArgumentError
-from adjudge_papers.diagnosis import CycleRow, DiagnosisReproduction, PublishedCycles
-from adjudge_papers.diagnosis_measures import CyclesAndWidths, RankingRow, VarianceShare
+from adjudge_papers.diagnosis import DiagnosisReproduction
+from adjudge_papers.diagnosis_cycles import (
+    CycleRow,
+    CyclesAndWidths,
+    PublishedCycles,
+    VarianceShare,
+)
+from adjudge_papers.diagnosis_rankings import RankingRow
 from adjudge_papers.diagnosis_sets import PooledErrors, SetCell, WidthPair
 from adjudge_papers.items import ItemValue, PaperItem
 from adjudge_papers.reproduction import interval_of

@@ -18,15 +18,15 @@ from adjudge.estimation.rate import Alternative, Estimate
 from adjudge.present.result import Result
 from adjudge.records import Interval
 from adjudge_papers.items import ItemValue, PaperItem
-from adjudge_papers.reporting import (
+from adjudge_papers.reporting import ReportingReproduction
+from adjudge_papers.reporting_arena import ProtocolRow
+from adjudge_papers.reporting_simulation import (
     Claim,
     LengthCurve,
-    ReportingReproduction,
     ShiftBias,
     Simulation,
     SingleRun,
 )
-from adjudge_papers.reporting_arena import ProtocolRow
 
 SHIFT = LabelShift(
     judge_rate_calibration=0.371,

@@ -16,14 +16,9 @@ from adjudge.data.tournaments import build_tournaments, prepare_tournaments
 from adjudge.errors import ArgumentError, DataError
 from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 from adjudge_papers.diagnosis import reproduce_diagnosis
+from adjudge_papers.diagnosis_cycles import cycles_and_widths, share_variance
 from adjudge_papers.diagnosis_data import Size, ask_judges, simulate_study
-from adjudge_papers.diagnosis_measures import (
-    compare_by_scores,
-    compare_rankings,
-    cycles_and_widths,
-    people_means,
-    share_variance,
-)
+from adjudge_papers.diagnosis_rankings import compare_by_scores, compare_rankings, people_means
 from adjudge_papers.diagnosis_sets import tabulate_sets
 
 # --- sets ------------------------------------------------------------------------------------
