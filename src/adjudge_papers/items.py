@@ -217,6 +217,11 @@ def ends_of(name: str, values: Iterable[float | None]) -> Measured:
     return {f"{name}, least": over(known, min), f"{name}, most": over(known, max)}
 
 
+def count_where(values: Iterable[float | None], condition: Callable[[float], bool]) -> float | None:
+    """How many of the known values meet a condition; None if no value is known."""
+    return over(values, lambda known: float(sum(map(condition, known))))
+
+
 def cut_of(before: float | None, after: float | None) -> float | None:
     """The decrease of a number in percent."""
     return None if not before or after is None else 100 * (1 - after / before)

@@ -8,16 +8,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, wraps
 from typing import Any, ClassVar
 
 from adjudge.present.blocks import Block, Figure, Headline, notes_of
+from adjudge.present.figure import themed
 from adjudge.present.result import Count, Result, frozen
 from adjudge.records import Interval
 from adjudge_papers.items import SECTION, PaperItem, item_blocks
 
 #: A picture by name: the function that draws it from a reproduction, and its caption.
-Pictures = Mapping[str, tuple[Callable[[Any], Any], str]]
+Draw = Callable[[Any], Any]
+Pictures = Mapping[str, tuple[Draw, str]]
+
+
+class Gallery(dict[str, tuple[Draw, str]]):
+    """The pictures of a paper; `add` declares one next to the function that draws it."""
+
+    def add(self, name: str, caption: str) -> Callable[[Draw], Draw]:
+        """A decorator: the function draws, in the common look, the picture of that name."""
+
+        def declare(draw: Draw) -> Draw:
+            @wraps(draw)
+            def themed_draw(result: Any) -> Any:
+                with themed():
+                    return draw(result)
+
+            self[name] = themed_draw, caption
+            return themed_draw
+
+        return declare
 
 
 @frozen

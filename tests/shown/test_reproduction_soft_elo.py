@@ -7,14 +7,10 @@ from dataclasses import replace
 from adjudge_papers.items import ItemValue, PaperItem
 from adjudge_papers.reproduction import interval_of
 from adjudge_papers.soft_elo import JuryRow, SoftEloReproduction, SoftEloRow
-from adjudge_papers.soft_elo_measures import (
-    BetaStability,
-    FamilyExcess,
-    LanguageRow,
-    LengthEffect,
-    PositionEffect,
-    StrengthStructure,
-)
+from adjudge_papers.soft_elo_biases import FamilyExcess, LengthEffect, PositionEffect
+from adjudge_papers.soft_elo_calibration import BetaStability
+from adjudge_papers.soft_elo_languages import LanguageRow
+from adjudge_papers.soft_elo_ratings import StrengthStructure
 from shown import (
     assert_shown,
     legend,
