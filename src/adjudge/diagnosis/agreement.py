@@ -380,7 +380,11 @@ def _human_ceiling(
         return None
     ratings, rows = ratings[several], rows.only(several)
     raters = (ratings >= 0).sum(axis=1)
-    row, first, second = _rater_pairs(ratings)
+    pairs = []
+    for one_rater, another in permutations(range(ratings.shape[1]), 2):
+        both = np.flatnonzero((ratings[:, one_rater] >= 0) & (ratings[:, another] >= 0))
+        pairs.append((both, ratings[both, one_rater], ratings[both, another]))
+    row, first, second = (np.concatenate(column) for column in zip(*pairs, strict=True))
     weight = 1 / (raters * (raters - 1))[row]
     agree = _row_shares(row, weight * (first == second), len(ratings))
     gap = agree - raw_rows[several]
@@ -397,13 +401,3 @@ def _human_ceiling(
         gap=float(gap.mean()),
         gap_interval=rows.mean_interval(gap),
     )
-
-
-def _rater_pairs(ratings: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Every ordered pair of two raters of one row: the row, and both labels."""
-    pairs = []
-    for first, second in permutations(range(ratings.shape[1]), 2):
-        rows = np.flatnonzero((ratings[:, first] >= 0) & (ratings[:, second] >= 0))
-        pairs.append((rows, ratings[rows, first], ratings[rows, second]))
-    row, labels, others = (np.concatenate(column) for column in zip(*pairs, strict=True))
-    return row, labels, others

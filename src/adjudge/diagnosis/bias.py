@@ -7,10 +7,8 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
-import polars as pl
-
 from adjudge.data.battles import SameAnswer, describe_same_answer, same_answers
-from adjudge.data.rows import partition, text_column
+from adjudge.data.rows import text_column
 from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.data.verdicts import CLUSTER, prepare_verdicts
@@ -209,12 +207,7 @@ def diagnose_bias(
     if by is not None:
         text_column(frame, by, "by")
     of_all = BiasRows(
-        frame=frame,
-        judge=None,
-        everyone=frame,
-        repeats=rows.repeats,
-        graded=rows.graded,
-        by_score=rows.by_score,
+        verdicts=rows,
         near_tie=near_tie,
         families=families,
         by=by,
@@ -222,18 +215,8 @@ def diagnose_bias(
         confidence_level=confidence_level,
         seed=seed,
     )
-    by_judge = sorted((rows_of["judge"][0], rows_of) for rows_of in partition(frame, ["judge"]))
-    judges = [
-        _diagnose_rows(
-            replace(
-                of_all,
-                frame=judge_rows,
-                judge=str(name),
-                repeats=rows.repeats.filter(pl.col("judge") == name),
-            )
-        )
-        for name, judge_rows in by_judge
-    ]
+    names = frame["judge"].unique().sort()
+    judges = [_diagnose_rows(replace(of_all, judge=str(name))) for name in names]
     pooled = judges[0] if len(judges) == 1 else _diagnose_rows(of_all)
     return BiasReport(
         **{entry.name: getattr(pooled, entry.name) for entry in fields(Diagnoses)},

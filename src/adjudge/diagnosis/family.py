@@ -147,7 +147,7 @@ def measure_family(rows: BiasRows) -> FamilyBias | str:
         name = "people"
     else:
         means = (
-            rows.everyone.filter(pl.col("judge") != judge)
+            rows.verdicts.frame.filter(pl.col("judge") != judge)
             .with_columns(((pl.col("p_a") > 0.5) + 0.5 * (pl.col("p_a") == 0.5)).alias("pick"))
             .group_by("id")
             .agg(pl.col("pick").mean())
@@ -282,7 +282,7 @@ def measure_family_scores(rows: BiasRows) -> FamilyScores | str | None:
     if family is None:
         return None
     answers = pl.concat(
-        rows.everyone.select(
+        rows.verdicts.frame.select(
             "id",
             "judge",
             pl.lit(side).alias("side"),

@@ -549,8 +549,10 @@ def measure_verbosity(rows: BiasRows) -> VerbosityBias | str:
     if not rows.has("length_a", "length_b"):
         return NO_LENGTH
     # A rubric's p_a is its score difference on another scale: near-tied is defined in points.
-    by_score = rows.has("score_a", "score_b") and (not rows.graded or rows.has(*BOTH_SCORES))
-    if not rows.graded and not by_score:
+    by_score = rows.has("score_a", "score_b") and (
+        not rows.verdicts.graded or rows.has(*BOTH_SCORES)
+    )
+    if not rows.verdicts.graded and not by_score:
         return "verdicts alone do not show where the judge is near-tied"
     missing = pl.col("length_a").is_null() | pl.col("length_b").is_null()
     measured = Rows(rows.frame).without(missing, "no length")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -21,7 +22,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from adjudge.data.rows import has_values, merge_dropped
-from adjudge.data.verdicts import CLUSTER
+from adjudge.data.verdicts import CLUSTER, Verdicts
 from adjudge.errors import ArgumentError
 from adjudge.present import text
 from adjudge.present.blocks import Block, Headline, Table, notes_of, table_of
@@ -268,22 +269,31 @@ BOTH_SCORES = ("score_diff_ab", "score_diff_ba")
 class BiasRows:
     """Rows of one judge, or of all if `judge` is None, and how to diagnose them.
 
-    `everyone` has all judges' rows, `repeats` every answer to the same rows. A diagnosis of the
+    `verdicts` has all judges' rows, `repeats` every answer to the same rows. A diagnosis of the
     rows is a result, or the reason why there is none.
     """
 
-    frame: pl.DataFrame
-    judge: str | None
-    everyone: pl.DataFrame
-    repeats: pl.DataFrame
-    graded: bool
-    by_score: bool
+    verdicts: Verdicts
+    judge: str | None = None
     near_tie: float | None
     families: Mapping[str, str] | None
     by: str | None
     floor: float
     confidence_level: float
     seed: Seed
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        return self._of_judge(self.verdicts.frame)
+
+    @cached_property
+    def repeats(self) -> pl.DataFrame:
+        return self._of_judge(self.verdicts.repeats)
+
+    def _of_judge(self, rows: pl.DataFrame) -> pl.DataFrame:
+        if self.judge is None or (of_judge := rows["judge"] == self.judge).all():
+            return rows
+        return rows.filter(of_judge)
 
     def has(self, *columns: str) -> bool:
         """Whether each column has a value in some row."""

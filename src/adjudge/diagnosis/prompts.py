@@ -142,24 +142,27 @@ def diagnose_prompts(
     non_negative(floor, "floor")
     rows = prepare_prompts(first, second, cluster=cluster, **reading)
     groups = rows.frame.partition_by(["judge", "criterion"], as_dict=True, maintain_order=True)
+    changes = []
+    for (judge, criterion), group in groups.items():
+        sides = group["value_first"], group["value_second"]
+        valued = all(side.list.len().min() for side in sides)
+        change = prompt_change(
+            group["first"].to_list(),
+            group["second"].to_list(),
+            values=(sides[0].to_list(), sides[1].to_list()) if valued else None,
+            ordered=rows.answers == "scores",
+            clusters=group["cluster"].to_list(),
+            judge=str(judge) if judge else None,
+            criterion=None if criterion is None else str(criterion),
+            floor=floor,
+            confidence_level=confidence_level,
+        )
+        changes.append(change)
     return PromptSensitivity(
         first=source_name(first),
         second=source_name(second),
         answers=rows.answers,
-        groups=tuple(
-            prompt_change(
-                group["first"].to_list(),
-                group["second"].to_list(),
-                values=_values_of(group),
-                ordered=rows.answers == "scores",
-                clusters=group["cluster"].to_list(),
-                judge=str(judge) if judge else None,
-                criterion=None if criterion is None else str(criterion),
-                floor=floor,
-                confidence_level=confidence_level,
-            )
-            for (judge, criterion), group in groups.items()
-        ),
+        groups=tuple(changes),
         clustered_by=rows.cluster,
         floor=floor,
         confidence_level=confidence_level,
@@ -276,14 +279,6 @@ def _read_answers(table: TableLike, cluster: str | None) -> PromptRows:
     return PromptRows(heard, answers, column or "id", {"no answer": rows.height - heard.height})
 
 
-def _values_of(group: pl.DataFrame) -> tuple[list[list[float]], list[list[float]]] | None:
-    """The numbers behind the answers to each prompt; None if a row has none."""
-    first, second = group["value_first"], group["value_second"]
-    if first.list.len().min() == 0 or second.list.len().min() == 0:
-        return None
-    return first.to_list(), second.to_list()
-
-
 # --- numbers ---------------------------------------------------------------------------------
 
 
@@ -327,7 +322,9 @@ def prompt_change(
         raise ArgumentError("first", f"{n} rows", "give an answer to both prompts for every row")
     rows = Sample.of(n, clusters, confidence_level)
     tallies = [(Counter(a), Counter(b)) for a, b in zip(first, second, strict=True)]
-    changed = np.array([1 - _same_share(a, b) for a, b in tallies])
+    changed = np.array(
+        [1 - sum(a[v] * b[v] for v in a) / (a.total() * b.total()) for a, b in tallies]
+    )
     repeated = np.array([min(a.total(), b.total()) > 1 for a, b in tallies])
     again = np.array(
         [
@@ -370,12 +367,6 @@ def prompt_change(
     )
 
 
-def _same_share(first: Counter[Any], second: Counter[Any]) -> float:
-    """The probability that an answer of each is the same."""
-    same = sum(times * second[answer] for answer, times in first.items())
-    return same / (first.total() * second.total())
-
-
 def _change_again(answers: Counter[Any]) -> float:
     """The probability that two different answers of one row differ."""
     k = answers.total()
@@ -403,20 +394,27 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
     caption = f"{result.answers.capitalize()} that differ between the two prompts"
     blocks: list[Block] = [_prompts_headline(result), table_of_groups(groups, changes, caption)]
     if again:
-        columns: dict[str, Callable[[PromptChange], str]] = {
-            "asked twice": lambda g: text.number(g.repeated),
-            "same prompt, asked again": lambda g: text.percent(g.again),
-            "prompt adds": lambda g: text.percent(g.excess),
-            ends: lambda g: text.percent_interval(*ends_of(g.excess_interval)),
-        }
-        caption = "What asking again with the same prompt changes, and what the new prompt adds"
-        blocks.append(table_of_groups(groups, columns, caption))
+        table = table_of_groups(
+            groups,
+            {
+                "asked twice": lambda g: text.number(g.repeated),
+                "same prompt, asked again": lambda g: text.percent(g.again),
+                "prompt adds": lambda g: text.percent(g.excess),
+                ends: lambda g: text.percent_interval(*ends_of(g.excess_interval)),
+            },
+            "What asking again with the same prompt changes, and what the new prompt adds",
+        )
+        blocks.append(table)
     if any(g.shift is not None for g in groups):
-        columns = {
-            "second minus first": lambda g: text.signed(g.shift, 2),
-            ends: lambda g: text.show_interval(g.shift_interval, 2),
-        }
-        blocks.append(table_of_groups(groups, columns, "Mean score"))
+        table = table_of_groups(
+            groups,
+            {
+                "second minus first": lambda g: text.signed(g.shift, 2),
+                ends: lambda g: text.show_interval(g.shift_interval, 2),
+            },
+            "Mean score",
+        )
+        blocks.append(table)
     lines = [f"first: {result.first}; second: {result.second}"]
     lines += [f"{name_group(group)}: {_describe_change(group)}" for group in groups]
     if not any(g.repeated for g in groups):

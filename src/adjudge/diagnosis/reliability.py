@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -234,7 +235,13 @@ def reliability(
     if coarse < bins:
         few = reliability_bins(sure, right, bins=coarse, equal_mass=True)
         tested = _BinSums.of(gap, few, codes, groups)
-    p_value = None if groups <= coarse else _p_value(tested, replicates, random)
+    p_value = None if groups <= coarse else tested.p_value(replicates, random)
+    ece_ends: Interval | None = None
+    if groups > len(sums.total):
+        # ECE -+ a quantile of sum |noise of a bin|: by the triangle inequality never too narrow.
+        moved = np.abs(sums.resample(replicates, random)).sum(axis=1)
+        reach = float(np.quantile(moved / n * sums.freedom, confidence_level))
+        ece_ends = Interval(max(0.0, ece - reach), min(1.0, ece + reach), level=confidence_level)
     curve = []
     for at in range(len(table.count)):
         among = table.which == at
@@ -255,7 +262,7 @@ def reliability(
         mean_confidence=float(sure.mean()),
         ece_uniform=expected_calibration_error(sure, right, bins=bins),
         ece_equal_mass=ece,
-        ece_interval=_ece_interval(sums, n, ece, replicates, confidence_level, random),
+        ece_interval=ece_ends,
         ece_if_calibrated=null,
         p_value=p_value,
         over_confidence=over_confidence,
@@ -265,7 +272,7 @@ def reliability(
 
 def measure_reliability(rows: BiasRows) -> Reliability | str:
     """Reliability of one judge's labelled verdicts, or why there is none."""
-    if not rows.graded:
+    if not rows.verdicts.graded:
         return "verdicts without probabilities have no confidence"
     if rows.has(*BOTH_SCORES):
         return "a rubric's p_a is a score difference, not a probability: see rank"
@@ -333,6 +340,21 @@ class _BinSums:
         weights = bootstrap_weights(self.groups, replicates, random)
         return np.asarray((weights - 1) @ self.each, dtype=np.float64)
 
+    @property
+    def freedom(self) -> float:
+        """Residuals that are fitted to their own bin are too small by 1 / this factor."""
+        return math.sqrt(self.groups / (self.groups - len(self.total)))
+
+    def p_value(self, replicates: int, random: np.random.Generator) -> float:
+        """How often random signs give the observed ECE, with at most one bin per eight clusters.
+
+        Without the factor `freedom`, or with a bin per two clusters, the false-alarm rate is 7 to
+        14 % instead of 5 %.
+        """
+        null = np.abs(self.draw_signs(replicates, random)).sum(axis=1) * self.freedom
+        seen = float(np.abs(self.total).sum())
+        return (1 + int((null >= seen * (1 - 1e-12)).sum())) / (1 + replicates)
+
 
 def _draw_normal(
     covariance: FloatArray, replicates: int, random: np.random.Generator
@@ -340,36 +362,6 @@ def _draw_normal(
     zero = np.zeros(len(covariance))
     drawn = random.multivariate_normal(zero, covariance, replicates, method="eigh")
     return np.asarray(drawn, dtype=np.float64)
-
-
-def _p_value(sums: _BinSums, replicates: int, random: np.random.Generator) -> float:
-    """How often random signs give the observed ECE, with at most one bin per eight clusters.
-
-    Residuals that are fitted to their own bin are too small by sqrt(1 - bins/groups). Without that
-    factor, or with a bin per two clusters, the false-alarm rate is 7 to 14 % instead of 5 %.
-    """
-    null = np.abs(sums.draw_signs(replicates, random)).sum(axis=1)
-    null *= np.sqrt(sums.groups / (sums.groups - len(sums.total)))
-    seen = float(np.abs(sums.total).sum())
-    return (1 + int((null >= seen * (1 - 1e-12)).sum())) / (1 + replicates)
-
-
-def _ece_interval(
-    sums: _BinSums,
-    n: int,
-    ece: float,
-    replicates: int,
-    confidence_level: float,
-    random: np.random.Generator,
-) -> Interval | None:
-    """ECE -+ a quantile of sum |noise of a bin|: by the triangle inequality never too narrow."""
-    groups, size = sums.groups, len(sums.total)
-    if groups <= size:
-        return None
-    moved = sums.resample(replicates, random)
-    noise = np.abs(moved).sum(axis=1) / n * np.sqrt(groups / (groups - size))
-    reach = float(np.quantile(noise, confidence_level))
-    return Interval(max(0.0, ece - reach), min(1.0, ece + reach), level=confidence_level)
 
 
 def reliability_figure(result: Reliability) -> Drawing:

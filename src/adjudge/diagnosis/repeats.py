@@ -127,7 +127,7 @@ def measure_contradictions(rows: BiasRows) -> Contradictions | str:
             confidence_level=rows.confidence_level,
             unit="reply",
         )
-    if rows.by_score or scored:
+    if rows.verdicts.by_score or scored:
         return "the verdicts are computed from the scores, so they cannot contradict them"
     if not rows.has("score_a", "score_b", "verdict"):
         return "needs verdicts together with score_a and score_b"

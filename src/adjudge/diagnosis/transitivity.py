@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import comb
@@ -272,33 +272,30 @@ def _summarise(rates: FloatArray, *names: str) -> dict[str, Any]:
 
 def _worst_documents(
     tournaments: Tournaments, counts: list[CycleCount], worst: int
-) -> list[WorstDocument]:
+) -> Iterator[WorstDocument]:
     cyclic = [(at, document) for at, document in enumerate(counts) if document.cycles]
     cyclic.sort(key=lambda entry: (-(entry[1].rate or 0.0), -entry[1].cycles))
-    documents, models = [], tournaments.models
+    models = tournaments.models
     for at, document in cyclic[:worst]:
         beats, sure = tournaments.matrix(at)
         # Sorting by confidence needs every cycle; a very large tournament gets the first few.
         weigh = sure if document.cycles <= 100_000 else None
-        triples = cyclic_triples(beats, weigh, limit=3)
-        documents.append(
-            WorstDocument(
-                doc_id=tournaments.documents[at],
-                rate=document.rate or 0.0,
-                judge=tournaments.judge,
-                criterion=tournaments.criterion,
-                cycles=document.cycles,
-                triples=document.triples,
-                examples=tuple(
-                    Triple(
-                        models=(models[i], models[j], models[k]),
-                        weakest=float(min(sure[i, j], sure[j, k], sure[k, i])),
-                    )
-                    for i, j, k in triples
-                ),
+        examples = [
+            Triple(
+                models=(models[i], models[j], models[k]),
+                weakest=float(min(sure[i, j], sure[j, k], sure[k, i])),
             )
+            for i, j, k in cyclic_triples(beats, weigh, limit=3)
+        ]
+        yield WorstDocument(
+            doc_id=tournaments.documents[at],
+            rate=document.rate or 0.0,
+            judge=tournaments.judge,
+            criterion=tournaments.criterion,
+            cycles=document.cycles,
+            triples=document.triples,
+            examples=tuple(examples),
         )
-    return documents
 
 
 # --- view ------------------------------------------------------------------------------------
@@ -349,19 +346,15 @@ def view_transitivity(result: Transitivity) -> list[Block]:
         ),
     ]
     if result.worst:
-        table = table_of(
-            result.worst,
-            {
-                "document": lambda d: d.doc_id,
-                "judge, criterion": name_group,
-                "cycle to read first": _first_cycle,
-                "rate": lambda d: percent(d.rate),
-                "cycles": lambda d: f"{d.cycles:,} of {d.triples:,}",
-            },
-            caption="Documents to read first",
-            text_columns=3,
-        )
-        blocks.append(table)
+        columns: dict[str, Callable[[WorstDocument], str]] = {
+            "document": lambda d: d.doc_id,
+            "judge, criterion": name_group,
+            "cycle to read first": _first_cycle,
+            "rate": lambda d: percent(d.rate),
+            "cycles": lambda d: f"{d.cycles:,} of {d.triples:,}",
+        }
+        caption = "Documents to read first"
+        blocks.append(table_of(result.worst, columns, caption=caption, text_columns=3))
     blocks += [Note([*lines, *left_out(result.dropped)]), *explain(result.assumptions)]
     if any(g.rates for g in result.groups):
         caption = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Unpack
@@ -163,7 +163,6 @@ def diagnose_scores(
             method,
             levels,
             halves,
-            scale=limits,
             weigh=weigh,
             confidence_level=confidence_level,
             random=random,
@@ -173,10 +172,24 @@ def diagnose_scores(
     ]
     return ScoreDiagnosis(
         groups=tuple(group for evaluation in evaluations for group in evaluation.groups),
-        agreement=_between_judges(evaluations, main, confidence_level),
-        pooled=_pooled_widths(evaluations, levels),
-        human_agreement=_human_agreement(judges, confidence_level),
-        family=_family_points(judges, families, confidence_level),
+        agreement=tuple(_between_judges(evaluations, main, confidence_level)),
+        pooled=tuple(_pooled_widths(evaluations, levels)),
+        human_agreement=tuple(
+            HumanAgreement(
+                judge=rows.judge,
+                criterion=criterion,
+                agreement=agreement(
+                    rows.score[among].tolist(),
+                    rows.ratings[among].tolist(),
+                    level="interval",
+                    clusters=rows.document[among],
+                    confidence_level=confidence_level,
+                ),
+            )
+            for rows in judges
+            for criterion, among in rows.by_criterion.items()
+        ),
+        family=tuple(_family_points(judges, families, confidence_level)),
         documents=documents,
         scale=limits,
         sets=used,
@@ -286,16 +299,13 @@ def score_set_rows(
 
 def _family_points(
     judges: Sequence[ScoreRows], families: Mapping[str, str] | None, confidence_level: float
-) -> tuple[FamilyScores, ...]:
+) -> Iterator[FamilyScores]:
     """Each judge's scores of its own family compared with people's, if it scored any."""
-    results = []
     for rows in judges:
         maker = family_of(rows.judge, families)
         of_judge = [] if maker is None else of_family(rows.model, maker, families)
-        if not any(of_judge):
-            continue
-        results.append(
-            family_scores(
+        if any(of_judge):
+            yield family_scores(
                 rows.score - np.nanmean(rows.ratings, axis=1),
                 rows.model.tolist(),
                 of_judge,
@@ -304,35 +314,12 @@ def _family_points(
                 reference_name="people",
                 confidence_level=confidence_level,
             )
-        )
-    return tuple(results)
-
-
-def _human_agreement(
-    judges: Sequence[ScoreRows], confidence_level: float
-) -> tuple[HumanAgreement, ...]:
-    return tuple(
-        HumanAgreement(
-            judge=rows.judge,
-            criterion=criterion,
-            agreement=agreement(
-                rows.score[among].tolist(),
-                rows.ratings[among].tolist(),
-                level="interval",
-                clusters=rows.document[among],
-                confidence_level=confidence_level,
-            ),
-        )
-        for rows in judges
-        for criterion, among in rows.by_criterion.items()
-    )
 
 
 def _between_judges(
     evaluations: Sequence[Evaluation], level: Fraction, confidence_level: float
-) -> tuple[WidthAgreement, ...]:
+) -> Iterator[WidthAgreement]:
     """Rows that two judges both scored, matched by document, model and criterion."""
-    results = []
     for evaluation, other in combinations(evaluations, 2):
         first, second = evaluation.rows, other.rows
         if evaluation.method != other.method:
@@ -344,32 +331,24 @@ def _between_judges(
             if not both:
                 continue
             a, b = (np.array(side) for side in zip(*both, strict=True))
-            value, interval = width_agreement(
-                evaluation.widths[level][a],
-                other.widths[level][b],
-                first.document[a],
-                confidence_level,
+            widths = evaluation.widths[level][a], other.widths[level][b]
+            value, interval = width_agreement(*widths, first.document[a], confidence_level)
+            yield WidthAgreement(
+                judge_a=first.judge,
+                judge_b=second.judge,
+                criterion=criterion,
+                method=evaluation.method,
+                alpha=float(level),
+                n=len(both),
+                spearman=value,
+                interval=interval,
             )
-            results.append(
-                WidthAgreement(
-                    judge_a=first.judge,
-                    judge_b=second.judge,
-                    criterion=criterion,
-                    method=evaluation.method,
-                    alpha=float(level),
-                    n=len(both),
-                    spearman=value,
-                    interval=interval,
-                )
-            )
-    return tuple(results)
 
 
 def _pooled_widths(
     evaluations: Sequence[Evaluation], levels: Sequence[Fraction]
-) -> tuple[PooledWidth, ...]:
+) -> Iterator[PooledWidth]:
     """Width against error over all rows, and the mean of the same within one criterion."""
-    results = []
     for method in dict.fromkeys(evaluation.method for evaluation in evaluations):
         of_method = [evaluation for evaluation in evaluations if evaluation.method == method]
         error = np.concatenate([evaluation.rows.error for evaluation in of_method])
@@ -380,16 +359,13 @@ def _pooled_widths(
                 for evaluation in of_method
                 for among in evaluation.rows.by_criterion.values()
             ]
-            results.append(
-                PooledWidth(
-                    method=method,
-                    alpha=float(level),
-                    n=len(width),
-                    pooled=spearman(width, error),
-                    within=mean_known(within),
-                )
+            yield PooledWidth(
+                method=method,
+                alpha=float(level),
+                n=len(width),
+                pooled=spearman(width, error),
+                within=mean_known(within),
             )
-    return tuple(results)
 
 
 # --- words -----------------------------------------------------------------------------------
@@ -414,19 +390,15 @@ def _why_not_learned(asked: str, used: str, fewest: int, weigh: str, level: Frac
 
 def _promise_and_limits(sets: str, weigh: str, target: str) -> tuple[str, ...]:
     """The promise and its conditions, one sentence each."""
-    whom = (
-        "the rounded mean of the raters (halves up)"
-        if target == "mean"
-        else "a random rater's score"
+    mean = "the rounded mean of the raters (halves up)"
+    whom = mean if target == "mean" else "a random rater's score"
+    chance = "1 - alpha" if sets != "cross-fitted" else _WEAKER
+    promise = (
+        f"a set contains {whom} with probability at least {chance} for a random row of a new "
+        "document like these, on average over documents; not for each document, and not for one "
+        "criterion if several share a quantile"
     )
-    if weigh == "documents":
-        chance = "1 - alpha" if sets != "cross-fitted" else _WEAKER
-        promise = (
-            f"a set contains {whom} with probability at least {chance} for a random "
-            "row of a new document like these, on average over documents; not for each document, "
-            "and not for one criterion if several share a quantile"
-        )
-    else:
+    if weigh == "rows":
         promise = (
             "row-wise calibration as in the paper: its promise needs exchangeable rows, and rows "
             "of one document are not exchangeable"

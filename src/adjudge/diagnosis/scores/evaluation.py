@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from adjudge.data.scores import ratings_table
 from adjudge.data.tables import as_text
+from adjudge.diagnosis.measures import mean_or_none
 from adjudge.diagnosis.scores.nonconformity import Target, human_target, round_half_up
 from adjudge.diagnosis.scores.result import ScoreSetGroup, WidthBin
 from adjudge.diagnosis.scores.sets import LabelledRows, SetRule, advise, answers_for, members_of
@@ -40,6 +41,7 @@ class ScoreRows:
     """The labelled rows of one judge. Documents are numbered over the entire file."""
 
     judge: str
+    scale: tuple[int, int]
     key: NDArray[np.object_]
     model: NDArray[np.object_]
     document: IntArray
@@ -80,6 +82,7 @@ def split_by_judge(
         judges.append(
             ScoreRows(
                 judge=str(judge),
+                scale=scale,
                 key=np.array(judge_rows["__key"].to_list(), dtype=object),
                 model=np.array(judge_rows["model"].to_list(), dtype=object),
                 document=documents[rows],
@@ -147,16 +150,13 @@ def evaluate_method(
     levels: Sequence[Fraction],
     halves: Sequence[BoolArray],
     *,
-    scale: tuple[int, int],
     weigh: str,
     confidence_level: float,
     random: np.random.Generator,
 ) -> Evaluation:
     """Calibrate on each half, test on the other, and compute set sizes for all documents."""
-    among = rows.by_criterion
-    shape = (len(among), len(levels), len(halves))
-    coverage, size, rank = (np.full(shape, np.nan) for _ in range(3))
-    entries, plan = rows.target, rows.plans[method]
+    among, entries, scale, plan = rows.by_criterion, rows.target, rows.scale, rows.plans[method]
+    coverage, size, rank = np.full((3, len(among), len(levels), len(halves)), np.nan)
     units = rows.document if weigh == "documents" else np.arange(len(rows.document))
     labelled = LabelledRows(plan.answers, entries, units, levels, scale, random)
 
@@ -167,13 +167,12 @@ def evaluate_method(
 
     for s, half in enumerate(halves):
         members = members_of(calibrate(half), plan.answers, plan.group, scale)
-        test = ~half[rows.document]
         for a, inside in enumerate(members):
             hit = inside[entries.row, entries.score - scale[0]] / entries.raters
-            covered = np.bincount(entries.row, weights=hit, minlength=len(test))
+            covered = np.bincount(entries.row, weights=hit, minlength=len(rows.document))
             width = inside.sum(axis=1)
             for c, in_criterion in enumerate(among.values()):
-                tested = test & in_criterion
+                tested = in_criterion & ~half[rows.document]
                 if tested.any():
                     coverage[c, a, s] = document_mean(covered[tested], rows.document[tested])
                     size[c, a, s] = document_mean(width[tested], rows.document[tested])
@@ -184,40 +183,33 @@ def evaluate_method(
     groups = []
     for c, (criterion, in_criterion) in enumerate(among.items()):
         used = [rules[int(group)] for group in np.unique(plan.group[in_criterion])]
+        documents = rows.document[in_criterion]
         for a, level in enumerate(levels):
             if np.isnan(coverage[c, a]).all():
                 continue
             widths = final[a][in_criterion]
             advice = advise(widths, scale=scale)
             reached = {rule.quantiles[a] for rule in used}
-            ranks = rank[c, a][~np.isnan(rank[c, a])]
-            groups.append(
-                ScoreSetGroup(
-                    judge=rows.judge,
-                    criterion=criterion,
-                    method=method,
-                    alpha=float(level),
-                    n=int(in_criterion.sum()),
-                    documents=len(np.unique(rows.document[in_criterion])),
-                    coverage=float(np.nanmean(coverage[c, a])),
-                    coverage_sd=float(np.nanstd(coverage[c, a])),
-                    mean_size=float(np.nanmean(size[c, a])),
-                    spearman=float(ranks.mean()) if len(ranks) else None,
-                    quantile=reached.pop() if len(reached) == 1 else None,
-                    whole_scale=all(rule.whole[a] for rule in used),
-                    distinct_widths=len(np.unique(widths)),
-                    trust=float((advice == "trust").mean()),
-                    look=float((advice == "look").mean()),
-                    human=float((advice == "human").mean()),
-                    by_width=error_by_width(
-                        widths,
-                        rows.error[in_criterion],
-                        rows.document[in_criterion],
-                        scale,
-                        confidence_level,
-                    ),
-                )
+            group = ScoreSetGroup(
+                judge=rows.judge,
+                criterion=criterion,
+                method=method,
+                alpha=float(level),
+                n=len(documents),
+                documents=len(np.unique(documents)),
+                coverage=float(np.nanmean(coverage[c, a])),
+                coverage_sd=float(np.nanstd(coverage[c, a])),
+                mean_size=float(np.nanmean(size[c, a])),
+                spearman=mean_or_none(rank[c, a][~np.isnan(rank[c, a])]),
+                quantile=reached.pop() if len(reached) == 1 else None,
+                whole_scale=all(rule.whole[a] for rule in used),
+                distinct_widths=len(np.unique(widths)),
+                **{word: float((advice == word).mean()) for word in ("trust", "look", "human")},
+                by_width=error_by_width(
+                    widths, rows.error[in_criterion], documents, scale, confidence_level
+                ),
             )
+            groups.append(group)
     return Evaluation(rows, method, groups, dict(zip(levels, final, strict=True)))
 
 
@@ -241,14 +233,8 @@ def error_by_width(
     for width in np.unique(widths):
         among = widths == width
         ends = mean_interval(error[among], documents[among], confidence_level, bounds=reach)
-        bins.append(
-            WidthBin(
-                width=int(width),
-                n=int(among.sum()),
-                mean_error=float(error[among].mean()),
-                interval=ends,
-            )
-        )
+        n, mean = int(among.sum()), float(error[among].mean())
+        bins.append(WidthBin(width=int(width), n=n, mean_error=mean, interval=ends))
     return tuple(bins)
 
 

@@ -213,7 +213,10 @@ def learn_scale(
     >>> learned.table[learned.cells(np.array([1.0, 9.0]))].argmax(axis=1) + 1
     array([2, 5])
     """
-    weights, judge_scores = _entry_weights(entries, documents), judge[entries.row]
+    spread = 1 / entries.raters
+    _, document = np.unique(documents[entries.row], return_inverse=True)
+    weights = spread / np.bincount(document, weights=spread)[document]
+    judge_scores = judge[entries.row]
     scores, which = np.unique(judge_scores, return_inverse=True)
     total = max(1.0, float(weights.sum()))
     reached = np.append(0.0, np.cumsum(np.bincount(which, weights=weights)) / total)
@@ -232,13 +235,6 @@ def _places(scores: FloatArray, reached: FloatArray, judge: FloatArray) -> IntAr
     """A score's place is the middle of its ranks; a new score lies between its two neighbours."""
     below, up_to = np.searchsorted(scores, judge, "left"), np.searchsorted(scores, judge, "right")
     return np.rint(_CELLS * (reached[below] + reached[up_to]) / 2).astype(np.int64)
-
-
-def _entry_weights(entries: Target, documents: IntArray) -> FloatArray:
-    spread = 1 / entries.raters
-    _, index = np.unique(documents[entries.row], return_inverse=True)
-    rows = np.bincount(index, weights=spread)
-    return np.asarray(spread / rows[index], dtype=np.float64)
 
 
 @cache

@@ -476,15 +476,11 @@ def _draw_widths(axes: Axes, groups: Sequence[ScoreSetGroup], method: str) -> No
     entries = [entry for g in groups for entry in g.by_width]
     for entry in entries:
         axes.scatter(entry.width, entry.mean_error, s=8, color=colour, alpha=0.35, linewidth=0)
-    widths = sorted({entry.width for entry in entries})
-    by_width = [[entry for entry in entries if entry.width == width] for width in widths]
-    rows = [sum(entry.n for entry in entries_at) for entries_at in by_width]
-    errors = [
-        sum(entry.n * entry.mean_error for entry in entries_at) / n
-        for entries_at, n in zip(by_width, rows, strict=True)
-    ]
+    widths, at = np.unique([entry.width for entry in entries], return_inverse=True)
+    rows = np.bincount(at, [entry.n for entry in entries])
+    errors = np.bincount(at, [entry.n * entry.mean_error for entry in entries]) / rows
     axes.plot(widths, errors, color=colour, linewidth=1.4, zorder=3)
-    dots = [18 + 90 * n / max(rows) for n in rows]
+    dots = 18 + 90 * rows / rows.max(initial=1)
     axes.scatter(widths, errors, s=dots, color=colour, marker=_MARKS[method], zorder=4, linewidth=0)
 
 
@@ -545,14 +541,8 @@ def coverage_figure(result: ScoreDiagnosis) -> Drawing:
         figure, panels = criterion_panels(criteria)
         for axes, criterion in zip(panels, criteria, strict=True):
             for method in methods:
-                lines = [
-                    [
-                        100 * g.coverage
-                        for g in result.groups
-                        if (g.criterion, g.method, g.alpha) == (criterion, method, level)
-                    ]
-                    for level in levels
-                ]
+                cells = [g for g in result.groups if (g.criterion, g.method) == (criterion, method)]
+                lines = [[100 * g.coverage for g in cells if g.alpha == alpha] for alpha in levels]
                 if len({*map(len, lines)}) == 1 and lines[0]:
                     plot_band(axes, levels, np.array(lines).T, _COLOURS[method], method,
                               _MARKS[method])  # fmt: skip

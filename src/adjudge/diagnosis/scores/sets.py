@@ -150,13 +150,14 @@ class ScoreSets:
         names = self._groups(groups, n)
         of_entry = names[entries.row]
         by_group = {group: of_entry == group for group in dict.fromkeys(of_entry)}
-        if self.method == "auto":
+        rule = self.method
+        if rule == "auto":
             documents_of = (codes[entries.row[among]] for among in by_group.values())
             fewest = min((len(np.unique(documents)) for documents in documents_of), default=0)
-            self.rule = default_rule(fewest, self.alpha, weigh=self.weigh)
-        answers, random = answers_for(judge, self._used(), self.scale), generator(self.seed)
+            rule = default_rule(fewest, self.alpha, weigh=self.weigh)
+        answers, random = answers_for(judge, rule, self.scale), generator(self.seed)
         rows = LabelledRows(answers, entries, codes, [self.alpha], self.scale, random)
-        self._rules = rows.calibrate(self._used(), by_group)
+        self.rule, self._rules = rule, rows.calibrate(rule, by_group)
         return self
 
     def quantile(self, group: object = None) -> float | None:
@@ -173,16 +174,11 @@ class ScoreSets:
             judge: The judge's scores, or probabilities, as in `calibrate`.
             groups: The group of each row, as in `calibrate`.
         """
-        if not self._rules:
+        if self.rule is None or not self._rules:
             raise ArgumentError("sets", "not calibrated", "call calibrate with labelled rows first")
-        answers = answers_for(judge, self._used(), self.scale)
+        answers = answers_for(judge, self.rule, self.scale)
         names = self._groups(groups, len(answers))
         return PredictedSets(members_of(self._rules, answers, names, self.scale)[0], self.scale)
-
-    def _used(self) -> str:
-        if self.rule is None:
-            raise ArgumentError("sets", "not calibrated", "call calibrate with labelled rows first")
-        return self.rule
 
     @staticmethod
     def _groups(groups: ArrayLike | Sequence[Any] | None, n: int) -> NDArray[np.object_]:
