@@ -92,13 +92,59 @@ class StoreCheck(Result):
         return bool(self.problems) or any(table.damaged != 0 for table in self.tables)
 
     def view(self) -> list[Block]:
-        return view_store_check(self)
+        schema = (
+            "up to date" if self.up_to_date else "older: a run that writes brings it up to date"
+        )
+        claims = f"{self.claims_dead:,} of processes that have ended, free"
+        if self.claims_unknown:
+            claims += f"; {self.claims_unknown:,} of other machines"
+        facts = [
+            Fact("schema", self.schema, schema),
+            Fact("labels", number(self.labels), f"of {count(self.raters, 'rater')}"),
+            Fact("calls claimed by running processes", number(self.claims_alive), claims),
+        ]
+        damage = [f"SQLite: {problem}" for problem in self.problems[:_MOST_SHOWN]]
+        if len(self.problems) > _MOST_SHOWN:
+            damage.append(f"and {len(self.problems) - _MOST_SHOWN:,} more of this kind")
+        damage += [f"{table.table}, {table.example}" for table in self.tables if table.example]
+        columns: dict[str, Callable[[StoredTable], str]] = {
+            "table": lambda table: table.table,
+            "rows": lambda table: number(table.rows),
+            "damaged": lambda table: number(table.damaged),
+        }
+        blocks = [self._headline(), Facts(facts), *notes_of(damage, tone="bad")]
+        blocks.append(table_of(self.tables, columns))
+        if self.calls:
+            by_judge: dict[str, Callable[[StoredCalls], str]] = {
+                "judge": lambda part: part.judge,
+                "protocol": lambda part: part.protocol or DASH,
+                "status": lambda part: part.status,
+                "calls": lambda part: number(part.calls),
+            }
+            blocks.append(table_of(self.calls, by_judge, text_columns=3))
+        if self.rescued is not None:
+            copied = f"{number(self.rescued_rows)} rows copied to {self.rescued}"
+            blocks += notes_of([f"{copied}; use it with --store, and keep the damaged file"])
+        return blocks
+
+    def _headline(self) -> Headline:
+        calls = sum(part.calls for part in self.calls)
+        held = f"{count(calls, 'call')} and {count(self.labels, 'label')}"
+        if not self.damaged:
+            return Headline(f"{self.store}: {held}, no damage detected")
+        action = f"Copy what can be read: adjudge store check {self.store} --rescue NEW.db"
+        if self.rescued is not None:
+            action = (
+                "What is lost is asked again when you run the same command with the rescued store."
+            )
+        return Headline(f"{self.store} is damaged: {held} can be read", action, tone="bad")
 
 
 Row = dict[str, Any]
 #: Called with the number of a row that cannot be used, and the reason.
 Lost = Callable[[int, str], None]
 _MOST_PROBLEMS = 10
+_MOST_SHOWN = 3
 _ROWS_AT_ONCE = 2000
 #: The size of the shortest row, to bound their number if it cannot be read.
 _FEWEST_BYTES = 100
@@ -156,24 +202,10 @@ class Census:
             known = {name: row[name] for name in EVENT_COLUMNS if name in row}
             self._events.append(LabelEvent(**known))
 
-    def result(
-        self,
-        *,
-        store: str,
-        schema: str,
-        up_to_date: bool,
-        problems: tuple[str, ...],
-        tables: Sequence[StoredTable],
-        claims: Mapping[str, int],
-    ) -> StoreCheck:
+    def result(self, *, claims: Mapping[str, int], **report: Any) -> StoreCheck:
         """The result of the check, with the database's own report."""
         answers = [answer for answer in current_answers(self._events) if answer.label is not None]
         return StoreCheck(
-            store=store,
-            schema=schema,
-            up_to_date=up_to_date,
-            problems=problems,
-            tables=tuple(tables),
             calls=tuple(
                 StoredCalls(judge=judge, protocol=protocol, status=status, calls=n)
                 for (judge, protocol, status), n in sorted(self._calls.items())
@@ -183,6 +215,7 @@ class Census:
             claims_alive=claims.get("alive", 0),
             claims_dead=claims.get("dead", 0),
             claims_unknown=claims.get("unknown", 0),
+            **report,
         )
 
 
@@ -207,14 +240,12 @@ class _Reading:
 
     def check(self, place: str) -> StoreCheck:
         census = Census()
-        problems = self._problems()
-        tables = [self._table(name, census.count) for name in self._kept_tables()]
         return census.result(
             store=place,
             schema=self._steps[-1].name if self._steps else "",
             up_to_date=not self._missing,
-            problems=problems,
-            tables=tables,
+            problems=self._problems(),
+            tables=tuple(self._table(name, census) for name in self._kept_tables()),
             claims=self._claims(),
         )
 
@@ -257,7 +288,7 @@ class _Reading:
             problems.append("the list of migrations cannot be read")
         return tuple(problems)
 
-    def _table(self, table: str, count: Callable[[str, Row], None]) -> StoredTable:
+    def _table(self, table: str, census: Census) -> StoredTable:
         rows = damaged = 0
         example = None
 
@@ -268,7 +299,7 @@ class _Reading:
 
         for row in self._sound_rows(table, lost):
             rows += 1
-            count(table, row)
+            census.count(table, row)
         unknown = self._last_row(table) is None
         return StoredTable(
             table=table, rows=rows, damaged=None if unknown else damaged, example=example
@@ -377,69 +408,3 @@ def fault_of(table: str, row: Mapping[str, Any]) -> str | None:
     except (ValueError, TypeError) as error:
         return str(error)
     return None
-
-
-_MOST_SHOWN = 3
-
-
-def view_store_check(check: StoreCheck) -> list[Block]:
-    """What can be read first, then claims, tables and calls by judge and status."""
-    schema = "up to date" if check.up_to_date else "older: a run that writes brings it up to date"
-    claims = f"{check.claims_dead:,} of processes that have ended, free"
-    if check.claims_unknown:
-        claims += f"; {check.claims_unknown:,} of other machines"
-    blocks: list[Block] = [
-        _state_headline(check),
-        Facts(
-            [
-                Fact("schema", check.schema, schema),
-                Fact("labels", number(check.labels), f"of {count(check.raters, 'rater')}"),
-                Fact("calls claimed by running processes", number(check.claims_alive), claims),
-            ]
-        ),
-    ]
-    damage = [f"SQLite: {problem}" for problem in check.problems[:_MOST_SHOWN]]
-    if len(check.problems) > _MOST_SHOWN:
-        damage.append(f"and {len(check.problems) - _MOST_SHOWN:,} more of this kind")
-    damage += [f"{table.table}, {table.example}" for table in check.tables if table.example]
-    blocks += notes_of(damage, tone="bad")
-    blocks.append(
-        table_of(
-            check.tables,
-            {
-                "table": lambda table: table.table,
-                "rows": lambda table: number(table.rows),
-                "damaged": lambda table: number(table.damaged),
-            },
-        )
-    )
-    if check.calls:
-        blocks.append(
-            table_of(
-                check.calls,
-                {
-                    "judge": lambda part: part.judge,
-                    "protocol": lambda part: part.protocol or DASH,
-                    "status": lambda part: part.status,
-                    "calls": lambda part: number(part.calls),
-                },
-                text_columns=3,
-            )
-        )
-    if check.rescued is not None:
-        copied = f"{number(check.rescued_rows)} rows copied to {check.rescued}"
-        blocks += notes_of([f"{copied}; use it with --store, and keep the damaged file"])
-    return blocks
-
-
-def _state_headline(check: StoreCheck) -> Headline:
-    calls = sum(part.calls for part in check.calls)
-    held = f"{count(calls, 'call')} and {count(check.labels, 'label')}"
-    if not check.damaged:
-        return Headline(f"{check.store}: {held}, no damage detected")
-    action = (
-        "What is lost is asked again when you run the same command with the rescued store."
-        if check.rescued is not None
-        else f"Copy what can be read: adjudge store check {check.store} --rescue NEW.db"
-    )
-    return Headline(f"{check.store} is damaged: {held} can be read", action, tone="bad")

@@ -7,16 +7,18 @@ get new numbers in the target; their order is the source's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
-from typing import ClassVar, TypeVar
+from itertools import groupby
+from typing import ClassVar, Literal, TypeVar
 
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Headline, table_of
 from adjudge.present.result import Result, frozen
 from adjudge.present.text import count, number
-from adjudge.store.interface import Call, Served, Store
+from adjudge.store.interface import Call, KnownJudge, Served, Store
+from adjudge.store.tables import pages
 
 T = TypeVar("T")
 #: Rows compared in one step: all are in memory, with their raw replies.
@@ -56,115 +58,94 @@ class StoreCopy(Result):
         return sum(table.conflicts for table in self.tables)
 
     def view(self) -> list[Block]:
-        return view_store_copy(self)
+        sentence = f"{count(self.added, 'row')} copied from {self.source} to {self.target}"
+        headline = Headline(sentence)
+        if self.conflicts:
+            headline = Headline(
+                f"{sentence}; {count(self.conflicts, 'conflict')}",
+                f"{self.target} has another row in their place, and keeps it.",
+                tone="bad",
+            )
+        columns: dict[str, Callable[[CopiedTable], str]] = {
+            "table": lambda part: part.table,
+            "copied": lambda part: number(part.added),
+            "there already": lambda part: number(part.same),
+            "conflicts": lambda part: number(part.conflicts),
+        }
+        return [headline, table_of(self.tables, columns)]
 
 
-class _Counts:
-    """The counts for one table."""
-
-    def __init__(self, table: str) -> None:
-        self._table = table
-        self.added = self.same = self.conflicts = 0
-
-    def compare(self, ours: object, theirs: object) -> None:
-        """Count a row that the target already has."""
-        if ours == theirs:
-            self.same += 1
-        else:
-            self.conflicts += 1
-
-    def result(self) -> CopiedTable:
-        return CopiedTable(
-            table=self._table, added=self.added, same=self.same, conflicts=self.conflicts
-        )
+Counts = Counter[Literal["added", "same", "conflicts"]]
 
 
 def copy_rows(source: Store, target: Store) -> StoreCopy:
     """Copy judges, prompts, calls, labels, served rows and monitors; returns the counts."""
     if source.store_id is not None and source.store_id == target.store_id:
         raise ArgumentError("target", target.name, "this is the source: give another store")
-    tables = (
-        _copy_judges(source, target),
-        _copy_prompts(source, target),
-        _copy_calls(source, target),
-        _copy_labels(source, target),
-        _copy_served(source, target),
-        _copy_monitors(source, target),
+
+    def remember_judge(fingerprint: str, judge: KnownJudge) -> None:
+        target.remember_judge(fingerprint, **judge._asdict())
+
+    tables = {
+        "judges": _copy_missing(source.judges(), target.judges(), remember_judge),
+        "prompts": _copy_missing(source.prompts(), target.prompts(), target.remember_prompt),
+        "calls": _copy_calls(source, target),
+        "label_events": _copy_labels(source, target),
+        "served": _copy_served(source, target),
+        "monitors": _copy_missing(source.monitors(), target.monitors(), target.keep_monitor),
+    }
+    copied = (
+        CopiedTable(table=name, added=n["added"], same=n["same"], conflicts=n["conflicts"])
+        for name, n in tables.items()
     )
-    return StoreCopy(
-        source=source.name, target=target.name, tables=tuple(one.result() for one in tables)
-    )
+    return StoreCopy(source=source.name, target=target.name, tables=tuple(copied))
 
 
-def _copy_judges(source: Store, target: Store) -> _Counts:
-    counts, known = _Counts("judges"), target.judges()
-    for fingerprint, judge in _missing(source.judges(), known, counts):
-        target.remember_judge(
-            fingerprint, judge=judge.judge, protocol=judge.protocol, parts=judge.parts
-        )
-    return counts
-
-
-def _copy_prompts(source: Store, target: Store) -> _Counts:
-    counts = _Counts("prompts")
-    for sha256, prompt in _missing(source.prompts(), target.prompts(), counts):
-        target.remember_prompt(sha256, prompt)
-    return counts
-
-
-def _copy_monitors(source: Store, target: Store) -> _Counts:
-    counts = _Counts("monitors")
-    for name, state in _missing(source.monitors(), target.monitors(), counts):
-        target.keep_monitor(name, state)
-    return counts
-
-
-def _missing(
-    source: Mapping[str, T], target: Mapping[str, T], counts: _Counts
-) -> Iterator[tuple[str, T]]:
+def _copy_missing(
+    source: Mapping[str, T], target: Mapping[str, T], add: Callable[[str, T], None]
+) -> Counts:
+    counts: Counts = Counter()
     for key, value in source.items():
         if key in target:
-            counts.compare(value, target[key])
+            counts["same" if value == target[key] else "conflicts"] += 1
         else:
-            counts.added += 1
-            yield key, value
+            counts["added"] += 1
+            add(key, value)
+    return counts
 
 
-def _copy_calls(source: Store, target: Store) -> _Counts:
+def _copy_calls(source: Store, target: Store) -> Counts:
     """Copy calls one by one; a history that extends the target's history is continued."""
-    counts = _Counts("calls")
-    for page in _pages(source.calls()):
+    counts: Counts = Counter()
+    for page in pages(source.calls(), _PAGE):
         keys = [call.call_key for call in page]
-        ours, theirs = source.histories(keys), target.histories(keys)
+        ours, theirs = (
+            {
+                key: [replace(call, call_id=None) for call in history]
+                for key, history in store.histories(keys).items()
+            }
+            for store in (source, target)
+        )
         new: list[Call] = []
         for key in keys:
-            rest = _continuation(_unnumbered(ours[key]), _unnumbered(theirs.get(key, [])))
-            if rest is None:
-                counts.conflicts += 1
+            there = theirs.get(key, [])
+            shared = min(len(ours[key]), len(there))
+            if ours[key][:shared] != there[:shared]:
+                counts["conflicts"] += 1
                 continue
-            new += rest
-            counts.added += len(rest)
-            counts.same += len(ours[key]) - len(rest)
+            new += ours[key][shared:]
+            counts["added"] += len(ours[key]) - shared
+            counts["same"] += shared
         target.save(new)
     return counts
 
 
-def _unnumbered(history: Sequence[Call]) -> list[Call]:
-    return [replace(call, call_id=None) for call in history]
-
-
-def _continuation(ours: Sequence[Call], theirs: Sequence[Call]) -> Sequence[Call] | None:
-    """The part of a history that the target lacks; None if the two histories differ."""
-    shared = min(len(ours), len(theirs))
-    return ours[shared:] if ours[:shared] == theirs[:shared] else None
-
-
-def _copy_labels(source: Store, target: Store) -> _Counts:
+def _copy_labels(source: Store, target: Store) -> Counts:
     """Copy events one by one; an undo refers to the number of its event in the target."""
-    counts = _Counts("label_events")
+    counts: Counts = Counter()
     known = {event.nonce: event for event in target.label_events()}
     numbers: dict[int | None, int | None] = {None: None}
-    for page in _pages(source.label_events()):
+    for page in pages(source.label_events(), _PAGE):
         with target.transaction():
             for event in page:
                 # In a damaged store the undone click can be missing.
@@ -172,54 +153,28 @@ def _copy_labels(source: Store, target: Store) -> _Counts:
                 there = known.get(event.nonce)
                 if there is None:
                     numbers[event.event] = target.add_label_event(click)
-                    counts.added += 1
+                    counts["added"] += 1
                 else:
                     numbers[event.event] = there.event
-                    counts.compare(click, replace(there, event=0))
+                    counts["same" if click == replace(there, event=0) else "conflicts"] += 1
     return counts
 
 
-def _copy_served(source: Store, target: Store) -> _Counts:
-    counts = _Counts("served")
-    for page in _pages(source.served()):
+def _copy_served(source: Store, target: Store) -> Counts:
+    counts: Counts = Counter()
+    for page in pages(source.served(), _PAGE):
         there: dict[tuple[str, str], Served] = {}
         for rules_id in {row.rules_id for row in page}:
             names = [row.subject_id for row in page if row.rules_id == rules_id]
             for row in target.served(rules_id, names):
                 there[rules_id, row.subject_id] = replace(row, number=0)
-        new = [row for row in page if (row.rules_id, row.subject_id) not in there]
+        new = []
         for row in page:
             kept = there.get((row.rules_id, row.subject_id))
-            if kept is not None:
-                counts.compare(replace(row, number=0), kept)
+            if kept is None:
+                new.append(row)
+            else:
+                counts["same" if replace(row, number=0) == kept else "conflicts"] += 1
         for _, rows in groupby(new, key=lambda row: row.rules_id):
-            counts.added += len(target.add_served(rows))
+            counts["added"] += len(target.add_served(rows))
     return counts
-
-
-def _pages(rows: Iterable[T]) -> Iterator[list[T]]:
-    remaining = iter(rows)
-    while page := list(islice(remaining, _PAGE)):
-        yield page
-
-
-def view_store_copy(copy: StoreCopy) -> list[Block]:
-    """How many rows were copied, then table by table."""
-    rows = count(copy.added, "row")
-    headline = Headline(f"{rows} copied from {copy.source} to {copy.target}")
-    if copy.conflicts:
-        headline = Headline(
-            f"{headline.text}; {count(copy.conflicts, 'conflict')}",
-            f"{copy.target} has another row in their place, and keeps it.",
-            tone="bad",
-        )
-    table = table_of(
-        copy.tables,
-        {
-            "table": lambda part: part.table,
-            "copied": lambda part: number(part.added),
-            "there already": lambda part: number(part.same),
-            "conflicts": lambda part: number(part.conflicts),
-        },
-    )
-    return [headline, table]

@@ -7,16 +7,23 @@ one step is edited in place; a released step is never edited.
 Text is TEXT, and JSON is text too, so that values are returned byte for byte.
 """
 
+# ruff: noqa: S608  (what is put into statements is our own names and times)
 from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from adjudge.errors import StoreError, StoreVersionError
 
 LEDGER = "adjudge_migrations"
+
+
+def now() -> str:
+    """The current time, as it is written into a store."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +41,8 @@ class Migration:
     name: str
     statements: tuple[str, ...]
 
-    def fill(self, dialect: Dialect) -> list[str]:
-        """Its statements for one database, after the one that makes the ledger."""
+    def fill(self, dialect: Dialect, position: int) -> list[str]:
+        """Its statements for one database, between those that make the ledger and write in it."""
         values = {
             "{serial}": dialect.serial,
             "{signs_of_life}": dialect.signs_of_life,
@@ -45,7 +52,11 @@ class Migration:
             f"CREATE TABLE IF NOT EXISTS {LEDGER} ("
             "position INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)"
         )
-        filled = [ledger, *self.statements]
+        written = (
+            f"INSERT INTO {LEDGER} (position, name, applied_at)"
+            f" VALUES ({position}, '{self.name}', '{now()}')"
+        )
+        filled = [ledger, *self.statements, written]
         for place, value in values.items():
             filled = [statement.replace(place, value) for statement in filled]
         return filled

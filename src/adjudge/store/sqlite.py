@@ -31,24 +31,14 @@ from adjudge.store.interface import (
     Served,
     state_of,
 )
-from adjudge.store.schema import LEDGER, Dialect, Migration, pending
+from adjudge.store.schema import LEDGER, Dialect, Migration, now, pending
 from adjudge.store.tables import (
     DAMAGED,
-    EVENT,
-    EVENT_COLUMNS,
-    PAGE,
-    READ_COLUMNS,
-    REPLY_COLUMNS,
     SERVED,
-    SERVED_COLUMNS,
     STATUS_COLUMNS,
     WRITTEN,
     SharedTables,
     answered,
-    decode_call,
-    decode_served,
-    event_of,
-    now,
     row_of,
     served_of,
 )
@@ -78,11 +68,18 @@ _DIALECT = Dialect(
     signs_of_life="started TEXT NOT NULL, heartbeat DOUBLE PRECISION NOT NULL",
 )
 _MEMORY = ":memory:"
+T = TypeVar("T")
+
+_ROW = "(" + ", ".join("?" * (WRITTEN.count(",") + 1)) + ")"
+#: Rows per statement. Few sizes, so that prepared statements are reused; many rows per statement,
+#: because every step releases and takes the interpreter lock.
+_CHUNKS = (128, 32, 8, 1)
 
 
-class SQLiteFile(SharedTables):
-    """One connection. Threads can share it: every statement runs under a lock.
+class SQLiteStore(SharedTables):
+    """One owner's connection. Threads can share it: every statement runs under a lock.
 
+    `Store` documents each method.
     `place` is the file, its URL sqlite:///FILE, or ":memory:". With `readonly` the file is not
     created, not migrated and not written, and no file appears next to it.
     """
@@ -119,6 +116,10 @@ class SQLiteFile(SharedTables):
                 self._migrate()
             if self._path is not None:
                 self.store_id = str(self._all("SELECT store_id FROM store_identity")[0][0])
+            self.owner = Owner.here()
+            self._signs: dict[str, tuple[float, float]] = {}
+            if not readonly:
+                self.heartbeat()
         except (sqlite3.Error, UnicodeDecodeError) as error:
             self._db.close()
             raise self._failed(error) from None
@@ -229,102 +230,7 @@ class SQLiteFile(SharedTables):
             return StoreError(f"{self.name}: {error}; it was opened with readonly; open it without")
         return explain(error, self.name)
 
-
-def explain(error: sqlite3.Error | UnicodeDecodeError, name: str) -> StoreError:
-    """SQLite's message, with the remedy.
-
-    A message that quotes damaged text is not UTF-8 itself: Python then raises a decoding error.
-    """
-    damaged_text = isinstance(error, UnicodeDecodeError)
-    text = "malformed: has text that is not UTF-8" if damaged_text else reason_of(error)
-    if "locked" in text or "busy" in text:
-        remedy = "another program has locked it; close that program and run the same command again"
-    elif "not a database" in text:
-        remedy = "it is not an adjudge store, or its beginning is damaged; choose another --store"
-    elif any(word in text for word in ("malformed", "not decode to UTF-8", "no such")):
-        remedy = DAMAGED.format(name)
-    elif "full" in text or "disk" in text:
-        remedy = "free space on the disk and run the same command again"
-    else:
-        remedy = "check that the file and its folder can be written"
-    return StoreError(f"{name}: {text}; {remedy}")
-
-
-def reason_of(error: Exception) -> str:
-    """SQLite's message without the text of a row, which can be a reply."""
-    return str(error).partition(" with text ")[0]
-
-
-def take_step(db: sqlite3.Connection, step: Migration, position: int) -> None:
-    """Apply one migration and record it in the ledger."""
-    for statement in step.fill(_DIALECT):
-        db.execute(statement)
-    db.execute(
-        f"INSERT INTO {LEDGER} (position, name, applied_at) VALUES (?, ?, ?)",
-        (position, step.name, now()),
-    )
-
-
-def file_of(place: str) -> Path | None:
-    """The file of a path or sqlite:///FILE; None for a store in memory.
-
-    >>> file_of("sqlite:////tmp/s.db"), file_of("sqlite:///s.db"), file_of(":memory:")
-    (PosixPath('/tmp/s.db'), PosixPath('s.db'), None)
-    """
-    if place.startswith("sqlite://"):
-        file = place.removeprefix("sqlite:///")
-        if file in (place, ""):
-            raise ArgumentError("store", place, "write sqlite:///FILE")
-        place = file
-    return None if place == _MEMORY else Path(place).expanduser()
-
-
-def connect_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write.
-
-    Reading a file with write-ahead logging makes two files next to it, unless it is declared
-    immutable. That is correct while there is no log, so while no process is writing.
-    """
-    unshared = "" if _is_written(path) else "&immutable=1"
-    return _connect(f"{path.absolute().as_uri()}?mode=ro{unshared}", uri=True)
-
-
-def _is_written(path: Path) -> bool:
-    return path.with_name(path.name + "-wal").exists()
-
-
-def _connect(place: str, *, uri: bool = False) -> sqlite3.Connection:
-    # Threads can share a connection: every statement runs under the store's lock.
-    return sqlite3.connect(
-        place, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=uri
-    )
-
-
-T = TypeVar("T")
-
-_READ, _REPLIES = ", ".join(READ_COLUMNS), ", ".join(REPLY_COLUMNS)
-_ROW = "(" + ", ".join("?" * (WRITTEN.count(",") + 1)) + ")"
-#: Rows per statement. Few sizes, so that prepared statements are reused; many rows per statement,
-#: because every step releases and takes the interpreter lock.
-_CHUNKS = (128, 32, 8, 1)
-
-
-class SQLiteStore(SQLiteFile):
-    """One owner's connection to a store file (":memory:" for a temporary one).
-
-    `Store` documents each method.
-    """
-
-    def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
-        super().__init__(place, readonly=readonly)
-        self.owner = Owner.here()
-        self._signs: dict[str, tuple[float, float]] = {}
-        if not readonly:
-            try:
-                self.heartbeat()
-            except BaseException:
-                self._db.close()
-                raise
+    # --- calls, labels, served rows ---
 
     def latest_call_id(self) -> int:
         """The highest call id so far; 0 in an empty store."""
@@ -341,7 +247,7 @@ class SQLiteStore(SQLiteFile):
         """Sort calls into done, ours and busy, and claim ours, in one transaction."""
         wanted = list(dict.fromkeys(keys))
         with self.transaction():
-            latest = self._latest(", ".join(STATUS_COLUMNS), wanted)
+            latest = self._latest(STATUS_COLUMNS, wanted)
             done = answered(latest, retry=retry, since=since, again=again)
             open_keys = [key for key in wanted if key not in done]
             held = self._holders(open_keys)
@@ -374,57 +280,10 @@ class SQLiteStore(SQLiteFile):
                     [self.owner.owner, *chunk],
                 )
 
-    def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
-        rows = self._latest(_READ, keys)
-        return {key: decode_call(row, None, self.name) for key, row in rows.items()}
-
-    def lookup_rows(self, keys: Sequence[str]) -> dict[str, CallRow]:
-        return self._latest(_REPLIES, keys)
-
-    def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
-        wanted = [] if subject_ids is None else list(subject_ids)
-        about = "" if subject_ids is None else f" AND subject_id IN {self._marks(wanted)}"
-        later = "SELECT 1 FROM calls l WHERE l.call_key = c.call_key AND l.call_id > c.call_id"
-        after = 0
-        # In pages, so that a writer does not wait for a reader.
-        while rows := self._all(
-            f"SELECT {_READ}, raw FROM calls c WHERE call_id > ?{about}"
-            f" AND NOT EXISTS ({later}) ORDER BY call_id LIMIT {PAGE}",
-            (after, *wanted),
-        ):
-            yield from (decode_call(row, row[-1], self.name) for row in rows)
-            after = rows[-1][0]
-
-    def histories(self, keys: Sequence[str]) -> dict[str, list[Call]]:
-        histories: dict[str, list[Call]] = {}
-        for chunk in _chunks(list(keys)):
-            for row in self._all(
-                f"SELECT {_READ}, raw FROM calls WHERE call_key IN {self._marks(chunk)}"
-                " ORDER BY call_id",
-                chunk,
-            ):
-                histories.setdefault(row[1], []).append(decode_call(row, row[-1], self.name))
-        return histories
-
     def add_label_event(self, event: LabelEvent) -> int:
         """Store one click; a label that the page has confirmed survives a power failure."""
-        values = event_of(event)
         with self.synchronously(), self.transaction():
-            self._db.execute(
-                f"INSERT INTO label_events ({EVENT}) VALUES {self._marks(values)}"
-                " ON CONFLICT (nonce) DO NOTHING",
-                values,
-            )
-            kept = self._all("SELECT event FROM label_events WHERE nonce = ?", (values[0],))
-        return int(kept[0][0])
-
-    def label_events(self, rater: str | None = None) -> list[LabelEvent]:
-        rows = self._all(
-            f"SELECT {', '.join(EVENT_COLUMNS)} FROM label_events"
-            " WHERE ?1 IS NULL OR rater = ?1 ORDER BY event",
-            (rater,),
-        )
-        return [LabelEvent(**dict(zip(EVENT_COLUMNS, row, strict=True))) for row in rows]
+            return self._insert_event(event)
 
     def add_served(self, rows: Iterable[Served]) -> frozenset[str]:
         new = set()
@@ -439,21 +298,6 @@ class SQLiteStore(SQLiteFile):
                 if kept.rowcount:
                     new.add(row.subject_id)
         return frozenset(new)
-
-    def served(
-        self, rules_id: str | None = None, subject_ids: Collection[str] | None = None
-    ) -> Iterator[Served]:
-        wanted = [] if subject_ids is None else list(subject_ids)
-        about = "" if subject_ids is None else f" AND subject_id IN {self._marks(wanted)}"
-        under = "" if rules_id is None else " AND rules_id = ?"
-        after = 0
-        while rows := self._all(
-            f"SELECT {SERVED_COLUMNS} FROM served WHERE served > ?{under}{about}"
-            f" ORDER BY served LIMIT {PAGE}",
-            (after, *(() if rules_id is None else (rules_id,)), *wanted),
-        ):
-            yield from (decode_served(row, self.name) for row in rows)
-            after = rows[-1][0]
 
     def keep_monitor(self, name: str, state: str) -> None:
         with self.synchronously():
@@ -482,15 +326,17 @@ class SQLiteStore(SQLiteFile):
         finally:
             self._db.close()
 
-    def _latest(self, columns: str, keys: Sequence[str]) -> dict[str, CallRow]:
-        """The latest row of each key; the second column is the key."""
+    def _among(self, values: list[str]) -> tuple[str, list[Any]]:
+        return f"IN {self._marks(values)}", values
+
+    def _latest(self, columns: Sequence[str], keys: Sequence[str]) -> dict[str, CallRow]:
         latest: dict[str, CallRow] = {}
         for chunk in _chunks(list(keys)):
             # An IN list would first be sorted, which takes a tenth of the time.
             named = ", ".join(["(?)"] * len(chunk))
             rows = self._all(
-                f"WITH wanted (wanted_key) AS (VALUES {named})"
-                f" SELECT {columns} FROM wanted CROSS JOIN calls ON call_key = wanted_key",
+                f"WITH wanted (wanted_key) AS (VALUES {named}) SELECT {', '.join(columns)}"
+                " FROM wanted CROSS JOIN calls ON call_key = wanted_key",
                 chunk,
             )
             part = {row[1]: row for row in rows}
@@ -539,6 +385,72 @@ class SQLiteStore(SQLiteFile):
     def _forget(self, owner: str) -> None:
         self._db.execute("DELETE FROM claims WHERE owner = ?", (owner,))
         self._db.execute("DELETE FROM owners WHERE owner = ?", (owner,))
+
+
+def explain(error: sqlite3.Error | UnicodeDecodeError, name: str) -> StoreError:
+    """SQLite's message, with the remedy.
+
+    A message that quotes damaged text is not UTF-8 itself: Python then raises a decoding error.
+    """
+    damaged_text = isinstance(error, UnicodeDecodeError)
+    text = "malformed: has text that is not UTF-8" if damaged_text else reason_of(error)
+    if "locked" in text or "busy" in text:
+        remedy = "another program has locked it; close that program and run the same command again"
+    elif "not a database" in text:
+        remedy = "it is not an adjudge store, or its beginning is damaged; choose another --store"
+    elif any(word in text for word in ("malformed", "not decode to UTF-8", "no such")):
+        remedy = DAMAGED.format(name)
+    elif "full" in text or "disk" in text:
+        remedy = "free space on the disk and run the same command again"
+    else:
+        remedy = "check that the file and its folder can be written"
+    return StoreError(f"{name}: {text}; {remedy}")
+
+
+def reason_of(error: Exception) -> str:
+    """SQLite's message without the text of a row, which can be a reply."""
+    return str(error).partition(" with text ")[0]
+
+
+def take_step(db: sqlite3.Connection, step: Migration, position: int) -> None:
+    """Apply one migration and record it in the ledger."""
+    for statement in step.fill(_DIALECT, position):
+        db.execute(statement)
+
+
+def file_of(place: str) -> Path | None:
+    """The file of a path or sqlite:///FILE; None for a store in memory.
+
+    >>> file_of("sqlite:////tmp/s.db"), file_of("sqlite:///s.db"), file_of(":memory:")
+    (PosixPath('/tmp/s.db'), PosixPath('s.db'), None)
+    """
+    if place.startswith("sqlite://"):
+        file = place.removeprefix("sqlite:///")
+        if file in (place, ""):
+            raise ArgumentError("store", place, "write sqlite:///FILE")
+        place = file
+    return None if place == _MEMORY else Path(place).expanduser()
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write.
+
+    Reading a file with write-ahead logging makes two files next to it, unless it is declared
+    immutable. That is correct while there is no log, so while no process is writing.
+    """
+    unshared = "" if _is_written(path) else "&immutable=1"
+    return _connect(f"{path.absolute().as_uri()}?mode=ro{unshared}", uri=True)
+
+
+def _is_written(path: Path) -> bool:
+    return path.with_name(path.name + "-wal").exists()
+
+
+def _connect(place: str, *, uri: bool = False) -> sqlite3.Connection:
+    # Threads can share a connection: every statement runs under the store's lock.
+    return sqlite3.connect(
+        place, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=uri
+    )
 
 
 def _chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from adjudge.errors import StoreError
 from adjudge.records import STATUSES, Reply, Status
@@ -21,6 +21,7 @@ from adjudge.store.interface import (
     Served,
     canonical_json,
 )
+from adjudge.store.schema import now
 
 #: The remedy for a damaged row, given the store's name.
 DAMAGED = "`adjudge store check {}` shows what can be read and rescued"
@@ -53,7 +54,9 @@ STATUS_COLUMNS = REPLY_COLUMNS[:4]
 #: Where these are in all of them.
 CALL_ID, _, SLOT, STATUS = range(4)
 
+_READ = ", ".join(READ_COLUMNS)
 _DECODER = json.JSONDecoder()
+T = TypeVar("T")
 
 
 def storable(value: str | None) -> str | None:
@@ -249,17 +252,19 @@ def decode_served(row: Sequence[Any], store: str) -> Served:
     )
 
 
-def now() -> str:
-    """The current time, as it is written into a store."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
 #: Rows per page: limits memory and the time for which others wait.
 PAGE = 500
 
 
+def pages(rows: Iterable[T], size: int = PAGE) -> Iterator[list[T]]:
+    """The rows in lists of this size."""
+    remaining = iter(rows)
+    while page := list(islice(remaining, size)):
+        yield page
+
+
 class SharedTables(ABC):
-    """Judges, prompts, audits and monitors. `Store` documents each method."""
+    """What both databases do with the same statements. `Store` documents each method."""
 
     name: str
     #: What a statement has in the place of a value.
@@ -268,6 +273,14 @@ class SharedTables(ABC):
     @abstractmethod
     def _all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """The rows of a statement."""
+
+    @abstractmethod
+    def _among(self, values: list[str]) -> tuple[str, list[Any]]:
+        """What follows a column that has one of these values, and what to put into its marks."""
+
+    @abstractmethod
+    def _latest(self, columns: Sequence[str], keys: Sequence[str]) -> dict[str, CallRow]:
+        """The latest row of each key; the second column is the key."""
 
     @abstractmethod
     def _write(self, query: str, values: Sequence[Any]) -> None:
@@ -310,6 +323,75 @@ class SharedTables(ABC):
         rows = self._all("SELECT sha256, name, text, answer FROM prompts")
         read = (decode_object(row, "prompts", self.name) for row in rows)
         return {key: KnownPrompt(*kept) for key, *kept in read}
+
+    def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
+        rows = self._latest(READ_COLUMNS, keys)
+        return {key: decode_call(row, None, self.name) for key, row in rows.items()}
+
+    def lookup_rows(self, keys: Sequence[str]) -> dict[str, CallRow]:
+        return self._latest(REPLY_COLUMNS, keys)
+
+    def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
+        later = "SELECT 1 FROM calls l WHERE l.call_key = c.call_key AND l.call_id > c.call_id"
+        # Earlier rows are read and dropped here: as a condition of the query, PostgreSQL's planner
+        # would join the complete table for every page.
+        columns = f"{_READ}, raw, EXISTS ({later})"
+        for row in self._paged(columns, "calls c", "call_id", subject_id=subject_ids):
+            if not row[-1]:
+                yield decode_call(row, row[-2], self.name)
+
+    def histories(self, keys: Sequence[str]) -> dict[str, list[Call]]:
+        histories: dict[str, list[Call]] = {}
+        for page in pages(keys):
+            for row in self._paged(f"{_READ}, raw", "calls", "call_id", call_key=page):
+                histories.setdefault(row[1], []).append(decode_call(row, row[-1], self.name))
+        return histories
+
+    def _paged(
+        self, columns: str, table: str, number: str, **among: Collection[str] | None
+    ) -> Iterator[Any]:
+        """Rows by their numbers, whose columns have one of these values (None: any).
+
+        In pages, so that a writer does not wait for a reader.
+        """
+        conditions, wanted = "", []
+        for name, values in among.items():
+            if values is not None:
+                condition, put = self._among(list(values))
+                conditions += f" AND {name} {condition}"
+                wanted += put
+        after = 0
+        while rows := self._all(
+            f"SELECT {columns} FROM {table} WHERE {number} > {self._mark}{conditions}"
+            f" ORDER BY {number} LIMIT {PAGE}",
+            (after, *wanted),
+        ):
+            yield from rows
+            after = rows[-1][0]
+
+    def _insert_event(self, event: LabelEvent) -> int:
+        values = event_of(event)
+        self._write(
+            f"INSERT INTO label_events ({EVENT}) VALUES {self._marks(values)}"
+            " ON CONFLICT (nonce) DO NOTHING",
+            values,
+        )
+        by_nonce = f"SELECT event FROM label_events WHERE nonce = {self._mark}"
+        return int(self._all(by_nonce, values[:1])[0][0])
+
+    def label_events(self, rater: str | None = None) -> list[LabelEvent]:
+        raters = None if rater is None else [rater]
+        rows = self._paged(", ".join(EVENT_COLUMNS), "label_events", "event", rater=raters)
+        return [LabelEvent(**dict(zip(EVENT_COLUMNS, row, strict=True))) for row in rows]
+
+    def served(
+        self, rules_id: str | None = None, subject_ids: Collection[str] | None = None
+    ) -> Iterator[Served]:
+        rules = None if rules_id is None else [rules_id]
+        rows = self._paged(
+            SERVED_COLUMNS, "served", "served", rules_id=rules, subject_id=subject_ids
+        )
+        return (decode_served(row, self.name) for row in rows)
 
     def audits(self, rules_id: str) -> list[Served]:
         rows = self._all(

@@ -19,7 +19,7 @@ from adjudge.cli import run
 from adjudge.errors import ArgumentError, StoreError, StoreLostError, StoreVersionError
 from adjudge.judges.options import JudgingOptions
 from adjudge.store import Served, check_store, open_store, store_name, use_store
-from adjudge.store import postgres_database as database
+from adjudge.store import postgres as database
 from adjudge.store.interface import DatabaseURL
 from adjudge.store.postgres import PostgresStore
 from adjudge.store.schema import LEDGER
