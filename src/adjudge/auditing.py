@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 from adjudge.data.judgments import prepare_judgments
 from adjudge.data.tables import TableLike
@@ -18,7 +19,7 @@ from adjudge.policy.audits import Monitor, read_monitor, state_name, write_state
 from adjudge.policy.result import Policy
 from adjudge.selection import find_guarantee, read_policy
 from adjudge.selection.doubts.base import load_doubt
-from adjudge.selection.verifying import check_about, check_judge
+from adjudge.selection.verifying import check_about
 from adjudge.store import is_store
 from adjudge.validation import exact_level
 
@@ -75,22 +76,19 @@ def check_audits(
         labels = read_audit_labels(place, about=rules.about) if labels is None else labels
     rows = prepare_judgments(audits, labels=labels)
     check_about(rules, rows.about)
-    remarks = check_judge(rules, rows.frame)
-    load_doubt(rules).check_decided(rows.frame)
+    doubt = load_doubt(rules)
+    remarks = doubt.check_judges(rows.frame)
+    doubt.check_decided(rows.frame)
     previous = None if state is None else read_monitor(state, state_name(rules.rules_id, by))
-    if previous is None:
-        terms = MonitorTerms(
-            limit=_default_limit(rules) if limit is None else limit,
-            delta=0.05 if delta is None else delta,
-            horizon=1000.0 if horizon is None else float(horizon),
-            by=by,
-        )
-    else:
-        chosen = {"limit": limit, "delta": delta, "horizon": horizon, "by": by}
+    options = {"limit": limit, "delta": delta, "horizon": horizon, "by": by}
+    chosen: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if previous is not None:
         check_terms(previous, rules, chosen)
-        terms = MonitorTerms(
-            limit=previous.limit, delta=previous.delta, horizon=previous.horizon, by=previous.by
-        )
+        terms = MonitorTerms.of(previous)
+    else:
+        if limit is None:
+            chosen["limit"] = _default_limit(rules)
+        terms = MonitorTerms(**chosen)
     monitor = continue_monitor(
         previous,
         rows,

@@ -16,7 +16,7 @@ from adjudge.judges import judge_pairs, make_judge, parse_judge, parse_protocol
 from adjudge.judges.judge import by_route
 from adjudge.policy.result import Policy
 from adjudge.records import Pair
-from adjudge.server.service import by_policy_route
+from adjudge.selection.doubts.base import load_doubt
 from adjudge.simulate.pairs import simulate_pairs
 
 JUDGE = {"judge": "openai:judge-1", "base_url": "http://judge.example/vllm/v1"}
@@ -63,9 +63,12 @@ def test_rows_by_another_route_are_refused(vllm: None, policy: Policy, tmp_path:
 def test_a_service_asks_by_the_route_of_its_policy(policy: Policy) -> None:
     backend = parse_judge(JUDGE["judge"], base_url=JUDGE["base_url"])
     judge = make_judge(backend, parse_protocol("preference"))
-    assert by_policy_route(policy, judge) is judge
+    doubt = load_doubt(policy)
+    named = [replace(group, judge=judge.backend.name) for group in policy.groups]
+    policy = replace(policy, groups=tuple(replace(g, judge_fingerprint=None) for g in named))
+    assert doubt.take_judges(policy, [judge])[0] == (judge,)
     routed = by_route(judge)["top_logprobs 5"]
     groups = tuple(replace(g, judge_fingerprint=routed.fingerprint) for g in policy.groups)
-    assert by_policy_route(replace(policy, groups=groups), judge) == routed
+    assert doubt.take_judges(replace(policy, groups=groups), [judge])[0] == (routed,)
     (question, _) = judge.protocol.questions(Pair(id="1", prompt="", response_a="", response_b=""))
     assert backend.request_body(question)["top_logprobs"] == 5  # type: ignore[attr-defined]  # of OpenAIBackend

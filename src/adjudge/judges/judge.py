@@ -330,6 +330,13 @@ class Match:
     remark: str | None = None
 
 
+def identity_of(judge: Judge) -> Identity:
+    """What the rows of a judge are compared by."""
+    return Identity(
+        judge.backend.name, judge.protocol.name, judge.fingerprint, judge.fingerprint_parts
+    )
+
+
 def match_judge(
     known: Sequence[Identity],
     given: Identity,

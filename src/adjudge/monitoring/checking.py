@@ -9,10 +9,12 @@ permanently. A label that changes after it was counted has no effect.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import zip_longest
 
 import numpy as np
 import polars as pl
@@ -50,6 +52,10 @@ NO_GROUP = "(none)"
 #: The process shared by groups that were unknown at the first check.
 NEW_GROUPS = "(new groups)"
 _DAY_S = 86_400
+_CHANGED_RATE = (
+    "the audit rate was changed: the interval is about the audited rows, not about all accepted "
+    "ones"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +66,11 @@ class MonitorTerms:
     delta: float = 0.05
     horizon: float = 1000.0
     by: str | None = None
+
+    @classmethod
+    def of(cls, monitor: Monitor) -> MonitorTerms:
+        """The terms that a monitor was made with."""
+        return cls(**{field.name: getattr(monitor, field.name) for field in fields(cls)})
 
     def __post_init__(self) -> None:
         open_unit(self.limit, "limit")
@@ -96,11 +107,15 @@ def continue_monitor(
     column; else those of the first check, and one more share for all that appear later.
     """
     non_negative(wait_days, "wait")
-    returns = read_returns(audits, policy, by=terms.by)
+    returns = _read_returns(audits, policy, terms.by)
     names, open_ended = _processes(policy, returns, terms.by)
-    ledger = count_audits(previous, returns, known_groups=names, now=now, wait_days=wait_days)
-    share = terms.delta / len(ledger.names)
+    if previous is not None:
+        names = [group.group for group in previous.groups]
+    ledger = _join_returns(previous, returns, names, source=audits.name, now=now)
+    _count_audits(ledger, now, wait_days * _DAY_S)
+    share = terms.delta / len(names)
     cuts, obstacle = _cuts(policy)
+    rates = returns["audit_rate"].drop_nulls().n_unique() if "audit_rate" in returns.columns else 1
     return Monitor(
         rules_id=policy.rules_id,
         about=policy.about,
@@ -112,13 +127,15 @@ def continue_monitor(
         ties=policy.ties,
         limit=terms.limit,
         delta=terms.delta,
-        horizon=terms.horizon,
+        horizon=float(terms.horizon),
         wait_days=wait_days,
         by=terms.by,
         new_groups=open_ended,
         groups=tuple(
-            _monitor_group(ledger, code, terms, alpha=policy.alpha, delta=share)
-            for code in range(len(ledger.names))
+            _monitor_group(
+                name, [audit for audit in ledger if audit.process == at], terms, policy.alpha, share
+            )
+            for at, name in enumerate(names)
         ),
         cuts=cuts,
         no_recalibration=obstacle,
@@ -137,67 +154,67 @@ def continue_monitor(
             "audits are missing for reasons unrelated to errors; otherwise use the numbers with "
             "every missing audit counted as wrong",
         ),
-        warnings=(*remarks, *returns.warnings),
+        warnings=(*remarks, *((_CHANGED_RATE,) if rates > 1 else ())),
         dropped=merge_dropped(
-            returns.dropped,
+            audits.dropped,
             {
-                "label changed after it was counted": ledger.changed,
-                "label after the deadline of its audit": ledger.late,
+                "label changed after it was counted": sum(audit.changed for audit in ledger),
+                "label after the deadline of its audit": sum(audit.late for audit in ledger),
             },
         ),
-        ids=tuple(ledger.ids),
-        outcomes=tuple(ledger.outcomes),
-        group_of=tuple(ledger.group_of),
-        pending_since=ledger.pending_since,
+        ids=tuple(audit.id for audit in ledger),
+        outcomes=tuple(audit.outcome for audit in ledger),
+        group_of=tuple(audit.process for audit in ledger),
+        pending_since={audit.id: audit.since for audit in ledger if audit.outcome == "pending"},
         adjudge_version=version("adjudge"),
     )
 
 
-def _processes(policy: Policy, returns: Returns, by: str | None) -> tuple[list[str | None], bool]:
+def _processes(
+    policy: Policy, returns: pl.DataFrame, by: str | None
+) -> tuple[list[str | None], bool]:
     """The groups that have their own process, and whether later groups share another."""
     if by is None:
         return [None], False
     if by == policy.by:
         covered = {name for group in policy.groups for name in group.covers if name is not None}
         return [*sorted(covered)], False
-    seen = {group for group in returns.groups if group is not None}
-    return [*sorted(seen), NEW_GROUPS], True
+    return [*returns["group"].unique().sort(), NEW_GROUPS], True
 
 
 def _monitor_group(
-    ledger: Ledger, code: int, terms: MonitorTerms, *, alpha: float, delta: float
+    name: str | None, audits: Sequence[Audit], terms: MonitorTerms, alpha: float, delta: float
 ) -> MonitorGroup:
-    places = ledger.of_group(code)
-    outcomes = [ledger.outcomes[at] for at in places]
-    counted = [at for at in places if ledger.outcomes[at] in ("right", "wrong")]
-    errors = np.array([ledger.outcomes[at] == "wrong" for at in counted], dtype=np.int64)
-    missing = [
-        outcome in ("wrong", "missing") for outcome in outcomes if outcome not in ("tie", "pending")
-    ]
+    tally = Counter(audit.outcome for audit in audits)
+    counted = [audit for audit in audits if audit.outcome in ("right", "wrong")]
+    errors = _marks(counted, "wrong")
+    settled = [audit for audit in audits if audit.outcome not in ("tie", "pending")]
+    worst = _marks(settled, "wrong", "missing")
     evidence = _evidence(errors, terms.limit, terms.horizon)
     ring = _first_alarm(evidence, delta)
-    waiting = len(ledger.waiting.intersection(places))
-    n_pending = outcomes.count("pending") - waiting
+    change = None if ring is None else estimate_change(errors, limit=terms.limit) - 1
+    waiting = sum(audit.waiting for audit in audits)
+    pending = tally["pending"] - waiting
     return MonitorGroup(
-        group=ledger.names[code],
+        group=name,
         delta=delta,
-        n_drawn=len(places),
-        n_returned=len(places) - n_pending - outcomes.count("missing"),
-        n_pending=n_pending,
-        n_missing=outcomes.count("missing"),
+        n_drawn=len(audits),
+        n_returned=len(audits) - pending - tally["missing"],
+        n_pending=pending,
+        n_missing=tally["missing"],
         n_waiting=waiting,
-        n_ties=outcomes.count("tie"),
-        rate=_audited_rate(errors, evidence, terms, alpha=alpha, delta=delta),
-        worst=_audited_rate(
-            np.array(missing, dtype=np.int64), None, terms, alpha=alpha, delta=delta
-        ),
-        alarm_at=None if ring is None else counted[ring] + 1,
+        n_ties=tally["tie"],
+        rate=_audited_rate(errors, terms, alpha, delta),
+        worst=_audited_rate(worst, terms, alpha, delta),
+        alarm_at=None if ring is None else counted[ring].number,
         alarm_after=None if ring is None else ring + 1,
-        change_at=(
-            None if ring is None else counted[estimate_change(errors, limit=terms.limit) - 1] + 1
-        ),
+        change_at=None if change is None else counted[change].number,
         path=_path(errors, evidence, delta, ring),
     )
+
+
+def _marks(audits: Sequence[Audit], *outcomes: Outcome) -> IntArray:
+    return np.array([audit.outcome in outcomes for audit in audits], dtype=np.int64)
 
 
 def _evidence(errors: IntArray, limit: float, horizon: float) -> FloatArray:
@@ -214,21 +231,12 @@ def _first_alarm(evidence: FloatArray, delta: float) -> int | None:
     return int(rung[0]) - 1 if len(rung) else None
 
 
-def _audited_rate(
-    errors: IntArray,
-    evidence: FloatArray | None,
-    terms: MonitorTerms,
-    *,
-    alpha: float,
-    delta: float,
-) -> AuditedRate:
+def _audited_rate(errors: IntArray, terms: MonitorTerms, alpha: float, delta: float) -> AuditedRate:
     n, wrong = len(errors), int(errors.sum())
     low, high = running_interval([wrong], [n], delta=delta)
-    if evidence is None:
-        evidence = _evidence(errors, terms.limit, terms.horizon)
-    against_alpha = evidence
-    if terms.limit != alpha:
-        against_alpha = _evidence(errors, alpha, terms.horizon)
+    evidence, against_alpha = (
+        _evidence(errors, level, terms.horizon) for level in (terms.limit, alpha)
+    )
     return AuditedRate(
         n=n,
         n_errors=wrong,
@@ -291,42 +299,39 @@ def _cuts(policy: Policy) -> tuple[tuple[Cut, ...], str | None]:
 # --- which audits count ---
 
 
-@dataclass(frozen=True)
-class Returns:
-    """All audits in the order of drawing, and the outcome of those that have a label."""
+@dataclass
+class Audit:
+    """One audit, its place in the order of drawing and its process.
 
-    name: str
-    ids: list[str]
-    outcomes: list[Outcome | None]
-    groups: list[str | None]
-    since: list[float | None]
-    dropped: Mapping[str, int]
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Ledger:
-    """Every audit with its outcome, by process; `waiting` ones returned but do not count yet.
-
-    `names` are the processes' groups. `changed` and `late` are labels that came too late to count.
+    `returned` is the outcome by its label, if it has one now; `since` is the start of its deadline.
     """
 
-    names: list[str | None]
-    ids: list[str]
-    outcomes: list[Outcome]
-    group_of: list[int]
-    pending_since: dict[str, float]
-    waiting: frozenset[int]
-    changed: int
-    late: int
+    number: int
+    id: str
+    process: int
+    outcome: Outcome
+    returned: Outcome | None
+    since: float
 
-    def of_group(self, code: int) -> list[int]:
-        """The positions of a process's audits, in the order of drawing."""
-        return [at for at, process in enumerate(self.group_of) if process == code]
+    @property
+    def waiting(self) -> bool:
+        """Whether it returned but does not count yet."""
+        return self.outcome == "pending" and self.returned is not None
+
+    @property
+    def changed(self) -> bool:
+        """Whether its label changed after it was counted."""
+        counted = self.outcome not in ("pending", "missing")
+        return counted and self.returned not in (None, self.outcome)
+
+    @property
+    def late(self) -> bool:
+        """Whether its label came after its deadline."""
+        return self.outcome == "missing" and self.returned is not None
 
 
-def read_returns(audits: Judgments, policy: Policy, *, by: str | None) -> Returns:
-    """The drawn audits, with their labels and groups if they have any."""
+def _read_returns(audits: Judgments, policy: Policy, by: str | None) -> pl.DataFrame:
+    """The audits in the order of drawing, with `group`, `since` and, if labelled, `returned`."""
     frame = order_audits(audits.frame, audits.name)
     if "learned_verdict" in frame.columns and policy.learned:
         # The learned verdict was accepted, not the judge's own.
@@ -336,18 +341,13 @@ def read_returns(audits: Judgments, policy: Policy, *, by: str | None) -> Return
     outcome = pl.when(IS_ERROR == 1).then(pl.lit("wrong")).otherwise(pl.lit("right"))
     if policy.ties == "drop":
         outcome = pl.when(pl.col("label") == "tie").then(pl.lit("tie")).otherwise(outcome)
-    outcomes = frame.select(pl.when(pl.col("label").is_not_null()).then(outcome)).to_series()
-    groups: list[str | None] = [None] * frame.height
+    group: pl.Expr | pl.Series = pl.lit(None, pl.String)
     if by is not None:
-        groups = text_column(frame, by, "by").fill_null(NO_GROUP).to_list()
-    return Returns(
-        name=audits.name,
-        ids=frame.get_column("id").to_list(),
-        outcomes=outcomes.to_list(),
-        groups=groups,
-        since=_draw_times(frame, audits.name),
-        dropped=audits.dropped,
-        warnings=_changed_rate(frame),
+        group = text_column(frame, by, "by").fill_null(NO_GROUP)
+    return frame.with_columns(
+        group=group,
+        since=pl.Series(_draw_times(frame, audits.name), dtype=pl.Float64),
+        returned=pl.when(pl.col("label").is_not_null()).then(outcome),
     )
 
 
@@ -369,86 +369,54 @@ def _draw_times(frame: pl.DataFrame, name: str) -> list[float | None]:
     return times
 
 
-def _changed_rate(frame: pl.DataFrame) -> tuple[str, ...]:
-    if "audit_rate" not in frame.columns or frame["audit_rate"].drop_nulls().n_unique() < 2:
-        return ()
-    return (
-        "the audit rate was changed: the interval is about the audited rows, not about all "
-        "accepted ones",
-    )
-
-
-def count_audits(
+def _join_returns(
     previous: Monitor | None,
-    returns: Returns,
+    returns: pl.DataFrame,
+    names: Sequence[str | None],
     *,
-    known_groups: Sequence[str | None],
+    source: str,
     now: float,
-    wait_days: float,
-) -> Ledger:
-    """The outcome of every audit: earlier counts are kept, then labels are counted in order.
-
-    `known_groups` are the processes of the first check; groups that appear later share one more.
-    """
-    names = list(known_groups) if previous is None else [g.group for g in previous.groups]
-    ids, outcomes, group_of = _known_audits(previous, returns, names)
-    since = {} if previous is None else dict(previous.pending_since)
-    for name, at in zip(returns.ids, returns.since, strict=True):
-        since.setdefault(name, now if at is None else at)
-    returned = dict(enumerate(returns.outcomes))
-    changed, late = 0, 0
-    blocked: set[int] = set()
-    waiting: set[int] = set()
-    for at, (outcome, code) in enumerate(zip(outcomes, group_of, strict=True)):
-        new = returned.get(at)
-        if outcome == "missing":
-            late += new is not None
-        elif outcome != "pending":
-            changed += new not in (None, outcome)
-        elif code in blocked:
-            waiting.update({at} if new is not None else ())
-        elif new is not None:
-            outcomes[at] = new
-        elif now >= since[ids[at]] + wait_days * _DAY_S:
-            outcomes[at] = "missing"
-        else:
-            blocked.add(code)
-    pending = [name for name, outcome in zip(ids, outcomes, strict=True) if outcome == "pending"]
-    return Ledger(
-        names=names,
-        ids=ids,
-        outcomes=outcomes,
-        group_of=group_of,
-        pending_since={name: since[name] for name in pending},
-        waiting=frozenset(waiting),
-        changed=changed,
-        late=late,
-    )
-
-
-def _known_audits(
-    previous: Monitor | None, returns: Returns, names: Sequence[str | None]
-) -> tuple[list[str], list[Outcome], list[int]]:
-    """The audits known so far and the new ones after them, in the order of drawing."""
-    ids: list[str] = [] if previous is None else list(previous.ids)
-    outcomes: list[Outcome] = [] if previous is None else list(previous.outcomes)
-    group_of = [] if previous is None else list(previous.group_of)
-    for at, (old, new) in enumerate(zip(ids, returns.ids, strict=False)):
-        if old != new:
+) -> list[Audit]:
+    """The audits of the last check, then the new ones; each with what returned of it."""
+    earlier: list[tuple[str, Outcome, int]] = []
+    since: Mapping[str, float] = {}
+    if previous is not None:
+        earlier = list(zip(previous.ids, previous.outcomes, previous.group_of, strict=True))
+        since = previous.pending_since
+    codes = {name: code for code, name in enumerate(names)}
+    ledger: list[Audit] = []
+    rows = returns.select("id", "group", "returned", "since").iter_rows()
+    audit: tuple[str, Outcome, int] | None
+    for number, (audit, row) in enumerate(zip_longest(earlier, rows), 1):
+        new, group, returned, drawn_at = row or (None, None, None, None)
+        if audit is None:
+            code = codes.get(group, codes.get(NEW_GROUPS))
+            if code is None:
+                problem = f"audit {new!r} is of group {group!r}, which has no rule in the policy"
+                raise DataError(source, problem, remedy="give the policy that accepted it")
+            audit = (new, "pending", code)
+        name, outcome, code = audit
+        if new not in (None, name):
             raise DataError(
-                returns.name,
-                f"audit {at + 1} is {new!r}, but {old!r} in the state",
+                source,
+                f"audit {number} is {new!r}, but {name!r} in the state",
                 column="drawn",
                 remedy="give the audits that the state was made from, or another state",
             )
-    codes = {name: code for code, name in enumerate(names)}
-    fresh = slice(len(ids), None)
-    for name, group in zip(returns.ids[fresh], returns.groups[fresh], strict=True):
-        code = codes.get(group, codes.get(NEW_GROUPS))
-        if code is None:
-            problem = f"audit {name!r} is of group {group!r}, which has no rule in the policy"
-            raise DataError(returns.name, problem, remedy="give the policy that accepted it")
-        group_of.append(code)
-    ids += returns.ids[fresh]
-    outcomes += ["pending"] * (len(ids) - len(outcomes))
-    return ids, outcomes, group_of
+        start = since.get(name, now if drawn_at is None else drawn_at)
+        ledger.append(Audit(number, name, code, outcome, returned, start))
+    return ledger
+
+
+def _count_audits(ledger: Sequence[Audit], now: float, wait: float) -> None:
+    """Count what returned, in the order of drawing, up to the first pending one of each process."""
+    blocked: set[int] = set()
+    for audit in ledger:
+        if audit.outcome != "pending" or audit.process in blocked:
+            continue
+        if audit.returned is not None:
+            audit.outcome = audit.returned
+        elif now >= audit.since + wait:
+            audit.outcome = "missing"
+        else:
+            blocked.add(audit.process)

@@ -124,27 +124,23 @@ def draw_audits(
     rows = _accepted(served, judge)
     names = rows.frame.get_column("id")
     drawn = rows.frame.filter(pl.Series([coin.draws(name) for name in names], dtype=pl.Boolean))
-    before = None
-    if earlier is not None:
+    if earlier is None:
+        audits = new = number_audits(drawn, audit_rate=audit_rate)
+    else:
         before = order_audits(read_table(earlier, text=("id",)), source_name(earlier))
-    first = 0
-    if before is not None:
         drawn = drawn.join(before, on="id", how="anti", maintain_order="left")
-        first = before.height
-    new = drawn.height
-    drawn = number_audits(drawn, first=first, audit_rate=audit_rate)
-    if before is not None and earlier is not None:
-        drawn = _append(before, drawn, source_name(earlier))
+        new = number_audits(drawn, first=before.height, audit_rate=audit_rate)
+        audits = _append(before, new, source_name(earlier))
     return AuditRun(
         summary=AuditDraw(
             audit_rate=audit_rate,
             n_served=rows.frame.height + sum(rows.dropped.values()),
             n_accepted=rows.frame.height,
-            n_drawn=drawn.height,
-            n_new=new,
+            n_drawn=audits.height,
+            n_new=new.height,
             dropped=rows.dropped,
         ),
-        rows=drawn,
+        rows=audits,
     )
 
 

@@ -582,14 +582,11 @@ def _draw_rate(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
         name = f"alpha {text.plain_level(monitor.alpha)}"
         axes.axhline(monitor.alpha, color=MUTED, linewidth=1.2, linestyle="--", label=name)
     _mark_alarm(axes, group)
-    axes.set_ylim(0, min(1.0, 1.3 * max(*_settled(path.high), *path.error_rate, monitor.limit)))
+    # The beginning of the band is so wide that it would flatten the rest.
+    settled = path.high[len(path.high) // 8 :]
+    axes.set_ylim(0, min(1.0, 1.3 * max(*settled, *path.error_rate, monitor.limit)))
     axes.set_ylabel("error rate of accepted")
     _legend_above(axes)
-
-
-def _settled(high: tuple[float, ...]) -> tuple[float, ...]:
-    """The band without its beginning, which is so wide that it would flatten the rest."""
-    return high[len(high) // 8 :]
 
 
 def _draw_evidence(axes: Axes, group: MonitorGroup) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from adjudge.data.rows import Identity
 from adjudge.present.blocks import Block, Note, Table, table_of
 from adjudge.present.result import (
     Check,
@@ -189,6 +190,11 @@ class Stage:
         same_length("columns", "scales", "weights"),
         not_empty("columns"),
     )
+
+    @property
+    def identity(self) -> Identity:
+        """Its judge."""
+        return Identity(self.judge, self.protocol, self.judge_fingerprint, self.fingerprint_parts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -120,27 +120,17 @@ class Cut:
         return f"the surest {percent(self.share)} of the verdicts of {whose}"
 
 
-class JudgeRows(Protocol):
-    """Anything about the rows of one judge and protocol."""
-
-    @property
-    def judge(self) -> str: ...
-
-    @property
-    def protocol(self) -> str | None: ...
-
-
-def own_cuts(rows: JudgeRows, cuts: Sequence[Cut]) -> list[Cut]:
-    """The cuts of the score that this rule uses: the uncertainty of its own judge.
+def own_cuts(cuts: Sequence[Cut], judge: str, protocol: str | None) -> list[Cut]:
+    """The cuts of the score that a judge's rule uses: its own uncertainty.
 
     A jury's rule has no cut, because it has its own score.
     """
-    return [
-        cut for cut in cuts if cut.judge == rows.judge and cut.protocol in (None, rows.protocol)
-    ]
+    return [cut for cut in cuts if cut.judge == judge and cut.protocol in (None, protocol)]
 
 
-def limit_rule(rule: Rule, scores: FloatArray, rows: JudgeRows, cuts: Sequence[Cut]) -> Rule:
+def limit_rule(
+    rule: Rule, scores: FloatArray, cuts: Sequence[Cut], judge: str, protocol: str | None
+) -> Rule:
     """The rule for these scores; if there is a cut, it never accepts everything.
 
     If everything passes, the rule accepts up to the cut, because no label distinguishes thresholds
@@ -149,7 +139,7 @@ def limit_rule(rule: Rule, scores: FloatArray, rows: JudgeRows, cuts: Sequence[C
     """
     if not cuts or rule.accepts != "all":
         return rule
-    limits = [cut.at for cut in own_cuts(rows, cuts)]
+    limits = [cut.at for cut in own_cuts(cuts, judge, protocol)]
     return Rule(accepts="below", threshold=min(limits or [float(scores.max())]))
 
 

@@ -271,7 +271,7 @@ class Candidate:
             labels, rule = entry.in_order, Rule(accepts="none")
             if len(entry) >= least:
                 rule = guarantee.decide(labels, levels)
-            rules.append(limit_rule(rule, labels.scores, entry, terms.cuts))
+            rules.append(limit_rule(rule, labels.scores, terms.cuts, entry.judge, entry.protocol))
         if pooled and guarantee.takes_pooled:
             seen_by_entry = {
                 id(entry): acceptance

@@ -11,11 +11,11 @@ from typing import ParamSpec, Protocol
 import polars as pl
 
 from adjudge.data.judgments import mark_off_answer
-from adjudge.data.rows import FAIL, PASS, Identity
+from adjudge.data.rows import FAIL, PASS
 from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, PolicyMismatchError
 from adjudge.judges.interface import Judge
-from adjudge.judges.judge import PROTOCOLS, match_judge, take_known_route
+from adjudge.judges.judge import PROTOCOLS, identity_of, match_judge, take_known_route
 from adjudge.judges.judging import JudgingRun, run_options
 from adjudge.judges.options import JudgingOptions, spread_options
 from adjudge.judges.rows import Outcome, StopRule
@@ -138,14 +138,8 @@ def check_judges(policy: Policy, judges: Sequence[Judge]) -> list[Judge]:
     checked = []
     for stage, judge in zip(stages, judges, strict=True):
         judge = take_known_route(judge, {stage.judge_fingerprint}.__contains__) or judge
-        stage_identity = Identity(
-            stage.judge, stage.protocol, stage.judge_fingerprint, stage.fingerprint_parts
-        )
-        judge_identity = Identity(
-            judge.backend.name, judge.protocol.name, judge.fingerprint, judge.fingerprint_parts
-        )
         match_judge(
-            [stage_identity], judge_identity, made="this stage of the cascade", by_name=True
+            [stage.identity], identity_of(judge), made="this stage of the cascade", by_name=True
         )
         checked.append(judge)
     return checked

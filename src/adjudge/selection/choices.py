@@ -15,8 +15,6 @@ and it is an error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from adjudge.data.judgments import Judgments, mark_off_answer, prepare_judgments
@@ -83,8 +81,10 @@ def prepare_choices(
             remedy="a choice among several responses needs comparisons of two: prompt_id, and "
             "model_a and model_b that name the responses (--column OURS=YOURS)",
         )
-    rows = Rows(mark_off_answer(prepared.frame, min_answer_mass), prepared.dropped)
-    rows = Rows(rows.frame.with_columns(_names(rows.frame, prepared.name)), rows.dropped)
+    frame = mark_off_answer(prepared.frame, min_answer_mass)
+    names = [column for column in (*NEEDED, "best") if column in frame.columns]
+    frame = frame.with_columns(tidy(frame[column], prepared.name, column) for column in names)
+    rows = Rows(frame, prepared.dropped)
     rows = rows.without(pl.any_horizontal(pl.col(NEEDED).is_null()), f"no {' or '.join(NEEDED)}")
     rows = rows.without(pl.col("model_a") == pl.col("model_b"), "a response compared with itself")
     if (rows.frame.select(pl.col("model_a", "model_b") == "tie")).to_numpy().any():
@@ -150,11 +150,6 @@ def describe_choices(frame: pl.DataFrame) -> list[str]:
     if two:
         lines.append(f"{count(two, 'labelled prompt')} with two responses: one comparison decides")
     return lines
-
-
-def _names(frame: pl.DataFrame, name: str) -> list[pl.Series]:
-    columns = [*NEEDED, *(["best"] if "best" in frame.columns else [])]
-    return [tidy(frame[column], name, column) for column in columns]
 
 
 def _fold(frame: pl.DataFrame) -> pl.DataFrame:
@@ -255,10 +250,6 @@ def _checked(frame: pl.DataFrame, name: str) -> pl.Series:
             name,
             f"{best!r} is not a response to prompt {prompt!r}",
             column="best",
-            remedy=f"name one of {_listed(members)}, or tie",
+            remedy=f"name one of {', '.join(members[:5])}{' ...' * (len(members) > 5)}, or tie",
         )
     return frame["best"].alias("label")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (" ..." if len(names) > 5 else "")

@@ -35,25 +35,6 @@ MOST_SPLITS = 200
 
 
 @dataclass(frozen=True)
-class _Doubt:
-    """A doubt that needs no labels: scores and errors of the same pairs, in the same order."""
-
-    name: str
-    scores: FloatArray
-    errors: IntArray
-    has_verdict: BoolArray
-
-    @classmethod
-    def of(cls, name: str, rows: pl.DataFrame) -> _Doubt:
-        return cls(
-            name,
-            rows.get_column("uncertainty").to_numpy().astype(np.float64),
-            rows.get_column(ERROR).to_numpy().astype(np.int64),
-            rows.select(HAS_VERDICT).to_series().to_numpy(),
-        )
-
-
-@dataclass(frozen=True)
 class _Learner:
     """What is learned from in every split: the pairs' evidence and their human labels."""
 
@@ -96,13 +77,13 @@ def compare_doubts(
     rows, evidence = fit.rows, fit.evidence
     if evidence is None:
         evidence = judge_evidence(rows)
-    plain = [
-        _Doubt.of(
-            name, rows.select("id").join(judge_rows, on="id", how="left", maintain_order="left")
+    tables = {
+        name: _split_table(
+            rows.select("id").join(judge_rows, on="id", how="left", maintain_order="left")
         )
         for name, judge_rows in fit.alone.items()
-    ]
-    plain.append(_Doubt.of(asked.plain.name or evidence.judges[0], rows))
+    }
+    tables[asked.plain.name or evidence.judges[0]] = _split_table(rows)
     column = labelled.cluster
     clusters = None if column is None else rows.get_column(column).to_list()
     learner = None
@@ -127,15 +108,12 @@ def compare_doubts(
     failure = exact_level(delta, "delta")
     levels = [Levels(alpha, failure) for alpha in alphas]
     grid = [(doubt, level) for doubt in all_guarantees() for level in levels]
-    tables = [
-        SplitTable.build(doubt.scores, doubt.errors, doubt.has_verdict, None) for doubt in plain
-    ]
-    outcomes: dict[str, list[list[SplitOutcome]]] = {doubt.name: [] for doubt in plain}
+    outcomes: dict[str, list[list[SplitOutcome]]] = {name: [] for name in tables}
     rng = np.random.default_rng([seed, 1])  # separate from the splits, which `evaluate` shares
     for halves in random_halves(rows.height, splits, seed, clusters=clusters):
-        for doubt, table in zip(plain, tables, strict=True):
+        for name, table in tables.items():
             counts = SplitCounts.build(table, halves)
-            outcomes[doubt.name].append([g.counts_over_splits(counts, level) for g, level in grid])
+            outcomes[name].append([g.counts_over_splits(counts, level) for g, level in grid])
         if learner is not None:
             done = _learned_outcomes(learner, halves, grid, rng)
             outcomes.setdefault(learner.name, []).append(done)
@@ -145,6 +123,16 @@ def compare_doubts(
         for name, batches in outcomes.items()
         for (guarantee, level), cells in zip(grid, zip(*batches, strict=True), strict=True)
     ]
+
+
+def _split_table(rows: pl.DataFrame) -> SplitTable:
+    """The scores and errors of a doubt that needs no labels."""
+    return SplitTable.build(
+        rows.get_column("uncertainty").to_numpy().astype(np.float64),
+        rows.get_column(ERROR).to_numpy().astype(np.int64),
+        rows.select(HAS_VERDICT).to_series().to_numpy(),
+        None,
+    )
 
 
 def _learned_outcomes(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar, Unpack
 
@@ -143,37 +142,42 @@ def plan_labels(
     check_count(n, "n", least=1)
     check_count(seed, "seed")
     prepared = prepare_judgments(
-        judgments,
-        labels=labels,
-        judge=judge,
-        protocol=protocol,
-        **reading,
+        judgments, labels=labels, judge=judge, protocol=protocol, **reading
     )
-    prepared = replace(prepared, frame=_with_ways(prepared.frame, prepared.name))
-    column = cluster_column(prepared.frame, cluster, within=["judge", "protocol"])
-    if surest is None:
-        drawn = _sample_ids(prepared.frame, n, column, seed, again=BY_SCORE)
-        pool = prepared.frame.get_column("id").n_unique()
-        return _plan(drawn, prepared, None, seed=seed, n_pool=pool, n_below=pool)
-    share = exact_level(surest, "surest")
-    rows = measured(Rows(prepared.frame, prepared.dropped))
-    cut = _cut(rows.frame, share)
-    below = rows.frame.filter(pl.Series(cut.rule.accept(rows.frame["uncertainty"].to_numpy())))
-    if below.height == rows.frame.height:
-        raise ArgumentError(
-            "surest",
-            surest,
-            "all rows are tied at the cut: give a smaller share, or sample at random",
-        )
-    drawn = _sample_ids(rows.frame, n, column, seed, again=("doubt", "audit"), among=below)
-    return _plan(
-        drawn,
-        replace(prepared, frame=rows.frame, dropped=rows.dropped),
-        cut,
-        surest=float(share),
-        seed=seed,
-        n_pool=rows.frame.height,
+    rows = Rows(_with_ways(prepared.frame, prepared.name), prepared.dropped)
+    column = cluster_column(rows.frame, cluster, within=["judge", "protocol"])
+    pool = below = rows.frame.unique("id")
+    share, cut, warnings = None, None, []
+    again: tuple[str, ...] = BY_SCORE
+    if surest is not None:
+        share, again = exact_level(surest, "surest"), ("doubt", "audit")
+        rows = measured(rows)
+        pool, cut = rows.frame, _cut(rows.frame, share)
+        below = pool.filter(pl.Series(cut.rule.accept(pool["uncertainty"].to_numpy())))
+        if below.height == pool.height:
+            remedy = "all rows are tied at the cut: give a smaller share, or sample at random"
+            raise ArgumentError("surest", surest, remedy)
+        earlier = cuts_of(pool.filter(pl.col("label").is_not_null()), prepared.name)
+        warnings = [
+            f"earlier labels were sampled among {old.name}: together with these they calibrate "
+            "only below that cut"
+            for old in earlier
+            if old.at < cut.at
+        ]
+    ids = _sample_ids(
+        rows.frame, n, column, seed, again=again, among=None if cut is None else below
+    )
+    return LabelPlan(
+        sampled_by="random" if cut is None else "surest",
+        surest=None if share is None else float(share),
+        cut=cut,
+        n=len(ids),
+        n_pool=pool.height,
         n_below=below.height,
+        seed=seed,
+        ids=tuple(ids),
+        warnings=tuple(warnings),
+        dropped=merge_dropped(rows.dropped),
     )
 
 
@@ -272,36 +276,3 @@ def _sample_ids(
         )
     pick = np.random.default_rng(seed).permutation(left.height)[:n]
     return [left["id"][row] for row in pick.tolist()]
-
-
-def _plan(
-    ids: list[str],
-    prepared: Judgments,
-    cut: Cut | None,
-    *,
-    surest: float | None = None,
-    seed: int,
-    n_pool: int,
-    n_below: int,
-) -> LabelPlan:
-    warnings = []
-    if cut is not None:
-        labelled = prepared.frame.filter(pl.col("label").is_not_null())
-        lower = [old for old in cuts_of(labelled, prepared.name) if old.at < cut.at]
-        warnings += [
-            f"earlier labels were sampled among {old.name}: together with these they calibrate "
-            "only below that cut"
-            for old in lower
-        ]
-    return LabelPlan(
-        sampled_by="random" if cut is None else "surest",
-        surest=surest,
-        cut=cut,
-        n=len(ids),
-        n_pool=n_pool,
-        n_below=n_below,
-        seed=seed,
-        ids=tuple(ids),
-        warnings=tuple(warnings),
-        dropped=merge_dropped(prepared.dropped),
-    )

@@ -254,7 +254,9 @@ def select(
         stages=scored.stages(accepted),
         cost=scored.cost,
         drift=_drift(rules, doubt, usable, decidable, seed),
-        groups=_group_counts(rules, placed, accepted),
+        groups=tuple(
+            _group_count(group, accepted[placed == at]) for at, group in enumerate(rules.groups)
+        ),
         promise=rules.promise,
         not_promised=rules.not_promised,
         assumptions=rules.assumptions,
@@ -318,11 +320,8 @@ def are_calibration_rows(policy: Policy, scores: FloatArray, placed: IntArray) -
         for number, group in enumerate(policy.groups)
         if (placed == number).any()
     ]
-    return bool(pairs) and all(_mostly_distinct(*pair) and _contains(*pair) for pair in pairs)
-
-
-def _mostly_distinct(*samples: FloatArray) -> bool:
-    return all(2 * len(np.unique(scores)) >= len(scores) for scores in samples)
+    distinct = all(2 * len(np.unique(sample)) >= len(sample) for pair in pairs for sample in pair)
+    return bool(pairs) and distinct and all(_contains(*pair) for pair in pairs)
 
 
 def _contains(old: FloatArray, new: FloatArray) -> bool:
@@ -336,23 +335,15 @@ def _contains(old: FloatArray, new: FloatArray) -> bool:
 def _reasons(
     policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray, below: BoolArray
 ) -> list[str | None]:
-    groups = [policy.groups[at] if at >= 0 else None for at in placed.tolist()]
-    whole = [None] * rows.height if policy.about != "choices" else rows["no_choice"]
-    return [
-        no_choice
-        or reason_to_abstain(
-            accept, status=status, verdict=verdict, group=group, beyond_cut=not inside
-        )
-        for accept, status, verdict, group, inside, no_choice in zip(
-            accepted.tolist(),
-            rows["status"],
-            rows["verdict"],
-            groups,
-            below.tolist(),
-            whole,
-            strict=True,
-        )
+    groups = (policy.groups[at] if at >= 0 else None for at in placed.tolist())
+    cells = zip(accepted.tolist(), rows["status"], rows["verdict"], groups, ~below, strict=True)
+    reasons = [
+        reason_to_abstain(accept, status=status, verdict=verdict, group=group, beyond_cut=beyond)
+        for accept, status, verdict, group, beyond in cells
     ]
+    if policy.about == "choices":
+        return [no_choice or why for no_choice, why in zip(rows["no_choice"], reasons, strict=True)]
+    return reasons
 
 
 def reason_to_abstain(
@@ -405,21 +396,15 @@ def _scores(rows: pl.DataFrame) -> FloatArray:
     return rows.get_column("uncertainty").to_numpy().astype(np.float64)
 
 
-def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tuple[GroupCount, ...]:
-    counts = []
-    for at, group in enumerate(policy.groups):
-        here = placed == at
-        n, n_accepted = int(here.sum()), int(accepted[here].sum())
-        counts.append(
-            GroupCount(
-                judge=group.judge,
-                group=group.group,
-                n=n,
-                n_accepted=n_accepted,
-                accepted_share=share(n_accepted, n),
-            )
-        )
-    return tuple(counts)
+def _group_count(group: PolicyGroup, accepted: BoolArray) -> GroupCount:
+    n, n_accepted = len(accepted), int(accepted.sum())
+    return GroupCount(
+        judge=group.judge,
+        group=group.group,
+        n=n,
+        n_accepted=n_accepted,
+        accepted_share=share(n_accepted, n),
+    )
 
 
 def _as_grades(rows: pl.DataFrame) -> pl.DataFrame:

@@ -12,13 +12,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import polars as pl
 
 from adjudge.data import read_result
-from adjudge.data.rows import Identity
 from adjudge.data.writing import read_json
 from adjudge.errors import DataError, PolicyMismatchError
-from adjudge.judges.judge import match_judge
 from adjudge.policy.result import (
     KEPT_SCORES,
     Contradiction,
@@ -48,7 +45,6 @@ from adjudge.selection.doubts.base import load_doubt
 from adjudge.selection.guarantees import Guarantee, Labels, find_guarantee
 from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.split_counts import Levels
-from adjudge.store import StorePlace
 from adjudge.validation import exact_level
 
 _ABOUT: Mapping[About, str] = {
@@ -185,26 +181,6 @@ def check_about(policy: Policy, about: About) -> None:
         )
 
 
-def check_judge(policy: Policy, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
-    """Notes on rows that cannot be checked; PolicyMismatchError for another judge or prompt.
-
-    The error names the part of the fingerprint that differs, if policy and store have the parts.
-    """
-    return load_doubt(policy).check_judges(frame, store=store)
-
-
-def matching_groups(
-    policy: Policy, given: Identity, *, by_name: bool = False, store: StorePlace = None
-) -> tuple[list[PolicyGroup], str | None]:
-    """The policy's groups for this judge, and what could not be compared.
-
-    PolicyMismatchError for another judge or prompt, as in `match_judge`.
-    """
-    identities = [group.identity for group in policy.groups]
-    match = match_judge(identities, given, by_name=by_name, store=store)
-    return [policy.groups[at] for at in match.positions], match.remark
-
-
 def levels_of(policy: Policy) -> Levels:
     """The levels that the policy was made for."""
     alpha = exact_level(policy.alpha)
@@ -267,7 +243,8 @@ def _of_group(
         rule = Rule(accepts="none")
         if len(scores) >= chosen.fewest_labels(rule_levels):
             labels = Labels(scores.astype(np.float64), errors.astype(np.int64))
-            rule = limit_rule(chosen.decide(labels, rule_levels), scores, group, policy.cuts)
+            rule = chosen.decide(labels, rule_levels)
+            rule = limit_rule(rule, scores, policy.cuts, group.judge, group.protocol)
         yield from Contradiction.between(
             group, {"accepts": rule.accepts, "threshold": rule.threshold}
         )
@@ -312,7 +289,7 @@ def beyond_cuts(group: PolicyGroup, cuts: Sequence[Cut]) -> Contradiction | None
     """The field of a group that is above a cut of that score; None if all are below."""
     if cuts and group.accepts == "all":
         return Contradiction(field="accepts", stated="'all'", expected="'below', up to the cut")
-    for cut in own_cuts(group, cuts):
+    for cut in own_cuts(cuts, group.judge, group.protocol):
         for field, value in (("scores", max(group.scores)), ("threshold", group.threshold)):
             if value is not None and not cut.rule.accept([value])[0]:
                 return Contradiction(
@@ -328,7 +305,8 @@ def _counts_below(group: PolicyGroup, *, whole: bool) -> dict[str, Any]:
     accepted rows and accepted errors are lower by the same number. Thinned scores give the number
     of right accepted rows only up to chance: at least five standard deviations are allowed.
     """
-    below, wrong = _below(group)
+    accepted = group.rule.accept(np.asarray(group.scores))
+    below, wrong = int(accepted.sum()), int(np.asarray(group.errors)[accepted].sum())
     if whole:
         mute = max(wrong - group.n_accepted_errors, 0)
         return {
@@ -339,11 +317,6 @@ def _counts_below(group: PolicyGroup, *, whole: bool) -> dict[str, Any]:
     expected = group.n_accepted_errors + round((below - wrong) * scale)
     near = abs(group.n_accepted - expected) <= chance * scale
     return {"n_accepted": group.n_accepted if near else expected}
-
-
-def _below(group: PolicyGroup) -> tuple[int, int]:
-    accepted = group.rule.accept(np.asarray(group.scores))
-    return int(accepted.sum()), int(np.asarray(group.errors)[accepted].sum())
 
 
 def _totals(policy: Policy, chosen: Guarantee) -> dict[str, Any]:

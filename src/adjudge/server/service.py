@@ -12,8 +12,6 @@ from typing import Literal, TypedDict
 import numpy as np
 
 from adjudge.data.files import open_regular
-from adjudge.data.rows import Identity
-from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, DataError, InputError
 from adjudge.judges.criteria import read_criteria
 from adjudge.judges.interface import Judge, Question
@@ -22,16 +20,14 @@ from adjudge.judges.judge import (
     make_judge,
     parse_judge,
     parse_protocol,
-    take_known_route,
 )
 from adjudge.judges.prompting import read_prompt
 from adjudge.policy.result import Policy, PolicyGroup, names_of, own_cuts
-from adjudge.records import MEASURED, Grade, Judgment, Reply, Subject
-from adjudge.selection.cascade_judging import check_judges, decide_one, row_of
-from adjudge.selection.doubts.learned import doubt_one, verdict_of
+from adjudge.records import Grade, Judgment, Reply, Subject
+from adjudge.selection.doubts.base import Decision, load_doubt, verdict_of
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
 from adjudge.selection.selecting import reason_to_abstain
-from adjudge.selection.verifying import check_about, levels_of, matching_groups, read_policy
+from adjudge.selection.verifying import check_about, levels_of, read_policy
 from adjudge.statistics.entropy import INFINITE_DOUBT
 
 #: The state of the policy's file.
@@ -121,14 +117,11 @@ class JudgeService:
         self._levels = levels_of(policy)
         self.policy = policy
         self.policy_id = hashlib.sha256(policy.to_json(indent=None).encode()).hexdigest()[:16]
-        if policy.cascade is not None:
-            self.judges = tuple(check_judges(policy, judges))
-            self.rules = list(policy.groups)
-        else:
-            [one] = judges
-            self.judges = (by_policy_route(policy, one),)
-            self.rules = matching_rules(policy, self.judges[0])
-        if any(len(own_cuts(rule, policy.cuts)) < len(policy.cuts) for rule in self.rules):
+        self._doubt = load_doubt(policy)
+        routed, rules = self._doubt.take_judges(policy, judges)
+        self.judges, self.rules = tuple(routed), list(rules)
+        own = [own_cuts(policy.cuts, rule.judge, rule.protocol) for rule in self.rules]
+        if any(len(cuts) < len(policy.cuts) for cuts in own):
             raise InputError(
                 f"the policy is valid among {names_of(policy.cuts)}, but serve asks one judge"
             )
@@ -172,9 +165,44 @@ class JudgeService:
             raise ArgumentError(
                 "category", None, f"this policy learned from {column}: give its value"
             )
-        if self.policy.cascade is not None:
-            return await self._rule_in_stages(subject, rule, category)
-        return self._decide(await self._measure(subject, 0), rule, subject, category)
+        answers: list[tuple[Judge, Judgment | Grade]] = []
+        decision: Decision | None = None
+        while decision is None:
+            stage = len(answers)
+            answers.append((self.judges[stage], await self._measure(subject, stage)))
+            decision = self._doubt.decide(self.policy, subject, category, answers)
+        judge, judgment = answers[-1]
+        accepted, reason = self._accept(decision, judgment, rule)
+        learned = decision.measured and self._doubt.learned
+        doubt = decision.doubt if learned and decision.doubt != INFINITE_DOUBT else None
+        return Ruling(
+            judgment=judgment,
+            verdict=verdict_of(judgment),
+            learned_verdict=decision.verdict if learned else None,
+            learned_doubt=doubt,
+            accepted=accepted,
+            reason=reason,
+            group=None if rule is None else rule.group,
+            stage=judge.backend.name if self._doubt.stages else None,
+            asked=len(answers),
+        )
+
+    def _accept(
+        self, decision: Decision, judgment: Judgment | Grade, rule: PolicyGroup | None
+    ) -> tuple[bool, str | None]:
+        """Accept or abstain; never accept without a measurement, a verdict or a rule."""
+        if not decision.measured:
+            return False, f"status {decision.status}"
+        below = all(
+            cut.rule.accept(np.array([judgment.uncertainty]))[0] for cut in self.policy.cuts
+        )
+        accepted = False
+        if decision.verdict not in (None, "tie") and rule is not None and below:
+            score = np.array([decision.doubt])
+            accepted = bool(self._guarantee.accept(rule.rule, score, self._levels)[0])
+        return accepted, reason_to_abstain(
+            accepted, verdict=decision.verdict, group=rule, beyond_cut=not below
+        )
 
     async def _measure(self, subject: Subject, stage: int) -> Judgment | Grade:
         """One judge's judgment of a subject, asked in every order of the protocol."""
@@ -183,42 +211,9 @@ class JudgeService:
         rows = protocol.judge(subject, await self._ask_all(subject, questions, stage))
         if len(rows) != 1 or not isinstance(rows[0], Judgment | Grade):
             raise ArgumentError("protocol", protocol.name, "serve one with one verdict per request")
-        return rows[0]
-
-    async def _rule_in_stages(
-        self, subject: Subject, group: PolicyGroup | None, category: str | None
-    ) -> Ruling:
-        """Ask one judge after the other until the row is decided."""
-        rows: list[Row] = []
-        while True:
-            judge = self.judges[len(rows)]
-            judgment = await self._measure(subject, len(rows))
-            row = row_of(judgment, judge)
-            rows.append(
-                row if self.policy.category is None else {**row, self.policy.category: category}
-            )
-            decided = decide_one(self.policy, subject, rows).rows
-            if decided.height:
-                break
-        [end] = decided.select("status", "verdict", "uncertainty").to_dicts()
-        verdict, accepted = end["verdict"], False
-        if verdict not in (None, "tie") and group is not None:
-            score = np.array([end["uncertainty"]])
-            accepted = bool(self._guarantee.accept(group.rule, score, self._levels)[0])
-        measured = end["status"] in MEASURED
-        if not measured and judgment.status in MEASURED:
-            judgment = _off_answer(judgment)
-        return Ruling(
-            judgment=judgment,
-            verdict=verdict_of(judgment),
-            learned_verdict=verdict,
-            learned_doubt=end["uncertainty"] if end["uncertainty"] < INFINITE_DOUBT else None,
-            accepted=accepted,
-            reason=reason_to_abstain(accepted, status=end["status"], verdict=verdict, group=group),
-            group=None if group is None else group.group,
-            stage=judge.backend.name,
-            asked=len(rows),
-        )
+        least, mass = self.policy.min_answer_mass, rows[0].answer_mass
+        off_answer = least is not None and mass is not None and mass < least
+        return _off_answer(rows[0]) if off_answer else rows[0]
 
     async def rule_many(
         self,
@@ -233,44 +228,6 @@ class JudgeService:
             return [await self.rule(subject, group=group, category=category)]
         return await asyncio.gather(
             *(self.rule(one, group=group, category=category) for one, group, category in asked)
-        )
-
-    def _decide(
-        self,
-        judgment: Judgment | Grade,
-        group: PolicyGroup | None,
-        subject: Subject,
-        category: str | None,
-    ) -> Ruling:
-        """Accept or abstain; never accept without a measurement, a verdict or a rule."""
-        least, mass = self.policy.min_answer_mass, judgment.answer_mass
-        if least is not None and mass is not None and mass < least:
-            judgment = _off_answer(judgment)
-        accepted, doubt = False, judgment.uncertainty
-        own_verdict = verdict = verdict_of(judgment)
-        measured = judgment.status in MEASURED and doubt is not None
-        if measured and self.policy.doubt is not None:
-            verdict, doubt = doubt_one(self.policy.doubt, judgment, subject, category)
-        if not measured:
-            reason: str | None = f"status {judgment.status}"
-        else:
-            below = all(
-                cut.rule.accept(np.array([judgment.uncertainty]))[0] for cut in self.policy.cuts
-            )
-            if verdict not in (None, "tie") and group is not None and below:
-                score = np.array([doubt])
-                accepted = bool(self._guarantee.accept(group.rule, score, self._levels)[0])
-            reason = reason_to_abstain(accepted, verdict=verdict, group=group, beyond_cut=not below)
-        name = None if group is None else group.group
-        learned = measured and self.policy.doubt is not None
-        return Ruling(
-            judgment=judgment,
-            verdict=own_verdict,
-            learned_verdict=verdict if learned else None,
-            learned_doubt=doubt if learned and verdict != "tie" else None,
-            accepted=accepted,
-            reason=reason,
-            group=name,
         )
 
     async def _ask_all(
@@ -316,28 +273,8 @@ def check_servable(policy: Policy) -> None:
             f"guarantee {policy.guarantee} holds for a batch decided together, not item by item; "
             f"calibrate with --guarantee {others} to serve"
         )
-    if policy.jury is not None:
-        raise InputError("the policy of a jury needs several judges; serve takes one")
-    parts = (policy.doubt, None if policy.cascade is None else policy.cascade.rule)
-    if any(part is not None and part.lengths == "length" for part in parts):
-        raise InputError(
-            "what the policy learned needs the columns length_a and length_b, but a request does "
-            "not have them; calibrate on rows with response_a and response_b to serve"
-        )
-
-
-def by_policy_route(policy: Policy, judge: Judge) -> Judge:
-    """The judge by the route of the policy's judgments, if the server has several routes."""
-    prints = {group.judge_fingerprint for group in policy.groups}
-    return take_known_route(judge, prints.__contains__) or judge
-
-
-def matching_rules(policy: Policy, judge: Judge) -> list[PolicyGroup]:
-    """The policy's rules for this judge, or an error that names the parts that differ."""
-    given = Identity(
-        judge.backend.name, judge.protocol.name, judge.fingerprint, judge.fingerprint_parts
-    )
-    return matching_groups(policy, given)[0]
+    if (obstacle := load_doubt(policy).not_servable) is not None:
+        raise InputError(obstacle)
 
 
 class JudgeOptions(TypedDict, total=False):
@@ -380,16 +317,16 @@ def make_service(
         max_tokens: Maximum tokens of a written answer; raise it if the judge reasons.
         concurrency: Maximum questions in flight.
     """
-    cascade = policy.cascade
-    if (judge is None) == (cascade is None):
+    stages = load_doubt(policy).stages
+    if (judge is None) != bool(stages):
         remedy = "leave it out: the policy's cascade names its judges"
         if judge is None:
             remedy = f"name the policy's judge, {policy.groups[0].judge}: --judge (judge=)"
         raise ArgumentError("judge", judge, remedy)
-    specs = [judge] if judge is not None else [] if cascade is None else cascade.rule.judges
+    specs = [stage.judge for stage in stages] if judge is None else [judge]
     if protocol is None:
-        own = policy.groups[0].protocol if cascade is None else cascade.rule.stages[0].protocol
-        protocol = own if own and own in PROTOCOLS else "preference"
+        calibrated = (stages or policy.groups)[0].protocol or ""
+        protocol = calibrated if calibrated in PROTOCOLS else "preference"
     asked: dict[str, object] = {"samples": samples, "max_tokens": max_tokens}
     asked["prompt"] = None if prompt is None else read_prompt(prompt)
     asked["criteria"] = None if criteria is None else read_criteria(criteria)

@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from adjudge.data.judgments import Judgments, doubt_ties, prepare_judgments
-from adjudge.data.rows import Identity, identities
+from adjudge.data.rows import FAIL, PASS, Identity, identities
 from adjudge.data.source import Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.judges.judge import match_judge
+from adjudge.judges.interface import Judge
+from adjudge.judges.judge import identity_of, match_judge, take_known_route
+from adjudge.policy.doubts import Stage
 from adjudge.policy.result import Contradiction, Policy, PolicyGroup
 from adjudge.present.result import Check, Count, at_most
-from adjudge.records import About
+from adjudge.records import MEASURED, About, Grade, Judgment, Subject
 from adjudge.selection.doubts.evidence import Evidence
 from adjudge.selection.labelled import NewRows
 from adjudge.store import StorePlace
@@ -35,9 +37,15 @@ if TYPE_CHECKING:
 #: Refusals of options that only a learned doubt takes, and of those that only a cascade takes.
 NOT_LEARNED = {"category": "needs --doubt learned, --jury learned or --cascade"}
 NO_COSTS = {"costs": "only used with a cascade: add --cascade"}
+NO_LENGTHS = (
+    "what the policy learned needs the columns length_a and length_b, but a request does not have "
+    "them; calibrate on rows with response_a and response_b to serve"
+)
 
 #: The coverage of labelled rows under the policy's guarantee, for comparison only.
 Coverage = Callable[[pl.DataFrame], float]
+#: Judges of a service that were asked about one subject, and what they said.
+Answers = Sequence[tuple[Judge, Judgment | Grade]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +58,20 @@ class StageCount:
     n_failed: Count
 
     checks: ClassVar[tuple[Check, ...]] = (at_most("n_accepted", "n"),)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Verdict and doubt of one subject, before a rule accepts it."""
+
+    status: str
+    verdict: str | None
+    doubt: float | None
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is a doubt that a rule can accept."""
+        return self.status in MEASURED and self.doubt is not None
 
 
 @dataclass(frozen=True)
@@ -137,9 +159,46 @@ class Doubt(ABC):
         """PolicyMismatchError for rows that it cannot have decided."""
         return
 
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The judges that a service asks one after the other; empty if it asks one."""
+        return ()
+
+    @property
+    def not_servable(self) -> str | None:
+        """Why a service cannot decide single requests by it; None if it can."""
+        return None
+
+    def take_judges(
+        self, policy: Policy, judges: Sequence[Judge]
+    ) -> tuple[Sequence[Judge], Sequence[PolicyGroup]]:
+        """The judges of a service by the routes of the policy, and the rules for them.
+
+        PolicyMismatchError for another judge or prompt.
+        """
+        [judge] = judges
+        prints = {group.judge_fingerprint for group in policy.groups}
+        judge = take_known_route(judge, prints.__contains__) or judge
+        match = match_judge([group.identity for group in policy.groups], identity_of(judge))
+        return (judge,), [policy.groups[at] for at in match.positions]
+
+    def decide(
+        self, policy: Policy, subject: Subject, category: str | None, answers: Answers
+    ) -> Decision | None:
+        """The decision on one subject from what its judges said; None if another must be asked."""
+        _, judgment = answers[-1]
+        return Decision(judgment.status, verdict_of(judgment), judgment.uncertainty)
+
     def contradictions(self) -> Iterator[Contradiction]:
         """Fields of its entry in a policy that others contradict."""
         yield from ()
+
+
+def verdict_of(judgment: Judgment | Grade) -> str | None:
+    """The verdict in the terms of selection: A, B or tie for a pair, pass or fail for a grade."""
+    if isinstance(judgment, Judgment):
+        return judgment.verdict
+    return None if judgment.judge is None else PASS if judgment.judge else FAIL
 
 
 def check_identities(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,12 +11,13 @@ import polars as pl
 
 from adjudge.data import read_result
 from adjudge.data.judgments import doubt_ties
-from adjudge.data.rows import Identity, Rows
+from adjudge.data.rows import Rows
 from adjudge.errors import ArgumentError, PolicyMismatchError
-from adjudge.policy.doubts import CascadeReport, CascadeRule
-from adjudge.policy.result import Contradiction, Policy
+from adjudge.judges.interface import Judge
+from adjudge.policy.doubts import CascadeReport, CascadeRule, Stage
+from adjudge.policy.result import Contradiction, Policy, PolicyGroup
 from adjudge.present.text import count
-from adjudge.records import MEASURED
+from adjudge.records import MEASURED, Subject
 from adjudge.selection.cascade import (
     CASCADE,
     NOT_ASKED,
@@ -37,7 +38,10 @@ from adjudge.selection.cascade_plan import (
     with_parts,
 )
 from adjudge.selection.doubts.base import (
+    NO_LENGTHS,
+    Answers,
     Coverage,
+    Decision,
     Doubt,
     DoubtFit,
     DoubtRequest,
@@ -125,10 +129,7 @@ class CascadeDoubt(Doubt):
     def check_judges(
         self, frame: pl.DataFrame, *, made: str = "the cascade", store: StorePlace = None
     ) -> list[str]:
-        stages = [
-            Identity(stage.judge, stage.protocol, stage.judge_fingerprint, stage.fingerprint_parts)
-            for stage in self.rule.stages
-        ]
+        stages = [stage.identity for stage in self.rule.stages]
         frame = frame.filter(of_stages(members_of(self.rule)))
         return check_identities(stages, frame, made=made, store=store)
 
@@ -145,6 +146,32 @@ class CascadeDoubt(Doubt):
                 f"{others[0]}; give rows that this policy decided",
                 differs=("judge",),
             )
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        return self.rule.stages
+
+    @property
+    def not_servable(self) -> str | None:
+        return NO_LENGTHS if self.rule.lengths == "length" else None
+
+    def take_judges(
+        self, policy: Policy, judges: Sequence[Judge]
+    ) -> tuple[Sequence[Judge], Sequence[PolicyGroup]]:
+        from adjudge.selection.cascade_judging import check_judges
+
+        return check_judges(policy, judges), policy.groups
+
+    def decide(
+        self, policy: Policy, subject: Subject, category: str | None, answers: Answers
+    ) -> Decision | None:
+        from adjudge.selection.cascade_judging import decide_one, row_of
+
+        context = {} if policy.category is None else {policy.category: category}
+        rows = [{**row_of(judgment, judge), **context} for judge, judgment in answers]
+        for end in decide_one(policy, subject, rows).rows.to_dicts():
+            return Decision(end["status"], end["verdict"], end["uncertainty"])
+        return None
 
     def contradictions(self) -> Iterator[Contradiction]:
         """The rows at the stages, and their cost, must add up to those of all rows."""

@@ -209,9 +209,7 @@ def take_rows(evidence: Evidence, rows: BoolArray) -> Evidence:
 
 def order_gap(frame: pl.DataFrame) -> FloatArray | None:
     """The distance between the log odds of the two orders; None unless every row has both."""
-    if frame.get_column("p_fwd").null_count() or frame.get_column("p_rev").null_count():
-        return None
-    return gap_between(frame.get_column("p_fwd").to_numpy(), frame.get_column("p_rev").to_numpy())
+    return gap_between(*_orders(frame)) if has_both_orders(frame) else None
 
 
 def gap_between(forward: FloatArray, reverse: FloatArray) -> FloatArray:

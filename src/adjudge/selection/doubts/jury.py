@@ -115,6 +115,10 @@ class JuryDoubt(Doubt):
         return self.prints
 
     @property
+    def not_servable(self) -> str | None:
+        return "the policy of a jury needs several judges; serve takes one"
+
+    @property
     def cautions(self) -> tuple[str, ...]:
         return (
             "the coverage of each judge alone is for comparison: if you choose the best judge with "

@@ -9,13 +9,15 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.judgments import ERROR, IS_ERROR, WORDS
-from adjudge.data.rows import FAIL, PASS
 from adjudge.errors import ArgumentError
 from adjudge.policy.doubts import DoubtReport, Lengths
 from adjudge.policy.result import Policy
-from adjudge.records import About, Grade, Judgment, Pair, Subject
+from adjudge.records import About, Grade, Pair, Subject
 from adjudge.selection.doubts.base import (
+    NO_LENGTHS,
+    Answers,
     Coverage,
+    Decision,
     Doubt,
     DoubtFit,
     DoubtRequest,
@@ -81,13 +83,8 @@ class LearnedDoubt(Doubt):
 
     @classmethod
     def load(cls, policy: Policy) -> LearnedDoubt | None:
-        if policy.doubt is None:
+        if (saved := policy.doubt) is None:
             return None
-        return cls.restore(policy.doubt, JuryDoubt.load(policy) or OwnDoubt(policy.groups))
-
-    @classmethod
-    def restore(cls, saved: DoubtReport, inner: Doubt) -> LearnedDoubt:
-        """The doubt of this entry of a policy."""
         margin = LearnedMargin(
             columns=saved.columns,
             categories=saved.categories,
@@ -95,6 +92,7 @@ class LearnedDoubt(Doubt):
             weights=np.asarray(saved.weights),
             penalty=saved.penalty,
         )
+        inner = JuryDoubt.load(policy) or OwnDoubt(policy.groups)
         return cls(inner, margin, saved.lengths, saved.category)
 
     def score(self, new: NewRows) -> ScoredRows:
@@ -111,6 +109,30 @@ class LearnedDoubt(Doubt):
             raise ArgumentError("judgments", "p_fwd, p_rev", "the learned doubt needs both orders")
         evidence = with_context(evidence, frame, lengths=self.lengths, category=self.category)
         return with_learned(frame, *self.margin.predict(evidence), about=about)
+
+    @property
+    def not_servable(self) -> str | None:
+        return self.inner.not_servable or (NO_LENGTHS if self.lengths == "length" else None)
+
+    def decide(
+        self, policy: Policy, subject: Subject, category: str | None, answers: Answers
+    ) -> Decision | None:
+        decision = self.inner.decide(policy, subject, category, answers)
+        if decision is None or not decision.measured:
+            return decision
+        [(judge, judgment)] = answers
+        row: dict[str, object] = {"judge": judge.backend.name, "protocol": judgment.protocol}
+        row |= {"verdict": decision.verdict, "p_fwd": None, "p_rev": None}
+        if isinstance(judgment, Grade):
+            row["p_a"] = judgment.p_pass
+        else:
+            row |= {name: getattr(judgment, name) for name in ("p_a", "p_fwd", "p_rev")}
+        if isinstance(subject, Pair):
+            row |= {"response_a": subject.response_a, "response_b": subject.response_b}
+        if self.category is not None:
+            row[self.category] = category
+        rows = self.apply(pl.DataFrame([row]), None, about=policy.about)
+        return replace(decision, verdict=rows["verdict"][0], doubt=float(rows["uncertainty"][0]))
 
     def check_judges(self, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
         return self.inner.check_judges(frame, store=store)
@@ -201,32 +223,6 @@ class LearnedRequest(DoubtRequest):
             judged=judged,
             n_learning=n,
         )
-
-
-def doubt_one(
-    report: DoubtReport, judgment: Judgment | Grade, subject: Subject, category: str | None
-) -> tuple[str | None, float]:
-    """The learned verdict on one scored subject and its doubt, as in `select`."""
-    row: dict[str, object] = {"protocol": judgment.protocol, "verdict": verdict_of(judgment)}
-    if isinstance(judgment, Grade):
-        row |= {"judge": judgment.judge_name, "p_a": judgment.p_pass, "p_fwd": None, "p_rev": None}
-    else:
-        row |= {name: getattr(judgment, name) for name in ("judge", "p_a", "p_fwd", "p_rev")}
-    if isinstance(subject, Pair):
-        row |= {"response_a": subject.response_a, "response_b": subject.response_b}
-    if report.category is not None:
-        row[report.category] = category
-    frame = pl.DataFrame([row])
-    about: About = "grades" if isinstance(judgment, Grade) else "pairs"
-    rows = LearnedDoubt.restore(report, OwnDoubt()).apply(frame, None, about=about)
-    return rows["verdict"][0], float(rows["uncertainty"][0])
-
-
-def verdict_of(judgment: Judgment | Grade) -> str | None:
-    """The verdict in the terms of selection: A, B or tie for a pair, pass or fail for a grade."""
-    if isinstance(judgment, Judgment):
-        return judgment.verdict
-    return None if judgment.judge is None else PASS if judgment.judge else FAIL
 
 
 def _random_part(keys: list[object], share: float, seed: int) -> BoolArray:
