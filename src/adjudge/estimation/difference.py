@@ -141,7 +141,10 @@ def estimate_difference(
     used = sample.restrict(either, calibration=np.ones_like(either) if request.pool else None)
     gap = paired_difference(raw_a, raw_b, used, names=compare)
     people = _people_alone(rows, sample, request, codes)
-    shared, total = _shared_clusters(rows, sample, codes)
+    shared = total = 0
+    if sample.clusters is not None:
+        a, b = (set(sample.clusters[rows.groups == code].tolist()) for code in codes)
+        shared, total = len(a & b), len(a | b)
     warnings = [
         *check_pooling(rows, sample, request)[0],
         *(f"{rate.group}: {text}" for rate in (first, second) for text in rate.warnings),
@@ -184,18 +187,10 @@ def _people_alone(rows: Grades, sample: Sample, request: Request, codes: list[in
         return Difference(reason="labels were picked by a plan")
     samples = [group_sample(sample, rows, code, pool=False) for code in codes]
     a, b = (
-        HUMAN_ONLY.estimate(one_group, confidence_level=request.confidence_level)
-        for one_group in samples
+        HUMAN_ONLY.estimate(group, confidence_level=request.confidence_level) for group in samples
     )
     both = replace(samples[0], labelled=samples[0].labelled | samples[1].labelled)
     return paired_difference(a, b, replace(both, test=both.labelled))
-
-
-def _shared_clusters(rows: Grades, sample: Sample, codes: list[int]) -> tuple[int, int]:
-    if sample.clusters is None:
-        return 0, 0
-    a, b = (set(sample.clusters[rows.groups == code].tolist()) for code in codes)
-    return len(a & b), len(a | b)
 
 
 @dataclass(frozen=True)

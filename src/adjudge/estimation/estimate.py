@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack, overload
 
@@ -194,18 +194,24 @@ def estimate(
     if share and not judges:
         raise ArgumentError("share", share, "is for several judges: --judge A --judge B (judges=)")
     if judges:
-        _refuse_for_panel(
-            {
-                "method": method != "auto",
-                "interval": interval != "wald",
-                "pool": pool,
-                "compare": compare is not None,
-                "strata": strata is not None,
-                "sampling_probability": sampling_probability is not None,
-                "judge, human": judge is not None or human is not None,
-                "model": model is not None,
-            }
-        )
+        for_one_judge = {
+            "method": method != "auto",
+            "interval": interval != "wald",
+            "pool": pool,
+            "compare": compare is not None,
+            "strata": strata is not None,
+            "sampling_probability": sampling_probability is not None,
+            "judge, human": judge is not None or human is not None,
+            "model": model is not None,
+        }
+        for option, present in for_one_judge.items():
+            if present:
+                raise ArgumentError(
+                    option,
+                    "given",
+                    "is for one judge: leave it out, or name the column of one judge with "
+                    "--judge-column instead of --judge (judge_column= instead of judges=)",
+                )
         for option, column in (("by", by), ("cluster", cluster)):
             if column is not None and not isinstance(column, str):
                 raise ArgumentError(option, "an array", "name a column of the table")
@@ -274,16 +280,21 @@ def estimate(
         matrix="--strata" if rows.strata is not None else matrix,
         graded=sample is not None and sample.graded,
     )
+    notes = rows.makers
+    if rows.wins_of is not None:
+        notes += (
+            f"the rate is the share of the pairs of {rows.wins_of} in which people prefer its "
+            "answer, and a tie counts half; it depends on the opponents in the file",
+        )
     request = Request(
         estimator=estimator,
         why=why,
         labels_drawn=labels_drawn,
         interval=interval,
         confidence_level=level,
-        by=rows.by,
         pool=pool,
         seed=seed,
-        notes=(*rows.makers, *_state_wins(rows)),
+        notes=notes,
     )
     if sample is None and rows.by is not None:
         return estimate_groups(rows, None, request)
@@ -304,18 +315,6 @@ def estimate(
     del rows  # a large file is in memory once: its numbers are in `sample`
     result, _ = estimate_rate(sample, request, group=group, dropped=dropped, warnings=warnings)
     return result
-
-
-def _refuse_for_panel(options: Mapping[str, bool]) -> None:
-    """Refuse options that exist only for one judge."""
-    for option, present in options.items():
-        if present:
-            raise ArgumentError(
-                option,
-                "given",
-                "is for one judge: leave it out, or name the column of one judge with "
-                "--judge-column instead of --judge (judge_column= instead of judges=)",
-            )
 
 
 def choose(
@@ -394,16 +393,6 @@ def _check_combination(sample: Sample, estimator: Estimator, interval: str) -> N
     obstacle = no_profile_for(sample)
     if obstacle is not None:
         raise ArgumentError("interval", interval, f"cannot be used with {obstacle}; use wald")
-
-
-def _state_wins(rows: Grades) -> tuple[str, ...]:
-    """What a win rate is a rate of."""
-    if rows.wins_of is None:
-        return ()
-    return (
-        f"the rate is the share of the pairs of {rows.wins_of} in which people prefer its answer, "
-        "and a tie counts half; it depends on the opponents in the file",
-    )
 
 
 def _mixed_models(rows: Grades) -> tuple[str, ...]:

@@ -120,11 +120,7 @@ class GroupedEstimate(HasGroups, Result):
             self,
             _group_headline(self),
             *tables,
-            notes=[
-                *notes,
-                f"method: {first.why}",
-                *offer_declaration(rates, self.confidence_level),
-            ],
+            notes=[*notes, f"method: {first.why}", *offer_declaration(rates)],
             assumptions=first.assumptions,
             figure=("rates", group_figure, caption) if rates else None,
         )
@@ -156,7 +152,7 @@ def estimate_groups(rows: Grades, sample: Sample | None, request: Request) -> Gr
         method=request.estimator.name,
         interval_method=groups[0].interval_method,
         confidence_level=request.confidence_level,
-        by=str(request.by),
+        by=str(rows.by),
         pooled=pool,
         groups=tuple(groups),
         judge_differs_p_value=p_value,
@@ -266,16 +262,12 @@ def group_figure(result: GroupedEstimate) -> Drawing:
         key=lambda rate: (rate.estimate is None, rate.estimate or rate.naive or 0),
     )
     lines = [Line(rate.group, rate, rate.naive, rate.naive_interval) for rate in rates]
-    pooled = "\nlabels of all groups pooled" if result.pooled else ""
-    return rates_figure(result, lines, title=_describe_groups(rates) + pooled)
-
-
-def _describe_groups(rates: Sequence[Estimate]) -> str:
-    """How many of the judge's rates are outside the interval that is reported."""
     estimated = [rate for rate in rates if rate.estimate is not None]
-    if not estimated:
-        return "No estimate for any group from these labels"
-    outside = describe_outside("rate", estimated, "groups")
-    if len(estimated) == len(rates):
-        return outside
-    return f"Estimates for {len(estimated)} of {len(rates)} groups.\n{outside}"
+    title = "No estimate for any group from these labels"
+    if estimated:
+        title = describe_outside("rate", estimated, "groups")
+    if 0 < len(estimated) < len(rates):
+        title = f"Estimates for {len(estimated)} of {len(rates)} groups.\n{title}"
+    if result.pooled:
+        title += "\nlabels of all groups pooled"
+    return rates_figure(result, lines, title=title)

@@ -101,9 +101,9 @@ def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
 
 def _p_value(sample: Sample, labelled: FloatArray, test: FloatArray, gap: float) -> float | None:
     if sample.clusters is not None:
-        x = sample.judge
-        influence = np.where(sample.labelled, (x - labelled.mean()) / sample.m, 0.0)
-        influence -= np.where(sample.test, (x - test.mean()) / sample.n, 0.0)
+        judge = sample.judge
+        influence = np.where(sample.labelled, (judge - labelled.mean()) / sample.m, 0.0)
+        influence -= np.where(sample.test, (judge - test.mean()) / sample.n, 0.0)
         active = active_clusters(sample)
         if active is None or active < 2:
             return None
@@ -114,11 +114,11 @@ def _p_value(sample: Sample, labelled: FloatArray, test: FloatArray, gap: float)
     if sample.scale == "binary":
         from scipy.stats import fisher_exact
 
-        table = [[int(part.sum()), int(len(part) - part.sum())] for part in (labelled, test)]
+        table = [[int(x.sum()), int(len(x) - x.sum())] for x in (labelled, test)]
         return float(fisher_exact(np.array(table)).pvalue)
     if len(labelled) < 2 or len(test) < 2:
         return None
-    v, w = (float(part.var(ddof=1)) / len(part) for part in (labelled, test))
+    v, w = (float(x.var(ddof=1)) / len(x) for x in (labelled, test))
     if v + w == 0:
         return 1.0 if gap == 0 else None
     freedom = 1 / ((v / (v + w)) ** 2 / (len(labelled) - 1) + (w / (v + w)) ** 2 / (len(test) - 1))

@@ -323,8 +323,8 @@ def _one_row_each(
 ) -> pl.DataFrame:
     """A table with one row per id and judge, turned into one with one column per judge."""
     named = next((c for c in _NAME_COLUMNS if c in frame.columns and c != judge_column), None)
-    known = [] if named is None else tidy(frame[named], name, named).unique().to_list()
-    absent = [judge for judge in judges if judge not in known]
+    here = [] if named is None else tidy(frame[named], name, named).unique().to_list()
+    absent = [judge for judge in judges if judge not in here]
     if named is None or absent or "id" not in frame.columns or judge_column not in frame.columns:
         raise DataError(
             name,
@@ -586,18 +586,16 @@ def panel_figure(result: PanelEstimate) -> Drawing:
     """A line for each group: one judge with ppi++ above it, all judges below."""
     rates = sorted(result.groups, key=lambda rate: (rate.estimate is None, rate.estimate or 0))
     narrower = sum(rate.narrowing is not None and rate.narrowing < 1 for rate in rates)
+    title = f"All judges give {'a' if narrower else 'no'} narrower interval than one judge"
+    if len(rates) > 1:
+        title = (
+            "All judges give a narrower interval than one judge for "
+            f"{narrower} of {len(rates)} groups"
+        )
     return rates_figure(
         result,
         [Line(rate.name, rate, rate.ppi, rate.ppi_interval) for rate in rates],
-        title=_narrower_title(narrower, len(rates)),
+        title=title,
         method=f"{len(result.judges)} judges",
         other=f"ppi++, {clip(result.judges[0])} alone",
     )
-
-
-def _narrower_title(narrower: int, groups: int) -> str:
-    if groups > 1:
-        return (
-            f"All judges give a narrower interval than one judge for {narrower} of {groups} groups"
-        )
-    return f"All judges give {'a' if narrower else 'no'} narrower interval than one judge"

@@ -181,7 +181,8 @@ def rows_to_label(
         words, name = labels_as_of(source.rows), source.name
         # Rows get ids before a column is added, so that the labels match the same file later.
         frame = add_ids(load_grades(source.rows, judge_column, human_column).frame, name)
-    frame = _with_human(frame, human_column)
+    if human_column not in frame.columns:
+        frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(human_column))
     if plan.labels is None or plan.verdict_m0 is None or plan.verdict_m1 is None:
         raise ArgumentError("plan", "infeasible", "first plan for a width that can be reached")
     verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column, positive, words)
@@ -251,24 +252,23 @@ def draw_rows(
     open_rows = np.flatnonzero(unlabelled & ~np.isnan(verdict))
     if open_rows.size == 0:
         raise ArgumentError("frame", "no unlabelled rows", "give rows that are not labelled yet")
-    if draw == "random":
-        chosen = stream.permutation(open_rows)[:size]
-        chance = np.full(len(chosen), min(size, open_rows.size) / open_rows.size)
-        how = "random"
-    else:
+    pools = [(open_rows, size)]
+    if draw == "verdict":
         if verdict_sizes is None:
             raise ArgumentError("verdict_sizes", None, "give the labels per verdict")
-        parts, chances = [], []
-        for value, wanted in enumerate(verdict_sizes):
-            pool = open_rows[verdict[open_rows] == value]
-            taken = stream.permutation(pool)[:wanted]
-            parts.append(taken)
-            chances.append(np.full(len(taken), len(taken) / len(pool) if len(pool) else 1.0))
-        chosen, chance = np.concatenate(parts), np.concatenate(chances)
+        pools = [
+            (open_rows[verdict[open_rows] == value], wanted)
+            for value, wanted in enumerate(verdict_sizes)
+        ]
+    drawn = [(stream.permutation(pool)[:wanted], len(pool)) for pool, wanted in pools]
+    chosen = np.concatenate([rows for rows, _ in drawn])
+    chance = np.concatenate([np.full(len(rows), len(rows) / max(n, 1)) for rows, n in drawn])
+    if draw == "verdict":
         order = stream.permutation(len(chosen))
-        chosen, chance, how = chosen[order], chance[order], "plan"
+        chosen, chance = chosen[order], chance[order]
     return make_room(frame[chosen], ["sampled_by", "sampling_probability"]).with_columns(
-        sampled_by=pl.lit(how), sampling_probability=pl.Series(chance)
+        sampled_by=pl.lit("random" if draw == "random" else "plan"),
+        sampling_probability=pl.Series(chance),
     )
 
 
@@ -289,10 +289,3 @@ def verdicts_and_gaps(
     else:
         verdict = read_grade_words(verdict)
     return verdict.cast(pl.Float64).to_numpy(), human.is_null().to_numpy()
-
-
-def _with_human(frame: pl.DataFrame, human_column: str) -> pl.DataFrame:
-    """The rows with a column for labels, empty if the table has none yet."""
-    if human_column in frame.columns:
-        return frame
-    return frame.with_columns(pl.lit(None, dtype=pl.String).alias(human_column))

@@ -8,7 +8,7 @@ measured by simulation at that rate, not with a chi-square table.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -26,10 +26,6 @@ _HOPELESS = 30.0
 _FIRST = 199
 #: If no first replicate is as extreme, reject if that has a smaller probability than the level.
 _RARE = 1e-4
-#: Rates of the grid that are tried together on each side.
-_TOGETHER = 8
-
-
 _TINY = 1e-300
 #: The number of steps after which a fit has converged.
 _STEPS = 60
@@ -78,67 +74,27 @@ def profile_interval(
     root = int(generator(seed).integers(2**62))
     data = Tallies.of(counts)
 
-    def keep(rates: list[float]) -> list[bool]:
-        streams = [np.random.default_rng([root, round(theta * 2**52)]) for theta in rates]
-        same = data.repeat(len(rates))
-        kept = _keep(np.array(rates), same, 1 - level, replicates, streams)
-        return [bool(rate_kept) for rate_kept in kept]
+    def keep(rates: FloatArray) -> BoolArray:
+        streams = [np.random.default_rng([root, round(theta * 2**52)]) for theta in rates.tolist()]
+        return _keep(rates, data.repeat(len(rates)), 1 - level, replicates, streams)
 
     best = float(np.clip((counts.p + counts.q0 - 1) / (counts.q0 + counts.q1 - 1), 0, 1))
     grid = np.arange(_GRID) / (_GRID - 1)
-    hopeless = likelihood_ratio(grid, data.repeat(_GRID)) > _HOPELESS
-    below, above = grid < best, grid > best
-    low, high = _ends(
-        keep,
-        (
-            _Side(best, grid[below], hopeless[below]),
-            _Side(best, grid[above][::-1], hopeless[above][::-1]),
-        ),
+    tried = grid[likelihood_ratio(grid, data.repeat(_GRID)) <= _HOPELESS]
+    hull = [best, *tried[keep(tried)].tolist()] if tried.size else [best]
+    # Each end is between a kept rate and the next one of the grid, if there is one; both ends are
+    # bisected together, and the outer end of the last bracket is returned.
+    inside = np.array([min(hull), max(hull)])
+    outside = np.array(
+        [max(grid[grid < inside[0]], default=0.0), min(grid[grid > inside[1]], default=1.0)]
     )
-    return ProfileInterval(low, high, True)
-
-
-class _Side:
-    """One end of the hull: the rate kept so far, the rejected one, and the grid still to try.
-
-    Only the outermost kept rate matters, so the grid is searched from outside.
-    """
-
-    def __init__(self, best: float, rates: FloatArray, hopeless: BoolArray) -> None:
-        self.inside = best
-        first = int(np.argmin(hopeless)) if not hopeless.all() else len(rates)
-        self.outside = float(rates[first - 1]) if first else None
-        self.waiting = rates[first:].tolist()
-
-    def take(self, verdicts: Sequence[bool]) -> None:
-        """Process the results for the first waiting rates."""
-        for theta, kept in zip(self.waiting, verdicts, strict=False):
-            if kept:
-                self.inside, self.waiting = theta, []
-                return
-            self.outside = theta
-        self.waiting = self.waiting[len(verdicts) :]
-
-
-def _ends(keep: Callable[[list[float]], list[bool]], sides: Sequence[_Side]) -> list[float]:
-    """Both ends, searched together: by bisection between a kept and a rejected rate.
-
-    The outer end of the last bracket is returned.
-    """
-    while any(side.waiting for side in sides):
-        asked = [side.waiting[:_TOGETHER] for side in sides]
-        verdicts = iter(keep([theta for rates in asked for theta in rates]))
-        for side, rates in zip(sides, asked, strict=True):
-            side.take([next(verdicts) for _ in rates])
-    open_ = [side for side in sides if side.outside is not None]
-    for _ in range(_BISECTIONS if open_ else 0):
-        middles = [(side.inside + float(side.outside or 0)) / 2 for side in open_]
-        for side, middle, kept in zip(open_, middles, keep(middles), strict=True):
-            if kept:
-                side.inside = middle
-            else:
-                side.outside = middle
-    return [side.inside if side.outside is None else side.outside for side in sides]
+    open_ = inside != outside
+    for _ in range(_BISECTIONS if open_.any() else 0):
+        middle = (inside + outside) / 2
+        kept = np.ones_like(open_)
+        kept[open_] = keep(middle[open_])
+        inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
+    return ProfileInterval(float(outside[0]), float(outside[1]), True)
 
 
 def _keep(

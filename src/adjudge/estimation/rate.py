@@ -177,17 +177,20 @@ class Estimate(Rate, Result):
 
     def view(self) -> list[Block]:
         """The rate first, then the judge alone, how good the judge is, and the other methods."""
-        shift = self.label_shift
+        notes = [f"method: {self.why}", *offer_declaration([self])]
+        if self.rows_interval is not None:
+            notes.append(
+                f"exact interval for the human rate of these {self.n_test + self.n_calibration:,} "
+                f"rows alone: {show_interval(self.rows_interval)}; over random samples of labels "
+                f"it holds with at least {level(self.confidence_level)}, for any rows and any judge"
+            )
+        if self.label_shift is not None:
+            notes.append(f"label shift: {self.label_shift.explanation}")
         return show_rates(
             self,
             _rate_headline(self),
             _rate_facts(self),
-            notes=[
-                f"method: {self.why}",
-                *offer_declaration([self], self.confidence_level),
-                *_rows_alone(self),
-                *([] if shift is None else [f"label shift: {shift.explanation}"]),
-            ],
+            notes=notes,
             tables=_other_methods(self),
             assumptions=self.assumptions,
             others=[f"{a.method} assumes: {a.assumption}" for a in self.alternatives],
@@ -205,9 +208,9 @@ class Estimate(Rate, Result):
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is asked of every sample: the estimator and why, its interval, the groups.
+    """What is asked of every sample: the estimator and why, and its interval.
 
-    `by` names the groups' column; `pool` lets all groups share one confusion matrix.
+    `pool` lets all groups share one confusion matrix.
     """
 
     estimator: Estimator
@@ -215,7 +218,6 @@ class Request:
     labels_drawn: LabelsDrawn
     interval: str
     confidence_level: float
-    by: str | None = None
     pool: bool = False
     seed: Seed = 0
     #: Notes about labels that a model made, and about win rates.
@@ -421,44 +423,32 @@ def condition_of_people(result: Estimate) -> str:
     return ", if the labels are a random sample" if result.labels_drawn == "unknown" else ""
 
 
-def offer_declaration(rates: Sequence[Estimate], confidence_level: float) -> list[str]:
+def offer_declaration(rates: Sequence[Estimate]) -> list[str]:
     """The rate under the declaration that labels are a random sample, if that is not known."""
     pairs = [(rate, rate.if_random) for rate in rates]
     offers = [(rate, other) for rate, other in pairs if other is not None and not other.ruled_out]
     if not offers:
         return []
-    method = offers[0][1].method
-    if len(rates) == 1:
-        [(rate, other)] = offers
-        if other.estimate is None:
-            return [f"{_DECLARE} {method} then gives no number: {other.reason}"]
-        ends = f"{level(confidence_level)} interval {show_interval(other.interval)}"
-        widths = _widths([other.width], [rate.width])
-        return [f"{_DECLARE} {method} then gives {number(other.estimate)}, {ends}, {widths}"]
-    widths = _widths([other.width for _, other in offers], [rate.width for rate, _ in offers])
-    return [f"{_DECLARE} {method} then gives intervals {widths}"]
+    rate, offered = offers[0]
+    text = f"{_DECLARE} {offered.method} then gives"
+    if len(rates) == 1 and offered.estimate is None:
+        return [f"{text} no number: {offered.reason}"]
+    widths = f"{_widths([other for _, other in offers]) or DASH} wide"
+    if reported := _widths([rate for rate, _ in offers]):
+        widths += f" instead of {reported}"
+    if len(rates) > 1:
+        return [f"{text} intervals {widths}"]
+    return [f"{text} {number(offered.estimate)}, {_level_and_ends(rate, offered)}, {widths}"]
 
 
-def _widths(offered: Sequence[float | None], reported: Sequence[float | None]) -> str:
-    """How wide intervals would be, and how wide they are."""
-
-    def spread(widths: Sequence[float | None]) -> str:
-        numbers = [width for width in widths if width is not None]
-        return span(number(min(numbers)), number(max(numbers))) if numbers else ""
-
-    instead = f" instead of {spread(reported)}" if spread(reported) else ""
-    return f"{spread(offered) or DASH} wide{instead}"
+def _widths(rates: Sequence[Rate]) -> str:
+    """From the narrowest interval to the widest; empty if there is none."""
+    widths = [rate.width for rate in rates if rate.width is not None]
+    return span(number(min(widths)), number(max(widths))) if widths else ""
 
 
-def _rows_alone(result: Estimate) -> list[str]:
-    """The exact interval that a random sample of labels gives for the rows themselves."""
-    if result.rows_interval is None:
-        return []
-    return [
-        f"exact interval for the human rate of these {result.n_test + result.n_calibration:,} rows "
-        f"alone: {show_interval(result.rows_interval)}; over random samples of labels it "
-        f"holds with at least {level(result.confidence_level)}, for any rows and any judge"
-    ]
+def _level_and_ends(result: Estimate, other: Rate) -> str:
+    return f"{level(result.confidence_level)} interval {show_interval(other.interval)}"
 
 
 def _rate_facts(result: Estimate) -> Facts:
@@ -470,8 +460,14 @@ def _rate_facts(result: Estimate) -> Facts:
         confidence = level(result.confidence_level)
         note = f"naive {confidence} interval {ends}, not corrected for judge errors"
         facts.append(Fact(NAIVE.title, number(result.naive), "" if result.naive is None else note))
-    if result.people_alone is not None:
-        facts.append(_people_fact(result, result.people_alone))
+    alone = result.people_alone
+    if alone is not None and alone.estimate is None:
+        facts.append(Fact("people alone", DASH, alone.reason or ""))
+    elif alone is not None:
+        note = _level_and_ends(result, alone)
+        if result.people_are_narrower:
+            note += f", narrower than with the judge{condition_of_people(result)}"
+        facts.append(Fact("people alone", number(alone.estimate), note))
     for name, value, within in (
         ("sensitivity", result.sensitivity, result.sensitivity_interval),
         ("specificity", result.specificity, result.specificity_interval),
@@ -482,15 +478,6 @@ def _rate_facts(result: Estimate) -> Facts:
     classes = f"{positive:,} positive, {negative:,} negative"
     facts.append(Fact("human labels", number(result.n_calibration), classes))
     return Facts([*facts, Fact("test rows", number(result.n_test))])
-
-
-def _people_fact(result: Estimate, alone: Alternative) -> Fact:
-    if alone.estimate is None:
-        return Fact("people alone", DASH, alone.reason or "")
-    note = f"{level(result.confidence_level)} interval {show_interval(alone.interval)}"
-    if result.people_are_narrower:
-        note += f", narrower than with the judge{condition_of_people(result)}"
-    return Fact("people alone", number(alone.estimate), note)
 
 
 def _other_methods(result: Estimate) -> list[Block]:

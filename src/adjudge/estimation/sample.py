@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError, DataError
 from adjudge.statistics.numbers import normal_quantile, student_quantile
-from adjudge.validation import BoolArray, FloatArray, IntArray, count, probabilities, same_length
+from adjudge.validation import BoolArray, FloatArray, IntArray, count
 
 Scale = Literal["binary", "probability"]
 
@@ -121,8 +121,8 @@ class Sample:
             return self
         used = self.test | self.labelled
         arrays = ((name, v) for name, v in vars(self).items() if isinstance(v, np.ndarray))
-        kept: dict[str, Any] = {name: values[used] for name, values in arrays}
-        return replace(self, **kept)
+        shorter: dict[str, Any] = {name: values[used] for name, values in arrays}
+        return replace(self, **shorter)
 
 
 def make_sample(
@@ -134,7 +134,7 @@ def make_sample(
     strata: IntArray | None = None,
     strata_names: tuple[str, ...] = (),
 ) -> Sample:
-    """A sample from arrays; NaN or None in `human` marks a test row.
+    """A sample from arrays that `prepare_grades` checked; NaN in `human` marks a test row.
 
     `sampling_probability` (NaN if a row was not picked by a plan) marks rows that were picked
     from the test rows with that probability. A label can be the share of people who say 1, because
@@ -144,18 +144,12 @@ def make_sample(
     >>> rows.n, rows.m, rows.scale
     (1, 2, 'binary')
     """
-    x = probabilities(judge, "judge")
-    z = _with_gaps(human, "human")
-    same_length(judge=x, human=z)
+    x, z = np.asarray(judge, dtype=np.float64), np.asarray(human, dtype=np.float64)
     labelled = ~np.isnan(z)
-    wrong = labelled & ((z < 0) | (z > 1))
-    if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
-        raise ArgumentError(f"human[{at}]", float(z[at]), "give 0, 1, a share between, or nothing")
     labels = np.where(labelled, z, UNLABELLED)
     test, weights = ~labelled, None
     if sampling_probability is not None:
-        chance = _chances(sampling_probability, labelled)
+        chance = np.asarray(sampling_probability, dtype=np.float64)
         picked = ~np.isnan(chance)
         if (picked & labelled).any():
             weights = np.where(picked, 1 / np.where(picked, chance, 1.0), np.nan)
@@ -175,31 +169,6 @@ def sample_of(grades: Grades) -> Sample | None:
         strata=grades.strata,
         strata_names=grades.strata_names,
     )
-
-
-def _with_gaps(values: ArrayLike, name: str) -> FloatArray:
-    """The numbers, NaN if missing."""
-    if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1:
-        return values
-    raw = np.asarray(values, dtype=object)
-    if raw.ndim != 1:
-        raise ArgumentError(name, f"shape {raw.shape}", "give a one-dimensional array")
-    try:
-        return np.array([np.nan if v is None else float(v) for v in raw], dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(name, "text", "give a number or nothing for each row") from None
-
-
-def _chances(values: ArrayLike, labelled: BoolArray) -> FloatArray:
-    chance = _with_gaps(values, "sampling_probability")
-    same_length(sampling_probability=chance, human=labelled)
-    bad = ~np.isnan(chance) & ((chance <= 0) | (chance > 1))
-    if bad.any():
-        at = int(np.flatnonzero(bad)[0])
-        raise ArgumentError(
-            f"sampling_probability[{at}]", float(chance[at]), "give a number above 0, at most 1"
-        )
-    return chance
 
 
 TOO_FEW = (
