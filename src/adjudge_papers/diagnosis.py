@@ -27,23 +27,7 @@ from adjudge.present.blocks import Block, Headline, notes_of
 from adjudge.present.result import Count, frozen
 from adjudge.present.text import left_out, number, percent, signed, span
 from adjudge.validation import count
-from adjudge_papers.diagnosis_cycles import (
-    SET_SIZE,
-    WITH_CYCLE,
-    CycleRow,
-    CyclesAndWidths,
-    PublishedCycles,
-    VarianceShare,
-    add_claims,
-    add_cycles,
-    claim_tables,
-    cycle_rows,
-    cycle_tables,
-    cycles_and_widths,
-    published_cycles,
-    published_variance,
-    share_variance,
-)
+from adjudge_papers import diagnosis_cycles, diagnosis_rankings, diagnosis_sets
 from adjudge_papers.diagnosis_data import (
     ALPHAS,
     MAIN_ALPHA,
@@ -54,26 +38,8 @@ from adjudge_papers.diagnosis_data import (
     simulate_study,
     whose,
 )
-from adjudge_papers.diagnosis_figures import PICTURES
-from adjudge_papers.diagnosis_rankings import (
-    RankingRow,
-    add_rankings,
-    published_rankings,
-    rank_systems,
-    ranking_table,
-)
-from adjudge_papers.diagnosis_sets import (
-    PooledErrors,
-    SetCell,
-    WidthPair,
-    add_sets,
-    published_pairs,
-    published_sets,
-    set_tables,
-    tabulate_sets,
-)
 from adjudge_papers.items import ItemBook, PaperItem
-from adjudge_papers.reproduction import Reproduction
+from adjudge_papers.reproduction import Pictures, Reproduction
 
 #: The name of each set of rows.
 ASKED, YOURS, CROWD, SIMULATOR = "asked judges", "your judges", "SummEval, crowd", "simulator"
@@ -96,16 +62,16 @@ class DiagnosisReproduction(Reproduction):
 
     kind: ClassVar[str] = "reproduction_diagnosis"
     rows_in: ClassVar[str] = "sets"
-    drawings = PICTURES
+    drawings: ClassVar[Pictures] = {**diagnosis_cycles.PICTURES, **diagnosis_sets.PICTURES}
 
-    published_cycles: tuple[PublishedCycles, ...]
-    cycles: tuple[CycleRow, ...]
-    rankings: tuple[RankingRow, ...]
-    sets: tuple[SetCell, ...]
-    pairs: tuple[WidthPair, ...]
-    pooled: tuple[PooledErrors, ...]
-    variance: tuple[VarianceShare, ...]
-    together: tuple[CyclesAndWidths, ...]
+    published_cycles: tuple[diagnosis_cycles.PublishedCycles, ...]
+    cycles: tuple[diagnosis_cycles.CycleRow, ...]
+    rankings: tuple[diagnosis_rankings.RankingRow, ...]
+    sets: tuple[diagnosis_sets.SetCell, ...]
+    pairs: tuple[diagnosis_sets.WidthPair, ...]
+    pooled: tuple[diagnosis_sets.PooledErrors, ...]
+    variance: tuple[diagnosis_cycles.VarianceShare, ...]
+    together: tuple[diagnosis_cycles.CyclesAndWidths, ...]
     transitivity: Transitivity
     scores: Mapping[str, ScoreDiagnosis]
     tournaments: str
@@ -117,6 +83,11 @@ class DiagnosisReproduction(Reproduction):
     simulated_scores: bool = False
 
     @property
+    def pictured_cells(self) -> list[diagnosis_sets.SetCell]:
+        """The cells of Tables 3 and 5 that the pictures and items show."""
+        return [cell for cell in self.sets if cell.data == self.pictured]
+
+    @property
     def simulated(self) -> bool:
         """Whether a part of it is."""
         return self.simulated_cycles or self.simulated_scores
@@ -125,11 +96,7 @@ class DiagnosisReproduction(Reproduction):
         """Cycles, sizes of sets, and what their width says, ours and the paper's."""
         rates = [row.rate for row in self.cycles if row.rate is not None]
         shares = [row.share for row in self.cycles if row.share is not None]
-        sizes = [
-            cell.mean_size
-            for cell in self.sets
-            if cell.data == self.pictured and cell.alpha == MAIN_ALPHA
-        ]
+        sizes = [cell.mean_size for cell in self.pictured_cells if cell.alpha == MAIN_ALPHA]
         [whole] = [p for p in self.pooled if p.data == self.pictured and p.criterion is None]
         theirs = self.published_cycles
         parts = [
@@ -147,10 +114,10 @@ class DiagnosisReproduction(Reproduction):
     def tables(self) -> list[Block]:
         """Tables 1 to 6 in the paper's order, then its claims."""
         return [
-            *cycle_tables(self),
-            *ranking_table(self.rankings),
-            *set_tables(self),
-            *claim_tables(self),
+            *diagnosis_cycles.cycle_tables(self),
+            *diagnosis_rankings.ranking_table(self.rankings),
+            *diagnosis_sets.set_tables(self),
+            *diagnosis_cycles.claim_tables(self),
         ]
 
     def remarks(self) -> list[Block]:
@@ -235,32 +202,26 @@ def reproduce_diagnosis(
     same = {data: own for data, own in scored.items() if (data == SIMULATOR) == (name == SIMULATOR)}
     transitivity = diagnose_transitivity(rows, replicates=50, worst=5, seed=seed)
     tables = {
-        data: tabulate_sets(data, own, splits=splits, seed=seed) for data, own in scored.items()
+        data: diagnosis_sets.tabulate_sets(data, own, splits=splits, seed=seed)
+        for data, own in scored.items()
     }
-    counted = cycle_rows(transitivity)
-    with_cycle = {(row.judge, row.criterion): row.share for row in counted}
+    sizes = {data: table.main_sizes for data, table in tables.items()}
+    every_table = [*tables.values(), diagnosis_sets.published_tables()]
+    counted = diagnosis_cycles.cycle_rows(transitivity)
     # The answers of a simulated judge are simulated, also on real summaries.
     asked = {ASKED} if all(spec.startswith("simulated:") for spec in judges) else set()
     result = DiagnosisReproduction(
-        published_cycles=published_cycles(seed),
+        published_cycles=diagnosis_cycles.published_cycles(seed),
         cycles=counted,
-        rankings=(*rank_systems(name, rows, same, scored, seed), *published_rankings()),
-        sets=(*(c for table in tables.values() for c in table.cells), *published_sets()),
-        pairs=(*(p for table in tables.values() for p in table.pairs), *published_pairs()),
-        pooled=tuple(part for table in tables.values() for part in table.pooled),
-        variance=(
-            *published_variance(),
-            *(
-                share
-                for data, table in tables.items()
-                for share in share_variance(data, SET_SIZE, table.main_sizes)
-            ),
-            *share_variance(name, WITH_CYCLE, with_cycle),
-        ),
+        rankings=diagnosis_rankings.rank_systems(name, rows, same, scored, seed),
+        sets=tuple(cell for table in every_table for cell in table.cells),
+        pairs=tuple(pair for table in every_table for pair in table.pairs),
+        pooled=tuple(part for table in every_table for part in table.pooled),
+        variance=diagnosis_cycles.explain_variance(sizes, name, counted),
         together=tuple(
             part
             for data, own in same.items()
-            for part in cycles_and_widths(data, rows.tournaments, own)
+            for part in diagnosis_cycles.cycles_and_widths(data, rows.tournaments, own)
         ),
         transitivity=transitivity,
         scores={
@@ -282,9 +243,9 @@ def reproduce_diagnosis(
 
 def _items(result: DiagnosisReproduction) -> tuple[PaperItem, ...]:
     """All items in the paper's order; an item that these rows do not allow has the reason."""
-    judges = [cell.judge for cell in result.sets if cell.data == result.pictured]
     simulated = result.simulated_scores
-    book = ItemBook("diagnosis", simulated=simulated, remark=whose(judges, simulated))
+    remark = whose((cell.judge for cell in result.pictured_cells), simulated)
+    book = ItemBook("diagnosis", simulated=simulated, remark=remark)
     answers = {"pairwise answers": result.pairwise_answers, "scores": result.score_answers}
     book.add(
         "Figure 1",
@@ -292,10 +253,10 @@ def _items(result: DiagnosisReproduction) -> tuple[PaperItem, ...]:
         simulated=result.simulated,
         remark="a drawing without data: only its counts",
     )
-    add_cycles(book, result)
-    add_rankings(book, result)
-    add_sets(book, result)
-    add_claims(book, result)
+    diagnosis_cycles.add_cycles(book, result)
+    diagnosis_rankings.add_rankings(book, result)
+    diagnosis_sets.add_sets(book, result)
+    diagnosis_cycles.add_claims(book, result)
     return book.items()
 
 

@@ -20,7 +20,7 @@ from adjudge.data.scores import Scores
 from adjudge.data.tournaments import Tournaments
 from adjudge.diagnosis import count_cycles, score_set_rows
 from adjudge.diagnosis.cycles import complete_cycles
-from adjudge.diagnosis.transitivity import Transitivity
+from adjudge.diagnosis.transitivity import Transitivity, cycles_figure
 from adjudge.present.blocks import Block, Note, table_of
 from adjudge.present.result import Correlation, Count, Proportion
 from adjudge.present.text import number, percent, show_interval, signed
@@ -39,9 +39,11 @@ from adjudge_papers.diagnosis_data import (
     whose,
 )
 from adjudge_papers.items import ItemBook, Measured, ends_of, in_percent, over
-from adjudge_papers.reproduction import interval_of
+from adjudge_papers.reproduction import Gallery, interval_of
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
     from adjudge_papers.diagnosis import DiagnosisReproduction
 
 #: A number for each judge and criterion.
@@ -49,6 +51,7 @@ Grid = Mapping[tuple[str, str], float | None]
 #: The name for all judges and criteria together.
 ALL = "all"
 SET_SIZE, WITH_CYCLE = "mean set size", "documents with a cycle"
+PICTURES = Gallery()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,6 +213,16 @@ def cycle_tables(result: DiagnosisReproduction) -> list[Block]:
     return [ours, theirs]
 
 
+@PICTURES.add(
+    "figure-02",
+    "Each dot is a document; the bar is the mean rate that a transitive judge with noise shows "
+    "on the same comparisons.",
+)
+def figure_2(result: DiagnosisReproduction) -> Drawing:
+    """Violins of the rate per document by judge and criterion."""
+    return cycles_figure(result.transitivity)
+
+
 def _percent_ends(rows: Iterable[CycleRow], **titles: str) -> Measured:
     """The range of each of these fields in percent."""
     measured: Measured = {}
@@ -289,6 +302,17 @@ def published_variance() -> list[VarianceShare]:
         grid = {(row["judge"], row["criterion"]): row[column] for row in rows}
         shares += share_variance(PAPER, quantity, grid)
     return shares
+
+
+def explain_variance(
+    sizes: Mapping[str, Grid], tournaments: str, cycles: Sequence[CycleRow]
+) -> tuple[VarianceShare, ...]:
+    """The paper's shares, then those of the set sizes of every data set and of the cycles."""
+    shares = published_variance()
+    for data, grid in sizes.items():
+        shares += share_variance(data, SET_SIZE, grid)
+    with_cycle = {(row.judge, row.criterion): row.share for row in cycles}
+    return (*shares, *share_variance(tournaments, WITH_CYCLE, with_cycle))
 
 
 # --- Section 5.3: cycles and widths ----------------------------------------------------------
@@ -396,7 +420,7 @@ def add_claims(book: ItemBook, result: DiagnosisReproduction) -> None:
         names = ("criterion", "judge", "rest")
         return {f"by {name}, %": in_percent(getattr(share, name, None)) for name in names}
 
-    scored = [cell.judge for cell in result.sets if cell.data == result.pictured]
+    scored = [cell.judge for cell in result.pictured_cells]
     compared = [row.judge for row in result.cycles]
     for section, quantity, data, simulated, judges in (
         ("5.2", SET_SIZE, result.pictured, result.simulated_scores, scored),

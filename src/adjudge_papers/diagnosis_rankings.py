@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -74,8 +74,8 @@ def rank_systems(
     same: Mapping[str, Scores],
     scored: Mapping[str, Scores],
     seed: int,
-) -> list[RankingRow]:
-    """Table 2 on the tournaments, if people scored them (`same`); else on pairs by scores."""
+) -> tuple[RankingRow, ...]:
+    """On the tournaments, if people scored them (`same`), else on pairs by scores; the paper's."""
     rows = [
         row
         for own in same.values()
@@ -83,9 +83,7 @@ def rank_systems(
     ]
     # SummEval's people are also in the asked judges' scores: the first ones are enough.
     unique = {(row.judge, row.criterion, row.method): row for row in reversed(rows)}
-    if unique:
-        return list(reversed(unique.values()))
-    return [
+    rows = [*reversed(unique.values())] or [
         row
         for data, own in scored.items()
         for row in compare_rankings(
@@ -95,6 +93,12 @@ def rank_systems(
             seed=seed,
         )
     ]
+    sizes: dict[str, Any] = {"systems": SYSTEMS, "documents": DOCUMENTS}
+    theirs = published_rows("rankings")
+    return (
+        *rows,
+        *(RankingRow(data=PAPER, criterion=MAIN_CRITERION, **sizes, **row) for row in theirs),
+    )
 
 
 def compare_rankings(
@@ -201,16 +205,6 @@ def published_tau(judge: str, criterion: str, method: str) -> float | None:
     if criterion != MAIN_CRITERION:
         return None
     return published_row("rankings", judge, method=method).get("tau")
-
-
-def published_rankings() -> list[RankingRow]:
-    """Table 2 as rows."""
-    return [
-        RankingRow(
-            data=PAPER, criterion=MAIN_CRITERION, systems=SYSTEMS, documents=DOCUMENTS, **row
-        )
-        for row in published_rows("rankings")
-    ]
 
 
 def compare_by_scores(scores: pl.DataFrame) -> pl.DataFrame:

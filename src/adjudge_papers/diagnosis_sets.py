@@ -11,14 +11,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adjudge.data.scores import Scores, scored_by_both
 from adjudge.diagnosis.scores.evaluation import error_by_width, split_by_judge
-from adjudge.diagnosis.scores.result import ScoreDiagnosis, WidthBin
+from adjudge.diagnosis.scores.result import ScoreDiagnosis, WidthBin, size_map, width_matrices
+from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Table, table_of
+from adjudge.present.figure import (
+    ACCENT,
+    INK,
+    axis_name,
+    criterion_panels,
+    draw_interval,
+    draw_legend,
+    draw_promise,
+    legend_mark,
+    plot_band,
+    set_suptitle,
+    unique,
+)
 from adjudge.present.result import Correlation, Count, Level, NotNegative, Proportion
 from adjudge.present.text import DASH, count, number, percent, show_interval, signed
 from adjudge.records import Interval
@@ -41,15 +55,18 @@ from adjudge_papers.diagnosis_data import (
     published_rows,
 )
 from adjudge_papers.items import ItemBook, Measured, in_percent, over
-from adjudge_papers.reproduction import interval_of
+from adjudge_papers.reproduction import Gallery, interval_of
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
     from adjudge_papers.diagnosis import DiagnosisReproduction
 
 SCALE = (1, 5)
 #: The rows of a test half in the paper.
 _HALF = DOCUMENTS * SYSTEMS // 2
 _PUBLISHED = "as published"
+PICTURES = Gallery()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,20 +296,17 @@ def _pooled(data: str, criterion: str | None, cells: Sequence[_Cell]) -> PooledE
     )
 
 
-def published_sets() -> list[SetCell]:
-    """Tables 3 and 5 as rows."""
-    return [
-        SetCell(data=PAPER, n=_HALF, coverage_sd=None, p_value=None, monotonic=None, **row)
-        for row in published_rows("sets")
-    ]
-
-
-def published_pairs() -> list[WidthPair]:
-    """Table 4 as rows; the p-values follow from the rows of the test half."""
-    return [
-        WidthPair(data=PAPER, n=_HALF, p_value=spearman_p(row["spearman"], _HALF), **row)
-        for row in published_rows("agreement")
-    ]
+def published_tables() -> SetTables:
+    """Tables 3 to 5 as rows; the p-values of Table 4 follow from the rows of the test half."""
+    absent: dict[str, Any] = {"coverage_sd": None, "p_value": None, "monotonic": None}
+    return SetTables(
+        tuple(SetCell(data=PAPER, n=_HALF, **absent, **row) for row in published_rows("sets")),
+        tuple(
+            WidthPair(data=PAPER, n=_HALF, p_value=spearman_p(row["spearman"], _HALF), **row)
+            for row in published_rows("agreement")
+        ),
+        (),
+    )
 
 
 # --- tables ----------------------------------------------------------------------------------
@@ -438,7 +452,7 @@ def _by_document(scores: Mapping[str, ScoreDiagnosis]) -> Table:
 
 def add_sets(book: ItemBook, result: DiagnosisReproduction) -> None:
     """Tables 3 to 5, Figures 3 to 6 and section 5.2, on the scores that the pictures show."""
-    cells = [cell for cell in result.sets if cell.data == result.pictured]
+    cells = result.pictured_cells
     main = [cell for cell in cells if cell.alpha == MAIN_ALPHA]
 
     def by_criterion(name: str, field: str, criteria: Sequence[str]) -> Measured:
@@ -490,3 +504,103 @@ def add_sets(book: ItemBook, result: DiagnosisReproduction) -> None:
     missing = "" if pairs else "needs two judges' scores of the same rows"
     book.add("Table 4", agreement, missing=missing)
     book.add("Figure 5", agreement, missing=missing)
+
+
+# --- figures ---------------------------------------------------------------------------------
+
+
+def _paper(value: float | None, form: str) -> str:
+    return "" if value is None else f" (paper {value:{form}})"
+
+
+@PICTURES.add(
+    "figure-03",
+    "Mean number of scores in a set and coverage on the other half of the rows (bold: below 90 %).",
+)
+def figure_3(result: DiagnosisReproduction) -> Drawing:
+    """Heat map of mean set size, judge by criterion, coverage below it, and the paper's size."""
+    cells = [cell for cell in result.pictured_cells if cell.alpha == MAIN_ALPHA]
+    title = f"{result.pictured}: sets for 90 % coverage"
+    return size_map(
+        cells,
+        title,
+        whole=SCALE[1],
+        room=(3.1, 1.35, 0.66),
+        note=lambda cell: _paper(cell.published_size, ".2f"),
+    )
+
+
+@PICTURES.add(
+    "figure-04",
+    "Mean error at each width with 95 % intervals over documents, all judges together.",
+)
+def figure_4(result: DiagnosisReproduction) -> Drawing:
+    """Mean error at each width, all judges together, one panel per criterion."""
+    pooled = [part for part in result.pooled if part.data == result.pictured]
+    parts = [part for part in pooled if part.criterion is not None]
+    [whole] = [part for part in pooled if part.criterion is None]
+    figure, panels = criterion_panels([part.criterion for part in parts])
+    ticks = range(1, SCALE[1] + 1)
+    for axes, part in zip(panels, parts, strict=True):
+        widths, errors = [b.width for b in part.bins], [b.mean_error for b in part.bins]
+        axes.plot(widths, errors, color=ACCENT, linewidth=1.4, marker="o", ms=5, zorder=3)
+        for entry in part.bins:
+            style = {"color": ACCENT, "linewidth": 1.2}
+            draw_interval(axes, entry.width, entry.interval, scale=1, vertical=True, **style)
+        name = f"{axis_name(part.criterion)}{_paper(part.published, '+z.2f')}"
+        rank = f"r = {signed(part.spearman, 2)}, {p_text(part.p_value)}"
+        axes.set_title(f"{name}\n{rank}", fontsize=9)
+        rows = {entry.width: number(entry.n) for entry in part.bins}
+        axes.set_xticks(ticks, [f"{width}\n{rows.get(width, '')}" for width in ticks], fontsize=8.5)
+        axes.set_xlim(0.5, SCALE[1] + 0.5)
+        axes.set_xlabel("scores in the set, rows below", fontsize=8.5)
+    panels[0].set_ylabel("mean |judge − human|, 95 % interval")
+    top = max(entry.high or entry.mean_error for part in parts for entry in part.bins)
+    panels[0].set_ylim(0, 1.06 * max(top, 0.1))
+    rank = f"width against error {signed(whole.spearman, 2)} over all {whole.n:,} rows"
+    set_suptitle(figure, f"{result.pictured}: {rank}{_paper(whole.published, '+z.3f')}")
+    return figure
+
+
+@PICTURES.add("figure-05", "Spearman correlation of the widths that two judges give a row.")
+def figure_5(result: DiagnosisReproduction) -> Drawing:
+    """Matrices of judges by judges, one per criterion."""
+    pairs = [pair for pair in result.pairs if pair.data == result.pictured]
+    if not pairs:
+        raise ArgumentError("plot", "one judge", "agreement between judges needs two")
+    title = f"{result.pictured}: Spearman of two judges' set widths, and the mean"
+    return width_matrices(pairs, title)
+
+
+@PICTURES.add(
+    "figure-06",
+    "Coverage by alpha, the mean over judges; bands are one standard deviation over them.",
+)
+def figure_6(result: DiagnosisReproduction) -> Drawing:
+    """Coverage against alpha; bands are one standard deviation over judges."""
+    cells = sorted(result.pictured_cells, key=lambda cell: cell.alpha)
+    criteria = unique(cell.criterion for cell in result.pictured_cells)
+    levels = sorted({cell.alpha for cell in cells})
+    figure, panels = criterion_panels(criteria)
+    for axes, criterion in zip(panels, criteria, strict=True):
+        coverage: dict[str, list[float]] = {}
+        for cell in cells:
+            if cell.criterion == criterion:
+                coverage.setdefault(cell.judge, []).append(100 * cell.coverage)
+        each = np.array([*coverage.values()])
+        plot_band(axes, levels, each, ACCENT, "mean over judges")
+        draw_promise(axes, levels)
+    panels[0].set_ylabel("coverage of held-out rows, %")
+    panels[0].set_ylim(top=100.8)
+    short = sum(cell.margin < -1e-9 for cell in cells)
+    where = f"below 1 − alpha in {short} of {len(cells)} cells"
+    if not short:
+        where = f"at least 1 − alpha in all {len(cells)} cells"
+    set_suptitle(figure, f"{result.pictured}: coverage is {where}")
+    marks = [
+        legend_mark("mean over judges", color=ACCENT, marker="o", ms=5),
+        legend_mark("one standard deviation", color=ACCENT, alpha=0.2, linewidth=7),
+        legend_mark("1 − alpha", color=INK, linestyle="--", linewidth=1.3),
+    ]
+    draw_legend(figure, marks)
+    return figure

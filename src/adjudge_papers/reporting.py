@@ -15,40 +15,10 @@ from adjudge.present.result import Check, Count, Level, frozen
 from adjudge.present.text import count as count_of
 from adjudge.present.text import left_out
 from adjudge.validation import count, open_unit
+from adjudge_papers import reporting_arena as section_82
+from adjudge_papers import reporting_simulation as simulation
 from adjudge_papers.items import ItemBook, read_published
-from adjudge_papers.reporting_arena import (
-    FEWEST,
-    ProtocolRow,
-    add_arena,
-    ask_judge,
-    describe_protocol,
-    gather_rows,
-    has_probabilities,
-    measure_models,
-    protocol_table,
-    simulate_arena,
-)
-from adjudge_papers.reporting_figures import PICTURES
-from adjudge_papers.reporting_simulation import (
-    CURVES,
-    MAIN,
-    SETTINGS,
-    Claim,
-    LengthCurve,
-    ShiftBias,
-    Simulation,
-    SingleRun,
-    add_propositions,
-    add_simulation,
-    claim_table,
-    compare_claims,
-    length_curve,
-    one_run,
-    setting_table,
-    simulate_setting,
-    simulate_shift,
-)
-from adjudge_papers.reproduction import Reproduction
+from adjudge_papers.reproduction import Pictures, Reproduction
 
 #: Battles without data; the length of intervals is then near Table 2's.
 SIMULATED_BATTLES = 4500
@@ -68,17 +38,21 @@ class ReportingReproduction(Reproduction):
 
     kind: ClassVar[str] = "reproduction_reporting"
     checks: ClassVar[tuple[Check, ...]] = (_run_over_the_rates,)
-    drawings = PICTURES
+    drawings: ClassVar[Pictures] = {
+        **simulation.PICTURES,
+        **section_82.PICTURES,
+        **simulation.SETTING_PICTURES,
+    }
     listed = "Tables, figures and propositions of the paper"
 
     repeats: Count
     confidence_level: Level
-    settings: tuple[Simulation, ...]
-    shift: ShiftBias | None
-    lengths: tuple[LengthCurve, ...] = ()
-    single_run: SingleRun | None = None
-    claims: tuple[Claim, ...]
-    protocol: tuple[ProtocolRow, ...] = ()
+    settings: tuple[simulation.Simulation, ...]
+    shift: simulation.ShiftBias | None
+    lengths: tuple[simulation.LengthCurve, ...] = ()
+    single_run: simulation.SingleRun | None = None
+    claims: tuple[simulation.Claim, ...]
+    protocol: tuple[section_82.ProtocolRow, ...] = ()
     #: The source of the rows; None if they are simulated.
     protocol_source: str | None = None
     protocol_judge: str | None = None
@@ -87,9 +61,11 @@ class ReportingReproduction(Reproduction):
     dropped: Mapping[str, Count] = field(default_factory=dict)
 
     @property
-    def main(self) -> Simulation | None:
+    def main(self) -> simulation.Simulation | None:
         """The setting of the paper's Figures 2 and 6."""
-        return next((setting for setting in self.settings if setting.figure == MAIN), None)
+        return next(
+            (setting for setting in self.settings if setting.figure == simulation.MAIN), None
+        )
 
     def _parts(self) -> Sequence[Any]:
         own = self.protocol_source is not None or not self.claims
@@ -97,7 +73,9 @@ class ReportingReproduction(Reproduction):
 
     def headline(self) -> Headline:
         """How many statements of the paper agree, and what section 8.2 shows on these rows."""
-        arena = describe_protocol(self.protocol).replace("\n", "; ") if self.protocol else ""
+        arena = (
+            section_82.describe_protocol(self.protocol).replace("\n", "; ") if self.protocol else ""
+        )
         if not self.claims:
             return Headline(arena)
         differing = [claim.where for claim in self.claims if not claim.agrees]
@@ -119,11 +97,11 @@ class ReportingReproduction(Reproduction):
         """The statements, the settings, the protocol, with notes about them."""
         shown: list[Block] = []
         if self.claims:
-            shown.append(claim_table(self.claims, self.repeats))
+            shown.append(simulation.claim_table(self.claims, self.repeats))
         if self.settings:
-            shown.append(setting_table(self.settings, self.confidence_level))
+            shown.append(simulation.setting_table(self.settings, self.confidence_level))
         if self.protocol:
-            shown.append(protocol_table(self))
+            shown.append(section_82.protocol_table(self))
         notes = [*(f"note: {text}" for text in self.notes), *left_out(self.dropped)]
         return shown + notes_of(notes)
 
@@ -194,21 +172,29 @@ def reproduce_reporting(
     if data is None:
         if judge is not None:
             raise ArgumentError("judge", judge, "give the pairs or items to ask it about")
-        arena, source = simulate_arena(battles=sample or SIMULATED_BATTLES, seed=seed), None
+        arena, source = (
+            section_82.simulate_arena(battles=sample or SIMULATED_BATTLES, seed=seed),
+            None,
+        )
     else:
         source = source_name(data)
         if judge is not None:
-            data = ask_judge(data, judge, sample=sample, seed=seed, asking=asking)
-        arena = gather_rows(data, judge_column=judge_column, human_column=human_column, by=by)
-    models = measure_models(arena.frame, splits=splits, share=share, level=level, seed=seed)
+            data = section_82.ask_judge(data, judge, sample=sample, seed=seed, asking=asking)
+        arena = section_82.gather_rows(
+            data, judge_column=judge_column, human_column=human_column, by=by
+        )
+    models = section_82.measure_models(
+        arena.frame, splits=splits, share=share, level=level, seed=seed
+    )
     small = arena.frame["model"].n_unique() - len(models)
-    few = f"{small} models with fewer than {FEWEST} rows are left out"
+    few = f"{small} models with fewer than {section_82.FEWEST} rows are left out"
     rng = np.random.default_rng(seed)
     settings = tuple(
-        simulate_setting(figure, m, q0, q1, repeats, level, rng) for figure, m, q0, q1 in SETTINGS
+        simulation.simulate_setting(figure, m, q0, q1, repeats, level, rng)
+        for figure, m, q0, q1 in simulation.SETTINGS
     )
-    shift = simulate_shift(repeats, rng)
-    lengths = tuple(length_curve(p, level) for p in CURVES)
+    shift = simulation.simulate_shift(repeats, rng)
+    lengths = tuple(simulation.length_curve(p, level) for p in simulation.CURVES)
     result = ReportingReproduction(
         repeats=repeats,
         confidence_level=level,
@@ -216,19 +202,19 @@ def reproduce_reporting(
         settings=settings,
         shift=shift,
         lengths=lengths,
-        single_run=one_run(200, 0.7, 0.9, level, rng),
-        claims=compare_claims(settings, shift, lengths[0], level, repeats),
+        single_run=simulation.one_run(200, 0.7, 0.9, level, rng),
+        claims=simulation.compare_claims(settings, shift, lengths[0], level, repeats),
         protocol=models,
         protocol_source=source,
         protocol_judge=judge,
-        probabilities=has_probabilities(arena.frame),
+        probabilities=section_82.has_probabilities(arena.frame),
         splits=splits,
         notes=(*read_published("reporting")["notes"], *([few] if small else [])),
         dropped=arena.dropped,
     )
     # The paper's simulation, run again, counts as reproduced.
     book = ItemBook("reporting", simulated=False)
-    add_simulation(book, settings, shift, lengths)
-    add_arena(book, result)
-    add_propositions(book)
+    simulation.add_simulation(book, settings, shift, lengths)
+    section_82.add_arena(book, result)
+    simulation.add_propositions(book)
     return replace(result, items=book.items())

@@ -36,7 +36,7 @@ from adjudge.estimation.estimators.misclassification import (
 )
 from adjudge.judges import judge_pairs
 from adjudge.present.blocks import Table, table_of
-from adjudge.present.figure import ACCENT, INK, WARM, new_figure, themed
+from adjudge.present.figure import ACCENT, INK, WARM, new_figure
 from adjudge.present.result import Count, NotNegative, Proportion
 from adjudge.present.text import clip, number, percent, signed
 from adjudge.present.text import count as count_of
@@ -44,6 +44,7 @@ from adjudge.simulate.battles import simulate_battles
 from adjudge.statistics.numbers import mean_known, normal_quantile
 from adjudge.validation import FloatArray, count
 from adjudge_papers.items import ItemBook, Measured, ends_of, in_percent, read_published, read_rows
+from adjudge_papers.reproduction import Gallery
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -61,6 +62,7 @@ _SURENESS = 4.0
 FEWEST = 20
 #: Figure 7 shows as many models, those with most rows.
 _MOST_BARS = 24
+PICTURES = Gallery()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,7 +336,7 @@ def describe_protocol(rows: Sequence[ProtocolRow]) -> str:
     )
 
 
-@themed()
+@PICTURES.add("figure7", "Figure 7: bias of each model's rate, judge alone and corrected.")
 def figure_7(result: ReportingReproduction) -> Drawing:
     """Bias per model, judge alone and corrected."""
     estimated = [row for row in result.protocol if row.bias_corrected is not None]

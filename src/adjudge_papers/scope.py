@@ -72,8 +72,18 @@ _SIMULATED = (
 )
 
 
+class _Published:
+    dataset: str | None
+    judge: str
+
+    def is_of(self, dataset: str, judge: str) -> bool:
+        """Whether these names contain its data set, if it has one, and its judge's name."""
+        named = self.dataset is None or contains(dataset, self.dataset)
+        return named and contains(judge, self.judge)
+
+
 @dataclass(frozen=True, kw_only=True)
-class PublishedRisk:
+class PublishedRisk(_Published):
     """Coverage and error share in the paper; None if its text does not give the number."""
 
     dataset: str
@@ -83,13 +93,9 @@ class PublishedRisk:
     coverage: Proportion | None
     risk: Proportion | None
 
-    def is_of(self, dataset: str, judge: str) -> bool:
-        """Whether these names contain its data set, and its judge's model and size."""
-        return contains(dataset, self.dataset) and contains(judge, self.judge)
-
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedQuality:
+class PublishedQuality(_Published):
     """The quality of a signal in the paper; without a data set if the text does not name it."""
 
     dataset: str | None
@@ -98,11 +104,6 @@ class PublishedQuality:
     ece: Proportion | None
     auroc: Proportion | None
     auprc: Proportion | None
-
-    def is_of(self, dataset: str, judge: str) -> bool:
-        """As for a risk; without a data set, any data set matches."""
-        named = self.dataset is None or contains(dataset, self.dataset)
-        return named and contains(judge, self.judge)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +160,11 @@ class ScopeReproduction(Reproduction):
     simulated: bool = False
     warnings: tuple[str, ...] = ()
 
+    @property
+    def cells(self) -> list[tuple[ReproducedSet, JudgeKey]]:
+        """Every judge of every data set."""
+        return [(reproduced, key) for reproduced in self.datasets for key in reproduced.keys]
+
     def _parts(self) -> Sequence[Mapping[str, Any]]:
         return [
             {"dataset": reproduced.dataset, **plain(row)}
@@ -168,12 +174,7 @@ class ScopeReproduction(Reproduction):
 
     def headline(self) -> Headline:
         """Whether scope kept its mean error share, over all data sets, judges and alphas."""
-        rows = [
-            row
-            for reproduced in self.datasets
-            for key in reproduced.keys
-            for row in reproduced.rows_of(_FIGURE_2, key)
-        ]
+        rows = [row for reproduced, key in self.cells for row in reproduced.rows_of(_FIGURE_2, key)]
         within = sum(row.within_alpha for row in rows)
         worst = max(rows, key=lambda row: row.risk - row.alpha)
         text = (
@@ -241,8 +242,8 @@ def reproduce_scope(
         raise ArgumentError("judge", str(judge), "give the pairs to ask it about: --data NAME=FILE")
     else:
         sources = [
-            _Source(benchmark.name, read_judgments(benchmark.frame), sample, "simulator")
-            for benchmark in simulate_benchmarks(sample, seed=seed)
+            _Source(name, read_judgments(frame), sample, "simulator")
+            for name, frame in simulate_benchmarks(sample, seed=seed).items()
         ]
     paper = read_published("scope")
     done = ScopeReproduction(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from adjudge.selection.evaluating import JudgeKey, MethodRisk, SignalQuality
 from adjudge.statistics.entropy import preference_entropy
 from adjudge.statistics.numbers import mean_known
 from adjudge_papers.items import (
     ItemBook,
+    Measured,
     PaperItem,
     ends_of,
     in_percent,
@@ -35,7 +36,7 @@ _NOT_ASKED = "the judgments have no rows by this protocol: give pairs and a judg
 _ONE_ORDER = "the judgments do not have both orders"
 _NOT_HERE = "its judges or its data are not here"
 #: Ours and the paper's, by the name of the value.
-_Both = tuple[dict[str, float | None], dict[str, float | None]]
+_Both = tuple[Measured, Measured]
 
 
 def list_items(result: ScopeReproduction) -> tuple[PaperItem, ...]:
@@ -54,8 +55,7 @@ def _completeness(result: ScopeReproduction) -> str:
     total = len(_DATASETS) * len(_JUDGES)
     theirs = sum(
         contains(reproduced.dataset, dataset) and contains(key[0], judge)
-        for reproduced in result.datasets
-        for key in reproduced.keys
+        for reproduced, key in result.cells
         for dataset in _DATASETS
         for judge in _JUDGES
     )
@@ -73,23 +73,20 @@ def _chosen(
     result: ScopeReproduction, dataset: str | None, judge: str | None
 ) -> list[tuple[ReproducedSet, JudgeKey]]:
     """The data set and judge that the paper names; all of them if none of these are here."""
-    pairs = [(reproduced, key) for reproduced in result.datasets for key in reproduced.keys]
-    judges = [key[0] for _, key in pairs]
-    if dataset is not None and any(_is_papers(r.dataset, _DATASETS) for r, _ in pairs):
-        pairs = [
-            (reproduced, key) for reproduced, key in pairs if contains(reproduced.dataset, dataset)
-        ]
-    if judge is None:
-        return pairs
-    if result.simulated:
-        return [pair for pair in pairs if size_of(pair[1][0]) == size_of(judge)]
-    if any(_is_papers(name, _JUDGES) for name in judges):
-        return [pair for pair in pairs if contains(pair[1][0], judge)]
-    return pairs
 
+    def any_of(names: Iterable[str], parts: Sequence[str]) -> bool:
+        return any(contains(name, part) for name in names for part in parts)
 
-def _is_papers(name: str, names: Sequence[str]) -> bool:
-    return any(contains(name, part) for part in names)
+    cells = result.cells
+    known_data = any_of((reproduced.dataset for reproduced, _ in cells), _DATASETS)
+    known_judge = any_of((key[0] for _, key in cells), _JUDGES)
+    if dataset is not None and known_data:
+        cells = [cell for cell in cells if contains(cell[0].dataset, dataset)]
+    if judge is not None and result.simulated:
+        return [cell for cell in cells if size_of(cell[1][0]) == size_of(judge)]
+    if judge is not None and known_judge:
+        return [cell for cell in cells if contains(cell[1][0], judge)]
+    return cells
 
 
 def _signals(
@@ -126,18 +123,32 @@ def _short(judge: str) -> str:
     return judge.rpartition("-")[2]
 
 
+def _compared(
+    published: Iterable[Any],
+    fields: Sequence[str],
+    name: Callable[[Any, str], str],
+    measured: Callable[[Any], Sequence[Any]],
+) -> _Both:
+    """Every number that the paper prints, with the mean of our rows."""
+    ours: Measured = {}
+    theirs: Measured = {}
+    for row in published:
+        for field in fields:
+            if getattr(row, field) is not None:
+                title = name(row, field)
+                ours[title] = mean_known(getattr(part, field) for part in measured(row))
+                theirs[title] = getattr(row, field)
+    return ours, theirs
+
+
 def _quality_values(result: ScopeReproduction, published: Iterable[PublishedQuality]) -> _Both:
     """The published metrics of signals, with ours."""
-    ours: dict[str, float | None] = {}
-    theirs: dict[str, float | None] = {}
-    for row in published:
-        for metric in _METRICS:
-            if getattr(row, metric) is not None:
-                name = f"{metric.upper()}, {row.signal} {_short(row.judge)}"
-                measured = _signals(result, row.signal, row.judge)
-                ours[name] = mean_known(getattr(quality, metric) for quality in measured)
-                theirs[name] = getattr(row, metric)
-    return ours, theirs
+    return _compared(
+        published,
+        _METRICS,
+        lambda row, metric: f"{metric.upper()}, {row.signal} {_short(row.judge)}",
+        lambda row: _signals(result, row.signal, row.judge),
+    )
 
 
 def _risk_values(
@@ -146,20 +157,17 @@ def _risk_values(
     fields: Sequence[str] = ("coverage", "risk"),
 ) -> _Both:
     """Published coverage and error share, with ours."""
-    ours: dict[str, float | None] = {}
-    theirs: dict[str, float | None] = {}
-    for row in published:
+
+    def name(row: PublishedRisk, field: str) -> str:
+        title = "error share" if field == "risk" else field
         at = "" if row.alpha == _ALPHA else f" at {row.alpha:g}"
-        rows = _method_rows(
-            result, row.method, dataset=row.dataset, judge=row.judge, alpha=row.alpha
-        )
-        for field in fields:
-            if getattr(row, field) is not None:
-                title = "error share" if field == "risk" else field
-                name = f"{title}, {row.dataset} {_short(row.judge)} {row.method}{at}"
-                ours[name] = mean_known(getattr(measured, field) for measured in rows)
-                theirs[name] = getattr(row, field)
-    return ours, theirs
+        return f"{title}, {row.dataset} {_short(row.judge)} {row.method}{at}"
+
+    def rows(row: PublishedRisk) -> list[MethodRisk]:
+        cell = {"dataset": row.dataset, "judge": row.judge}
+        return _method_rows(result, row.method, **cell, alpha=row.alpha)
+
+    return _compared(published, fields, name, rows)
 
 
 # --- items -----------------------------------------------------------------------------------
@@ -167,32 +175,29 @@ def _risk_values(
 
 def _add_qualities(book: ItemBook, result: ScopeReproduction) -> None:
     published = result.published_qualities
-    single, single_paper = _quality_values(
-        result, [row for row in published if (row.judge, row.signal) == (_7B, "single_order")]
-    )
-    entropy, entropy_paper = _quality_values(
-        result, [row for row in published if (row.judge, row.signal) == (_7B, "preference_entropy")]
+    (single, single_paper), (entropy, entropy_paper) = (
+        _quality_values(
+            result, [row for row in published if (row.judge, row.signal) == (_7B, name)]
+        )
+        for name in ("single_order", "preference_entropy")
     )
     verbalized = _signals(result, "verbalized", _7B)
+    unprinted = {
+        f"{metric.upper()}, verbalized {_short(_7B)}": mean_known(
+            getattr(quality, metric) for quality in verbalized
+        )
+        for metric in _METRICS
+        if verbalized
+    }
     best = [
         max(known, key=lambda quality: quality.auroc or 0.0).signal == "preference_entropy"
-        for reproduced, key in _chosen(result, None, None)
+        for reproduced, key in result.cells
         if (known := [q for q in reproduced.qualities if q.judge == key[0] and q.auroc])
     ]
+    highest = {"highest AUROC: preference_entropy, %": in_percent(mean_known(map(float, best)))}
     book.add(
         "Table 1",
-        {
-            **single,
-            **{
-                f"{metric.upper()}, verbalized {_short(_7B)}": mean_known(
-                    getattr(quality, metric) for quality in verbalized
-                )
-                for metric in _METRICS
-                if verbalized
-            },
-            **entropy,
-            "highest AUROC: preference_entropy, %": in_percent(mean_known(map(float, best))),
-        },
+        single | unprinted | entropy | highest,
         published=single_paper | entropy_paper,
         unknown=_ONE_ORDER,
     )
@@ -214,22 +219,15 @@ def _add_qualities(book: ItemBook, result: ScopeReproduction) -> None:
 def _add_risks(book: ItemBook, result: ScopeReproduction) -> None:
     published = [row for row in result.published if row.alpha == _ALPHA]
     ours, theirs = _risk_values(result, published)
-    vanilla, heuristic = (
-        _method_rows(result, method, dataset=_MT_BENCH) for method in ("vanilla", "heuristic")
-    )
-    book.add(
-        "Table 3",
-        {
-            **ours,
-            **ends_of("error share, vanilla, mt-bench", (row.risk for row in vanilla)),
-            **ends_of("error share, heuristic, mt-bench", (row.risk for row in heuristic)),
-            **ends_of(
-                "coverage, heuristic", (row.coverage for row in _method_rows(result, "heuristic"))
-            ),
-            **ends_of("error share, scope", (row.risk for row in _method_rows(result, "scope"))),
-        },
-        published=theirs,
-    )
+    for title, field, method, dataset in (
+        ("error share, vanilla, mt-bench", "risk", "vanilla", _MT_BENCH),
+        ("error share, heuristic, mt-bench", "risk", "heuristic", _MT_BENCH),
+        ("coverage, heuristic", "coverage", "heuristic", None),
+        ("error share, scope", "risk", "scope", None),
+    ):
+        rows = _method_rows(result, method, dataset=dataset)
+        ours |= ends_of(title, (getattr(row, field) for row in rows))
+    book.add("Table 3", ours, published=theirs)
     complete = [row for row in published if None not in (row.coverage, row.risk)]
     ours, theirs = _risk_values(result, complete)
     book.add("Summary, risk control", ours, published=theirs)

@@ -14,7 +14,7 @@ for a number about a real model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,29 +33,19 @@ JUDGES = {
     "simulated-70b": (2.2, 0.3),
 }
 _SHARPNESS, _STRETCH, _PERSONAS = 2.4, 4.0, 5
+_Columns = dict[str, np.ndarray[Any, Any]]
 
 
-@dataclass(frozen=True)
-class SimulatedBenchmark:
-    """One benchmark: judgments of every judge by every protocol, with labels."""
+def simulate_benchmarks(n: int = 2000, *, seed: Seed = 0) -> dict[str, pl.DataFrame]:
+    """`n` labelled pairs of each benchmark, by all judges and protocols.
 
-    name: str
-    frame: pl.DataFrame
-
-
-def simulate_benchmarks(n: int = 2000, *, seed: Seed = 0) -> tuple[SimulatedBenchmark, ...]:
-    """`n` pairs of each benchmark, all judges and protocols.
-
-    >>> mt_bench, *_ = simulate_benchmarks(4)
-    >>> mt_bench.name, mt_bench.frame.height, sorted(mt_bench.frame["protocol"].unique())
-    ('mt-bench', 48, ['annotators', 'preference', 'verbalized'])
+    >>> frame = simulate_benchmarks(4)["mt-bench"]
+    >>> frame.height, sorted(frame["protocol"].unique())
+    (48, ['annotators', 'preference', 'verbalized'])
     """
     count(n, "n", least=1)
     rng = generator(seed)
-    return tuple(
-        SimulatedBenchmark(name, _simulate(name, n, spread, rng))
-        for name, spread in BENCHMARKS.items()
-    )
+    return {name: _simulate(name, n, spread, rng) for name, spread in BENCHMARKS.items()}
 
 
 def _simulate(name: str, n: int, spread: float, rng: np.random.Generator) -> pl.DataFrame:
@@ -72,56 +62,46 @@ def _simulate(name: str, n: int, spread: float, rng: np.random.Generator) -> pl.
         noise = 0.5 * shared + 0.6 * rng.normal(size=n)
         odds = _STRETCH * (skill * margin + noise)
         first = _STRETCH * lean * (1 + rng.normal(size=n))
+        # One order, which is random for each pair.
+        seen = odds + np.where(random_orders(pairs["id"].to_list()) == "ab", first, -first)
         asked = {
             "preference": _preference(odds, first, rng),
-            "verbalized": _verbalized(pairs["id"], odds, first, rng),
-            "annotators": _annotators(pairs["id"], odds, first, rng),
+            "verbalized": _verbalized(seen, rng),
+            "annotators": _annotators(seen, rng),
         }
         parts += [
-            pairs.with_columns(judge=pl.lit(judge), protocol=pl.lit(protocol), **columns)
+            pairs.with_columns(
+                judge=pl.lit(judge),
+                protocol=pl.lit(protocol),
+                **{column: pl.Series(values) for column, values in columns.items()},
+            )
             for protocol, columns in asked.items()
         ]
     return pl.concat(parts, how="diagonal")
 
 
-def _preference(
-    odds: FloatArray, first: FloatArray, rng: np.random.Generator
-) -> dict[str, pl.Series]:
+def _preference(odds: FloatArray, first: FloatArray, rng: np.random.Generator) -> _Columns:
     jitter = 0.8 * rng.normal(size=(2, len(odds)))
-    return {
-        "p_fwd": pl.Series(expit(odds + first + jitter[0])),
-        "p_rev": pl.Series(expit(odds - first + jitter[1])),
-    }
+    return {"p_fwd": expit(odds + first + jitter[0]), "p_rev": expit(odds - first + jitter[1])}
 
 
-def _one_order(ids: pl.Series, odds: FloatArray, first: FloatArray) -> FloatArray:
-    """Log odds of response_a in an order that is random for each pair."""
-    return np.asarray(odds + np.where(random_orders(ids.to_list()) == "ab", first, -first))
-
-
-def _verbalized(
-    ids: pl.Series, odds: FloatArray, first: FloatArray, rng: np.random.Generator
-) -> dict[str, pl.Series]:
-    seen = _one_order(ids, odds, first)
+def _verbalized(seen: FloatArray, rng: np.random.Generator) -> _Columns:
     # Judges state round numbers near the top, whatever their true confidence.
     stated = np.clip(0.88 + 0.007 * np.abs(seen) + 0.05 * rng.normal(size=len(seen)), 0.55, 1)
     sure = np.round(stated * 20) / 20
     return {
-        "verdict": pl.Series(np.where(seen > 0, "A", "B")),
-        "p_a": pl.Series(np.where(seen > 0, sure, 1 - sure)),
-        "confidence": pl.Series(sure),
-        "uncertainty": pl.Series(1 - sure),
+        "verdict": np.where(seen > 0, "A", "B"),
+        "p_a": np.where(seen > 0, sure, 1 - sure),
+        "confidence": sure,
+        "uncertainty": 1 - sure,
     }
 
 
-def _annotators(
-    ids: pl.Series, odds: FloatArray, first: FloatArray, rng: np.random.Generator
-) -> dict[str, pl.Series]:
-    seen = _one_order(ids, odds, first)
+def _annotators(seen: FloatArray, rng: np.random.Generator) -> _Columns:
     votes = (seen + 2.0 * rng.normal(size=(_PERSONAS, len(seen))) > 0).sum(axis=0)
     p_a = votes / _PERSONAS
     return {
-        "p_a": pl.Series(p_a),
-        "uncertainty": pl.Series(1 - np.maximum(p_a, 1 - p_a)),
-        "verdict": pl.Series(np.where(p_a > 0.5, "A", "B")),
+        "p_a": p_a,
+        "uncertainty": 1 - np.maximum(p_a, 1 - p_a),
+        "verdict": np.where(p_a > 0.5, "A", "B"),
     }

@@ -28,7 +28,6 @@ from adjudge_papers.diagnosis_data import (
     published_row,
     published_rows,
 )
-from adjudge_papers.diagnosis_figures import PICTURES
 from adjudge_papers.diagnosis_rankings import published_tau
 from adjudge_papers.items import read_published
 from shown import title, y_ticks
@@ -224,7 +223,7 @@ def test_simulated_sets_hold_and_width_of_a_constant_quantile_does_not_follow_er
 
 def test_every_picture_of_the_paper(done: DiagnosisReproduction) -> None:
     pictures = done.figures()
-    assert list(pictures) == list(PICTURES) == list(TITLES)
+    assert list(pictures) == list(done.drawings) == list(TITLES)
     judges = [f"simulated {k}" for k in range(1, 5)]
     for name, picture in pictures.items():
         figure = picture.draw()
@@ -238,7 +237,7 @@ def test_every_item_is_listed(done: DiagnosisReproduction) -> None:
     assert {f"Table {k}" for k in range(1, 7)} | {f"Figure {k}" for k in range(1, 7)} <= {*names}
     missing = {name for name, item in names.items() if item.status == "not possible"}
     assert missing == {"Appendix A", "Section 7, prompts"}
-    assert {item.figure for item in done.items} - {None} == set(PICTURES)
+    assert {item.figure for item in done.items} - {None} == set(done.drawings)
     assert all(value.ours is not None for item in done.items for value in item.values)
 
 
