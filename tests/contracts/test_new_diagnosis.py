@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge.diagnosis.measures import BiasMeasures, BiasRows, Measure, Sample, measure
+from adjudge.diagnosis.measures import BiasMeasures, BiasRows, Measure, Sample
 from adjudge.present.blocks import Block, Figure, Table
 from adjudge.present.figure import ForestRow, forest_figure
 from adjudge.present.result import Count, Proportion, frozen
@@ -45,7 +45,7 @@ class Ties(BiasMeasures):
     share_interval: Interval | None
 
     def measures(self) -> tuple[Measure, ...]:
-        return (measure("tied verdicts", self.share, self.share_interval, self.n),)
+        return (self.measure("tied verdicts", self.share, self.share_interval),)
 
     def describe(self) -> str:
         return f"does not decide {percent(self.share)} of pairs"

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from adjudge.data.labels import LABELS_OF
 from adjudge.data.rows import merge_dropped
 from adjudge.data.verdicts import CLUSTER
-from adjudge.diagnosis.measures import BiasMeasures, BiasRows, Measure, Sample, ends_of, measure
+from adjudge.diagnosis.measures import BiasMeasures, BiasRows, Measure, Sample, ends_of
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import count, interval, percent
@@ -69,13 +69,14 @@ class Agreement(BiasMeasures):
 
     def measures(self) -> tuple[Measure, ...]:
         of_judge = (
-            measure("agrees with people", self.raw, self.raw_interval, self.n),
-            measure("kappa", self.kappa, self.kappa_interval, self.n),
-            measure("Krippendorff's alpha", self.alpha, self.alpha_interval, self.n),
+            self.measure("agrees with people", self.raw, self.raw_interval),
+            self.measure("kappa", self.kappa, self.kappa_interval),
+            self.measure("Krippendorff's alpha", self.alpha, self.alpha_interval),
         )
         if (people := self.ceiling) is None:
             return of_judge
-        return *of_judge, measure("two people agree", people.raw, people.interval, people.n)
+        of_people = self.measure("two people agree", people.raw, people.interval, n=people.n)
+        return *of_judge, of_people
 
     def describe(self) -> str:
         words = f"agrees with people on {percent(self.raw)} of {count(self.n, 'row')}"

@@ -162,12 +162,11 @@ def win_matrix(wins: ArrayLike) -> BoolArray:
 
 @dataclass(frozen=True)
 class ExpectedCycles:
-    """Mean rate and share over the redraws, their middle 95 %, and how the judge compares.
+    """The fields of `TransitivityGroup` about the redraws, each interval their middle 95 %.
 
-    `p_value` is (1 + redraws with a mean rate at least the judge's) / (1 + redraws).
-    `same_rate_share` is the share of documents with a cycle if the judge's own rate is spread at
-    random over the documents; None if no judge of this family has that rate. All are None if no
-    document has a decisive triple.
+    `p_value` is (1 + redraws with a mean rate at least the judge's) / (1 + redraws). The share at
+    the same rate is None if no judge of this family has that rate; all are None if no document has
+    a decisive triple.
     """
 
     expected_rate: float | None = None

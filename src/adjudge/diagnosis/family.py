@@ -23,10 +23,8 @@ from adjudge.diagnosis.measures import (
     BiasTest,
     Measure,
     Sample,
-    bias_fields,
     excludes,
     mean_or_none,
-    measure,
     numbers_of,
     optional_probabilities,
     picks,
@@ -54,8 +52,7 @@ class FamilyBias(BiasTest):
     excess: float | None
 
     def measures(self) -> tuple[Measure, ...]:
-        excess = measure("own family, excess", self.excess, self.interval, self.n, 0.0, self.floor)
-        return (excess,)
+        return (self.measure("own family, excess", self.excess, self.interval, 0.0, self.floor),)
 
     def describe(self) -> str:
         name = self.family or "its own family"
@@ -122,8 +119,7 @@ def family_bias(
     gap = judge_share - reference_share
     excess = mean_or_none(gap)
     return FamilyBias(
-        **mixed.facts,
-        **bias_fields(excess, mixed.mean_interval(gap), 0.0, floor),
+        **mixed.test(excess, mixed.mean_interval(gap), 0.0, floor),
         family=family,
         reference=reference_name,
         judge_share=mean_or_none(judge_share),
@@ -189,7 +185,7 @@ class FamilyScores(BiasTest):
     excess: float | None
 
     def measures(self) -> tuple[Measure, ...]:
-        return (measure("own family, points", self.excess, self.interval, self.n, 0.0),)
+        return (self.measure("own family, points", self.excess, self.interval, 0.0),)
 
     def describe(self) -> str:
         name = self.family or "its own family"

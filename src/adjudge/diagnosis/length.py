@@ -36,10 +36,8 @@ from adjudge.diagnosis.measures import (
     BiasTest,
     Measure,
     Sample,
-    bias_fields,
     ends_of,
     mean_or_none,
-    measure,
     numbers_of,
     optional_probabilities,
     shows,
@@ -111,8 +109,8 @@ class LengthBias(BiasTest):
     winners: tuple[LengthWinner, ...] = ()
 
     def measures(self) -> tuple[Measure, ...]:
-        ends, n = self.effect_interval, self.n
-        effect = measure("length, effect", self.effect, ends, n, 0.0, self.floor)
+        ends, floor = self.effect_interval, self.floor
+        effect = self.measure("length, effect", self.effect, ends, 0.0, floor)
         if self.excess is None:
             return (effect,)
         # A judge that agrees less with people also prefers length less: this is not a bias.
@@ -222,11 +220,10 @@ def length_bias(
         if count_clusters(rows.codes[compared]) >= _FEWEST_CLUSTERS:
             gap = on_votes.of_effect.minus(of_people.of_effect)
             ends = on_votes.interval(gap, confidence_level)
-    fields = bias_fields(tested, ends, 0.0, floor)
+    fields = rows.only(unequal, "equal length").test(tested, ends, 0.0, floor)
     # A judge without its own preference that agrees less with people only prefers length less.
     fields["biased"] &= excess is None or effect is None or excess * effect > 0
     return LengthBias(
-        **rows.only(unequal, "equal length").facts,
         **fields,
         models=len(names),
         effect=effect,
@@ -267,15 +264,11 @@ def _code_models(
     """Names, and both columns as their positions; -1 without a name, all equal without columns."""
     if models_a is None or models_b is None:
         return [], np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
-    sides = [pl.Series("", models) for models in (models_a, models_b)]
-    names = pl.concat([side.unique(maintain_order=True) for side in sides])
-    names = names.unique(maintain_order=True).drop_nulls()
+    both = pl.concat([pl.Series("", models) for models in (models_a, models_b)])
+    names = both.unique(maintain_order=True).drop_nulls()
     places = pl.Series(range(len(names)), dtype=pl.Int32)
-    first, second = (
-        side.replace_strict(names, places, default=-1, return_dtype=pl.Int32).to_numpy()
-        for side in sides
-    )
-    return names.to_list(), first, second
+    codes = both.replace_strict(names, places, default=-1, return_dtype=pl.Int32).to_numpy()
+    return names.to_list(), codes[:n], codes[n:]
 
 
 @dataclass(frozen=True)
@@ -452,12 +445,11 @@ class VerbosityBias(BiasTest):
     excess_interval: Interval | None
 
     def measures(self) -> tuple[Measure, ...]:
-        n, floor = self.n, self.floor
-        longer = measure("longer, near-tied", self.longer_share, self.interval, n, 0.5, floor)
+        floor, ends, n = self.floor, self.excess_interval, self.human_n
+        longer = self.measure("longer, near-tied", self.longer_share, self.interval, 0.5, floor)
         if self.excess is None:
             return (longer,)
-        ends, n = self.excess_interval, self.human_n
-        return longer, measure("near-tied, minus people", self.excess, ends, n, 0.0, floor)
+        return longer, self.measure("near-tied, minus people", self.excess, ends, 0.0, floor, n)
 
     def describe(self) -> str:
         if self.longer_share is None:
@@ -531,8 +523,7 @@ def verbosity_bias(
     people = np.where(a > b, wins, 1 - wins)[close.used][voted]
     gap = longer[close.used][voted] - people
     return VerbosityBias(
-        **close.facts,
-        **bias_fields(share, close.share_interval(longer[close.used]), 0.5, floor),
+        **close.test(share, close.share_interval(longer[close.used]), 0.5, floor),
         near_tie=near_tie,
         longer_share=share,
         overall_share=mean_or_none(longer[usable.used]),

@@ -69,19 +69,6 @@ class Measure(HasInterval):
     departs: bool
 
 
-def measure(
-    name: str,
-    value: float | None,
-    interval: Interval | None,
-    n: int,
-    unbiased: float | None = None,
-    floor: float = 0.0,
-) -> Measure:
-    """A measure that departs by the rule of `shows`."""
-    departs = unbiased is not None and shows(value, interval, unbiased, floor)
-    return Measure(name, value, interval, unbiased, n, departs)
-
-
 def excludes(interval: Interval | None, value: float) -> bool:
     """Whether there is an interval and it excludes the value."""
     return interval is not None and value not in interval
@@ -103,6 +90,19 @@ class BiasMeasures(Result):
     def measures(self) -> tuple[Measure, ...]:
         """Every number with its interval, the most important first."""
         raise NotImplementedError
+
+    def measure(
+        self,
+        name: str,
+        value: float | None,
+        interval: Interval | None,
+        unbiased: float | None = None,
+        floor: float = 0.0,
+        n: int | None = None,
+    ) -> Measure:
+        """A measure that departs by the rule of `shows`, of all rows if `n` is None."""
+        departs = unbiased is not None and shows(value, interval, unbiased, floor)
+        return Measure(name, value, interval, unbiased, self.n if n is None else n, departs)
 
     def describe(self) -> str:
         """One sentence about the judge, without its subject; a bias is claimed if it is shown."""
@@ -193,15 +193,6 @@ def table_of_groups(
     return table_of(groups, named, caption=caption, optional=optional)
 
 
-def bias_fields(
-    value: float | None, interval: Interval | None, unbiased: float, floor: float
-) -> dict[str, Any]:
-    """The fields of a `BiasTest`."""
-    non_negative(floor, "floor")
-    biased = shows(value, interval, unbiased, floor)
-    return {"interval": interval, "biased": biased, "floor": floor}
-
-
 # --- rows ------------------------------------------------------------------------------------
 
 
@@ -249,6 +240,14 @@ class Sample:
             "dropped": self.dropped,
             "confidence_level": self.confidence_level,
         }
+
+    def test(
+        self, value: float | None, interval: Interval | None, unbiased: float, floor: float
+    ) -> dict[str, Any]:
+        """The fields of a `BiasTest`, those about its rows included."""
+        non_negative(floor, "floor")
+        biased = shows(value, interval, unbiased, floor)
+        return {**self.facts, "interval": interval, "biased": biased, "floor": floor}
 
     def share_interval(self, values: FloatArray) -> Interval | None:
         """The interval of a share, from a value in [0, 1] of each row."""

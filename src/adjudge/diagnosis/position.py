@@ -18,10 +18,8 @@ from adjudge.diagnosis.measures import (
     BiasTest,
     Measure,
     Sample,
-    bias_fields,
     ends_of,
     mean_or_none,
-    measure,
     optional_probabilities,
     picks,
 )
@@ -79,13 +77,12 @@ class PositionBias(BiasTest):
     advantage_interval: Interval | None = None
 
     def measures(self) -> tuple[Measure, ...]:
-        n, floor = self.n, self.floor
-        first = measure("first slot", self.first_share, self.interval, n, 0.5, floor)
-        flips = measure("order flips", self.flip_share, self.flip_interval, n, 0.0, floor)
-        if self.first_advantage is None:
+        floor, worth, ends = self.floor, self.first_advantage, self.advantage_interval
+        first = self.measure("first slot", self.first_share, self.interval, 0.5, floor)
+        flips = self.measure("order flips", self.flip_share, self.flip_interval, 0.0, floor)
+        if worth is None:
             return first, flips
-        ends = self.advantage_interval
-        return first, measure("first slot, points", self.first_advantage, ends, n, 0.0), flips
+        return first, self.measure("first slot, points", worth, ends, 0.0), flips
 
     def describe(self) -> str:
         words = f"picks the first answer in {percent(self.first_share)} of "
@@ -197,8 +194,7 @@ def position_bias(
             by_group.append(group)
     advantage, advantage_ends = _first_advantage(gap_fwd, gap_rev, clusters, n, confidence_level)
     return PositionBias(
-        **pairs.facts,
-        **bias_fields(first_share, _lean_interval(lean, pairs), 0.5, floor),
+        **pairs.test(first_share, _lean_interval(lean, pairs), 0.5, floor),
         first_share=first_share,
         flip_share=mean_or_none(flips[decided]) or 0.0,
         flip_interval=pairs.only(decided).share_interval(flips[decided]),

@@ -82,6 +82,11 @@ class PromptChange(HasInterval):
     more_than_again: bool
     shifted: bool
 
+    @property
+    def name(self) -> str:
+        """The judge and criterion, for tables and sentences."""
+        return name_group(self)
+
 
 @frozen
 class PromptSensitivity(Result):
@@ -416,7 +421,7 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
         )
         blocks.append(table)
     lines = [f"first: {result.first}; second: {result.second}"]
-    lines += [f"{name_group(group)}: {_describe_change(group)}" for group in groups]
+    lines += [f"{group.name}: {_describe_change(group)}" for group in groups]
     if not any(g.repeated for g in groups):
         lines.append(
             "each prompt was asked once: part of the change can be the judge's randomness; ask "

@@ -22,9 +22,7 @@ from adjudge.diagnosis.measures import (
     BiasTest,
     Measure,
     Sample,
-    bias_fields,
     ends_of,
-    measure,
 )
 from adjudge.present.blocks import Block, Figure, table_of
 from adjudge.present.figure import ACCENT, MUTED, draw_interval, new_figure, themed
@@ -110,7 +108,7 @@ class Reliability(BiasTest):
         over, n = self.over_confidence, self.n
         ece, expected = self.ece_equal_mass, self.ece_if_calibrated
         return (
-            measure("over-confidence", over, self.interval, n, 0.0, self.floor),
+            self.measure("over-confidence", over, self.interval, 0.0, self.floor),
             # A calibrated judge also has an ECE above zero: the p-value is its test.
             Measure("ECE, equal mass", ece, self.ece_interval, expected, n, self.miscalibrated),
         )
@@ -255,8 +253,7 @@ def reliability(
         )
         curve.append(entry)
     return Reliability(
-        **rows.facts,
-        **bias_fields(over_confidence, rows.mean_interval(gap), 0.0, floor),
+        **rows.test(over_confidence, rows.mean_interval(gap), 0.0, floor),
         accuracy=float(right.mean()),
         accuracy_interval=rows.share_interval(right.astype(np.float64)),
         mean_confidence=float(sure.mean()),

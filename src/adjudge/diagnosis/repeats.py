@@ -24,7 +24,6 @@ from adjudge.diagnosis.measures import (
     Sample,
     ends_of,
     mean_or_none,
-    measure,
 )
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, Proportion, frozen
@@ -54,7 +53,7 @@ class Contradictions(BiasMeasures, HasInterval):
     interval: Interval | None
 
     def measures(self) -> tuple[Measure, ...]:
-        return (measure("against own scores", self.share, self.interval, self.n, 0.0),)
+        return (self.measure("against own scores", self.share, self.interval, 0.0),)
 
     def describe(self) -> str:
         if self.share is None:
@@ -161,10 +160,9 @@ class Retest(BiasMeasures, HasInterval):
     changed_interval: Interval | None
 
     def measures(self) -> tuple[Measure, ...]:
-        changed = self.changed_share, self.changed_interval
         return (
-            measure("asked again, differs", self.flip_share, self.interval, self.n, 0.0),
-            measure("not always the same", *changed, self.n, 0.0),
+            self.measure("asked again, differs", self.flip_share, self.interval, 0.0),
+            self.measure("not always the same", self.changed_share, self.changed_interval, 0.0),
         )
 
     def describe(self) -> str:
