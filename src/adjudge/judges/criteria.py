@@ -38,11 +38,8 @@ class Criterion:
     @property
     def in_full(self) -> str:
         """The definition, and what chosen scores mean."""
-        return "\n".join([self.definition, *self._anchor_lines])
-
-    @property
-    def _anchor_lines(self) -> list[str]:
-        return [f"  {score} = {text}" for score, text in sorted(self.anchors.items())[::-1]]
+        anchors = sorted(self.anchors.items(), reverse=True)
+        return "\n".join([self.definition, *(f"  {score} = {text}" for score, text in anchors)])
 
     def settings(self) -> dict[str, Any]:
         """The parts that change the question."""
@@ -167,38 +164,28 @@ def read_criteria(path: str | Path) -> tuple[Criterion, ...]:
         if not text:
             raise DataError(path, "is empty", remedy=remedy)
         if not text.startswith("{"):
-            return (Criterion(_name_of(path), text),)
+            stem = Path(path).name.partition(".")[0].replace("_", " ")
+            return (Criterion(stem if _NAME.fullmatch(stem) else "rubric", text),)
     entries = read_json(path, remedy=remedy)
     if not isinstance(entries, dict) or not entries:
         raise DataError(path, "has no criteria", remedy=remedy)
     return check_criteria([_criterion(path, name, value) for name, value in entries.items()])
 
 
-def _name_of(path: str | Path) -> str:
-    """The name of a criterion, from the file's name."""
-    stem = Path(path).name.partition(".")[0].replace("_", " ")
-    return stem if _NAME.fullmatch(stem) else "rubric"
-
-
 def _criterion(path: str | Path, name: str, value: Any) -> Criterion:
     if not _NAME.fullmatch(name):
-        raise DataError(
-            path,
-            f"{name[:40]!r} cannot be the name of a criterion",
-            remedy="use up to 40 plain letters",
-        )
+        problem = f"{name[:40]!r} cannot be the name of a criterion"
+        raise DataError(path, problem, remedy="use up to 40 plain letters")
     if isinstance(value, str):
         value = {"definition": value}
     definition = value.get("definition") if isinstance(value, dict) else None
     if not isinstance(definition, str) or not definition.strip():
         raise DataError(path, f"{name} has no definition", remedy="write what it means")
     anchors = value.get("anchors", {})
-    if not isinstance(anchors, dict) or not all(
-        str(score).isdecimal() and isinstance(text, str) for score, text in anchors.items()
-    ):
-        raise DataError(
-            path, f"the anchors of {name} are not scores and texts", remedy='write {"10": "..."}'
-        )
+    entries = anchors.items() if isinstance(anchors, dict) else [("", None)]
+    if not all(str(score).isdecimal() and isinstance(text, str) for score, text in entries):
+        problem = f"the anchors of {name} are not scores and texts"
+        raise DataError(path, problem, remedy='write {"10": "..."}')
     return Criterion(name, definition.strip(), {int(s): text for s, text in anchors.items()})
 
 

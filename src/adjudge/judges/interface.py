@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from adjudge.errors import ArgumentError
 from adjudge.judges.flow import IDLE, Pace, ServerLoad
 from adjudge.records import Grade, Item, Judgment, Order, Pair, Reply, Score, Status, Subject
 
 if TYPE_CHECKING:
+    from adjudge.judges.backends.openai_batch import OpenAIBatches
     from adjudge.judges.prompting import PromptColumns
     from adjudge.store.tables import PlainReply
 
@@ -205,54 +206,12 @@ class Backend(ABC):
         """The server's load, for the progress display."""
         return IDLE
 
-    def open_batches(self, folder: Path) -> Batches:
+    def open_batches(self, folder: Path) -> OpenAIBatches:
         """Questions sent together; the list of running batches is kept in `folder`."""
         raise ArgumentError("batch", self.name, "this judge has no batches; leave it out")
 
     async def close(self) -> None:  # noqa: B027  (as for `start`)
         """Free the resources of `start`."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchProgress:
-    """The progress of the batches."""
-
-    batches: int
-    ended: int
-    calls: int
-    answered: int
-
-
-@dataclass(frozen=True, slots=True)
-class BatchCall:
-    """One call: its key, what is wanted, and what the caller needs to recognise it."""
-
-    key: str
-    want: Want
-    meta: Mapping[str, Any]
-
-
-class Batches(Protocol):
-    """An open batch service. Its batches continue after the process ends."""
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(self, *_: object) -> None: ...
-
-    def pending(self) -> set[str]:
-        """The keys of all calls in flight."""
-
-    async def submit(self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]]) -> int:
-        """Send calls (key, question, meta) that are not in flight yet; returns the number sent."""
-
-    def collect(
-        self,
-        *,
-        poll_s: float,
-        on_poll: Callable[[BatchProgress], None] | None = None,
-        stopped: Callable[[], bool] = lambda: False,
-    ) -> AsyncIterator[tuple[BatchCall, Reply]]:
-        """Every call in flight with its reply, as batches end; until `stopped` is true."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,15 +139,11 @@ def _options(registry: Registry[Kind], name: str, options: Mapping[str, Any]) ->
     chosen = {option: value for option, value in options.items() if value is not None}
     for option, value in chosen.items():
         if option not in registry.load(name).options:
-            takers = [
-                other for other, kind in _installed(registry).items() if option in kind.options
-            ]
-            raise ArgumentError(
-                option,
-                getattr(value, "name", value),
-                f"leave it out: {registry.noun} {name} does not take it"
-                + (f" ({', '.join(takers)} take it)" if takers else ""),
-            )
+            kinds = _installed(registry).items()
+            takers = ", ".join(other for other, kind in kinds if option in kind.options)
+            remedy = f"leave it out: {registry.noun} {name} does not take it"
+            remedy += f" ({takers} take it)" if takers else ""
+            raise ArgumentError(option, getattr(value, "name", value), remedy)
     return chosen
 
 

@@ -24,7 +24,7 @@ from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.judges.flow import GRACE_S, Stop, Tally
 from adjudge.judges.interface import Judge
 from adjudge.judges.judge import by_route, kept_route, usual_route
-from adjudge.judges.options import JudgingOptions, OneJudge, spread_options
+from adjudge.judges.options import JudgingOptions, spread_options
 from adjudge.judges.rows import Outcome, RowCounts, Stages, schema_of
 from adjudge.judges.runner import RunContext, ask_all
 from adjudge.judges.subjects import (
@@ -33,13 +33,12 @@ from adjudge.judges.subjects import (
     OpenSubjects,
     Subjects,
     SubjectSource,
-    Survey,
     call_keys,
     prepare_calls,
 )
 from adjudge.judges.summary import Judging, JudgingCascade, JudgingPanel, JudgingPlan, JudgingPlans
 from adjudge.present.text import count
-from adjudge.records import STATUSES, Subject
+from adjudge.records import STATUSES
 from adjudge.store import Store, store_name, use_store
 from adjudge.store.interface import KnownPrompt
 from adjudge.store.thread import StoreThread
@@ -230,18 +229,6 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
     )
 
 
-def calls_in_words(judge: Judge, subjects: int, each: int, *, judges: int = 1) -> str:
-    """The number of calls of a run as a product; `each` is per subject, repeat and judge."""
-    protocol = judge.protocol
-    factors = dict(protocol.factors())
-    if math.prod(factors.values()) != each:
-        factors = {"questions": each}
-    factors |= {"repeats": judge.repeats, "judges": judges}
-    shown = [f"{n:,} {name}" for name, n in factors.items() if n > 1]
-    parts = [count(subjects, protocol.subjects.removesuffix("s")), *shown]
-    return f"{' x '.join(parts)} = {count(subjects * math.prod(factors.values()), 'call')}"
-
-
 async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingRun:
     """Ask, store, make the rows. The rows are returned unless they were written to a file.
 
@@ -252,110 +239,78 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
     judges = options.make_judges()
     stages = None if options.stop_rule is None else Stages(options.stop_rule, judges)
     tallies = [Tally(options.known_price_of(judge)) for judge in judges]
-    stop = options.stop
+    stop, store, team = options.stop, StoreThread(options.store), None
+    contexts: list[RunContext] = []
     with (
         _signals(stop, options.handle_signals),
         closing(options.subjects(pairs, judges[0])) as subjects,
         ExitStack() as resources,
     ):
-        survey = await asyncio.to_thread(subjects.survey)
+        await asyncio.to_thread(subjects.survey)
         if options.announce is not None:
-            options.announce(_announcement(judges, survey.subjects, next(iter(subjects)), stages))
-        run = _Run(options, subjects, StoreThread(options.store), resources)
-        left_open = OpenSubjects(subjects, bytearray(b"\1") * survey.subjects)
+            options.announce(_announcement(judges, subjects, in_stages=stages is not None))
+        left_open = OpenSubjects(subjects, bytearray(b"\1") * subjects.total)
+        if options.engine == "ray":
+            from adjudge.judges.cluster.team import Team
+
+            team = resources.enter_context(closing(Team(options)))
         try:
-            await run.store.open()
+            await store.open()
             for judge, tally, name in zip(judges, tallies, options.named_judges, strict=True):
-                context = await run.ask(judge, tally, name, left_open)
+                tally.began = time.monotonic()
+                each = len(call_keys(judge, next(iter(subjects))))
+                calls = closing(CallList(left_open, count=left_open.total, each=each))
+                context = RunContext(
+                    judge=judge,
+                    options=options,
+                    store=store,
+                    since=await store.do_apart(partial(_begin, judge=judge)),
+                    calls=resources.enter_context(calls),
+                    # What the caller holds in memory cannot always be copied to a file.
+                    copied=subjects.copied,
+                    tally=tally,
+                    budget=options.max_cost,
+                    spent=sum(other.tally.cost for other in contexts),
+                )
+                contexts.append(context)
+                if left_open.total and not stop.requested:
+                    ask = ask_all if team is None else partial(team.ask, judge=name)
+                    asking = ask(context, left_open)
+                    await stop.see_through(asking, grace_s=GRACE_S)
+                context.elapsed_s = tally.elapsed_s
                 if stages is not None:
-                    rest = await stop.see_through(
-                        stages.settle(left_open, context.rows()), grace_s=math.inf
-                    )
+                    settling = stages.settle(left_open, context.rows())
+                    rest = await stop.see_through(settling, grace_s=math.inf)
                     if rest is None or stop.requested:
                         break
                     left_open = rest
             # Complete rows are written whatever stopped the run; only a second interrupt exits
             # without them.
-            collected = await stop.see_through(_collect(run.contexts), grace_s=math.inf)
+            collected = await stop.see_through(_collect(contexts), grace_s=math.inf)
         finally:
             if stages is not None:
                 stages.close()
-            await run.store.close()
-    counts: Sequence[RowCounts | None] = [None] * len(run.contexts)
-    rows: tuple[Row, ...] | None = ()
-    if collected is not None:
-        counts, rows = collected
-    summaries = map(partial(_summary, survey=survey), run.contexts, counts)
+            await store.close()
+    counts: Sequence[RowCounts | None] = [None] * len(contexts)
+    counts, rows = collected or (counts, ())
+    summaries = map(partial(_summary, subjects=subjects), contexts, counts)
     return JudgingRun(tuple(summaries), rows, schema_of(judges[0]), stages)
 
 
-class _Run:
-    """What the judges of a run share: its subjects, its store, its workers."""
-
-    def __init__(
-        self,
-        options: JudgingOptions,
-        subjects: Subjects,
-        store: StoreThread,
-        resources: ExitStack,
-    ) -> None:
-        self.store = store
-        self.contexts: list[RunContext] = []
-        self._options = options
-        self._subjects = subjects
-        self._resources = resources
-        self._team: Any = None
-        if options.engine == "ray":
-            from adjudge.judges.cluster.team import Team
-
-            self._team = resources.enter_context(closing(Team(options)))
-
-    async def ask(
-        self, judge: Judge, tally: Tally, name: OneJudge, subjects: OpenSubjects
-    ) -> RunContext:
-        """Ask one judge about these subjects."""
-        options, stop = self._options, self._options.stop
-        tally.began = time.monotonic()
-        each = len(call_keys(judge, next(iter(self._subjects))))
-        calls = closing(CallList(subjects, count=subjects.total, each=each))
-        context = RunContext(
-            judge=judge,
-            options=options,
-            store=self.store,
-            since=await self.store.do_apart(partial(_begin, judge=judge)),
-            calls=self._resources.enter_context(calls),
-            # What the caller holds in memory cannot always be copied to a file.
-            copied=self._subjects.copied,
-            tally=tally,
-            budget=options.max_cost,
-            spent=sum(other.tally.cost for other in self.contexts),
-        )
-        self.contexts.append(context)
-        # Workers decide the route themselves, on their machines.
-        if subjects.total and not stop.requested and self._team is None:
-            await stop.see_through(context.settle(subjects), grace_s=GRACE_S)
-        if subjects.total and not stop.requested:
-            asking = (
-                ask_all(context, subjects)
-                if self._team is None
-                else self._team.ask(context, name, subjects)
-            )
-            await stop.see_through(asking, grace_s=GRACE_S)
-        if self._team is None:
-            context.remarks += tuple(judge.backend.remarks())
-        context.elapsed_s = tally.elapsed_s
-        return context
-
-
-def _announcement(
-    judges: Sequence[Judge], subjects: int, first: Subject, stages: Stages | None
-) -> str:
-    """The number of calls as text, before the first call."""
-    each = len(judges[0].protocol.questions(first))
-    if stages is None:
-        return calls_in_words(judges[0], subjects, each, judges=len(judges))
-    words = calls_in_words(judges[0], subjects, each)
-    return f"{words} of the first judge; the others only if it is not sure enough"
+def _announcement(judges: Sequence[Judge], subjects: Subjects, *, in_stages: bool) -> str:
+    """The number of calls as a product, before the first call."""
+    first = judges[0]
+    each = len(first.protocol.questions(next(iter(subjects))))
+    factors = dict(first.protocol.factors())
+    if math.prod(factors.values()) != each:
+        factors = {"questions": each}
+    factors |= {"repeats": first.repeats, "judges": 1 if in_stages else len(judges)}
+    shown = [f"{n:,} {name}" for name, n in factors.items() if n > 1]
+    parts = [count(subjects.total, first.protocol.subjects.removesuffix("s")), *shown]
+    calls = count(subjects.total * math.prod(factors.values()), "call")
+    words = f"{' x '.join(parts)} = {calls}"
+    rest = " of the first judge; the others only if it is not sure enough"
+    return words + rest if in_stages else words
 
 
 def _begin(store: Store, judge: Judge) -> int:
@@ -379,7 +334,9 @@ async def _collect(
         for context in contexts:
             counts.append(RowCounts(record=context.judge.protocol.record))
             async for batch, incomplete in context.rows():
-                counts[-1].add(batch, incomplete=incomplete)
+                counts[-1].incomplete += incomplete
+                for row in batch:
+                    counts[-1].add(row)
                 if writer is None:
                     rows += batch
                 else:
@@ -387,7 +344,7 @@ async def _collect(
     return counts, tuple(rows) if output is None else None
 
 
-def _summary(context: RunContext, collected: RowCounts | None, *, survey: Survey) -> Judging:
+def _summary(context: RunContext, collected: RowCounts | None, *, subjects: Subjects) -> Judging:
     judge, tally, options = context.judge, context.tally, context.options
     price, output, elapsed = tally.price, options.output, context.elapsed_s
     counts = collected or RowCounts()
@@ -397,8 +354,8 @@ def _summary(context: RunContext, collected: RowCounts | None, *, survey: Survey
         judge_fingerprint=judge.fingerprint,
         fingerprint_parts=judge.fingerprint_parts,
         subjects=context.calls.count,
-        dropped=survey.dropped,
-        notes=(*survey.notes, *context.remarks),
+        dropped=subjects.dropped,
+        notes=(*subjects.notes, *context.remarks),
         rows=counts.rows,
         statuses=counts.by_status(),
         measured=counts.measured,

@@ -69,6 +69,7 @@ _SCHEMA = (
     'give a CSV with the columns model, prompt, completion, or JSON {"MODEL": {"prompt": 2.0, '
     '"completion": 8.0}}, in dollars per million tokens'
 )
+_COLUMNS = ("prompt", "completion")
 #: A list price is valid only at the maker's server; a gateway has its own prices.
 _OWN_DOORS = frozenset({"https://api.openai.com", "https://api.anthropic.com"})
 #: How makers date a version of a model: "-2025-04-14", "-20250414".
@@ -143,42 +144,31 @@ def read_prices(path: str | Path) -> dict[str, Price]:
     Prices are in US dollars per million tokens.
     """
     text = read_text(path)
-    entries = _from_json(path, text) if text.lstrip().startswith("{") else _from_csv(path, text)
-    return {model: _price(path, row, model, entry) for row, model, entry in entries}
-
-
-def _from_json(path: str | Path, text: str) -> list[tuple[int, str, Any]]:
+    entries: list[tuple[str, Any]]
     try:
-        loaded = json.loads(text)
+        if text.lstrip().startswith("{"):
+            entries = list(json.loads(text).items())
+        else:
+            entries = [(row["model"], row) for row in csv.DictReader(io.StringIO(text))]
+            if not entries or not set(_COLUMNS) <= entries[0][1].keys():
+                raise KeyError("prompt")
+    except (csv.Error, KeyError):
+        raise DataError(path, "is not a price table", remedy=_SCHEMA) from None
     except (ValueError, RecursionError) as error:
         raise DataError(path, f"not valid JSON ({error})", remedy=_SCHEMA) from None
-    return [(row, str(model), entry) for row, (model, entry) in enumerate(loaded.items(), 1)]
+    prices = {}
+    for row, (model, entry) in enumerate(entries, 1):
+        prompt, completion = (_dollars(path, row, model, entry, name) for name in _COLUMNS)
+        prices[model] = Price(prompt, completion, str(path))
+    return prices
 
 
-def _from_csv(path: str | Path, text: str) -> list[tuple[int, str, Any]]:
+def _dollars(path: str | Path, row: int, model: str, entry: Any, column: str) -> float:
     try:
-        rows = list(csv.DictReader(io.StringIO(text)))
-    except csv.Error:
-        rows = []
-    if not rows or not {"model", "prompt", "completion"} <= rows[0].keys():
-        raise DataError(path, "is not a price table", remedy=_SCHEMA)
-    return [(row, entry["model"], entry) for row, entry in enumerate(rows, 1)]
-
-
-def _price(path: str | Path, row: int, model: str, entry: Any) -> Price:
-    values = []
-    for column in ("prompt", "completion"):
-        try:
-            value = float(entry[column])
-        except (KeyError, TypeError, ValueError):
-            value = math.nan
-        if not (math.isfinite(value) and value >= 0):
-            raise DataError(
-                path,
-                f"the {column} price of {model!r} is not a number",
-                row=row,
-                column=column,
-                remedy=_SCHEMA,
-            )
-        values.append(value)
-    return Price(values[0], values[1], str(path))
+        value = float(entry[column])
+    except (KeyError, TypeError, ValueError):
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0):
+        problem = f"the {column} price of {model!r} is not a number"
+        raise DataError(path, problem, row=row, column=column, remedy=_SCHEMA)
+    return value

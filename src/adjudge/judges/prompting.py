@@ -95,11 +95,9 @@ def _declarations(name: str, section: str) -> dict[str, str]:
     for line in filter(None, map(str.strip, section.split("\n"))):
         key, colon, value = (part.strip() for part in line.partition(":"))
         if not colon or not value or key not in ANSWER_KEYS or key in declared:
-            raise DataError(
-                name,
-                f"the answer section has the line {line[:60]!r}",
-                remedy=f"write lines 'key: value', each of {', '.join(ANSWER_KEYS)} once at most",
-            )
+            problem = f"the answer section has the line {line[:60]!r}"
+            remedy = f"write lines 'key: value', each of {', '.join(ANSWER_KEYS)} once at most"
+            raise DataError(name, problem, remedy=remedy)
         declared[key] = value
     tie = declared.get("tie")
     if tie is not None and (not tie.isalnum() or tie in ("A", "B") or len(tie) > 12):
@@ -163,20 +161,14 @@ def check_prompt(
     wanted = placeholders(prompt)
     usable = ", ".join(f"{{{name}}}" for name in sorted(usable_names))
     for name in sorted((wanted - usable_names) & _PEOPLE):
-        raise DataError(
-            prompt.name,
-            f"{{{name}}} would show the judge what people answered",
-            remedy=f"leave it out, or write {{{{{name}}}}} for the word itself",
-        )
+        problem = f"{{{name}}} would show the judge what people answered"
+        remedy = f"leave it out, or write {{{{{name}}}}} for the word itself"
+        raise DataError(prompt.name, problem, remedy=remedy)
     for name in sorted(needed - wanted):
-        doubled = f"{{{{{name}}}}}" in prompt.text
-        raise DataError(
-            prompt.name,
-            f"the placeholder {{{name}}} is missing",
-            remedy=f"write {{{name}}} with single braces"
-            if doubled
-            else f"it must contain {usable}",
-        )
+        remedy = f"it must contain {usable}"
+        if f"{{{{{name}}}}}" in prompt.text:
+            remedy = f"write {{{name}}} with single braces"
+        raise DataError(prompt.name, f"the placeholder {{{name}}} is missing", remedy=remedy)
     return prompt
 
 
@@ -188,11 +180,9 @@ def template(prompt: Prompt) -> tuple[Section, ...]:
         return (_section("user", prompt.text.strip("\n")),)
     before = prompt.text[: marks[0].start()].strip()
     if before:
-        raise DataError(
-            prompt.name,
-            f"there is text before the first role line: {before[:40]!r}",
-            remedy="start the file with --- system --- or --- user ---",
-        )
+        problem = f"there is text before the first role line: {before[:40]!r}"
+        remedy = "start the file with --- system --- or --- user ---"
+        raise DataError(prompt.name, problem, remedy=remedy)
     ends = [mark.start() for mark in marks[1:]] + [len(prompt.text)]
     sections = []
     for mark, end in zip(marks, ends, strict=True):

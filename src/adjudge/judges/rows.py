@@ -78,13 +78,7 @@ class RowCounts:
     masses: array[float] = field(default_factory=lambda: array("d"))
     cost: float = 0.0
 
-    def add(self, rows: Sequence[Row], *, incomplete: int) -> None:
-        """Count a batch of rows, and the subjects without one."""
-        self.incomplete += incomplete
-        for row in rows:
-            self._add(row)
-
-    def _add(self, row: Row) -> None:
+    def add(self, row: Row) -> None:
         self.rows += 1
         self.statuses[row["status"]] += 1
         self.cost += row["cost"] or 0.0

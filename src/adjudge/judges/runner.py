@@ -32,14 +32,14 @@ from functools import partial
 from itertools import islice
 from operator import methodcaller
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_data_path
 
 from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, StoreError, UnusableRepliesError
 from adjudge.judges.flow import NotSentError, Pace, ServerLoad, Tally
-from adjudge.judges.interface import Batches, BatchProgress, Judge
+from adjudge.judges.interface import Judge
 from adjudge.judges.judge import settle
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.redact import Redactor, check_reply, environment_secrets, without_raw
@@ -58,6 +58,9 @@ from adjudge.records import Reply, Status, Subject
 from adjudge.store.interface import Call, CallRow, Claim, Store
 from adjudge.store.tables import CALL_ID, answered, decode_reply
 from adjudge.store.thread import StoreThread
+
+if TYPE_CHECKING:
+    from adjudge.judges.backends.openai_batch import BatchProgress, OpenAIBatches
 
 #: Seconds between two snapshots, with replies and without.
 _SHOW_EVERY_S, _WATCH_EVERY_S = 0.1, 0.5
@@ -130,8 +133,8 @@ class RunContext:
         """
         remaining, maker = self.calls.read(self.judge), self.make_maker()
         while batch := await asyncio.to_thread(lambda: list(islice(remaining, _ROWS_AT_ONCE))):
-            keys = [key for entry in batch if isinstance(entry, tuple) for key in entry[1]]
-            stored: dict[str, CallRow] = await self.store.do(methodcaller("lookup_rows", keys))
+            looked_up = [key for entry in batch if isinstance(entry, tuple) for key in entry[1]]
+            stored: dict[str, CallRow] = await self.store.do(methodcaller("lookup_rows", looked_up))
             rows: list[Row] = []
             incomplete = 0
             for entry in batch:
@@ -145,10 +148,8 @@ class RunContext:
                 elif self.options.stop.requested:
                     incomplete += 1
                 else:
-                    raise StoreError(
-                        f"the store has lost a reply about {subject.id!r}; "
-                        "run the same command again"
-                    )
+                    lost = f"the store has lost a reply about {subject.id!r}"
+                    raise StoreError(f"{lost}; run the same command again")
             yield rows, incomplete
 
     async def claim(self, work: list[Work]) -> tuple[list[Work], list[Work]]:
@@ -249,18 +250,22 @@ class RunContext:
 async def ask_all(context: RunContext, subjects: OpenSubjects) -> None:
     """Ask everything about these subjects: one by one, or by a batch service."""
     backend, options = context.judge.backend, context.options
-    if options.batch:
-        store_id = await context.store.do(lambda store: store.store_id)
-        folder = batch_folder(options.batch_folder, context.judge.fingerprint, store_id)
-        await BatchRunner(context, backend.open_batches(folder)).run()
-        return
     try:
+        await context.settle(subjects)
+        if options.stop.requested:
+            return
+        if options.batch:
+            store_id = await context.store.do(lambda store: store.store_id)
+            folder = batch_folder(options.batch_folder, context.judge.fingerprint, store_id)
+            await BatchRunner(context, backend.open_batches(folder)).run()
+            return
         # Inside: resources of a start that fails half-way are freed too.
         await backend.start()
         if place := await find_place(context, subjects):
             context.calls.divide(subjects.cut(place))
         await Runner(context).run()
     finally:
+        context.remarks += tuple(backend.remarks())
         await backend.close()
 
 
@@ -340,38 +345,28 @@ class Feeder:
 
     async def _next(self, subjects: Iterator[Subject]) -> tuple[list[Work], int]:
         """The next calls to claim, and the number of those that are already answered."""
-        judge = self._context.judge
-        if self._looks:
-            batch = await asyncio.to_thread(take, subjects, _CALLS_AHEAD, partial(call_keys, judge))
-            work = await self._open_calls(batch)
-            return by_beginning(work), sum(len(keys) for _, keys in batch) - len(work)
-        prepare = partial(prepare_calls, judge)
-        prepared = await asyncio.to_thread(take, subjects, _CALLS_AHEAD, prepare)
-        for _, calls in prepared:
-            self._notes.note([call.key for call in calls])
-        return by_beginning([call for _, calls in prepared for call in calls]), 0
-
-    async def _open_calls(self, batch: list[tuple[Subject, list[str]]]) -> list[Work]:
-        """The calls of these subjects that are not answered yet; the others are counted.
-
-        Rows are made of subjects whose calls are all answered, from what was looked up for that.
-        """
         context = self._context
+        keys_of, prepare = partial(call_keys, context.judge), partial(prepare_calls, context.judge)
+        if not self._looks:
+            prepared = await asyncio.to_thread(take, subjects, _CALLS_AHEAD, prepare)
+            for _, calls in prepared:
+                self._notes.note([call.key for call in calls])
+            return by_beginning([call for _, calls in prepared for call in calls]), 0
+        batch = await asyncio.to_thread(take, subjects, _CALLS_AHEAD, keys_of)
         looked_up = [key for _, keys in batch for key in keys]
         stored, done = await context.look_up(looked_up)
         context.tally.reused.update([done[key] for key in looked_up if key in done])
         work: list[Work] = []
         for subject, keys in batch:
+            rows = None
             if any(key not in done for key in keys):
-                self._notes.note(keys)
-                calls = prepare_calls(context.judge, subject)
-                work += [call for call in calls if call.key not in done]
-            else:
-                replies = [stored[key] for key in keys]
-                rows = self._maker.rows_of(subject, replies) if context.copied else None
-                self._notes.note(keys, rows)
+                work += [call for call in prepare(subject) if call.key not in done]
+            elif context.copied:
+                # All are answered: its rows are made of what was looked up for that.
+                rows = self._maker.rows_of(subject, [stored[key] for key in keys])
+            self._notes.note(keys, rows)
         context.show()
-        return work
+        return by_beginning(work), len(looked_up) - len(work)
 
     async def _wait_for_others(self) -> None:
         await asyncio.sleep(_POLL_S)
@@ -422,13 +417,14 @@ class FirstReplies:
             self._open = False
             counts = Counter(status for status, _ in self._seen)
             (most, _), *others = counts.most_common()
-            named = ", ".join(f"{n} {name}" for name, n in counts.items())
-            words = next((words for status, words in self._seen if status == most), None)
+            named = (
+                ", ".join(f"{n} {name}" for name, n in counts.items()) if others else f"all {most}"
+            )
+            if words := next((words for status, words in self._seen if status == most), None):
+                named += f": {words}"
+            first = f"{self._judge.backend.name}: the first {self.ENOUGH} replies"
             raise UnusableRepliesError(
-                f"{self._judge.backend.name}: the first {self.ENOUGH} replies have no usable "
-                f"score, {named if others else f'all {most}'}"
-                + (f": {words}" if words else "")
-                + "; or continue with --keep-going"
+                f"{first} have no usable score, {named}; or continue with --keep-going"
             )
 
 
@@ -558,7 +554,7 @@ def batch_folder(root: str | Path | None, fingerprint: str, store_id: str | None
 class BatchRunner:
     """One pass of sending and collecting. Make one per run."""
 
-    def __init__(self, context: RunContext, batches: Batches) -> None:
+    def __init__(self, context: RunContext, batches: OpenAIBatches) -> None:
         self._context = context
         self._batches = batches
         self._tally = context.tally

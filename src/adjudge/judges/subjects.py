@@ -13,9 +13,10 @@ import tempfile
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations, compress, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -37,6 +38,8 @@ SubjectSource = Any
 #: Smaller inputs stay in memory.
 _IN_MEMORY = 8 << 20
 _GROUP = 64
+CHARACTERS_PER_TOKEN = 4.0
+_KEY_BYTES = 32
 
 
 class Spool(Generic[T]):
@@ -93,21 +96,16 @@ class Spool(Generic[T]):
             self._group = []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
-    """Counts from the first reading: the subjects, and what was left out.
+class Subjects:
+    """The input of a run. `survey` it, then iterate as often as you like; or `read` it once.
 
-    `dropped` counts rows of a public data set without a pair, by reason. `notes` are notes on that
-    data set.
+    After the survey `total` counts the subjects, and `dropped` the rows of a public data set
+    without a pair, by reason. `notes` are notes on that data set.
     """
 
-    subjects: int
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-
-class Subjects:
-    """The input of a run. `survey` it, then iterate as often as you like; or `read` it once."""
+    total: int = 0
+    dropped: Mapping[str, int] = MappingProxyType({})
+    notes: Sequence[str] = ()
 
     def __init__(
         self,
@@ -154,7 +152,7 @@ class Subjects:
                 columns.check(subject, source=self.name, row=row)
             yield subject
 
-    def _check(self, subject: Subject, row: int) -> None:
+    def _check(self, subject: Subject) -> None:
         """Raise the protocol's refusal with the file and the row."""
         if self._protocol is None:
             return
@@ -163,12 +161,11 @@ class Subjects:
         except DataError as error:
             problem = f"{error.path}: {error.problem}"
             raise DataError(
-                self.name, problem, row=row, column=error.column, remedy=error.remedy
+                self.name, problem, row=self.total, column=error.column, remedy=error.remedy
             ) from None
 
-    def survey(self) -> Survey:
+    def survey(self) -> None:
         """Read everything once; bad rows and repeated ids are refused here."""
-        count = 0
         hashes = array("q")
         # A list is already in memory; other sources are copied.
         records: Spool[Subject] | list[Subject] = (
@@ -176,18 +173,16 @@ class Subjects:
         )
         self._kept = records
         for subject in self.read():
-            count += 1
-            self._check(subject, count)
+            self.total += 1
+            self._check(subject)
             records.append(subject)
             if self._stream is None:  # a file's reader checks ids itself, and has the row number
                 hashes.append(hash(subject.id))
-        if not count:
+        if not self.total:
             raise DataError(self.name, "has no rows", remedy="give at least one pair")
         self._refuse_twins(hashes)
-        if self._stream is None:
-            return Survey(subjects=count)
-        dropped, notes = dict(self._stream.dropped), tuple(self._stream.notes)
-        return Survey(subjects=count, dropped=dropped, notes=notes)
+        if self._stream is not None:
+            self.dropped, self.notes = dict(self._stream.dropped), tuple(self._stream.notes)
 
     def __iter__(self) -> Iterator[Subject]:
         return self.starting(0)
@@ -220,13 +215,8 @@ class Subjects:
             if hash(subject.id) not in suspects:
                 continue
             if subject.id in seen:
-                raise DataError(
-                    self.name,
-                    f"id {subject.id!r} is repeated",
-                    row=row,
-                    column="id",
-                    remedy="give every pair its own id",
-                )
+                problem, remedy = f"id {subject.id!r} is repeated", "give every pair its own id"
+                raise DataError(self.name, problem, row=row, column="id", remedy=remedy)
             seen.add(subject.id)
 
 
@@ -300,17 +290,21 @@ def tournament_pairs(items: Iterable[Item], *, columns: Iterable[str] = ()) -> I
     """
     documents: dict[str, list[Item]] = {}
     for row, item in enumerate(items, start=1):
+        entered = documents.setdefault(item.doc_id or "", [])
+        problem = column = remedy = ""
         if item.doc_id is None or item.model is None:
             column = "doc_id" if item.doc_id is None else "model"
             problem = "a tournament needs the document and the model"
-            raise _bad_item(row, column, problem, "give both in every row")
-        entered = documents.setdefault(item.doc_id, [])
-        if any(second.model == item.model for second in entered):
-            problem = f"{item.model!r} answers {item.doc_id!r} twice"
-            raise _bad_item(row, "model", problem, "keep one response per document and model")
-        if entered and entered[0].prompt != item.prompt:
+            remedy = "give both in every row"
+        elif any(second.model == item.model for second in entered):
+            column, problem = "model", f"{item.model!r} answers {item.doc_id!r} twice"
+            remedy = "keep one response per document and model"
+        elif entered and entered[0].prompt != item.prompt:
+            column = "prompt"
             problem = f"the prompt of {item.doc_id!r} differs from its first row"
-            raise _bad_item(row, "prompt", problem, "give one prompt per document")
+            remedy = "give one prompt per document"
+        if problem:
+            raise DataError("items", problem, row=row, column=column, remedy=remedy)
         entered.append(item)
     for doc_id, entered in documents.items():
         for first, second in combinations(entered, 2):
@@ -331,14 +325,6 @@ def tournament_pairs(items: Iterable[Item], *, columns: Iterable[str] = ()) -> I
                     },
                 },
             )
-
-
-def _bad_item(row: int, column: str, problem: str, remedy: str) -> DataError:
-    return DataError("items", problem, row=row, column=column, remedy=remedy)
-
-
-CHARACTERS_PER_TOKEN = 4.0
-_KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)

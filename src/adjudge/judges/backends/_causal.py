@@ -78,6 +78,12 @@ def fill_batches(rows: Sequence[Row], *, tokens: int, logits: int) -> Iterator[l
         yield batch
 
 
+def option_logprobs(logits: torch.Tensor, ids: Tokens) -> list[list[float]]:
+    """The log probabilities of these tokens, by each row of logits."""
+    numbers: list[list[float]] = torch.log_softmax(logits.float(), -1)[:, list(ids)].tolist()
+    return numbers
+
+
 class CausalModel:
     """Batched forward passes of a model from `transformers`."""
 
@@ -92,9 +98,7 @@ class CausalModel:
 
     def options(self, prompts: Sequence[Tokens], ids: Tokens) -> list[list[float]]:
         """log P(option | prompt) of each prompt, over the complete vocabulary."""
-        logits = self._last_logits(prompts, 1)[:, -1]
-        numbers: list[list[float]] = torch.log_softmax(logits.float(), -1)[:, list(ids)].tolist()
-        return numbers
+        return option_logprobs(self._last_logits(prompts, 1)[:, -1], ids)
 
     def continuations(
         self, prompts: Sequence[Tokens], tails: Sequence[Tokens]
@@ -327,23 +331,17 @@ class TreeModel:
         return tuple(self._ends)
 
     def options(self, prompts: Sequence[Tokens], ids: Tokens) -> list[list[float]]:
-        """log P(option | prompt) of each prompt, over the complete vocabulary."""
         tree = make_tree(prompts)
-        logits = self._logits(tree, np.array([path[-1] for path in tree.paths]))
-        numbers: list[list[float]] = torch.log_softmax(logits.float(), -1)[:, list(ids)].tolist()
-        return numbers
+        return option_logprobs(self._logits(tree, np.array([p[-1] for p in tree.paths])), ids)
 
     def continuations(
         self, prompts: Sequence[Tokens], tails: Sequence[Tokens]
     ) -> list[list[float]]:
-        """log P(token | prompt, tokens before) for every token of each continuation."""
         tree = make_tree([[*prompt, *tail] for prompt, tail in zip(prompts, tails, strict=True)])
         # The cell before a token predicts it.
         cells = [path[-len(tail) - 1 : -1] for path, tail in zip(tree.paths, tails, strict=True)]
         logits = self._logits(tree, np.concatenate(cells)).split([len(tail) for tail in tails])
-        return [
-            token_logprobs(row_logits, tail) for row_logits, tail in zip(logits, tails, strict=True)
-        ]
+        return [token_logprobs(row, tail) for row, tail in zip(logits, tails, strict=True)]
 
     def _logits(self, tree: PrefixTree, cells: Integers) -> torch.Tensor:
         """The logits of some cells, one row per cell."""
@@ -388,9 +386,8 @@ class TreeModel:
     def _block_lists(self, marks: npt.NDArray[np.bool_]) -> tuple[torch.Tensor, torch.Tensor]:
         """The number of key blocks that each query block needs, and these blocks first."""
         which = np.argsort(~marks, axis=1, kind="stable").astype(np.int32)
-        return self._put(marks.sum(axis=1, dtype=np.int32)[None, None]), self._put(
-            which[None, None]
-        )
+        number = marks.sum(axis=1, dtype=np.int32)
+        return self._put(number[None, None]), self._put(which[None, None])
 
     def _put(self, array: npt.NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(array).to(self._device)

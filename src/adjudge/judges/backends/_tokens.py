@@ -128,21 +128,18 @@ class ChatTokens(ABC):
         tokens: list[int] = []
         for position, piece in enumerate(self._segments(question.messages)):
             if isinstance(piece, Data):
-                tokens += self._known_data(piece.text)
+                # Cached: an answer is in many pairs, a prompt in more.
+                if piece.text not in self._texts:
+                    if len(self._texts) >= _CACHE_LIMIT:
+                        self._texts.clear()
+                    self._texts[piece.text] = self.data(piece.text)
+                tokens += self._texts[piece.text]
                 continue
             key = piece, position == 0
             if key not in self._own:
                 self._own[key] = self.encode(piece, special=True, begin=position == 0)
             tokens += self._own[key]
         return tokens
-
-    def _known_data(self, text: str) -> list[int]:
-        """Tokens of a judged text, cached: an answer is in many pairs, a prompt in more."""
-        if text not in self._texts:
-            if len(self._texts) >= _CACHE_LIMIT:
-                self._texts.clear()
-            self._texts[text] = self.data(text)
-        return self._texts[text]
 
     def response(self, text: str) -> list[int]:
         """The tokens of a response to score; at least one."""
@@ -290,10 +287,11 @@ def option_logprobs(
             stripped = bare(token)
             if stripped in options:
                 spellings.setdefault(stripped, []).append(value)
-    logprobs = {
-        option: log_sum_exp(spellings[option]) if option in spellings else bound
-        for option in options
-    }
+    logprobs = dict.fromkeys(options, bound)
+    for option, values in spellings.items():
+        top = max(values)
+        rest = math.fsum(math.exp(value - top) for value in values)
+        logprobs[option] = values[0] if len(values) == 1 else top + math.log(rest)
     return logprobs, frozenset(option for option in options if option not in spellings)
 
 
@@ -307,11 +305,3 @@ def option_mass(pairs: Iterable[tuple[str, float]], options: tuple[str, ...]) ->
         math.exp(value) for token, value in pairs if value > NEVER and bare(token) in options
     )
     return min(total, 1.0)
-
-
-def log_sum_exp(values: Sequence[float]) -> float:
-    """log sum exp(v), without overflow."""
-    if len(values) == 1:
-        return values[0]
-    top = max(values)
-    return top + math.log(math.fsum(math.exp(value - top) for value in values))

@@ -108,7 +108,6 @@ class LlamaCppBackend(Backend):
         return weights_sha256(self._model, self._path)
 
     async def start(self) -> None:
-        """Load the weights."""
         if self._worker is None:
             self._worker = ThreadPoolExecutor(1, thread_name_prefix="llamacpp")
         await self._in_thread(self._server.load)
@@ -118,7 +117,6 @@ class LlamaCppBackend(Backend):
         return await self._in_thread(lambda: self._answer(question))
 
     async def close(self) -> None:
-        """Free the weights and close the port."""
         if self._worker is None:
             return
         await self._in_thread(self._server.unload)
@@ -141,10 +139,10 @@ class LlamaCppBackend(Backend):
                 reply = self._choose(prompt, want.options)
             elif isinstance(want, Likelihood):
                 reply = self._score(prompt, want)
-            elif isinstance(want, Reasoned):
-                reply = self._reason(prompt, want, seed=question.repeat)
             else:
                 reply = self._write(prompt, want, seed=question.repeat)
+                if isinstance(want, Reasoned):
+                    reply |= self._decided(prompt, want, str(reply["text"]))
         except CannotAnswerError as error:
             reply = {"status": "error", "error": str(error)}
         return Reply(**{"latency_s": time.perf_counter() - started, **reply})
@@ -203,16 +201,14 @@ class LlamaCppBackend(Backend):
             "model's most likely token; use another protocol"
         )
 
-    def _reason(self, prompt: list[int], want: Reasoned, *, seed: int) -> dict[str, Any]:
-        """The written text, and the options' log probabilities at its verdict."""
-        written = self._write(prompt, want, seed=seed)
-        place = locate_option(written["text"], want.options, want.format)
+    def _decided(self, prompt: list[int], want: Reasoned, text: str) -> dict[str, Any]:
+        """The options' log probabilities at the verdict of a written text, if it has one."""
+        place = locate_option(text, want.options, want.format)
         if place is None:
-            return written
-        before = self._server.data(written["text"][: place.start])
-        options = self._choose(prompt + before, want.options)
+            return {}
+        options = self._choose(prompt + self._server.data(text[: place.start]), want.options)
         fields = ("status", "censored", "logprobs", "answer_mass")
-        return {**written, **{name: options[name] for name in fields if name in options}}
+        return {name: options[name] for name in fields if name in options}
 
     def _score(self, prompt: list[int], want: Likelihood) -> dict[str, Any]:
         ids = self._server.response(want.continuation.text)
@@ -291,7 +287,6 @@ class LlamaCppBackend(Backend):
         }
 
     def prompt_tokens(self, question: Question) -> list[int]:
-        """The prompt as the model reads it, up to the assistant's first token."""
         return self._server.prompt(question)
 
 
@@ -310,11 +305,7 @@ def _log_shares(shares: list[float]) -> list[float]:
 
 
 def _usage(done: Mapping[str, Any]) -> dict[str, int]:
-    usage = done["usage"]
-    return {
-        "prompt_tokens": int(usage["prompt_tokens"]),
-        "completion_tokens": int(usage["completion_tokens"]),
-    }
+    return {name: int(done["usage"][name]) for name in ("prompt_tokens", "completion_tokens")}
 
 
 class LlamaServer(ChatTokens):

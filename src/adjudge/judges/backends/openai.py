@@ -20,7 +20,7 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adjudge.errors import JudgeRefusedError
 from adjudge.judges.backends._chat_server import (
@@ -33,8 +33,11 @@ from adjudge.judges.backends._chat_server import (
 )
 from adjudge.judges.backends._http import Exchange, error_in
 from adjudge.judges.backends._native import NativeApi
-from adjudge.judges.interface import Batches, Choice, Likelihood, Question, Reasoned, Text
+from adjudge.judges.interface import Choice, Likelihood, Question, Reasoned, Text
 from adjudge.records import MEASURED, Reply
+
+if TYPE_CHECKING:
+    from adjudge.judges.backends.openai_batch import OpenAIBatches
 
 TOP_LOGPROBS = 20
 #: Servers that give no number allow at least as many as OpenAI's older API.
@@ -85,7 +88,7 @@ class OpenAIBackend(ChatServerBackend):
             **({"extra_body": self.extra_body} if self.extra_body else {}),
         }
 
-    def open_batches(self, folder: Path) -> Batches:
+    def open_batches(self, folder: Path) -> OpenAIBatches:
         from adjudge.judges.backends.openai_batch import OpenAIBatches
 
         return OpenAIBatches(self, folder)

@@ -33,15 +33,7 @@ from adjudge.judges.backends._chat_server import (
 )
 from adjudge.judges.backends._http import Exchange, shorten, too_large_words
 from adjudge.judges.backends.openai import OpenAIBackend
-from adjudge.judges.interface import (
-    BatchCall,
-    BatchProgress,
-    Choice,
-    Question,
-    Reasoned,
-    Text,
-    Want,
-)
+from adjudge.judges.interface import Choice, Question, Reasoned, Text, Want
 from adjudge.records import Reply, Status
 from adjudge.store.sqlite import make_private_folder, open_privately
 from adjudge.validation import positive
@@ -69,6 +61,25 @@ class Job:
     file_id: str | None = None
     batch_id: str | None = None
     answered: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """The progress of the batches."""
+
+    batches: int
+    ended: int
+    calls: int
+    answered: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCall:
+    """One call: its key, what is wanted, and what the caller needs to recognise it."""
+
+    key: str
+    want: Want
+    meta: Mapping[str, Any]
 
 
 class OpenAIBatches:

@@ -44,11 +44,9 @@ class ReplayBackend(Backend):
         self._replies: dict[_Key, dict[str, Any]] = {}
 
     def identity(self) -> Mapping[str, Any]:
-        """The judge is identified by the file's content."""
         return {"backend": "replay", "weights_sha256": self._sha256}
 
     async def start(self) -> None:
-        """Read the file."""
         judges: set[str] = set()
         for row, record in enumerate(iter_rows(self.path), start=1):
             judges.add(str(record.get("judge")))
@@ -56,47 +54,38 @@ class ReplayBackend(Backend):
                 raise self._refuse("is missing", row, "id", "fill it")
             for key, reply in self._read(record, row):
                 if key in self._replies:
-                    raise DataError(
-                        self.path,
-                        f"id {key[0]!r} has this call twice",
-                        row=row,
-                        remedy="keep the rows of one judge"
-                        if len(judges) > 1
-                        else "keep one row per id, order, slot and repeat",
-                    )
+                    each = "keep one row per id, order, slot and repeat"
+                    remedy = "keep the rows of one judge" if len(judges) > 1 else each
+                    problem = f"id {key[0]!r} has this call twice"
+                    raise DataError(self.path, problem, row=row, remedy=remedy)
                 self._replies[key] = reply
 
     async def close(self) -> None:
-        """Free the memory of the file."""
         self._replies.clear()
 
     async def ask(self, question: Question) -> Reply:
-        """Not possible: old replies are looked up by id."""
         raise JudgeRefusedError(f"{self.name} answers by id; ask it through judge_pairs")
 
     async def ask_about(self, subject: Subject, question: Question) -> Reply:
-        """The earlier reply to this question about this subject."""
         key = (subject.id, question.order, question.slot, question.repeat)
         earlier = self._replies.get(key)
-        if earlier is None:
-            order = f", order {question.order}" if question.order else ""
-            slot = f", slot {question.slot}" if question.slot else ""
-            return Reply(
-                status="error",
-                error=f"{self.path.name} has no reply for id {subject.id!r}{order}{slot}"
-                + (f", repeat {question.repeat}" if question.repeat else ""),
-            )
-        return Reply(**earlier)
+        if earlier is not None:
+            return Reply(**earlier)
+        words = f"{self.path.name} has no reply for id {subject.id!r}"
+        for name in ("order", "slot", "repeat"):
+            value = getattr(question, name)
+            words += f", {name} {value}" if value else ""
+        return Reply(status="error", error=words)
 
     def _read(self, record: Mapping[str, Any], row: int) -> list[tuple[_Key, dict[str, Any]]]:
         name, status = str(record["id"]), record.get("status") or "ok"
         if "p_fwd" in record or "p_rev" in record:
-            both: list[tuple[_Key, dict[str, Any]]] = []
-            for order, column in (("ab", "p_fwd"), ("ba", "p_rev")):
-                p_a = self._number(record, column, row)
-                p = p_a if p_a is None or order == "ab" else 1 - p_a
-                both.append(((name, order, "", 0), self._reply(p, status, record, row)))
-            return both
+            p_fwd, p_rev = (self._number(record, column, row) for column in ("p_fwd", "p_rev"))
+            shown_second = None if p_rev is None else 1 - p_rev
+            return [
+                ((name, order, "", 0), self._reply(p, status, record, row))
+                for order, p in (("ab", p_fwd), ("ba", shown_second))
+            ]
         if "p_pass" in record:
             p = self._number(record, "p_pass", row)
             reply = self._reply(p, status, record, row, letters=("P", "F"))

@@ -63,15 +63,11 @@ class SimulatedBackend(Backend):
                     raise ValueError
                 settings[name] = int(value) if name == "seed" else float(value)
             except ValueError:
-                raise ArgumentError(
-                    "judge",
-                    f"simulated:{model}",
-                    "write simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1",
-                ) from None
+                remedy = "write simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1"
+                raise ArgumentError("judge", f"simulated:{model}", remedy) from None
         return cls(**settings)
 
     def identity(self) -> Mapping[str, Any]:
-        """All settings that change an answer."""
         return {"backend": "simulated", **{name: getattr(self.judge, name) for name in _NUMBERS}}
 
     async def ask(self, question: Question) -> Reply:
@@ -85,7 +81,6 @@ class SimulatedBackend(Backend):
         return self._answer(words, None, question)
 
     async def ask_about(self, subject: Subject, question: Question) -> Reply:
-        """An answer about a pair whose label is the truth."""
         return self._answer(subject.id, subject, question)
 
     def _answer(self, name: str, subject: Subject | None, question: Question) -> Reply:
@@ -203,16 +198,14 @@ def _fitting(schema: Mapping[str, Any], letter: str, confidence: float, share: f
     kind = schema.get("type")
     kind = kind[0] if isinstance(kind, list) else kind
     if kind == "object":
-        inside = schema.get("properties", {})
+        inside, shares = schema.get("properties", {}), dict[str, float]()
         if {"A", "B"} <= inside.keys():
             # Two answers: the preferred one gets a higher score; more certainty, more distance.
-            better, worse = (confidence, 1 - confidence)
-            shares = {"A": better, "B": worse} if letter == "A" else {"A": worse, "B": better}
-            return {
-                name: _fitting(inner, letter, confidence, shares.get(name, share))
-                for name, inner in inside.items()
-            }
-        return {name: _fitting(inner, letter, confidence, share) for name, inner in inside.items()}
+            shares = {side: confidence if side == letter else 1 - confidence for side in "AB"}
+        return {
+            name: _fitting(inner, letter, confidence, shares.get(name, share))
+            for name, inner in inside.items()
+        }
     if kind == "array":
         size = int(schema.get("minItems", 1))
         return [_fitting(schema.get("items", {}), letter, confidence, share)] * size

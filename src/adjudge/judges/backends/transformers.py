@@ -81,7 +81,7 @@ class TransformersBackend(Backend):
         token_budget: int | None = None,
     ) -> None:
         self.name = f"transformers:{model}"
-        self._torch, self._hub = _libraries()
+        self._torch, self._hub, self._causal = _libraries()
         self._source = model
         self._asked_revision = revision
         self._device = device or ("cuda" if self._torch.cuda.is_available() else "cpu")
@@ -125,11 +125,9 @@ class TransformersBackend(Backend):
 
     async def find_route(self, question: Question) -> str | None:
         """Prefix trees, if a trial of them agrees with padded batches and is not slow."""
-        from adjudge.judges.backends._causal import UnusableTreesError
-
         try:
             await self._in_worker(self._plant)
-        except UnusableTreesError as error:
+        except self._causal.UnusableTreesError as error:
             self._route, self._why_padded = _PADDED, str(error)
         else:
             self._route = _TREES
@@ -189,37 +187,36 @@ class TransformersBackend(Backend):
     # --- loading --------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        from adjudge.judges.backends._causal import CausalModel
-
         tokenizer, loaded = self._read()
         self._tokens = HubTokens(tokenizer, model=self.name)
         self._context = getattr(loaded.config, "max_position_embeddings", None)
         self._vocabulary = int(loaded.config.get_text_config().vocab_size)
-        self._model = CausalModel(loaded, pad=self._tokens.pad or 0)
+        self._model = self._causal.CausalModel(loaded, pad=self._tokens.pad or 0)
 
     def _read(self) -> tuple[Any, Any]:
-        return read_model(
-            self._source,
-            self._version.get("revision"),
-            name=self.name,
-            dtype=self._dtype,
-            device=self._device,
-        )
+        """The tokenizer, and the causal model on its device."""
+        source, revision = self._source, self._version.get("revision")
+        try:
+            tokenizer = self._hub.AutoTokenizer.from_pretrained(source, revision=revision)
+            model = self._hub.AutoModelForCausalLM.from_pretrained(
+                source, revision=revision, dtype=self._dtype
+            )
+            return tokenizer, model.to(self._device)
+        except (OSError, ValueError) as error:
+            raise _missing(self.name, error) from error
 
     def _plant(self) -> None:
         """Prepare prefix trees. Raises UnusableTreesError if they cannot be used."""
-        from adjudge.judges.backends._causal import UnusableTreesError, plant_trees
-
         if not self._on_cuda:
-            raise UnusableTreesError(_NEED_CUDA)
-        self._trees = plant_trees(self._model, length=self._budget, context=self._context)
+            raise self._causal.UnusableTreesError(_NEED_CUDA)
+        self._trees = self._causal.plant_trees(
+            self._model, length=self._budget, context=self._context
+        )
 
     def _plant_again(self) -> None:
-        from adjudge.judges.backends._causal import UnusableTreesError
-
         try:
             self._plant()
-        except UnusableTreesError as error:
+        except self._causal.UnusableTreesError as error:
             raise JudgeRefusedError(
                 f"{self.name}: its stored replies are by prefix trees, which cannot be used now "
                 f"({error}); give another --store, or run on a machine that can use them"
@@ -268,8 +265,6 @@ class TransformersBackend(Backend):
                         job.reply.set_result(reply)
 
     def _batches(self, jobs: Sequence[_Job]) -> list[list[_Job]]:
-        from adjudge.judges.backends._causal import Row, fill_batches, plan_rows
-
         groups: dict[Any, list[_Job]] = {}
         for job in jobs:
             want = job.question.want
@@ -285,15 +280,15 @@ class TransformersBackend(Backend):
         for group in groups.values():
             fit = [job for job in group if self._fits_tree(job)]
             rest = [job for job in group if not self._fits_tree(job)]
-            planned = plan_rows(
+            planned = self._causal.plan_rows(
                 [job.prompt + job.tail for job in fit],
                 length=min(self._budget, self._trees.lengths[-1]) if fit else 0,
                 kept=[len(job.tail) or 1 for job in fit],
                 most_kept=most,
             )
             planned_batches += [[fit[at] for at in row] for row in planned]
-            rows = [Row(job.prompt + job.tail, len(job.tail) + 1) for job in rest]
-            batches = fill_batches(rows, tokens=self._budget, logits=most)
+            rows = [self._causal.Row(job.prompt + job.tail, len(job.tail) + 1) for job in rest]
+            batches = self._causal.fill_batches(rows, tokens=self._budget, logits=most)
             planned_batches += [[rest[at] for at in batch] for batch in batches]
         return planned_batches
 
@@ -416,20 +411,6 @@ def model_version(source: str, revision: str | None, *, name: str) -> Mapping[st
     return {"revision": commit}
 
 
-def read_model(
-    source: str, revision: str | None, *, name: str, dtype: str, device: str
-) -> tuple[Any, Any]:
-    """The tokenizer, and the causal model on its device."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(source, revision=revision)
-        model = AutoModelForCausalLM.from_pretrained(source, revision=revision, dtype=dtype)
-        return tokenizer, model.to(device)
-    except (OSError, ValueError) as error:
-        raise _missing(name, error) from error
-
-
 def _missing(name: str, error: Exception) -> BackendMissingError:
     why = textwrap.shorten(str(error), 160, placeholder=" ...")
     return BackendMissingError(
@@ -437,12 +418,14 @@ def _missing(name: str, error: Exception) -> BackendMissingError:
     )
 
 
-def _libraries() -> tuple[Any, Any]:
+def _libraries() -> tuple[Any, Any, Any]:
     try:
         import torch
         import transformers
+
+        from adjudge.judges.backends import _causal
     except ImportError as error:
         raise BackendMissingError(
             f"torch and transformers are not installed; {how_to_install('transformers')}"
         ) from error
-    return torch, transformers
+    return torch, transformers, _causal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import os
 import secrets
@@ -70,7 +71,10 @@ class RayCluster:
         if self._address is None and "ray" not in sys.modules:
             # Ray listens on all interfaces and runs what it gets: only this run has the key.
             os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
-        ray = await asyncio.to_thread(_import_ray)
+        try:
+            ray = await asyncio.to_thread(importlib.import_module, "ray")
+        except ImportError as error:
+            raise BackendMissingError(f"engine ray: {error}; {how_to_install('ray')}") from error
         if not ray.is_initialized():
             address = self._address or await self._start_head()
             await _in_daemon_thread(lambda: _connect(ray, address))
@@ -184,14 +188,6 @@ def _apply(work: Callable[[Block], T], block: Block) -> T:
     return work(block)
 
 
-def _import_ray() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise BackendMissingError(f"engine ray: {error}; {how_to_install('ray')}") from error
-    return ray
-
-
 def _connect(ray: Any, address: str) -> None:
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
@@ -251,16 +247,13 @@ async def _in_daemon_thread(work: Callable[[], T]) -> T:
     return await asyncio.wrap_future(future)
 
 
-Outcome = TypeVar("Outcome")
-
-
 def map_blocks(
-    work: Callable[[Block], Outcome],
+    work: Callable[[Block], T],
     blocks: Sequence[Block],
     *,
     workers: int | None = None,
     ray_address: str | None = None,
-) -> list[Outcome]:
+) -> list[T]:
     """`work` of every block, in their order, by several workers in parallel.
 
     If a worker dies, its block is done again elsewhere. `work` depends only on its block, so the

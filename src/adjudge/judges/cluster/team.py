@@ -15,7 +15,6 @@ from adjudge.errors import JudgeError
 from adjudge.judges.cluster.connection import START_S, RayCluster
 from adjudge.judges.cluster.worker import Report, WorkOrder
 from adjudge.judges.flow import ServerLoad, Tally
-from adjudge.judges.interface import Backend
 from adjudge.judges.judge import differing_parts
 from adjudge.judges.options import JudgingOptions, OneJudge
 from adjudge.judges.runner import RunContext
@@ -90,16 +89,6 @@ def cut_blocks(subjects: Iterable[Subject], size: int) -> Iterator[list[Subject]
         yield block
 
 
-def _environment(backend: Backend) -> dict[str, str]:
-    """The environment that workers need: the judge's key, the database's password."""
-    keys = {key for key in backend.secrets() if key}
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if value.strip() in keys or name in backend.variables or name.startswith("PG")
-    }
-
-
 @dataclass(slots=True)
 class Seat:
     """The place of one worker and of its replacements."""
@@ -123,21 +112,26 @@ class Team:
             options.ray_address, workers=options.workers, announce=options.announce
         )
 
-    async def ask(self, context: RunContext, judge: OneJudge, subjects: Iterable[Subject]) -> None:
+    async def ask(self, context: RunContext, subjects: Iterable[Subject], judge: OneJudge) -> None:
         """Ask about all subjects, as `Runner.run` does."""
         cluster = self._cluster
         await cluster.join()
         cluster.check_store(self._options.store)
         backend = context.judge.backend
         workers, gpus = cluster.seats(uses_gpu=backend.uses_gpu)
-        first = tuple(islice(subjects, _FIRST))
+        keys = {key for key in backend.secrets() if key}
         order = WorkOrder(
             options=self._options.for_worker(judge, context.judge.protocol, workers=workers),
             price=context.tally.price,
             since=context.since,
-            first=first,
+            first=tuple(islice(subjects, _FIRST)),
             folder=os.getcwd(),
-            environment=_environment(backend),
+            # The judge's key, the database's password.
+            environment={
+                name: value
+                for name, value in os.environ.items()
+                if value.strip() in keys or name in backend.variables or name.startswith("PG")
+            },
         )
         context.tally.began = time.monotonic()  # without the time in which Ray started
         await _Work(context, cluster, order, gpus=gpus, workers=workers).run(subjects)
@@ -184,7 +178,10 @@ class _Work:
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 failures = [error for task in done if (error := task.exception()) is not None]
                 if failures:
-                    await self._recall(tending)
+                    # The others finish the calls in flight.
+                    self._stop.request("failed")
+                    if ready := self._ready(tending):
+                        await asyncio.wait(ready, timeout=_PATIENCE_S)
                     raise failures[0]
             await asyncio.gather(*self._ready(tending))
         finally:
@@ -255,7 +252,10 @@ class _Work:
         work = seat.actor.work.remote()
         leaving = False
         while True:
-            money = self._money_for(seat)
+            money = 0.0
+            if seat.blocks and seat.report is not None:
+                in_hand = seat.money - seat.report.tally.cost
+                money = self._budget.hand_out(in_hand, short=seat.report.short)
             seat.money += money
             report = await seat.actor.report.remote(money, last=self._budget.left <= 0)
             self._take(seat, report)
@@ -271,12 +271,6 @@ class _Work:
                 continue
             await asyncio.sleep(_POLL_S)
         await work
-
-    def _money_for(self, seat: Seat) -> float:
-        if not seat.blocks or seat.report is None:
-            return 0.0
-        in_hand = seat.money - seat.report.tally.cost
-        return self._budget.hand_out(in_hand, short=seat.report.short)
 
     def _may_have_more(self, seat: Seat, report: Report) -> bool:
         if report.parts is None or report.unread >= _UNREAD or self._queue.empty():
@@ -351,12 +345,6 @@ class _Work:
         seat.blocks.clear()
         if self._first_seat is seat:
             self._first_seat = None
-
-    async def _recall(self, tending: Sequence[asyncio.Task[None]]) -> None:
-        """One worker failed: the others finish the calls in flight."""
-        self._stop.request("failed")
-        if ready := self._ready(tending):
-            await asyncio.wait(ready, timeout=_PATIENCE_S)
 
     def _ready(self, tending: Sequence[asyncio.Task[None]]) -> list[asyncio.Task[None]]:
         """The seats with a worker; a worker that was never placed is not waited for."""

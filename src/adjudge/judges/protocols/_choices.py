@@ -163,7 +163,10 @@ class Asking:
         if isinstance(self.want, Reasoned) and unread_text and self.option_of(reply) is None:
             return Answer(self._unlocated_status(reply), detail=self._unlocated(reply))
         if logprobs is None or any(option not in logprobs for option in self.options):
-            return Answer("no_logprobs", detail=self._without_logprobs(reply))
+            missing = reply.error or f"the reply has no log probability of {self._named}"
+            if isinstance(self.want, Reasoned):
+                missing = "no log probabilities at the verdict; add --samples 10"
+            return Answer("no_logprobs", detail=missing)
         mass = reply.answer_mass
         if mass is not None and mass < self.min_answer_mass:
             return Answer("off_answer", answer_mass=mass, detail=self._off_answer(reply, mass))
@@ -179,15 +182,11 @@ class Asking:
         if any(reply.status == "error" for reply in replies):
             # A missing answer can still be asked for; a share without it would differ.
             return Answer("error", detail=reason(replies, "error"))
-        tally: Counter[str] = Counter()
-        unread_replies: list[Reply] = []
-        for reply in replies:
-            option = self.option_of(reply) if reply.status in MEASURED else None
-            if option is None:
-                unread_replies.append(reply)
-            tally[option or self._unlocated_status(reply)] += 1
+        options = [self.option_of(r) if r.status in MEASURED else None for r in replies]
+        pairs = zip(options, replies, strict=True)
+        tally = Counter(option or self._unlocated_status(reply) for option, reply in pairs)
         drawn = dict(sorted(tally.items()))
-        if len(unread_replies) < len(replies):
+        if any(options):
             return self._shares(drawn)
         status = worst(map(self._unlocated_status, replies))
         first = next(r for r in replies if self._unlocated_status(r) == status)
@@ -221,14 +220,11 @@ class Asking:
         if reply.cut_off:
             return CUT_OFF
         if self.format == WHOLE:
-            return f"the reply is not {self._named} alone; it begins {_begins(reply.text)}"
+            return f"the reply is not {self._named} alone; it begins {_quote(reply.text)}"
         written = write_option(self.options[0], self.format)
-        return f"no single verdict written as {written}; the reply ends {_ends(reply.text)}"
-
-    def _without_logprobs(self, reply: Reply) -> str:
-        if isinstance(self.want, Reasoned):
-            return "no log probabilities at the verdict; add --samples 10"
-        return reply.error or f"the reply has no log probability of {self._named}"
+        return (
+            f"no single verdict written as {written}; the reply ends {_quote(reply.text, end=True)}"
+        )
 
     def _off_answer(self, reply: Reply, mass: float) -> str:
         least = "" if reply.exact_mass else "at least "
@@ -236,7 +232,7 @@ class Asking:
         limit = f"below {percent(self.min_answer_mass)}"
         if isinstance(self.want, Reasoned):
             return f"{held} at the verdict, {limit}; ask with --samples 10"
-        begins = f"; the reply begins {_begins(reply.text)}" if reply.text else ""
+        begins = f"; the reply begins {_quote(reply.text)}" if reply.text else ""
         return f"{held}, {limit}{begins}; ask with --reason, or --samples 10"
 
 
@@ -269,21 +265,17 @@ def _format(prompt: Prompt, reason: bool, first: str) -> str:
     if "format" in prompt.answer:
         declared = check_format(prompt.answer["format"], first)
     if reason and declared == WHOLE:
-        raise ArgumentError(
-            "reason",
-            prompt.name,
+        remedy = (
             "say in the prompt how the verdict is written after the reasons: end the file with the "
-            f"lines '--- answer ---' and 'format: [[{first}]]'",
+            f"lines '--- answer ---' and 'format: [[{first}]]'"
         )
+        raise ArgumentError("reason", prompt.name, remedy)
     return declared
 
 
-def _begins(text: str | None) -> str:
-    return repr(safe(" ".join((text or "").split())[:40]))
-
-
-def _ends(text: str | None) -> str:
-    return repr(safe(" ".join((text or "").split())[-40:]))
+def _quote(text: str | None, *, end: bool = False) -> str:
+    line = " ".join((text or "").split())
+    return repr(safe(line[-40:] if end else line[:40]))
 
 
 def seeded_order(pair_id: str, seed: int) -> Order:

@@ -70,12 +70,9 @@ class Annotators(ChoiceProtocol):
         labelled = [pair for pair in demonstrations if pair.label in ("A", "B")]
         k, n = count(per_persona, "per_persona", least=1), count(personas, "personas", least=1)
         if len(labelled) < k:
-            raise ArgumentError(
-                "demonstrations",
-                f"{len(labelled)} labelled pairs",
-                f"annotators need your own labelled pairs, at least {k} with label A or B: "
-                "--demonstrations FILE",
-            )
+            needs = f"annotators need your own labelled pairs, at least {k} with label A or B"
+            remedy = f"{needs}: --demonstrations FILE"
+            raise ArgumentError("demonstrations", f"{len(labelled)} labelled pairs", remedy)
         for row, pair in enumerate(labelled, start=1):
             self.prompt_columns.check(pair, source="demonstrations", row=row)
         rng = generator(self.seed)
@@ -144,17 +141,9 @@ class Annotators(ChoiceProtocol):
             detail = f"{silent}: {words}" if words else silent
             return [judgment(pair, self.name, status, detail=detail, extra=extra)]
         p_a = tally["A"] / len(votes)
-        row = judgment(
-            pair,
-            self.name,
-            "ok",
-            answer_mass=smallest_mass(answers),
-            p_a=p_a,
-            uncertainty=1 - max(tally.values()) / len(votes),
-            verdict=verdict(p_a),
-            extra=extra,
-        )
-        return [row]
+        mass, doubt = smallest_mass(answers), 1 - max(tally.values()) / len(votes)
+        numbers = {"p_a": p_a, "uncertainty": doubt, "verdict": verdict(p_a), "answer_mass": mass}
+        return [judgment(pair, self.name, "ok", **numbers, extra=extra)]
 
     def _opening(self, persona: Sequence[Demonstration]) -> tuple[Message, ...]:
         """The system message and the persona's comparisons, in the form of the question."""
@@ -171,11 +160,9 @@ class Annotators(ChoiceProtocol):
         same = "text" if _content(pair) in self._contents else None
         same = same or ("id" if pair.id in self._ids else None)
         if same:
-            raise DataError(
-                "demonstrations",
-                f"pair {pair.id!r} is both judged and a demonstration (same {same})",
-                remedy="take demonstrations from pairs that are neither calibration nor test",
-            )
+            problem = f"pair {pair.id!r} is both judged and a demonstration (same {same})"
+            remedy = "take demonstrations from pairs that are neither calibration nor test"
+            raise DataError("demonstrations", problem, remedy=remedy)
 
 
 def _vote(answer: Answer) -> str | None:

@@ -38,11 +38,9 @@ class LikelihoodProtocol(JudgeProtocol):
     wants: frozenset[type] = frozenset({Likelihood})
 
     def settings(self) -> Mapping[str, Any]:
-        """There is nothing to choose: the prompt is the pair's prompt."""
         return {"normalised": "mean over response tokens"}
 
     def questions(self, subject: Subject) -> Sequence[Question]:
-        """One question per response; `slot` names the response."""
         pair = self.pair(subject)
         asked = (Message("user", (Data(pair.prompt),)),)
         return (
@@ -51,30 +49,24 @@ class LikelihoodProtocol(JudgeProtocol):
         )
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
-        """The row of one pair from the two mean log probabilities."""
         pair = self.pair(subject)
         reply_a, reply_b = replies
         status = worst([reply_a.status, reply_b.status])
         l_a, l_b = reply_a.mean_logprob, reply_b.mean_logprob
         if status not in MEASURED or l_a is None or l_b is None:
             missing = status if status not in MEASURED else "no_logprobs"
-            return [judgment(pair, self.name, missing, detail=_why(replies))]
+            unmeasured = [
+                f"response_{side}: {reply.error or reply.status}"
+                for side, reply in zip("ab", replies, strict=True)
+                if reply.status not in MEASURED or reply.mean_logprob is None
+            ]
+            return [judgment(pair, self.name, missing, detail="; ".join(unmeasured) or None)]
         p_a = _sigmoid(l_a - l_b)
         doubt = entropy_of(p_a)
-        row = judgment(pair, self.name, status, p_a=p_a, uncertainty=doubt, verdict=verdict(p_a))
-        return [row]
+        return [judgment(pair, self.name, status, p_a=p_a, uncertainty=doubt, verdict=verdict(p_a))]
 
 
 def _sigmoid(x: float) -> float:
     """1 / (1 + exp(-x)); sigma(-x) is exactly 1 - sigma(x), so that swapped pairs tie."""
     above = 1.0 / (1.0 + math.exp(-abs(x)))
     return above if x >= 0 else 1.0 - above
-
-
-def _why(replies: Sequence[Reply]) -> str | None:
-    parts = [
-        f"response_{side}: {reply.error or reply.status}"
-        for side, reply in zip("ab", replies, strict=True)
-        if reply.status not in MEASURED or reply.mean_logprob is None
-    ]
-    return "; ".join(parts) or None

@@ -105,8 +105,7 @@ class Rubric(PromptProtocol):
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
         pair = self.pair(subject)
         read = [self._read(reply) for reply in replies]
-        states: list[Status] = [status for status, _ in read]
-        status = worst(states)
+        status = worst(status for status, _ in read)
         if status not in MEASURED:
             words = next((str(scores) for state, scores in read if state == status), None)
             detail = reason(replies, status) or words
@@ -134,17 +133,9 @@ class Rubric(PromptProtocol):
             "preference_ab": parse_preference(replies[0].text),
             "preference_ba": _SWAPPED[parse_preference(replies[1].text)],
         }
-        row = judgment(
-            pair,
-            self.name,
-            "ok",
-            p_a=p_a,
-            uncertainty=1 - abs(2 * p_a - 1),
-            verdict=named,
-            detail="the difference changes sign with the order: a tie" if tie else None,
-            extra=extra,
-        )
-        return [row]
+        detail = "the difference changes sign with the order: a tie" if tie else None
+        doubt = {"p_a": p_a, "uncertainty": 1 - abs(2 * p_a - 1), "verdict": named}
+        return [judgment(pair, self.name, "ok", **doubt, detail=detail, extra=extra)]
 
     def status_of(self, reply: Reply) -> tuple[Status, str | None]:
         status, scores = self._read(reply)
@@ -168,8 +159,8 @@ def _votes(pair: Pair) -> dict[str, Any]:
     return {"winner": winner}
 
 
-def _mean_of(one: Scores, other: Scores) -> Scores:
-    return {name: (value + other[name]) / 2 for name, value in one.items()}
+def _mean_of(first: Scores, second: Scores) -> Scores:
+    return {name: (value + second[name]) / 2 for name, value in first.items()}
 
 
 def _difference(a: Scores, b: Scores) -> float:
@@ -177,21 +168,15 @@ def _difference(a: Scores, b: Scores) -> float:
 
 
 def _schema(names: Sequence[str]) -> dict[str, Any]:
-    side = {
-        "type": "object",
-        "properties": {
-            name: {"type": "integer", "minimum": LOW, "maximum": HIGH} for name in names
-        },
-        "required": list(names),
-        "additionalProperties": False,
-    }
+    side = _object({n: {"type": "integer", "minimum": LOW, "maximum": HIGH} for n in names})
+    preference = {"type": "string", "enum": ["A", "B", "tie"]}
+    return _object({"A": side, "B": side, "preference": preference})
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": {
-            "A": side,
-            "B": side,
-            "preference": {"type": "string", "enum": ["A", "B", "tie"]},
-        },
-        "required": ["A", "B", "preference"],
+        "properties": dict(properties),
+        "required": list(properties),
         "additionalProperties": False,
     }

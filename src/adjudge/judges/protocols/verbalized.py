@@ -63,12 +63,12 @@ class Verbalized(PromptProtocol):
         self.use_prompt(prompt or builtin_prompt("verbalized"), required=PLACEHOLDERS)
         declared = self.prompt.answer.get("confidence")
         if declared is None:
-            raise DataError(
-                self.prompt.name,
-                "does not declare the scale of the confidence",
-                remedy="end the file with the lines '--- answer ---' and 'confidence: 0.5 to 1' "
-                f"(or {', '.join(list(CONFIDENCE_SCALES)[1:])}; the first number is a guess)",
+            remedy = (
+                "end the file with the lines '--- answer ---' and 'confidence: 0.5 to 1' "
+                f"(or {', '.join(list(CONFIDENCE_SCALES)[1:])}; the first number is a guess)"
             )
+            problem = "does not declare the scale of the confidence"
+            raise DataError(self.prompt.name, problem, remedy=remedy)
         self.guess, self.certain = CONFIDENCE_SCALES[declared]
         self.orders = Orders(one_of(order, ("random", "ab", "ba"), "order"), seed=seed)
         self.max_tokens = count(max_tokens, "max_tokens", least=1)
@@ -103,17 +103,9 @@ class Verbalized(PromptProtocol):
             p_a = right if named == "A" else 1 - right
         else:
             detail = f"the stated confidence, {stated:g}, is not more than a guess: no p_a"
-        row = judgment(
-            pair,
-            self.name,
-            "ok",
-            p_a=p_a,
-            uncertainty=1 - claim.confidence,
-            verdict=named,
-            detail=detail,
-            extra={**extra, "confidence": claim.confidence},
-        )
-        return [row]
+        extra["confidence"] = claim.confidence
+        doubt = {"p_a": p_a, "uncertainty": 1 - claim.confidence, "verdict": named}
+        return [judgment(pair, self.name, "ok", **doubt, detail=detail, extra=extra)]
 
     def status_of(self, reply: Reply) -> tuple[Status, str | None]:
         if reply.status not in MEASURED or self._claim(reply) is not None:
