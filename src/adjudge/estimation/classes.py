@@ -169,18 +169,12 @@ def estimate_classes(
     labelled = labels >= 0
     per_class = np.bincount(labels[labelled], minlength=len(names))
     matrix = class_shares(
-        verdicts,
-        labels,
-        test,
-        names,
-        clusters=rows.clusters,
-        confidence_level=confidence,
+        verdicts, labels, test, names, clusters=rows.clusters, confidence_level=confidence
     )
     samples = [_one_against_rest(rows, code, labels, test) for code in range(len(names))]
     warnings, reason, assumption = matrix.warnings, matrix.reason, _ASSUMPTION
-    interval = "wald"
+    interval, condition = "wald", matrix.condition_number
     outcomes = [Outcome()] * len(names)
-    condition = matrix.condition_number
     if not estimator.has_matrix or (matrix.shares is not None and len(names) == 2):
         # Two classes are one class against the rest: the interval of Eq. 6 itself.
         outcomes = [estimator.estimate(sample, confidence_level=confidence) for sample in samples]
@@ -191,10 +185,9 @@ def estimate_classes(
         warnings = tuple(dict.fromkeys(chain(*texts)))
         condition = None
     elif matrix.shares is not None and matrix.low is not None and matrix.high is not None:
-        ends = zip(matrix.shares, matrix.low, matrix.high, strict=True)
         outcomes = [
             refuse_everything(Outcome(clamp(share), float(low), float(high)))
-            for share, low, high in ends
+            for share, low, high in zip(matrix.shares, matrix.low, matrix.high, strict=True)
         ]
         reason = _first_reason(names, outcomes)
     confusion = None if matrix.confusion is None else matrix.confusion.tolist()

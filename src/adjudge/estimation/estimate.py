@@ -15,12 +15,7 @@ from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import ClassEstimate, check_classes, estimate_classes
 from adjudge.estimation.difference import RateDifference, estimate_difference
-from adjudge.estimation.estimators import (
-    Method,
-    all_estimators,
-    find_estimator,
-    known_estimator,
-)
+from adjudge.estimation.estimators import Method, find_estimator, known_estimator
 from adjudge.estimation.estimators.base import Estimator
 from adjudge.estimation.estimators.conditional import CONDITIONAL
 from adjudge.estimation.estimators.misclassification import MISCLASSIFICATION
@@ -331,7 +326,6 @@ def choose(
     on a width. `matrix` names an option that needs a confusion matrix, which only misclassification
     has. `graded` labels are shares of people, which have means but no confusion matrix.
     """
-    one_of(method, ("auto", *(estimator.name for estimator in all_estimators())), "method")
     planned = labels_drawn == "plan"
     if method != "auto":
         estimator = find_estimator(method)
@@ -360,9 +354,9 @@ def choose(
         else "recorded as sampled at random (sampled_by)"
     )
     verdicts = {"binary": "0 or 1", "probability": "probabilities"}.get(scale, "classes")
-    reason = "are shares of people, which have only means"
-    if not graded:
-        reason = f"the judge says {verdicts}"
+    reason = (
+        "are shares of people, which have only means" if graded else f"the judge says {verdicts}"
+    )
     return best, f"{best.name}, because the labels are {sampling} and {reason}"
 
 
@@ -371,9 +365,12 @@ def _check_combination(sample: Sample, estimator: Estimator, interval: str) -> N
     one_of(interval, INTERVALS, "interval")
     method = estimator.name
     if estimator.needs_verdicts and sample.scale == "probability":
-        remedy = "name their column with --judge-column (judge_column=)"
-        problem = "needs verdicts of 0 and 1, not probabilities"
-        raise ArgumentError("method", method, f"{problem}: {remedy}")
+        raise ArgumentError(
+            "method",
+            method,
+            "needs verdicts of 0 and 1, not probabilities: name their column with --judge-column "
+            "(judge_column=)",
+        )
     if sample.strata is not None and not estimator.has_matrix:
         raise ArgumentError(
             "method", method, "leave out --strata (strata=): only misclassification has strata"

@@ -317,13 +317,10 @@ class PlanInputs:
         if m < 30 or m * min(self.theta, 1 - self.theta) < 20:
             return None
         left = max(self.n + sum(self.have) - m, 0)
-        return self._normal_width(self.ppi_variance(left, m))
+        return self.normal_width(self.ppi_variance(left, m))
 
-    def verdict_width(self, verdicts: Allocation) -> float:
-        """Width of the conditional estimator with these numbers of labels of verdict 0 and 1."""
-        return self._normal_width(self.conditional_variance(*verdicts))
-
-    def _normal_width(self, variance: float) -> float:
+    def normal_width(self, variance: float) -> float:
+        """Width of a normal interval, clipped to [0, 1]."""
         return clamp(2 * normal_quantile(self.level) * math.sqrt(variance))
 
     def draws(self, quota: Allocation) -> int | None:

@@ -169,13 +169,14 @@ class PanelEstimate(HasGroups, Result):
     def view(self) -> list[Block]:
         """The rates, how much the judges together narrow them, and what is promised."""
         reasons = [f"{rate.name}: {rate.reason}" for rate in self.groups if rate.reason is not None]
+        shared = self.share_promise
         return show_rates(
             self,
             _panel_headline(self),
             _panel_table(self),
             notes=[*reasons, f"Promise: {self.promise}"],
             assumptions=self.assumptions,
-            promises=[f"shared interval: {self.share_promise}"] if self.share_promise else [],
+            promises=[] if shared is None else [f"shared interval: {shared}"],
             figure=(
                 "rates",
                 panel_figure,

@@ -264,7 +264,7 @@ def _plan(inputs: PlanInputs, width: float | None, labels: int | None, step: int
             "ppi_width": inputs.ppi_width(m),
             "verdict_m0": verdicts.m0,
             "verdict_m1": verdicts.m1,
-            "verdict_width": inputs.verdict_width(verdicts),
+            "verdict_width": inputs.normal_width(inputs.conditional_variance(*verdicts)),
         }
     elif width is not None:
         floor = inputs.corrected_width(MOST_LABELS, MOST_LABELS)

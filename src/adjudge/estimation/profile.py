@@ -240,15 +240,15 @@ def best_fit(theta: float | FloatArray, data: Tallies) -> Fit:
     size = len(data.k)
     rate = np.broadcast_to(theta, size)
     fit = np.empty((2, size))
-    search, active = _Search.begin(rate, data), np.arange(size)
+    search = _Search(rate, data)
     tolerance = 1e-5 / (data.n + data.m0 + data.m1)
     for _ in range(_STEPS):
-        at = search.step()
-        fit[:, active] = at.q0, at.q1
-        going = np.abs(at.moved - search.p) > tolerance
+        search.step()
+        fit[:, search.active] = search.q0, search.q1
+        going = np.abs(search.moved - search.p) > tolerance
         if not going.any():
             break
-        active, search = active[going], search.move(at, going)
+        search.move(going)
     return fit[0], fit[1], np.clip(rate * fit[1] + (1 - rate) * (1 - fit[0]), 0, 1)
 
 
@@ -261,35 +261,24 @@ def loses(theta: FloatArray, data: Tallies, enough: FloatArray) -> BoolArray:
     decides it.
     """
     decided = np.zeros(len(data.k), dtype=bool)
-    search, active, top = _Search.begin(theta, data), np.arange(len(decided)), _top(data)
+    search, top = _Search(theta, data), _top(data)
     for _ in range(_STEPS):
-        at = search.step()
-        classes = _classes_loglik(search.data, at.q0, at.q1)
-        apart = _share_loglik(search.data, search.p) + at.slope * at.gap
-        together = _share_loglik(search.data, np.clip(search.p + at.gap, 0, 1))
-        decided[active] = 2 * (top - classes - together) >= enough
-        open_ = decided[active] & (2 * (top - classes - apart) < enough)
+        search.step()
+        classes = _classes_loglik(search.data, search.q0, search.q1)
+        apart = _share_loglik(search.data, search.p) + search.slope * search.gap
+        together = _share_loglik(search.data, np.clip(search.p + search.gap, 0, 1))
+        reached = np.asarray(2 * (top - classes - together) >= enough)
+        decided[search.active] = reached
+        open_ = reached & (2 * (top - classes - apart) < enough)
         if not open_.any():
             break
-        active, top, enough = active[open_], top[open_], enough[open_]
-        search = search.move(at, open_)
+        top, enough = top[open_], enough[open_]
+        search.move(open_)
     return decided
 
 
-class _Step(NamedTuple):
-    """Best q0 and q1 for the slope at p, by how much they miss p, and the next p."""
-
-    q0: FloatArray
-    q1: FloatArray
-    slope: FloatArray
-    gap: FloatArray
-    moved: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-
-class _Search(NamedTuple):
-    """The search for the best p of each element, inside its bracket.
+class _Search:
+    """The search for the best p of each active element, inside its bracket.
 
     The log-likelihood is concave. With s = k/p - (n-k)/(1-p), its slope in p, each class solves a
     quadratic, c/q - (m-c)/(1-q) + t = 0 with t = theta s or -(1-theta) s. What remains is one
@@ -297,40 +286,37 @@ class _Search(NamedTuple):
     bisection.
     """
 
-    theta: FloatArray
-    data: Tallies
-    p: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-    @classmethod
-    def begin(cls, theta: FloatArray, data: Tallies) -> _Search:
+    def __init__(self, theta: FloatArray, data: Tallies) -> None:
         k, n, c0, m0, c1, m1 = data
         rest = 1 - theta
         from_labels = theta * (c1 + 1) / (m1 + 2) + rest * (m0 - c0 + 1) / (m0 + 2)
         trust = theta**2 / (m1 + 2) + rest**2 / (m0 + 2)
-        p = ((k + 1) / (n + 2) * trust + from_labels / (n + 2)) / (trust + 1 / (n + 2))
-        return cls(theta, data, p, np.zeros(len(k)), np.ones(len(k)))
+        self.theta, self.data, self.active = theta, data, np.arange(len(k))
+        self.p = ((k + 1) / (n + 2) * trust + from_labels / (n + 2)) / (trust + 1 / (n + 2))
+        self.low, self.high = np.zeros(len(k)), np.ones(len(k))
 
-    def step(self) -> _Step:
+    def step(self) -> None:
+        """Best q0 and q1 for the slope at p, the gap by which they miss p, and the next p."""
         k, n, c0, m0, c1, m1 = self.data
         theta, p = self.theta, self.p
         rest = 1 - theta
-        slope = k / p - (n - k) / (1 - p)
-        q1, root1 = _class_fit(theta * slope, c1, m1)
-        q0, root0 = _class_fit(-rest * slope, c0, m0)
-        gap = theta * q1 + rest * (1 - q0) - p
-        above = gap > 0
+        self.slope = k / p - (n - k) / (1 - p)
+        self.q1, root1 = _class_fit(theta * self.slope, c1, m1)
+        self.q0, root0 = _class_fit(-rest * self.slope, c0, m0)
+        q0, q1 = self.q0, self.q1
+        self.gap = theta * q1 + rest * (1 - q0) - p
+        above = self.gap > 0
         low, high = np.where(above, p, self.low), np.where(above, self.high, p)
         give = theta**2 * q1 * (1 - q1) / root1 + rest**2 * q0 * (1 - q0) / root0
-        moved = p + gap / (1 + give * (k / p**2 + (n - k) / (1 - p) ** 2))
-        moved = np.where((moved <= low) | (moved >= high), (low + high) / 2, moved)
-        return _Step(q0, q1, slope, gap, moved, low, high)
+        moved = p + self.gap / (1 + give * (k / p**2 + (n - k) / (1 - p) ** 2))
+        self.moved = np.where((moved <= low) | (moved >= high), (low + high) / 2, moved)
+        self.low, self.high = low, high
 
-    def move(self, at: _Step, rows: BoolArray) -> _Search:
-        """One more step for these elements only."""
-        data, moved = self.data.select(rows), at.moved[rows]
-        return _Search(self.theta[rows], data, moved, at.low[rows], at.high[rows])
+    def move(self, rows: BoolArray) -> None:
+        """Go on to the next p, with these elements only."""
+        self.data, self.p = self.data.select(rows), self.moved[rows]
+        self.theta, self.active = self.theta[rows], self.active[rows]
+        self.low, self.high = self.low[rows], self.high[rows]
 
 
 def _class_fit(t: FloatArray, c: FloatArray, m: float) -> tuple[FloatArray, FloatArray]:

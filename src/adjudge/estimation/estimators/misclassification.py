@@ -189,12 +189,9 @@ def adjust(
 def misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """Corrected rate of a 0/1 sample with the interval of Eq. 6, widened if there are clusters.
 
-    Clusters do not move the centre of Eq. 6. They scale its half-length by the design effect of the
-    influence values.
+    This and the other versions need test rows and labels of both classes. Clusters do not move the
+    centre of Eq. 6. They scale its half-length by the design effect of the influence values.
     """
-    lacking = missing(sample)
-    if lacking is not None:
-        return refusal(lacking)
     counts = counts_of(sample)
     weak = uninformative(counts)
     if weak is not None:
@@ -314,9 +311,6 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     >>> round(soft(rows).estimate, 6)
     0.5
     """
-    lacking = missing(sample)
-    if lacking is not None:
-        return refusal(lacking)
     sizes = {"1": int(sample.positive.sum()), "0": int(sample.negative.sum())}
     for name, size in sizes.items():
         if size < 2:
@@ -381,9 +375,6 @@ def weighted_misclassification(sample: Sample, *, confidence_level: float = 0.95
     >>> round(weighted_misclassification(rows).estimate, 3)
     0.5
     """
-    lacking = missing(sample)
-    if lacking is not None:
-        return refusal(lacking)
     if not sample.weighted:
         return refusal(
             "some labelled rows have no sampling probability, such as labels from before the "
@@ -426,7 +417,6 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """
     if sample.strata is None or sample.n == 0:
         return refusal("no test rows to stratify")
-    estimator = soft if sample.scale == "probability" else misclassification
     names = sample.strata_names
     theta = centre = variance = 0.0
     rates, shares = [], []
@@ -434,13 +424,13 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     refused, warnings, doubts, unused = [], [], [], []
     z = normal_quantile(confidence_level)
     wider = normal_quantile(1 - (1 - confidence_level) / max(len(names), 1)) / z
-    flat = replace(sample, clusters=None)
+    flat = replace(sample, clusters=None, strata=None)
     for code, name in enumerate(names):
         stratum = flat.restrict(np.asarray(sample.strata == code))
         if stratum.n == 0:
             unused.append(name)
             continue
-        outcome = estimator(stratum, confidence_level=confidence_level)
+        outcome = MISCLASSIFICATION.compute(stratum, confidence_level=confidence_level)
         reason = outcome.reason or why_outside(outcome, wider)
         if reason or outcome.estimate is None or outcome.centre is None or outcome.half is None:
             refused.append(f"{name}: {reason}")
@@ -497,11 +487,13 @@ class _Misclassification(Estimator):
 
     def compute(self, sample: Sample, *, confidence_level: float) -> Outcome:
         if sample.strata is not None:
-            version = stratify
-        elif sample.planned:
+            return stratify(sample, confidence_level=confidence_level)
+        lacking = missing(sample)
+        if lacking is not None:
+            return refusal(lacking)
+        version = soft if sample.scale == "probability" else misclassification
+        if sample.planned:
             version = weighted_misclassification
-        else:
-            version = soft if sample.scale == "probability" else misclassification
         return version(sample, confidence_level=confidence_level)
 
     def assumption_for(self, sample: Sample) -> str:
