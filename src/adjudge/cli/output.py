@@ -263,7 +263,11 @@ def command_line() -> str | None:
         word = "..." if before == _HIDDEN else argument
         if argument.startswith(f"{_HIDDEN}="):
             word = f"{_HIDDEN}=..."
-        if (url := SCHEME.search(word)) is not None:
+        if before == "--store":
+            word = without_secrets(word)
+        elif word.startswith("--store="):
+            word = "--store=" + without_secrets(word.removeprefix("--store="))
+        elif (url := SCHEME.search(word)) is not None:
             word = word[: url.start()] + without_secrets(word[url.start() :])
         words.append(strike(without_passwords(word)))
     line = safe(shlex.join(["adjudge", *words]))

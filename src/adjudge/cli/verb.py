@@ -140,6 +140,8 @@ def _columns(pairs: Sequence[str]) -> dict[str, str]:
         ours, equals, theirs = pair.partition("=")
         if not (ours.strip() and equals and theirs.strip()):
             raise ArgumentError("--column", pair, "write OURS=YOURS, like prompt=question")
+        if ours.strip() in columns:
+            raise ArgumentError("--column", pair, f"{ours.strip()} is named twice: choose one")
         columns[ours.strip()] = theirs.strip()
     return columns
 

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge.data.columns import Column, Layout, check_columns
+from adjudge.data.columns import Column, Layout, check_columns, settle_status
 from adjudge.data.labels import count_model_labels, state_model_labels, without_dependent
 from adjudge.data.names import (
     PAIR,
@@ -27,6 +27,7 @@ from adjudge.data.names import (
     refuse_values,
     refuse_where,
 )
+from adjudge.data.outcomes import VERDICTS as JUDGE_VERDICTS
 from adjudge.data.outcomes import (
     JudgeScores,
     code_names,
@@ -39,6 +40,7 @@ from adjudge.data.rows import (
     Rows,
     cluster_column,
     code_clusters,
+    distinct_rows,
     first_repeats,
     has_values,
     identities,
@@ -71,6 +73,12 @@ BATTLE_COLUMNS = Layout(
     Column(name="language"),
     Column(name="judge"),
 )
+#: The judge's answers, under every usual name.
+_ANSWERS = (
+    *JUDGE_VERDICTS,
+    *("verdict_fwd", "verdict_rev", "p_a", "p_fwd", "p_rev", "p_tie", "uncertainty"),
+    *("score_difference", "score_a", "score_b", "scores_a", "scores_b"),
+)
 _SHARES = {1.0: "model_a", 0.0: "model_b", 0.5: "tie"}
 _OBJECT = 'write {"clarity": 7, ...}'
 
@@ -91,8 +99,9 @@ def read_battles(
     >>> read_battles({"model_a": ["x"], "model_b": ["y"], "human_pref": ["B"]})["winner"].to_list()
     ['model_b']
     """
-    frame, name = BATTLE_COLUMNS.read(source, columns), source_name(source)
-    words = labels_as_of(source)
+    name, words = source_name(source), labels_as_of(source)
+    frame = settle_status(BATTLE_COLUMNS.load(source, columns), name, _ANSWERS, labels_as=words)
+    frame = BATTLE_COLUMNS.check(frame, name, labels_as=words)
     if not votes_required and not {"winner", "human_pref"} & set(frame.columns):
         votes = as_text(frame["label"]) if "label" in frame.columns else pl.lit(None, pl.String)
         frame = check_columns(frame.with_columns(winner=votes), [_WINNER], name, labels_as=words)
@@ -299,7 +308,13 @@ def prepare_battles(
         source.narrow(Needs(("battles",), options, texts=True))
         table = source.open("battles", format, baseline=baseline, votes_required=False)
         words, said = labels_as_of(source.rows), None
-    rows = first_repeats(Rows(table.frame, table.dropped))
+    named = [column for column in (verdict, score) if column is not None]
+    frame = settle_status(table.frame, table.name, named, labels_as=words)
+    apart = [name for name in ("judge", by, against) if name is not None]
+    rows = Rows(frame, table.dropped)
+    if not jury or "judge" in frame.columns:
+        rows = distinct_rows(rows, table.name, apart=apart)
+    rows = first_repeats(rows)
     if jury:
         rows, said = gather_jury(rows, verdict=verdict, score=score, labels_as=words)
     votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)

@@ -23,16 +23,19 @@ from adjudge.data.names import (
     drop_missing,
     first_of,
     match_columns,
+    plain_word,
     point_decimals,
     read_words,
     refuse_duplicates,
     refuse_values,
+    refuse_where,
     refuse_words,
     remark_names,
     shorten,
 )
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, read_table, source_name
 from adjudge.errors import DataError
+from adjudge.records import MEASURED, STATUSES
 
 _LARGEST = sys.float_info.max
 
@@ -52,6 +55,8 @@ class Column:
     words: Vocabulary | None = None
     #: A list of chat messages is written as a conversation.
     spoken: bool = False
+    #: The judge's answer, or a part of it: a row that failed has none.
+    answer: bool = False
 
     @property
     def can_say_nothing(self) -> bool:
@@ -198,6 +203,8 @@ class Layout:
 
         `more` are additional columns of this file. Rows without an id get one.
         """
+        answers = [column.name for column in self.columns if column.answer]
+        frame = settle_status(frame, source, answers, labels_as=labels_as)
         frame = check_columns(frame, (*self.columns, *more), source, labels_as=labels_as)
         if "id" in self.required and "id" not in frame.columns:
             frame = add_ids(frame, source, self.apart)
@@ -237,6 +244,70 @@ class Layout:
             return wrong_format(other, self.kind, source)
         here = f"{remedy} (columns here: {shorten(frame.columns)})"
         return DataError(source, "is missing", column=column, remedy=here)
+
+
+#: Words that a tool writes in place of a verdict, and the status that they are.
+FAILURES = {"error": "error", "exception": "error", "timeout": "error", "unparsed": "unparsed"}
+_STATUS = Column(name="status", choices=STATUSES)
+
+
+def settle_status(
+    frame: pl.DataFrame,
+    source: str,
+    answers: Sequence[str],
+    *,
+    classes: Collection[str] = (),
+    labels_as: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """The rows, without an answer where they failed: the rule for every kind of judged rows.
+
+    A row fails by its status (all but ok and censored; others are refused), or by a word in one of
+    the judge's `answers` that is no verdict, such as timeout. Such a word is an answer if people
+    use it too (`classes`), or if the caller says what it means.
+
+    >>> rows = pl.DataFrame({"judge": ["1", "0", "Timeout"], "status": ["ok", "error", "ok"]})
+    >>> settle_status(rows, "rows", ["judge"]).rows()
+    [('1', 'ok'), (None, 'error'), (None, 'error')]
+    """
+    answers = [name for name in dict.fromkeys(answers) if name in frame.columns]
+    if not answers:
+        return frame
+    meant = {plain_word(word) for word in (*classes, *(labels_as or {}))}
+    words = {word: status for word, status in FAILURES.items() if word not in meant}
+    failed: list[pl.Expr] = []
+    for name in answers:
+        if frame.schema[name] != pl.String:
+            continue
+        keys = {word: plain_word(word) for word in frame[name].drop_nulls().unique()}
+        known = {word: words[key] for word, key in keys.items() if key in words}
+        if known:
+            said = pl.col(name).replace_strict(known, default=None, return_dtype=pl.String)
+            failed.append(said)
+    if "status" in frame.columns:
+        given = frame["status"]
+        if given.dtype == pl.String:
+            given = given.str.strip_chars().str.to_lowercase()
+        frame = frame.with_columns(drop_missing(check_column(given, _STATUS, source)))
+        failed.append(pl.when(~pl.col("status").is_in(list(MEASURED))).then("status"))
+    if not failed:
+        return frame
+    failure = frame.select(pl.coalesce(failed)).to_series()
+    if failure.null_count() < frame.height:
+        frame = frame.with_columns(
+            pl.when(failure.is_null()).then(pl.col(name)).alias(name) for name in answers
+        )
+    own = [pl.col("status")] if "status" in frame.columns else []
+    frame = frame.with_columns(pl.coalesce(failure, *own).alias("status"))
+    if own:
+        refuse_where(
+            frame,
+            pl.col("status").is_null() & pl.any_horizontal(pl.col(answers).is_not_null()),
+            "is empty",
+            source=source,
+            column="status",
+            remedy="use one of " + ", ".join(STATUSES) + ", or drop the column",
+        )
+    return frame
 
 
 def check_columns(

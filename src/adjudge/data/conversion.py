@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -179,7 +181,15 @@ class Conversion:
 
     def _convert_each(self, rows: Iterable[Record]) -> Iterator[tuple[int, Record]]:
         converter = self.format.gives[self.kind]
+        seen: set[bytes] = set()
         for row, record in enumerate(rows, start=1):
+            if self.format.log and self.format.has_id(record):
+                text = json.dumps(record, sort_keys=True, default=str)
+                digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
+                if digest in seen:
+                    self.dropped["the same row again"] += 1
+                    continue
+                seen.add(digest)
             if self.hidden:
                 record = {key: record[key] for key in record if key not in self.hidden}
             try:

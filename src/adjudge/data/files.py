@@ -309,6 +309,9 @@ _ZSTD_FRAME = 0xFD2FB528
 _ZSTD_BLOCK, _REPEATED_BYTE, _PACKED_BLOCK = 128 * 1024, 1, 2
 #: Larger members are refused before they are unpacked.
 _MEMBER_LIMIT = 1024 * 1024 * 1024
+#: All members together unpack to at most this, or to so many times the size of the archive: logs
+#: shrink to a tenth or a thirtieth.
+_LEAST_TOTAL, _MOST_RATIO = 256 * 1024 * 1024, 200
 #: Before a member are this many bytes, then a name and extra fields, whose lengths come last.
 _LOCAL_HEADER = 30
 #: The exceptions for a damaged member.
@@ -329,6 +332,7 @@ class Archive:
             problem = f"is a zip archive or a spreadsheet, but not complete ({error})"
             raise DataError(path, problem, remedy=_COPY) from None
         self._members = {member.filename: member for member in self._zip.infolist()}
+        self._left = max(_LEAST_TOTAL, _MOST_RATIO * path.stat().st_size)
 
     def __enter__(self) -> Archive:
         return self
@@ -350,9 +354,14 @@ class Archive:
         """The content of a member."""
         data = self._unpack(self._members[name])
         try:
-            return json.loads(data)
+            value = json.loads(data)
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            problem = "contains half of a character: a lone surrogate escape"
+            raise self._damaged(name, problem) from None
         except (ValueError, RecursionError) as error:
             raise self._damaged(name, f"is not valid JSON: {error}") from None
+        return value
 
     def _unpack(self, member: zipfile.ZipInfo) -> bytes:
         try:
@@ -361,6 +370,10 @@ class Archive:
             size = member.file_size if packed is None else _most_zstd(packed)
             if max(size, member.file_size) > _MEMBER_LIMIT:
                 raise self._damaged(member.filename, "is larger than 1 GiB")
+            self._left -= max(size, member.file_size)
+            if self._left < 0:
+                problem = "the archive unpacks to far more than a log of its size"
+                raise self._damaged(member.filename, problem)
             data = self._zip.read(member) if packed is None else _unpack_zstd(packed)
         except _DAMAGED as error:
             raise self._damaged(member.filename, str(error)) from None

@@ -234,6 +234,8 @@ class Format:
     #: For a log: the JSON objects and the archive that can contain its rows.
     envelopes: tuple[Envelope, ...] = ()
     archive: ArchiveReader | None = None
+    #: For a log: the keys of a row that can name what it is about.
+    ids: tuple[str, ...] = ("id",)
     #: For a log that can be of several kinds: the kind, by its first row.
     kind_of: Callable[[Mapping[str, Any]], Kind] | None = None
 
@@ -241,6 +243,10 @@ class Format:
     def remedy(self) -> str:
         """What to do with such a file if another was expected."""
         return f"read it with --format {self.name}"
+
+    def has_id(self, record: Mapping[str, Any]) -> bool:
+        """Whether a row of the log names what it is about: only then can it be there twice."""
+        return any(record.get(name) is not None for name in self.ids)
 
     def kind_by(self, first: Mapping[str, Any]) -> Kind:
         """What a file with this first row is read as by default."""

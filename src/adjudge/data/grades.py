@@ -15,17 +15,20 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge.data.columns import (
+    FAILURES,
     TEXT_COLUMNS,
     Column,
     Layout,
     add_unnamed,
     check_columns,
     missing_columns,
+    settle_status,
 )
 from adjudge.data.labels import count_model_labels, join_values, sampling_of, state_model_labels
 from adjudge.data.names import (
     AS_SAID,
     GRADE,
+    LOG,
     PAIR,
     add_ids,
     plain_name,
@@ -36,6 +39,7 @@ from adjudge.data.names import (
     refuse_duplicates,
     refuse_values,
     refuse_where,
+    remark_names,
     shorten,
     usual_names,
 )
@@ -45,6 +49,7 @@ from adjudge.data.rows import (
     cluster_column,
     code_clusters,
     code_column,
+    distinct_rows,
     fill_status,
     fill_uncertainty,
     first_repeats,
@@ -135,11 +140,11 @@ GRADE_COLUMNS = Layout(
     Column(name="judge_name"),
     Column(name="protocol"),
     Column(name="repeat", type="whole", low=0),
-    Column(name="judge"),
+    Column(name="judge", answer=True),
     Column(name="human"),
     Column(name="status", choices=STATUSES),
-    Column(name="p_pass", type="number", low=0, high=1),
-    Column(name="uncertainty", type="number"),
+    Column(name="p_pass", type="number", low=0, high=1, answer=True),
+    Column(name="uncertainty", type="number", answer=True),
     Column(name="answer_mass", type="number", low=0, high=1),
     Column(name="judge_fingerprint"),
     Column(name="server"),
@@ -175,6 +180,28 @@ def names_sides(table: Table) -> bool:
     sides = read_words(words, PAIR, table.labels_as).is_in(["A", "B", "tie"]).all()
     # 1 is the first answer, or a pass.
     return sides and not any(plain_word(word) in GRADE.words for word in words)
+
+
+def verdicts_in_status(table: Table) -> Table:
+    """The table with its column status as the judge's verdict, if it says pass and fail.
+
+    A word for a failure can be among them. If the file has another verdict, status is not read.
+    """
+    if table.frame.schema.get("status") != pl.String:
+        return table
+    status = table.frame["status"]
+    words = {plain_word(word) for word in status.drop_nulls().unique()} - FAILURES.keys()
+    if not words or not words <= GRADE.words.keys():
+        return table
+    other = recognise(table.frame.columns, "grades", ["judge", "p_pass"])
+    ours = "status_given" if other else "judge"
+    if other:
+        LOG.warning("%s: status says pass or fail, and is not read: %s is", table.name, min(other))
+    else:
+        remark_names(table.name, {"judge": "status"})
+    renamed = {"status": ours}
+    fields = None if table.fields is None else table.fields.rename(renamed)
+    return replace(table, frame=table.frame.rename(renamed), fields=fields)
 
 
 def read_grades(source: TableLike, *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
@@ -215,7 +242,7 @@ def read_grades(source: TableLike, *, columns: Mapping[str, str] | None = None) 
     first = [*key, "status", *values]
     if "repeat" in frame.columns:
         key, remedy = [*key, "repeat"], f"{remedy}, or number them in repeat"
-    refuse_duplicates(frame, key, source=name, remedy=remedy)
+    refuse_duplicates(frame, key, source=name, remedy=remedy, but_equal=True)
     return frame.select(*first, pl.exclude(first))
 
 
@@ -338,7 +365,8 @@ def prepare_grades(
             human_column = "label" if human_column == "human" else human_column
         if judge_column == "judge" and "judge" not in frame.columns and "p_pass" in frame.columns:
             judge_column = "p_pass"
-        first = first_repeats(Rows(frame, table.dropped))
+        apart = [option for option in (by, strata) if isinstance(option, str)]
+        first = first_repeats(distinct_rows(Rows(frame, table.dropped), name, apart=apart))
         frame = first.frame
         _refuse_several_metrics(frame, name, by)
         if not (isinstance(by, str) and by in ("judge_name", "metric")):
@@ -352,6 +380,10 @@ def prepare_grades(
         if source.labels is not None and model is None:
             joined = join_values(frame, source.labels, column=human_column, source=name)
             frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
+    people = frame[human_column] if human_column in frame.columns else pl.Series(dtype=pl.String)
+    classes = () if people.dtype.is_nested() else as_text(people).drop_nulls().unique().to_list()
+    answers = [judge_column, "p_pass"]
+    frame = settle_status(frame, name, answers, classes=classes, labels_as=words)
     own = frame.columns
     if cluster is None or (isinstance(cluster, str) and cluster == "none"):
         within = [by] if isinstance(by, str) and by in own and not paired else []
@@ -367,9 +399,9 @@ def prepare_grades(
     frame = frame.with_columns(
         drawn.labels.alias("__label"), drawn.probability.alias("__chance")
     ).with_row_index("__row")
-    rows = _complete(Rows(frame, lost), name, {"verdict": judge_column, **roles})
+    rows = _complete(Rows(frame, lost), name, {"verdict": judge_column, **roles}, words)
     kept = rows.frame
-    verdict, label = read_words(kept["__verdict"], AS_SAID, words), kept["__label"]
+    verdict, label = kept["__verdict"], kept["__label"]
     if positive is not None:
         verdict, label = against_the_rest(verdict, label, positive, name, judge_column)
     else:
@@ -479,6 +511,8 @@ def load_grades(data: TableLike, judge_column: str, human_column: str) -> Table:
     table = open_table(data)
     if table.kind is not None:
         return table
+    if judge_column == "judge":
+        table = verdicts_in_status(table)
     here = {"judge": judge_column, "human": human_column}
     as_is = {ours: their for ours, their in here.items() if ours != their}
     return replace(table, frame=BINARY_COLUMNS.load(table, as_is=as_is), fields=None)
@@ -506,20 +540,23 @@ def _add_array(frame: pl.DataFrame, column: str, values: ArrayLike, option: str)
     return frame.with_columns(series)
 
 
-def _complete(rows: Rows, name: str, columns: Mapping[str, str]) -> Rows:
+def _complete(
+    rows: Rows, name: str, columns: Mapping[str, str], labels_as: Mapping[str, str]
+) -> Rows:
     """Rows with a verdict, a group and a stratum; each of `columns` cleaned, as `__` + its role."""
     frame = rows.frame.with_columns(
         tidy(rows.frame[column], name, column).alias(f"__{role}")
         for role, column in columns.items()
     )
+    frame = frame.with_columns(read_words(frame["__verdict"], AS_SAID, labels_as))
     rows = Rows(frame, rows.dropped)
     for role in ("by", "strata"):
         if role in columns:
             out = pl.col("__verdict").is_not_null() & pl.col(f"__{role}").is_null()
             rows = rows.without(out, f"no {role} value")
-    if not frame.schema.get("status", pl.List(pl.String)).is_nested():
+    if "status" in frame.columns:
         for status in sorted(set(STATUSES) - MEASURED):
-            without = pl.col("__verdict").is_null() & (pl.col("status").cast(pl.String) == status)
+            without = pl.col("__verdict").is_null() & (pl.col("status") == status)
             rows = rows.without(without, f"status {status}")
     rows = rows.without(pl.col("__verdict").is_null(), "no judge verdict")
     if rows.frame.height == 0:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -103,13 +103,15 @@ class Envelope:
 
     It is detected by `marks`: keys of the object that are all in the first megabyte, and no key of
     `without` is. `keeps` are keys whose values every row gets, if they come before the list.
-    `refusal` is the problem and the remedy for an object that has no rows.
+    `remark` says what a reader must know about the values that are kept. `refusal` is the problem
+    and the remedy for an object that has no rows.
     """
 
     marks: frozenset[str]
     path: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
     keeps: tuple[str, ...] = ()
+    remark: Callable[[Mapping[str, Any]], str | None] | None = None
     refusal: tuple[str, str] | None = None
 
 
@@ -229,6 +231,11 @@ def enveloped(file: File, envelope: Envelope) -> Iterator[tuple[int, Any, str]]:
         if not _find_key(window, wanted, envelope.keeps if depth == 0 else (), header):
             name = ".".join(envelope.path)
             raise file.error(f"has no list {name}", "export the log with its samples")
+    if has_half_characters(header):
+        raise file.error(*HALF_CHARACTER)
+    remark = None if envelope.remark is None else envelope.remark(header)
+    if remark is not None:
+        LOG.warning("%s: %s", file.path, remark)
     for row, value, written in elements(window):
         yield row, {**header, **value} if isinstance(value, dict) else value, written
     if row == 0:
@@ -330,11 +337,18 @@ def _count_quotes(data: bytes) -> tuple[int, int] | None:
     return quotes, keys
 
 
+#: Above this a float does not hold every whole number.
+_EXACT = 2**53
 _JSON_TYPES = {str, bool, int, float, dict, list}
 
 #: polars silently turns half of a surrogate pair into NUL; then Python's parser is used.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _HALF = re.compile(_SURROGATE.pattern.decode())
+#: The problem of "\ud83d" without its other half, and the remedy.
+HALF_CHARACTER = (
+    "contains half of a character (a lone surrogate escape)",
+    "repair or drop that character",
+)
 _ONE_A_LINE = "write one object per line"
 #: Rows from which columns and types are taken; `is_all_of` checks the other rows.
 _FIRST_ROWS = 1000
@@ -370,8 +384,16 @@ def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
                 continue  # something is wrong or unusual: the exact reading below reports it
             if looked_at is None or frame.height <= looked_at or is_all_of(frame, data):
-                return frame
+                if not _may_be_rounded(frame):
+                    return frame
+                break
     return records_frame(list(_objects(file, data.splitlines(keepends=True))), str(file.path))
+
+
+def _may_be_rounded(frame: pl.DataFrame) -> bool:
+    """Whether a number is so large that a whole one next to a fraction has lost digits."""
+    floats = [column for column in frame if column.dtype == pl.Float64]
+    return any((column.abs() >= _EXACT).any() for column in floats)
 
 
 def is_object(file: File) -> bool:
@@ -412,7 +434,7 @@ def column_series(key: str, values: list[Any], name: str) -> pl.Series:
         return pl.Series(key, values, dtype=pl.Boolean)
     if kinds == {int} and all(v is None or -(2**63) <= v < 2**63 for v in values):
         return pl.Series(key, values, dtype=pl.Int64)
-    if kinds <= {int, float} and float in kinds:
+    if kinds <= {int, float} and float in kinds and not any(map(_loses_digits, values)):
         return pl.Series(key, [None if v is None else float(v) for v in values], dtype=pl.Float64)
     if kinds <= {dict, list}:
         try:
@@ -430,6 +452,10 @@ def column_series(key: str, values: list[Any], name: str) -> pl.Series:
         except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
             pass
     return pl.Series(key, [as_json_text(value) for value in values], dtype=pl.String)
+
+
+def _loses_digits(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) >= _EXACT and int(float(value)) != value
 
 
 def as_json_text(value: Any) -> str | None:
@@ -462,14 +488,22 @@ def check_record(file: File, value: object, text: str, row: int) -> Record:
     if not isinstance(value, dict):
         problem = f"is a JSON {type(value).__name__}, not an object"
         raise file.error(problem, 'write each row as {"column": value, ...}', row=row)
-    if _HALF.search(text):
-        # "\ud83d" without its other half can be parsed, but not written to a file or sent.
-        try:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError:
-            problem = "contains half of a character (a lone surrogate escape)"
-            raise file.error(problem, "repair or drop that character", row=row) from None
+    if _HALF.search(text) and has_half_characters(value):
+        raise file.error(*HALF_CHARACTER, row=row)
     return value
+
+
+def has_half_characters(value: object) -> bool:
+    r"""Whether a text in the value cannot be written to a file or sent, though it was parsed.
+
+    >>> has_half_characters({"name": "\ud83d"}), has_half_characters({"name": "\ud83d\ude00"})
+    (True, False)
+    """
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _array_records(file: File) -> Iterator[Record]:

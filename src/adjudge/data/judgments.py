@@ -13,7 +13,7 @@ from typing import Unpack
 import polars as pl
 
 from adjudge.data.columns import TEXT_COLUMNS, Column, Layout, add_unnamed
-from adjudge.data.grades import are_grades, names_sides, read_grades
+from adjudge.data.grades import are_grades, names_sides, read_grades, verdicts_in_status
 from adjudge.data.labels import join_labels
 from adjudge.data.names import (
     PAIR,
@@ -31,6 +31,7 @@ from adjudge.data.rows import (
     LABELS,
     PASS,
     Rows,
+    distinct_rows,
     fill_status,
     fill_uncertainty,
     first_repeats,
@@ -56,12 +57,12 @@ JUDGMENT_COLUMNS = Layout(
     Column(name="protocol"),
     Column(name="repeat", type="whole", low=0),
     Column(name="status", choices=STATUSES),
-    Column(name="p_fwd", type="number", low=0, high=1),
-    Column(name="p_rev", type="number", low=0, high=1),
-    Column(name="p_a", type="number", low=0, high=1),
-    Column(name="p_tie", type="number", low=0, high=1),
-    Column(name="uncertainty", type="number"),
-    Column(name="verdict", choices=("A", "B", "tie"), words=PAIR),
+    Column(name="p_fwd", type="number", low=0, high=1, answer=True),
+    Column(name="p_rev", type="number", low=0, high=1, answer=True),
+    Column(name="p_a", type="number", low=0, high=1, answer=True),
+    Column(name="p_tie", type="number", low=0, high=1, answer=True),
+    Column(name="uncertainty", type="number", answer=True),
+    Column(name="verdict", choices=("A", "B", "tie"), words=PAIR, answer=True),
     Column(name="answer_mass", type="number", low=0, high=1),
     Column(name="judge_fingerprint"),
     Column(name="server"),
@@ -125,7 +126,7 @@ def read_judgments(
     key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
     if "repeat" in frame.columns:
         key, remedy = [*key, "repeat"], f"{remedy}, or number them in repeat"
-    refuse_duplicates(frame, key, source=name, remedy=remedy)
+    refuse_duplicates(frame, key, source=name, remedy=remedy, but_equal=True)
     return JUDGMENT_COLUMNS.sort(frame)
 
 
@@ -256,7 +257,8 @@ def _read_verdicts(source: Source, judge: str | None, protocol: str | None) -> J
     labels, pairs = source.labels, source.pairs
     table = open_table(source.rows)
     opened, about = open_verdicts(table)
-    rows = first_repeats(Rows(opened.frame, opened.dropped))
+    rows = distinct_rows(Rows(opened.frame, opened.dropped), table.name, apart=["judge"])
+    rows = first_repeats(rows)
     frame, dropped = rows.frame, rows.dropped
     if about == "grades":
         orders = (pl.lit(None, pl.Float64).alias(column) for column in ("p_fwd", "p_rev"))
@@ -409,7 +411,7 @@ def _worth(column: str) -> pl.Expr:
 
 def open_verdicts(source: TableLike) -> tuple[Table, About]:
     """Judgments of pairs or grades of single answers, and which of them the file has."""
-    table = open_table(source)
+    table = verdicts_in_status(open_table(source))
     if table.kind != "judgments" and are_grades(table.frame.columns) and not names_sides(table):
         return replace(table, frame=read_grades(table), kind="grades", fields=None), "grades"
     return Source(table).open("judgments"), "pairs"

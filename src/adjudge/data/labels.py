@@ -138,6 +138,8 @@ _CHOICES = {"labelled_by": get_args(LabelledBy), "started_from": get_args(Starte
 _BROUGHT = (*MAKERS, "sampled_by", "sampling_probability", *CUT_COLUMNS)
 #: The columns with the number of people who labelled a row, and with their labels.
 RATERS, LABELS_OF = "__raters", "__labels"
+#: A row that is drawn less often is in no sample, and its weight would outweigh all others.
+_SMALLEST_CHANCE = 1e-12
 _HUMAN = {"label": "human"}
 
 
@@ -269,16 +271,14 @@ def _join(
     frame = add_ids(frame, source)
     rows = frame.with_columns(as_text(frame["id"]))
     unused = given.join(rows.select("id"), on="id", how="anti").height
-    if given.height and unused == given.height:
+    if given.height == 0:
+        remedy = "fill in some labels, or leave the file out"
+        raise DataError(name, "has no label", column="label", remedy=remedy)
+    if unused == given.height:
         if not known:
             remedy = "labels join by id: give both files a column id, or the same texts"
             raise DataError(source, "is missing", column="id", remedy=remedy)
-        raise DataError(
-            name,
-            f"{given['id'][0]!r} and all other ids match no row",
-            column="id",
-            remedy="give labels of these rows",
-        )
+        raise unmatched_ids(given["id"], rows["id"], name)
     again = pl.Series([], dtype=pl.String) if known else first_of(rows["id"]).drop_nulls()
     if again.is_in(given["id"].implode()).any():
         problem = f"{len(again):,} rows have the content of another row"
@@ -318,6 +318,26 @@ def _join(
                 "label of the row, replaced by the one in the labels file": replaced,
             },
         ),
+    )
+
+
+def unmatched_ids(labels: pl.Series, rows: pl.Series, source: str) -> DataError:
+    """The error for labels of which no id is an id of the rows."""
+    shown, theirs = (
+        ", ".join(map(quote, ids.unique(maintain_order=True).head(3))) for ids in (labels, rows)
+    )
+    alike = [
+        (words, int(change(labels).is_in(change(rows).implode()).sum()))
+        for words, change in (
+            ("without blanks around them", lambda ids: ids.str.strip_chars()),
+            ("in lower case", lambda ids: ids.str.strip_chars().str.to_lowercase()),
+        )
+    ]
+    hint = next((f"; {n:,} would match {words}" for words, n in alike if n), "")
+    more = labels.n_unique() - 3
+    problem = f"{shown}{f' and {more:,} more' if more > 0 else ''} match no row{hint}"
+    return DataError(
+        source, problem, column="id", remedy=f"give labels of these rows, such as {theirs}"
     )
 
 
@@ -544,7 +564,7 @@ def _probabilities(frame: pl.DataFrame, name: str, column: str) -> pl.Series:
     # An array argument is a column of the table whose name starts with two underscores.
     text = tidy(frame.get_column(column), name, column.removeprefix("__"))
     chance = text.cast(pl.Float64, strict=False)
-    bad = text.is_not_null() & (chance.is_null() | (chance <= 0) | (chance > 1))
-    remedy = "give a number above 0 and at most 1, or nothing"
+    bad = text.is_not_null() & (chance.is_null() | (chance < _SMALLEST_CHANCE) | (chance > 1))
+    remedy = f"give a number from {_SMALLEST_CHANCE:g} to 1, or nothing"
     refuse_values(text, bad, "{} is not a probability", source=name, remedy=remedy)
     return chance

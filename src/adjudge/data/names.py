@@ -70,17 +70,37 @@ def refuse_where(
     refuse_values(values, flags, problem, source=source, column=column, remedy=remedy)
 
 
-def refuse_duplicates(frame: pl.DataFrame, key: Sequence[str], *, source: str, remedy: str) -> None:
-    """Refuse the second row of any key."""
+def refuse_duplicates(
+    frame: pl.DataFrame, key: Sequence[str], *, source: str, remedy: str, but_equal: bool = False
+) -> None:
+    """Refuse the second row of any key; `but_equal`: not if it is an earlier row again."""
+    again = repeated_keys(frame, key)
+    if again is not None and but_equal:
+        again &= ~equal_rows(frame, key)
+    if again is None or not again.any():
+        return
+    at = int(again.arg_true()[0])
+    values = ", ".join(f"{column} {frame.get_column(column)[at]!r}" for column in key)
+    problem = f"{values} is in the file twice"
+    raise DataError(source, problem, row=at + 1, column=key[0], remedy=remedy)
+
+
+def repeated_keys(frame: pl.DataFrame, key: Sequence[str]) -> pl.Series | None:
+    """Which rows have the key of an earlier row; None if none has."""
     # In most files one column is unique, which is ten times faster to check.
     if _are_distinct(frame.get_column(key[0])):
-        return
-    repeated = ~frame.select(pl.struct(key).is_first_distinct()).to_series()
-    if repeated.any():
-        at = int(repeated.arg_true()[0])
-        values = ", ".join(f"{column} {frame.get_column(column)[at]!r}" for column in key)
-        problem = f"{values} is in the file twice"
-        raise DataError(source, problem, row=at + 1, column=key[0], remedy=remedy)
+        return None
+    again = ~frame.select(pl.struct(key).is_first_distinct()).to_series()
+    return again if again.any() else None
+
+
+def equal_rows(frame: pl.DataFrame, key: Sequence[str]) -> pl.Series:
+    """Which rows are equal to an earlier row in every column, of rows that share a key."""
+    shared = frame.with_row_index("__row").filter(pl.struct(key).is_duplicated())
+    texts = _columns_as_text(shared, frame.columns)
+    first = texts.select(pl.struct(pl.all()).is_first_distinct()).to_series()
+    equal = shared["__row"].filter(~first)
+    return pl.int_range(frame.height, eager=True).is_in(equal.cast(pl.Int64).implode())
 
 
 def _are_distinct(values: pl.Series) -> bool:
@@ -442,10 +462,13 @@ def parse_labels_as(text: str) -> dict[str, str]:
     """
     mapping: dict[str, str] = {}
     for part in text.split(","):
-        theirs, equals, ours = part.rpartition("=")
-        if not (equals and theirs.strip()):
+        theirs, equals, ours = (word.strip() for word in part.rpartition("="))
+        # a=b is a usual word for a tie.
+        if not (equals and theirs) or ("=" in theirs and plain_word(theirs) not in PAIR.words):
             raise ArgumentError("labels_as", text, "write THEIRS=OURS,..., like '0=A,1=B'")
-        mapping[theirs.strip()] = ours.strip()
+        if plain_word(theirs) in map(plain_word, mapping):
+            raise ArgumentError("labels_as", text, f"give {theirs} one meaning")
+        mapping[theirs] = ours
     return mapping
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -22,16 +21,19 @@ from adjudge.data.names import (
     AS_SAID,
     GRADE,
     MISSING,
+    equal_rows,
     is_missing,
     plain_word,
     point_decimals,
     read_words,
+    refuse_duplicates,
     refuse_values,
     refuse_where,
+    repeated_keys,
 )
 from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError, DataError
-from adjudge.records import MEASURED, STATUSES
+from adjudge.records import MEASURED
 from adjudge.statistics.entropy import preference_entropy
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.validation import FloatArray, IntArray, Seed, generator
@@ -62,16 +64,52 @@ class Rows:
 def first_repeats(rows: Rows) -> Rows:
     """Rows of the first repeat: an analysis of one answer per question uses only these.
 
-    Only rows that a judge answered several times; a column `repeat` from elsewhere is ignored.
+    Only rows that a judge answered several times: a column `repeat` from elsewhere, next to ids
+    that do not repeat, is ignored.
 
     >>> asked = {"id": ["x", "x"], "repeat": [0, 1], "judge_fingerprint": ["f", "f"]}
     >>> first_repeats(Rows(pl.DataFrame(asked))).dropped
     {'repeat of another row': 1}
     """
-    if not {"repeat", "judge_fingerprint"} <= set(rows.frame.columns):
+    if "repeat" not in rows.frame.columns:
         return rows
     again = pl.col("repeat").cast(pl.Int64, strict=False) > 0
+    if "judge_fingerprint" not in rows.frame.columns:
+        if "id" not in rows.frame.columns:
+            return rows
+        key = ["id", *(name for name in _APART if name in rows.frame.columns and name != "repeat")]
+        again &= pl.struct(key).is_duplicated() & pl.col("id").is_not_null()
     return rows.without(again, "repeat of another row")
+
+
+#: Columns that tell rows of one id apart, in every kind of rows.
+_APART = (
+    *("judge_name", "protocol", "metric", "repeat", "model", "model_a", "model_b", "criterion"),
+    *("order", "rater", "doc_id"),
+)
+
+
+def distinct_rows(rows: Rows, source: str, *, apart: Collection[str] = ()) -> Rows:
+    """Every row once: equal rows are left out and counted; one id with other content is refused.
+
+    Rows of one id differ by the columns that tell rows apart (`apart`: more of them, such as the
+    one that groups are made by). Only for ids that the file brings: a made id is always another.
+
+    >>> twice = pl.DataFrame({"id": ["x", "y", "x"], "judge": [1, 0, 1]})
+    >>> distinct_rows(Rows(twice), "grades").dropped
+    {'the same row again': 1}
+    """
+    frame = rows.frame
+    if "id" not in frame.columns:
+        return rows
+    key = ["id", *(name for name in dict.fromkeys((*_APART, *apart)) if name in frame.columns)]
+    known = frame.filter(pl.col("id").is_not_null()) if frame["id"].null_count() else frame
+    if repeated_keys(known, key) is None:
+        return rows
+    remedy = "keep one of them, or number repeated answers in a column `repeat`"
+    refuse_duplicates(known, key, source=source, remedy=remedy, but_equal=True)
+    again = pl.lit(equal_rows(frame, key)) & pl.col("id").is_not_null()
+    return rows.without(again, "the same row again")
 
 
 def merge_dropped(*parts: Mapping[str, int]) -> dict[str, int]:
@@ -343,29 +381,19 @@ def check_status(
     source: str,
     *,
     number: str,
-    values: Sequence[str],
     remedy: str,
     unless: pl.Expr | None = None,
 ) -> None:
-    """Every measured row must have its `number`, every other row none of the `values`.
-
-    `unless` are rows that need no number.
-    """
+    """Every measured row must have its `number`; `unless` are rows that need none."""
     # Two comparisons are faster than a lookup per value.
-    either = pl.any_horizontal(pl.col("status") == status for status in MEASURED)
-    is_measured = frame.select(either.fill_null(False)).to_series()
-    measured = pl.lit(is_measured)
-    refuse = partial(refuse_where, frame, source=source, value_of="status")
-    problem = "is empty though the row is {}"
+    measured = pl.any_horizontal(pl.col("status") == status for status in MEASURED)
     lacking = measured & pl.col(number).is_null()
     if unless is not None:
         lacking &= ~unless.fill_null(False)
-    refuse(lacking, problem, column=number, remedy=remedy)
-    if is_measured.all():
-        return
-    problem, remedy = "has a value though the row is {}", "only ok and censored rows have one"
-    for column in values:
-        refuse(~measured & pl.col(column).is_not_null(), problem, column=column, remedy=remedy)
+    problem = "is empty though the row is {}"
+    refuse_where(
+        frame, lacking, problem, source=source, column=number, remedy=remedy, value_of="status"
+    )
 
 
 def verdict_by(columns: Collection[str], words: tuple[str, str] = ("A", "B")) -> pl.Expr:
@@ -390,20 +418,21 @@ def fill_status(
     remedy: str,
     unless: pl.Expr | None = None,
 ) -> pl.DataFrame:
-    """Rows with a status: checked if the file has one, else ok if there is a number."""
+    """Rows with a status: checked where there is one, else ok if there is a number."""
     if "status" in frame.columns:
-        known = "use one of " + ", ".join(STATUSES) + ", or drop the column"
-        empty = pl.col("status").is_null()
-        refuse_where(frame, empty, "is empty", source=source, column="status", remedy=known)
-        check_status(frame, source, number=number, values=values, remedy=remedy, unless=unless)
-        return frame
-    silent = pl.col(number).is_null()
-    if frame.get_column(number).null_count():
+        check_status(frame, source, number=number, remedy=remedy, unless=unless)
+        if not frame["status"].null_count():
+            return frame
+    else:
+        frame = frame.with_columns(status=pl.lit(None, pl.String))
+    silent = frame.select(pl.col("status").is_null() & pl.col(number).is_null()).to_series()
+    if silent.any():
         own = [pl.col("detail")] if "detail" in frame.columns else []
         reason = pl.when(silent).then(pl.lit("no probability in the file"))
         frame = frame.with_columns(detail=pl.coalesce(*own, reason))
+    filled = pl.when(silent).then(pl.lit("error")).otherwise(pl.lit("ok"))
     return frame.with_columns(
-        pl.when(silent).then(pl.lit("error")).otherwise(pl.lit("ok")).alias("status"),
+        pl.coalesce("status", filled).alias("status"),
         *(pl.when(~silent).then(pl.col(column)).alias(column) for column in values),
     )
 

@@ -15,10 +15,11 @@ from adjudge.data.labels import (
     count_model_labels,
     read_labels,
     state_model_labels,
+    unmatched_ids,
     without_dependent,
 )
 from adjudge.data.names import add_documents, refuse_duplicates, refuse_where
-from adjudge.data.rows import Rows, check_status, judge_names, merge_dropped
+from adjudge.data.rows import Rows, check_status, distinct_rows, judge_names, merge_dropped
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, labels_as_of, read_table, source_name
 from adjudge.errors import DataError
@@ -35,8 +36,8 @@ SCORE_COLUMNS = Layout(
     Column(name="judge"),
     Column(name="protocol"),
     Column(name="status", choices=STATUSES),
-    Column(name="judge_score", type="number", required=True),
-    Column(name="score_probs", type="numbers", low=0, high=1),
+    Column(name="judge_score", type="number", required=True, answer=True),
+    Column(name="score_probs", type="numbers", low=0, high=1, answer=True),
     Column(name="human_score", type="number"),
     Column(name="human_scores", type="numbers"),
     Column(name="judge_fingerprint"),
@@ -78,7 +79,7 @@ def read_scores(
     if frame.get_column("model").null_count():
         key.insert(0, "id")
     remedy = "keep one row each, or number repeated answers in a column `repeat`"
-    refuse_duplicates(frame, key, source=name, remedy=remedy)
+    refuse_duplicates(frame, key, source=name, remedy=remedy, but_equal=True)
     return SCORE_COLUMNS.sort(frame)
 
 
@@ -119,13 +120,14 @@ def _with_names(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_status(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    own = []
     if "status" in frame.columns:
         remedy = "give the score, or the status that fits"
-        number = "judge_score"
-        check_status(frame, source, number=number, values=[number], remedy=remedy)
-        return frame
+        check_status(frame, source, number="judge_score", remedy=remedy)
+        own = ["status"]
     silent = pl.col("judge_score").is_null()
-    return frame.with_columns(status=pl.when(silent).then(pl.lit("error")).otherwise(pl.lit("ok")))
+    filled = pl.when(silent).then(pl.lit("error")).otherwise(pl.lit("ok"))
+    return frame.with_columns(status=pl.coalesce(*own, filled))
 
 
 def _with_people(frame: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:
@@ -189,7 +191,9 @@ def prepare_scores(
     if done is not None:
         return done
     with source:
-        frame = judge_names(read_scores(source.rows, raters=raters))
+        rows = Rows(read_scores(source.rows, raters=raters))
+        rows = distinct_rows(rows, source.name, apart=["judge"])
+        frame = judge_names(rows.frame)
         given = None if source.labels is None else read_labels(source.labels, about="scores")
         place = "" if given is None else source_name(source.labels)
     name, dropped, by_model = source.name, dict[str, int](), 0
@@ -206,6 +210,7 @@ def prepare_scores(
         usable, dropped = without_dependent(frame, frame["human_scores"], name)
         by_model = count_model_labels(frame, usable, name, allowed=model_labels)
         frame = frame.with_columns(usable)
+    dropped = merge_dropped(rows.dropped, dropped)
     return Scores(frame=frame, name=name, dropped=dropped, makers=state_model_labels(by_model))
 
 
@@ -222,8 +227,7 @@ def _with_labels(
     )
     unused = given.join(frame.select("id"), on="id", how="anti").height
     if unused == given.height:
-        problem, remedy = "none of its ids matches a row", "give scores of these rows"
-        raise DataError(place, problem, column="id", remedy=remedy)
+        raise unmatched_ids(given["id"], frame["id"], place)
     joined = frame.join(given, on="id", how="left", maintain_order="left")
     own = ["human_scores"] if "human_scores" in frame.columns else []
     joined = joined.with_columns(human_scores=pl.coalesce("__people", *own)).drop("__people")

@@ -13,7 +13,7 @@ from adjudge.records import Interval
 DASH = "–"
 #: A path made from a URL has lost a slash; a password can have any character but a blank.
 _CREDENTIALS = re.compile(r"(\bpostgres(?:ql)?:/{1,2})\S*@")
-_PASSWORD = re.compile(r"(\bpostgres(?:ql)?://\S*[?&](?:ssl)?password=)[^&\s]*")
+_PASSWORD = re.compile(r"((?:\b|_)(?:ssl)?password\s*=\s*)(?:'[^']*'|[^&\s']+)", re.IGNORECASE)
 _SECRET = re.compile(r"\bpostgres(?:ql)?://(?:[^@\s]*:[^@\s]+@|\S*[?&](?:ssl)?password=)")
 #: Terminal control codes, marks that change the direction of text, odd line ends, half characters.
 _CONTROL = re.compile(
@@ -35,7 +35,7 @@ def safe(text: object) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """Text with user and password removed from every database URL.
+    """Text with user and password removed from every database URL and connection string.
 
     >>> without_passwords("postgresql://me:hunter2@db/x?password=y no such file")
     'postgresql://db/x?password=*** no such file'

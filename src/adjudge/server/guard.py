@@ -254,6 +254,9 @@ class Guard:
             given = headers.get("authorization", "")
             if not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
                 return Refusal(401, "send the token as: Authorization: Bearer TOKEN")
+        if {"content-length", "transfer-encoding"} <= headers.keys():
+            # A proxy in front can take the other one for the end of the body.
+            return Refusal(400, "give content-length or transfer-encoding, not both")
         length = headers.get("content-length", "0")
         # Unicode digits pass isdigit() and int(); HTTP allows only ASCII.
         if not (length.isascii() and length.isdigit()):

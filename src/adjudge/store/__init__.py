@@ -26,6 +26,7 @@ from adjudge.store.interface import (
     Store,
     StorePlace,
     call_key,
+    check_place,
     content_hash,
     scheme_of,
     without_secrets,
@@ -73,6 +74,7 @@ def open_store(place: str | Path | None, *, readonly: bool = False) -> Store:
 
     With `readonly` nothing is created, migrated or written. StoreMissingError if there is no store.
     """
+    check_place(place)
     kind = STORES.load(scheme_of(place) or "sqlite")
     return kind(":memory:" if place is None else place, readonly=readonly)
 
@@ -142,6 +144,7 @@ def check_store(place: str | Path, *, rescue: str | Path | None = None) -> Store
         place: The store, a file or a URL.
         rescue: Copy what can be read into this new store. The file itself is never written.
     """
+    check_place(place)
     scheme = scheme_of(str(place)) or "sqlite"
     if scheme == "sqlite":
         return check_file(place, rescue=rescue)

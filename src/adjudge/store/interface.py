@@ -450,6 +450,20 @@ ENCODE = (
 )
 
 
+#: What libpq or another tool takes as a connection, and we would take for the name of a file.
+_CONNECTION = re.compile(
+    r"(?i)(?:^|\s)(?:host|hostaddr|dbname|user|password|service|passfile)\s*="
+    r"|^[a-z][a-z0-9+.-]+:/?[^/\\][^/]*@|^(?:postgres(?:ql)?|mysql|mariadb|mongodb|redis):"
+)
+
+
+def check_place(place: str | Path | None) -> None:
+    """Refuse a connection string that is not a URL: as a file it would be named with its password."""
+    text = str(place)
+    if SCHEME.match(text) is None and _CONNECTION.search(text):
+        raise ArgumentError("store", "a connection string that is not a URL", ENCODE)
+
+
 def scheme_of(place: object) -> str | None:
     """The scheme of a URL; None for a file.
 
@@ -471,6 +485,8 @@ def without_secrets(place: str) -> str:
     'sqlite:///me@home.db'
     """
     scheme = scheme_of(place)
+    if scheme is None and _CONNECTION.search(place):
+        return "a connection string"
     if scheme is None or scheme == "sqlite":
         return place
     address, _, query = place[len(scheme) + 3 :].rpartition("@")[2].partition("?")

@@ -500,11 +500,14 @@ def test_argilla_leaves_out_drafts(tmp_path: Path) -> None:
 
 def test_a_test_that_was_run_twice_keeps_both_rows_under_one_prompt(tmp_path: Path) -> None:
     def change(content: Any) -> None:
-        content["testCases"].append(json.loads(json.dumps(content["testCases"][0])))
+        again = json.loads(json.dumps(content["testCases"][0]))
+        content["testCases"] += [again, {**again, "runDuration": 12.5}]
 
-    frame = convert_log(changed("deepeval.json", change, tmp_path)).rows
+    conversion = convert_log(changed("deepeval.json", change, tmp_path))
+    frame = conversion.rows
     assert frame["id"].to_list() == ["q1", "q2", "q3", "q1#2"]
     assert frame["prompt_id"][0] == frame["prompt_id"][3]
+    assert conversion.summary.dropped == {"the same row again": 1}
 
 
 def test_a_verdict_stays_where_the_score_is_on_another_scale(tmp_path: Path) -> None:
@@ -631,6 +634,19 @@ def test_a_member_that_unpacks_to_more_than_it_says_is_not_unpacked(tmp_path: Pa
         convert_log(small)
 
 
+def test_an_archive_of_many_members_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "many.eval"
+    sample = load_log("inspect.json")["samples"][0]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({"eval": {"model": "m"}, "status": "success"}))
+        for number in range(20):
+            text = json.dumps({**sample, "id": f"q{number}", "padding": " " * 2**24})
+            archive.writestr(f"samples/q{number}_epoch_1.json", text)
+    assert path.stat().st_size < 2**20
+    with pytest.raises(DataError, match="unpacks to far more than a log of its size"):
+        convert_log(path)
+
+
 def test_an_archive_packed_in_the_common_way_and_another_tools(tmp_path: Path) -> None:
     path = tmp_path / "x.eval"
     sample = load_log("inspect.json")["samples"][0]
@@ -679,3 +695,65 @@ def test_columns_of_a_log_are_not_named(name: str) -> None:
 def test_a_log_of_one_row_is_read_as_one_grade(caplog: pytest.LogCaptureFixture) -> None:
     open_table(LOGS / "mlflow_trace.json")
     assert "read as 1 grade\n" in caplog.text
+
+
+def test_inspect_samples_that_do_not_count(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = convert_log(LOGS / "inspect.json").rows
+
+    def change(content: Any) -> None:
+        content["status"] = "cancelled"
+        content["samples"][0]["invalidation"] = {"author": "ann", "reason": "wrong target"}
+        content["samples"][1]["error"] = {"message": "out of memory", "traceback": ""}
+
+    made = convert_log(changed("inspect.json", change, tmp_path))
+    assert made.summary.dropped["a sample that was invalidated"] == 1
+    assert made.summary.dropped["a sample that failed"] == 1
+    assert made.rows["id"].n_unique() == whole["id"].n_unique() - 2
+    assert "the log's status is cancelled, not success" in caplog.text
+
+
+@pytest.mark.parametrize("epochs", ["3", [1, 2], {"n": 3}, 2.5, None])
+def test_inspect_epochs_of_any_type(epochs: Any, tmp_path: Path) -> None:
+    def change(content: Any) -> None:
+        content["eval"]["config"]["epochs"] = epochs
+
+    assert convert_log(changed("inspect.json", change, tmp_path)).rows.height
+
+
+def test_half_a_character_in_the_header_of_a_log(tmp_path: Path) -> None:
+    def change(content: Any) -> None:
+        content["eval"]["model"] = "gpt \ud83d"
+
+    with pytest.raises(DataError, match="contains half of a character"):
+        convert_log(changed("inspect.json", change, tmp_path))
+
+
+def test_mlflow_traces_that_failed_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    text = (LOGS / "mlflow_trace.json").read_text()
+    assert '"state": "OK"' in text
+    path.write_text(text.replace('"state": "OK"', '"state": "ERROR"'))
+    with pytest.raises(DataError, match="no row can be used .1 a trace in state ERROR"):
+        convert_log(path)
+
+
+def test_promptfoo_outputs_that_failed_are_counted(tmp_path: Path) -> None:
+    whole = convert_log(LOGS / "promptfoo.json")
+
+    def change(content: Any) -> None:
+        content["results"]["results"][0]["failureReason"] = 2
+        content["results"]["results"][1]["response"]["error"] = "rate limit"
+
+    made = convert_log(changed("promptfoo.json", change, tmp_path))
+    assert made.summary.dropped["an output that failed"] == 2
+    assert made.rows.height < whole.rows.height
+
+
+def test_a_skipped_metric_of_deepeval_is_counted(tmp_path: Path) -> None:
+    def change(content: Any) -> None:
+        content["testCases"][0]["metricsData"][0]["skipped"] = True
+
+    made = convert_log(changed("deepeval.json", change, tmp_path))
+    assert made.summary.dropped == {"a metric that was skipped": 1}

@@ -111,7 +111,7 @@ def test_battles_that_cannot_place_anybody_are_counted(
 ) -> None:
     strangers = new.head(3).with_columns(model_a=pl.lit("new-x"), model_b=pl.lit("new-y"))
     blank = new.head(2).with_columns(score_a=pl.lit(None, pl.Float64))
-    mixed = pl.concat([new, old.head(5).drop("human_pref"), strangers, blank])
+    mixed = pl.concat([new, old.head(5).drop("human_pref"), strangers, blank]).drop("id")
     board = place(mixed, anchors)
     assert board.dropped == {
         "both models are anchors": 5,
@@ -144,7 +144,7 @@ def test_a_changed_score_scale_is_remarked(anchors: Anchors, new: pl.DataFrame) 
 def repeated(new: pl.DataFrame, model: str, times: int) -> pl.DataFrame:
     """The model's own battles, `times` over."""
     own = new.filter((pl.col("model_a") == model) | (pl.col("model_b") == model))
-    return pl.concat([own] * times)
+    return pl.concat([own] * times).drop("id")
 
 
 def test_more_battles_than_the_anchors_had_do_not_narrow_the_interval(

@@ -100,7 +100,9 @@ def test_what_a_jury_refuses(panel: pl.DataFrame) -> None:
     with pytest.raises(DataError, match=r"judge.*is missing"):
         rank(panel.drop("judge"), jury=True)
     with pytest.raises(DataError, match="twice"):
-        rank(pl.concat([panel, panel.head(1)]), jury=True)
+        rank(pl.concat([panel, panel.head(1).with_columns(score_a=9.5)]), jury=True)
+    twice = rank(pl.concat([panel, panel.head(1)]), jury=True)
+    assert twice.dropped["the same row again"] == 1
     with pytest.raises(ArgumentError, match="beta = 0.5: leave it out"):
         rank(panel, jury=True, beta=0.5)
     with pytest.raises(ArgumentError, match="human votes"):

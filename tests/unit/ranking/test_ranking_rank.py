@@ -149,7 +149,7 @@ def test_no_penalty_and_a_clean_sweep_is_an_error_that_says_so() -> None:
 def test_repeated_prompts_widen_the_interval() -> None:
     frame = simulate_battles(models=5, battles=300, prompts=300, seed=2).frame
     frame = frame.with_columns(prompt_id=pl.int_range(pl.len()).cast(pl.String))
-    copies = pl.concat([frame] * 6)
+    copies = pl.concat([frame] * 6).drop("id")
     naive = rank(copies, method="bt", cluster=None, replicates=300)
     clustered = rank(copies, method="bt", replicates=300)
     single = rank(frame, method="bt", replicates=300)

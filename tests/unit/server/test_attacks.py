@@ -211,6 +211,20 @@ def test_a_hidden_second_request_is_not_served(label: Service, folder: Path) -> 
     assert clicks(folder) == before
 
 
+def test_two_ways_to_say_how_long_a_body_is(label: Service, folder: Path) -> None:
+    before = clicks(folder)
+    body = json.dumps(CLICK).encode()
+    chunked = f"{len(body):x}".encode() + b"\r\n" + body + b"\r\n0\r\n\r\n"
+    sent = request(label.port, "POST", "/api/label", body=chunked,
+                   Content_Type="application/json", Transfer_Encoding="chunked")  # fmt: skip
+    assert b"content-length" in sent.lower()
+    answer = talk(label.port, sent)
+    assert answer is not None
+    assert answer.status == 400
+    assert "not both" in answer.detail
+    assert clicks(folder) == before
+
+
 BODIES: list[tuple[str, bytes, set[int]]] = [
     ("huge note", json.dumps({**CLICK, "note": "x" * 1_000_000}).encode(), {413}),
     ("unknown field", json.dumps({**CLICK, "note": "x"}).encode(), {422}),

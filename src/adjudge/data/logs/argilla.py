@@ -83,6 +83,7 @@ ARGILLA = Format(
     signature=signature("fields responses suggestions"),
     gives={kind: partial(convert, read_task) for kind, convert in TASK_CONVERTERS.items()},
     log=True,
+    ids=("id", "_server_id"),
     kind_of=kind_of,
     notes=(
         "Argilla shows people the judge's suggestion: labels are independent of it only if it was "

@@ -44,6 +44,8 @@ def grades(row: Row) -> Iterator[Record | UnusableRow]:
 
 
 def _judged(data: Mapping[str, Any]) -> Record:
+    if data.get("skipped"):
+        raise UnusableRow("a metric that was skipped")
     if data.get("error"):
         return failure(data["error"])
     if is_missing(data.get("score")) or not isinstance(data.get("success"), bool):
@@ -72,6 +74,7 @@ DEEPEVAL = Format(
     signature=signature("metricsData input"),
     gives={"grades": grades, "items": partial(graded_items, grades)},
     log=True,
+    ids=("name",),
     envelopes=(
         Envelope(marks=frozenset({"testCases"}), path=("testCases",)),
         Envelope(marks=frozenset({"testRunData"}), path=("testRunData", "testCases")),

@@ -28,6 +28,7 @@ from adjudge.data.logs.values import (
     read_share,
     scored,
 )
+from adjudge.data.names import LOG
 
 _UNCHANGED = "UNCHANGED"
 #: The explanation in versions before the value NaN, if the grader's reply had no grade.
@@ -37,6 +38,10 @@ _HEADERS = ("header.json", "_journal/start.json")
 
 def grades(row: Row) -> Iterator[Record | UnusableRow]:
     """One row per sample, epoch and score: the judge's first verdict, the last human edit."""
+    if row.record.get("invalidation"):
+        raise UnusableRow("a sample that was invalidated")
+    if row.record.get("error"):
+        raise UnusableRow("a sample that failed")
     scores = row.record.get("scores")
     if not isinstance(scores, Mapping) or not scores:
         raise UnusableRow("a sample without scores")
@@ -70,17 +75,28 @@ def read_archive(archive: Archive) -> Iterator[Record] | None:
 
 
 def _samples(archive: Archive, header: str) -> Iterator[Record]:
-    task = object_in(archive.read_json(header)).get("eval")
+    log = object_in(archive.read_json(header))
+    remark = describe_status({"status": "started", **log})
+    if remark is not None:
+        LOG.warning("%s: %s", archive.path, remark)
+    task = log.get("eval")
     for name in archive.names:
         if name.startswith("samples/") and name.endswith(".json"):
             yield {"eval": task, **object_in(archive.read_json(name))}
+
+
+def describe_status(log: Mapping[str, Any]) -> str | None:
+    """What a reader of a log must know that did not end well."""
+    status = log.get("status")
+    return None if status == "success" else f"the log's status is {status}, not success"
 
 
 def _answer(row: Row) -> Record:
     """The columns about the sample; an epoch is another answer to the same question."""
     task = object_in(row.record.get("eval"))
     sample, epoch = row.text("id"), row.record.get("epoch") or 1
-    many = (object_in(task.get("config")).get("epochs") or 1) > 1 or epoch != 1
+    planned = object_in(task.get("config")).get("epochs")
+    many = (isinstance(planned, int) and planned > 1) or epoch != 1
     return {
         "id": f"{sample}_epoch_{epoch}" if many else sample,
         "prompt_id": sample,
@@ -153,7 +169,14 @@ INSPECT = Format(
     signature=signature("id epoch input scores"),
     gives={"grades": grades, "items": partial(graded_items, grades)},
     log=True,
-    envelopes=(Envelope(marks=frozenset({"eval", "status"}), path=("samples",), keeps=("eval",)),),
+    envelopes=(
+        Envelope(
+            marks=frozenset({"eval", "status"}),
+            path=("samples",),
+            keeps=("eval", "status"),
+            remark=describe_status,
+        ),
+    ),
     archive=read_archive,
     notes=(
         "labels are human edits of scores: people saw the judge's score and chose the samples",

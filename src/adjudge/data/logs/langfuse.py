@@ -59,6 +59,7 @@ LANGFUSE = Format(
     gives={"grades": opinions},
     merge={"grades": merge},
     log=True,
+    ids=("id", *_SUBJECTS),
     notes=(
         "untried: written from the classes of Langfuse's SDK, not tested on its files",
         "a trace has no texts here: join them by id, the trace's or the observation's",

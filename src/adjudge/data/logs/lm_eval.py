@@ -83,6 +83,7 @@ LM_EVAL = Format(
     signature=signature("doc_id doc target resps filtered_resps"),
     gives={"grades": grades, "items": partial(graded_items, grades)},
     log=True,
+    ids=("doc_id",),
     envelopes=(
         Envelope(
             marks=frozenset({"results", "group_subtasks"}),

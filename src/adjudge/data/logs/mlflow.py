@@ -35,6 +35,9 @@ _BY: Mapping[str, Literal["judge", "person"]] = {
 def grades(row: Row) -> Iterator[Record | UnusableRow]:
     """One row per trace, assessment name and judge."""
     info = object_in(row.record.get("info")) or row.record
+    state = str(info.get("state") or info.get("status") or "OK")
+    if state.rpartition(".")[2] in ("ERROR", "IN_PROGRESS"):
+        raise UnusableRow(f"a trace in state {state.rpartition('.')[2]}")
     given = info.get("assessments")
     if isinstance(given, str):
         given = row.nested("assessments")
@@ -102,6 +105,7 @@ MLFLOW = Format(
     ),
     gives={"grades": grades, "items": partial(graded_items, grades)},
     log=True,
+    ids=("trace_id", "request_id", "info"),
     envelopes=(
         Envelope(marks=frozenset({"info", "data"})),
         Envelope(marks=frozenset({"traces"}), path=("traces",)),

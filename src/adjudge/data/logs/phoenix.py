@@ -52,6 +52,7 @@ PHOENIX = Format(
     gives={"grades": opinions},
     merge={"grades": merge},
     log=True,
+    ids=("id", "span_id", "trace_id", "session_id"),
     envelopes=(Envelope(marks=frozenset({"data"}), path=("data",), without=frozenset({"info"})),),
     notes=("a span has no texts here: join them by the span's id",),
 )

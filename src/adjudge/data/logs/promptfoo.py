@@ -47,6 +47,10 @@ _FAILED = re.compile(
 
 def grades(row: Row) -> Iterator[Record | UnusableRow]:
     """One row per output and model-graded assertion."""
+    # The reasons of a failed test: none, an assertion, an error before any was checked.
+    error = object_in(row.record.get("response")).get("error")
+    if row.record.get("failureReason") == 2 or error:
+        raise UnusableRow("an output that failed")
     grading = row.record.get("gradingResult")
     if not isinstance(grading, Mapping):
         raise UnusableRow("an output without a grade")

@@ -1,0 +1,58 @@
+"""Labels that cannot be joined say so; ids keep all their digits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from adjudge.data import prepare_grades, prepare_judgments, prepare_scores
+from adjudge.errors import DataError
+
+ROWS = {"id": ["Q1", "Q2", "Q3", "Q4"], "p_a": [0.9, 0.8, 0.2, 0.1]}
+
+
+@pytest.mark.parametrize("label", [None, "", "N/A"])
+def test_a_file_without_a_single_label_is_refused(label: str | None) -> None:
+    with pytest.raises(DataError, match="column label: has no label; fill in some labels"):
+        prepare_judgments(ROWS, labels={"id": ["Q1", "Q2"], "label": [label] * 2})
+    grades = {"id": [1, 2], "judge": [1, 0]}
+    with pytest.raises(DataError, match="has no label"):
+        prepare_grades(grades, labels={"id": [1, 2], "label": [label] * 2}, needs_labels=False)
+
+
+@pytest.mark.parametrize(
+    ("ids", "hint"),
+    [
+        (["x1", "x2", "x3", "x4"], r"'x1', 'x2', 'x3' and 1 more match no row; give"),
+        (["q1", "q2", "x3", "x4"], r"; 2 would match in lower case; give labels of these rows"),
+        ([" Q1", "Q2 ", "Q3 ", "x"], r"; 3 would match without blanks around them; give labels"),
+    ],
+)
+def test_ids_that_match_no_row_are_named(ids: list[str], hint: str) -> None:
+    with pytest.raises(DataError, match=hint) as caught:
+        prepare_judgments(ROWS, labels={"id": ids, "label": ["A"] * 4})
+    assert "such as 'Q1', 'Q2', 'Q3'" in str(caught.value)
+    scores = {"id": ROWS["id"], "doc_id": [1, 2, 3, 4], "judge_score": [1, 2, 3, 4]}
+    with pytest.raises(DataError, match=hint):
+        prepare_scores(scores, labels={"id": ids, "label": [1, 2, 3, 4]})
+
+
+def test_large_ids_next_to_a_fraction_keep_their_digits(tmp_path: Path) -> None:
+    ids = [2**53 + 1, 2**53 + 2, 2**53 + 3, 0.5]
+    rows = [{"id": key, "p_a": 0.9} for key in ids]
+    path = tmp_path / "judgments.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    wanted = [str(key) for key in ids]
+    assert prepare_judgments(path).frame["id"].to_list() == wanted
+    path.write_text(json.dumps(rows))
+    assert prepare_judgments(path).frame["id"].to_list() == wanted
+
+
+@pytest.mark.parametrize("chance", [1e-300, 1e-200, 5e-324, 0.0])
+def test_a_probability_that_no_sample_has_is_refused(chance: float) -> None:
+    rows = pl.DataFrame({"judge": [1, 0], "human": [1, None]})
+    with pytest.raises(DataError, match="is not a probability; give a number from 1e-12 to 1"):
+        prepare_grades(rows.with_columns(sampling_probability=chance))
