@@ -14,8 +14,7 @@ import numpy as np
 from scipy.stats import beta
 
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
-from adjudge.selection.cascade import StageEvidence, stage_doubts, stop_at
-from adjudge.selection.cascade_plan import Sheet, drop_stages
+from adjudge.selection.cascade import Sheet, StageEvidence, drop_stages, stage_doubts, stop_at
 from adjudge.selection.doubts.evidence import Evidence
 from adjudge.statistics.entropy import confidence, preference_entropy
 
@@ -88,7 +87,7 @@ class Cascade:
 
         kept, _ = drop_stages((0, 1, 2), sheet, ("1", "2", "3"))
         plain = sheet(kept).largest_tau(margin=0.0)
-        return cls(kept, sheet(kept).fitted, sheet(kept).planned or 0.0, plain or 0.0)
+        return cls(kept, sheet(kept).fitted, sheet(kept).largest_tau() or 0.0, plain or 0.0)
 
     def at(self, tau: float) -> Cascade:
         """The same with another tau."""

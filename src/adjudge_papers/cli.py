@@ -5,8 +5,6 @@ The entry point `reproduce` of the group `adjudge.verbs` is REPRODUCE, a group o
 
 from __future__ import annotations
 
-from typing import Any
-
 from adjudge.cli.output import deliver, echo, remark, show, watch_run
 from adjudge.cli.verb import (
     SPELLED,
@@ -29,29 +27,37 @@ def _figure(text: str, first: str) -> Option:
     return Option("figure", text, str, words=first)
 
 
-def _named(options: Values) -> Any:
-    """Names the columns of the files that are opened in its block."""
+def _at_least(**least: int) -> list[Option]:
+    return [Option(name, read=at_least(name, number)) for name, number in least.items()]
+
+
+def _open_files(arguments: Values, options: Values, *names: str) -> None:
+    """The files of these arguments, with the columns that the options name."""
     from adjudge.data.source import name_columns
 
-    return name_columns(options["column"], options.get("labels_as"))
+    with name_columns(options["column"], options.get("labels_as")) as named:
+        for name in names:
+            files = arguments.get(name)
+            if isinstance(files, dict):
+                arguments[name] = {key: named(path) for key, path in files.items()}
+            else:
+                arguments[name] = named(files)
 
 
 def run_scope(arguments: Values, options: Values) -> bool:
     from adjudge_papers.scope import reproduce_scope
 
-    with _named(options) as named:
-        data = {name: named(path) for name, path in arguments.pop("data", {}).items()}
-    deliver(reproduce_scope(data, **arguments), options)
+    _open_files(arguments, options, "data")
+    deliver(reproduce_scope(**arguments), options)
     return False
 
 
 def run_reporting(arguments: Values, options: Values) -> bool:
     from adjudge_papers.reporting import reproduce_reporting
 
-    with _named(options) as named:
-        table = named(arguments.pop("data", None))
+    _open_files(arguments, options, "data")
     with watch_run("asked") as watch:
-        result = reproduce_reporting(table, **arguments, progress=watch.show)
+        result = reproduce_reporting(**arguments, progress=watch.show)
     deliver(result, options)
     return False
 
@@ -59,9 +65,7 @@ def run_reporting(arguments: Values, options: Values) -> bool:
 def run_diagnosis(arguments: Values, options: Values) -> bool:
     from adjudge_papers.diagnosis import reproduce_diagnosis
 
-    with _named(options) as named:
-        for name in ("tournaments", "scores"):
-            arguments[name] = named(arguments.get(name))
+    _open_files(arguments, options, "tournaments", "scores")
     if options["whole"]:
         arguments |= {"documents": None, "systems": None}
     if "judge" in arguments:
@@ -78,12 +82,9 @@ def run_all(arguments: Values, options: Values) -> bool:
     from adjudge_papers.everything import PAGE, reproduce_all
     from adjudge_papers.items import count_items, describe_items
 
-    with _named(options) as named:
-        data = {name: named(path) for name, path in arguments.pop("data", {}).items()}
-        for name in ("grades", "tournaments", "scores"):
-            arguments[name] = named(arguments.get(name))
+    _open_files(arguments, options, "data", "grades", "tournaments", "scores")
     with watch_run("asked") as watch:
-        items = reproduce_all(data=data, **arguments, progress=remark, watch=watch.show)
+        items = reproduce_all(**arguments, progress=remark, watch=watch.show)
     remark(f"wrote {arguments['out'] / PAGE}")
     if options["json"]:
         echo(safe_json(items.to_json()))
@@ -114,7 +115,7 @@ REPRODUCE = Group(
                     "NAME=FILE, repeatable: labelled judgments, or pairs to be judged. Names with "
                     "published figures: mt-bench, rewardbench, chatbot-arena."
                 ),
-                Option("splits", read=at_least("splits", 1)),
+                *_at_least(splits=1),
                 store_option("Store of that judge's replies.", "store"),
                 _COLUMNS,
                 _LABELS_AS,
@@ -135,9 +136,7 @@ REPRODUCE = Group(
             added=_PRINTED,
             options=[
                 Option("table", argument="data"),
-                Option("sample", read=at_least("sample", 1)),
-                Option("repeats", read=at_least("repeats", 10)),
-                Option("splits", read=at_least("splits", 1)),
+                *_at_least(sample=1, repeats=10, splits=1),
                 store_option(_STORE, "store"),
                 Option(
                     "reason",
@@ -177,15 +176,7 @@ REPRODUCE = Group(
             added=_PRINTED,
             options=[
                 Option("judge", repeats=True),
-                *(
-                    Option(name, read=at_least(name, least))
-                    for name, least in (
-                        ("documents", 2),
-                        ("systems", 2),
-                        ("repeats", 1),
-                        ("splits", 1),
-                    )
-                ),
+                *_at_least(documents=2, systems=2, repeats=1, splits=1),
                 store_option(_STORE, "store"),
                 Option(
                     "min_answer_mass",
@@ -209,8 +200,7 @@ REPRODUCE = Group(
             "biases.",
             added=_PRINTED,
             options=[
-                Option("splits", read=at_least("splits", 1)),
-                Option("replicates", read=at_least("replicates", 2)),
+                *_at_least(splits=1, replicates=2),
                 _figure("What --plot draws: errors, or figure-01 to figure-17.", "errors"),
             ],
         ),

@@ -14,9 +14,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, ClassVar, Literal, get_args
 
-from adjudge.present.blocks import Block, Heading, Headline, Table, notes_of, table_of
+from adjudge.present.blocks import Block, Heading, Headline, Table, notes_of
 from adjudge.present.result import Count, Result, frozen
-from adjudge.present.text import DASH, count, number, signed
+from adjudge.present.text import count, number, signed
 
 #: reproduced: on the paper's data or the user's own; simulated: on data whose truth is known.
 Status = Literal["reproduced", "simulated", "not possible"]
@@ -160,7 +160,8 @@ class ItemBook:
         `published` are the paper's numbers that are not in its list of items, `unknown` is why no
         number is known. `about`, `remark` and `simulated` are for this item alone.
         """
-        known = self._data_of(name)
+        known = self._known[name]  # it can be `like` another, but for what it says
+        known = {**self._known.get(known.get("like"), {}), **known}
         theirs = {**known.get("values", {}), **(published or {})}
         if not missing and measured and all(ours is None for ours in measured.values()):
             missing = unknown
@@ -178,11 +179,6 @@ class ItemBook:
             figure=None if missing else known.get("figure"),
             reason=missing or (self._remark if remark is None else remark),
         )
-
-    def _data_of(self, name: str) -> Mapping[str, Any]:
-        """The entry of the data file; an entry can be `like` another but for what it says."""
-        known = self._known[name]
-        return {**self._known[known["like"]], **known} if "like" in known else known
 
     def items(self) -> tuple[PaperItem, ...]:
         """Tables, then figures, then claims of the text, each in the paper's order."""
@@ -239,6 +235,8 @@ def in_percent(share: float | None) -> float | None:
 
 # --- what people see -------------------------------------------------------------------------
 
+_NUMBERS = ("value", "ours", "paper", "difference")
+
 
 def describe_items(items: Sequence[PaperItem]) -> str:
     """How many items have which status."""
@@ -258,18 +256,23 @@ def count_items(items: Sequence[PaperItem]) -> Table:
     return Table(("paper", "items", *STATES), rows, "Status of each paper's items")
 
 
+def _write_numbers(item: PaperItem, value: ItemValue) -> tuple[str, ...]:
+    """Its name, ours, the paper's, and ours minus the paper's, but not of simulated data."""
+    ours, theirs = (
+        None if numeral is None else float(numeral) for numeral in (value.ours, value.published)
+    )
+    difference = less(ours, theirs) if item.status == "reproduced" else None
+    written = (number(numeral, value.digits) for numeral in (ours, theirs))
+    return value.name, *written, signed(difference, value.digits)
+
+
 def one_item(item: PaperItem) -> list[Block]:
     """One item: its name, its numbers, or the reason why there are none."""
     blocks: list[Block] = [Heading(f"{item.name}: {item.about} ({item.status})")]
     if item.values:
-        columns: dict[str, Callable[[ItemValue], str]] = {
-            "value": lambda value: value.name,
-            "ours": lambda value: _write(value.ours, value),
-            "paper": lambda value: _write(value.published, value),
-        }
-        if item.status == "reproduced":
-            columns["difference"] = lambda value: _difference(item, value)
-        blocks.append(table_of(item.values, columns))
+        columns = _NUMBERS if item.status == "reproduced" else _NUMBERS[:-1]
+        rows = [_write_numbers(item, value)[: len(columns)] for value in item.values]
+        blocks.append(Table(columns, rows))
     return blocks + notes_of([item.reason] if item.reason else [])
 
 
@@ -278,19 +281,11 @@ def item_blocks(items: Sequence[PaperItem], title: str) -> list[Block]:
     if not items:
         return []
     rows = [
-        (
-            item.name,
-            item.about,
-            item.status,
-            value.name,
-            _write(value.ours, value),
-            _write(value.published, value),
-            _difference(item, value),
-        )
+        (item.name, item.about, item.status, *_write_numbers(item, value))
         for item in items
         for value in item.values or (ItemValue(name=item.reason, ours=None),)
     ]
-    columns = ("item", "about", "status", "value", "ours", "paper", "difference")
+    columns = ("item", "about", "status", *_NUMBERS)
     caption = f"{title}, {describe_items(items)}"
     table = Table(columns, rows, caption, text_columns=4, optional=("about",))
     partly: dict[str, list[str]] = {}
@@ -299,14 +294,3 @@ def item_blocks(items: Sequence[PaperItem], title: str) -> list[Block]:
             partly.setdefault(item.reason, []).append(item.name)
     notes = [f"{reason}: {', '.join(names)}" for reason, names in partly.items()]
     return [table, *notes_of(notes)]
-
-
-def _write(numeral: float | None, value: ItemValue) -> str:
-    return number(None if numeral is None else float(numeral), value.digits)
-
-
-def _difference(item: PaperItem, value: ItemValue) -> str:
-    """Ours minus the paper's; a dash for simulated data."""
-    if item.status != "reproduced" or value.ours is None or value.published is None:
-        return DASH
-    return signed(value.ours - value.published, value.digits)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
+from functools import partial
 from typing import Any, ClassVar
 
 from adjudge.present.blocks import Block, Figure, Headline, notes_of
@@ -29,13 +29,9 @@ class Gallery(dict[str, tuple[Draw, str]]):
         """A decorator: the function draws, in the common look, the picture of that name."""
 
         def declare(draw: Draw) -> Draw:
-            @wraps(draw)
-            def themed_draw(result: Any) -> Any:
-                with themed():
-                    return draw(result)
-
-            self[name] = themed_draw, caption
-            return themed_draw
+            drawing = themed()(draw)
+            self[name] = drawing, caption
+            return drawing
 
         return declare
 

@@ -5,8 +5,8 @@ Expects the release's folder `data/`, or any folder of `annotations_*.csv`, or o
     data/lmarena100k/annotations_qwen3_5_27b.csv, ...
     data/lmarena140k/..., data/comparia/...
 
-Without files it runs on simulated battles of the same shape. `soft_elo_items` lists the outcome of
-every table and figure of the paper.
+Without files it runs on simulated battles of the same shape. The numbers, tables, items and
+pictures of each theme are in one file: ratings, calibration, biases, languages.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ from adjudge_papers.soft_elo_exhibits import (
     tabulate,
     value_of,
 )
+from adjudge_papers.soft_elo_languages import LanguageRow
 from adjudge_papers.soft_elo_runs import Run, read_runs
 
 #: In the paper's order.
@@ -186,7 +187,7 @@ class SoftEloReproduction(Reproduction):
     drawings = PICTURES
 
     rows: tuple[SoftEloRow, ...]
-    languages: tuple[languages.LanguageRow, ...]
+    languages: tuple[LanguageRow, ...]
     l2: NotNegative
     alpha: Level
     splits: Count

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from adjudge_papers.soft_elo import SoftEloReproduction, SoftEloRow
 
 _NEAR_TIE = 0.3
+_ONE_ORDER = "the rows have the mean of both orders: the scores of each order are needed"
 _BOTH_ORDERS = ("score_diff_ab", "score_diff_ba")
 
 
@@ -102,28 +103,25 @@ def _write_excess(part: FamilyExcess | None, digits: int) -> str:
 
 def add_items(book: ItemBook, rows: Sequence[SoftEloRow], newer: Sequence[SoftEloRow]) -> None:
     """Figures 11 to 13; `newer` are the judges of LMArena 140K."""
-    slots = [row.position for row in rows if row.position is not None]
-    gaps = combine(slots, less, "first_mae", "second_mae")
+    gaps = combine(rows, less, "position.first_mae", "position.second_mae")
     book.add(
         "Figure 11",
-        ends_of("first slot wins, %", percents_of(slots, "first_share"))
-        | ends_of("verdict flips, %", percents_of(slots, "flip_share"))
-        | {"first slot, points": mean_known(part.advantage for part in slots)}
-        | ends_of("first slot favoured, %", percents_of(slots, "first_favoured"))
+        ends_of("first slot wins, %", percents_of(rows, "position.first_share"))
+        | ends_of("verdict flips, %", percents_of(rows, "position.flip_share"))
+        | {"first slot, points": mean_known(values_of(rows, "position.advantage"))}
+        | ends_of("first slot favoured, %", percents_of(rows, "position.first_favoured"))
         | {
             "difference of errors by order": mean_known(abs(gap) for gap in gaps if gap is not None)
         },
-        missing=""
-        if slots
-        else "the rows have the mean of both orders: the scores of each order are needed",
+        missing="" if any(values_of(rows, "position")) else _ONE_ORDER,
     )
-    lengths = [row.length for row in rows if row.length is not None]
-    clear = sum(part.p_value is not None and part.p_value < 0.05 for part in lengths)
+    p_values = values_of(rows, "length.p_value")
+    clear = sum(p is not None and p < 0.05 for p in p_values)
     book.add(
         "Figure 12",
-        ends_of("longer wins, %", percents_of(lengths, "longer_share"))
+        ends_of("longer wins, %", percents_of(rows, "length.longer_share"))
         | {"judges whose residual goes with length": float(clear)},
-        missing="" if lengths else "the rows have no lengths (len_a, len_b)",
+        missing="" if any(values_of(rows, "length")) else "the rows have no lengths (len_a, len_b)",
     )
     points = values_of((*rows, *newer), "family_points.excess")
     excess = {

@@ -33,6 +33,7 @@ from adjudge.statistics.numbers import (
     mean_known,
     reliability_bins,
 )
+from adjudge.validation import FloatArray, IntArray
 from adjudge_papers.items import ItemBook, ends_of, in_percent, less, over
 from adjudge_papers.soft_elo_exhibits import (
     GALLERY,
@@ -49,6 +50,7 @@ from adjudge_papers.soft_elo_exhibits import (
     range_title,
     short,
     shown_judge,
+    values_of,
 )
 from adjudge_papers.soft_elo_ratings import budget_axes, budget_ticks, budget_values
 from adjudge_papers.soft_elo_runs import Run
@@ -130,19 +132,16 @@ def add_items(
     pooled = combine(main, less, "stability.pooled_mae", "soft_mae")
     sizes = [abs(change) for change in pooled if change is not None]
     parts = [row.stability for row in main if row.stability is not None]
+    farthest = values_of(parts, "largest_deviation")
     ratios = [part.with_ties / part.pooled for part in parts if part.with_ties is not None]
     with_ties = combine(main, less, "stability.with_ties_mae", "soft_mae")
     spearman = combine(main, less, "stability.with_ties_spearman", "soft_spearman")
     book.add(
         "Appendix C",
         {
-            "standard deviation over folds, most": over((part.fold_sd for part in parts), max),
-            "deviation from the pooled fit, mean": mean_known(
-                part.mean_deviation for part in parts
-            ),
-            "deviation from the pooled fit, most": over(
-                (part.largest_deviation for part in parts), max
-            ),
+            "standard deviation over folds, most": over(values_of(parts, "fold_sd"), max),
+            "deviation from the pooled fit, mean": mean_known(values_of(parts, "mean_deviation")),
+            "deviation from the pooled fit, most": over(farthest, max),
             "change of error by the pooled fit, mean": mean_known(sizes),
             "change of error by the pooled fit, most": over(sizes, max),
             "beta with ties / beta": mean_known(ratios),
@@ -214,23 +213,21 @@ def beta_stability(run: Run, rule: Rule | None) -> BetaStability | None:
         return None
     away = np.abs(folds - run.beta)
     with_ties = temperature_with_ties(run.score, run.human)
-    half, pooled = _fixed_beta(run, with_ties), _fixed_beta(run, run.beta)
+    half = _fix_beta(run, with_ties) if with_ties is not None and with_ties > 0 else None
     return BetaStability(
         pooled=run.beta,
         fold_sd=float(folds.std(ddof=1)),
         mean_deviation=float(away.mean()),
         largest_deviation=float(away.max()),
-        pooled_mae=None if pooled is None else pooled.mae,
+        pooled_mae=_fix_beta(run, run.beta).mae,
         with_ties=with_ties,
         with_ties_mae=None if half is None else half.mae,
         with_ties_spearman=None if half is None else rank_correlations(half.judge, half.human)[1],
     )
 
 
-def _fixed_beta(run: Run, beta: float | None) -> Residuals | None:
+def _fix_beta(run: Run, beta: float) -> Residuals:
     """Residuals with the same beta in every fold."""
-    if beta is None or beta <= 0:
-        return None
     return run.leave_out(fixed_rule("soft-elo", run.battles, soft_targets(run.score, beta)))
 
 
@@ -291,11 +288,15 @@ def _draw_settling(axes: Axes, rows: Sequence[SoftEloRow], result: SoftEloReprod
 # --- agreement by |s| ------------------------------------------------------------------------
 
 
+def _decided_battles(run: Run) -> tuple[FloatArray, IntArray]:
+    """|s|, and 1 if people agree with the judge, of the battles in which both chose a side."""
+    both = decided_by_both(run.verdict, run.human) & np.isfinite(run.score)
+    return np.abs(run.score[both]), (run.verdict[both] == run.human[both]).astype(np.int64)
+
+
 def agreement_by_size(run: Run) -> tuple[AgreementBin, ...]:
     """How often people agree with the judge by |s|, if both chose a side (Figure 3a)."""
-    both = decided_by_both(run.verdict, run.human) & np.isfinite(run.score)
-    size = np.abs(run.score[both])
-    agree = run.verdict[both] == run.human[both]
+    size, agree = _decided_battles(run)
     # (low, high], and a difference of 0 in the first bin.
     which = np.maximum(np.searchsorted(_AGREEMENT_EDGES, size, side="left") - 1, 0)
     bins = []
@@ -433,11 +434,10 @@ def _draw_correlations(
 
 def raw_reliability(run: Run) -> tuple[tuple[ReliabilityBin, ...], float | None]:
     """The reliability of sigma(|s|), as if beta were 1 (Figure 3b), and its calibration error."""
-    both = decided_by_both(run.verdict, run.human) & np.isfinite(run.score)
-    if not both.any():
+    size, agree = _decided_battles(run)
+    if not len(size):
         return (), None
-    confidence = np.asarray(expit(np.abs(run.score[both])))
-    agree = (run.verdict[both] == run.human[both]).astype(np.int64)
+    confidence = np.asarray(expit(size))
     bins = reliability_bins(confidence, agree, equal_mass=True)
     rows = tuple(
         ReliabilityBin(predicted=float(p), observed=float(o), n=int(n))

@@ -17,8 +17,7 @@ from examples import load_example
 from scipy import stats
 
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
-from adjudge.selection.cascade import StageEvidence, stage_doubts, stop_at
-from adjudge.selection.cascade_plan import Sheet, drop_stages
+from adjudge.selection.cascade import Sheet, StageEvidence, drop_stages, stage_doubts, stop_at
 from adjudge.selection.doubts.evidence import Evidence, log_odds
 
 ALPHA, DELTA, LABELS, BATCH = 0.1, 0.1, 200, 60
@@ -76,7 +75,7 @@ def plan(world, rng, n):
 
     kept, _ = drop_stages((0, 1, 2), sheet, ("x", "y", "z"))
     margins, doubts = stage_doubts(sheet(kept).fitted, seen(STATES[:, kept]))
-    stage = stop_at(doubts, sheet(kept).planned or 0.0)
+    stage = stop_at(doubts, sheet(kept).largest_tau() or 0.0)
     here = np.arange(len(STATES)), stage
     costs = np.cumsum(COSTS[list(kept)])[stage]
     return kept, margins[here], np.minimum(doubts[here], MUTE), costs

@@ -7,7 +7,8 @@ from dataclasses import replace
 from shown_selection import POLICY, SELECTION
 
 from adjudge.policy.doubts import CascadeReport, CascadeRule, DroppedStage, LearningShare, Stage
-from adjudge.selection.cascade_plan import CascadePlan, CostPoint, JudgeAlone
+from adjudge.selection.cascade import CostPoint
+from adjudge.selection.cascade_plan import CascadePlan, JudgeAlone
 from adjudge.selection.doubts.base import StageCount
 
 CHEAP = Stage(

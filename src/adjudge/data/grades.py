@@ -381,9 +381,9 @@ def prepare_grades(
             joined = join_values(frame, source.labels, column=human_column, source=name)
             frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
     people = frame[human_column] if human_column in frame.columns else pl.Series(dtype=pl.String)
-    classes = () if people.dtype.is_nested() else as_text(people).drop_nulls().unique().to_list()
+    used = [] if people.dtype.is_nested() else as_text(people).drop_nulls().unique().to_list()
     answers = [judge_column, "p_pass"]
-    frame = settle_status(frame, name, answers, classes=classes, labels_as=words)
+    frame = settle_status(frame, name, answers, classes=used, labels_as=words)
     own = frame.columns
     if cluster is None or (isinstance(cluster, str) and cluster == "none"):
         within = [by] if isinstance(by, str) and by in own and not paired else []

@@ -326,14 +326,11 @@ def unmatched_ids(labels: pl.Series, rows: pl.Series, source: str) -> DataError:
     shown, theirs = (
         ", ".join(map(quote, ids.unique(maintain_order=True).head(3))) for ids in (labels, rows)
     )
-    alike = [
-        (words, int(change(labels).is_in(change(rows).implode()).sum()))
-        for words, change in (
-            ("without blanks around them", lambda ids: ids.str.strip_chars()),
-            ("in lower case", lambda ids: ids.str.strip_chars().str.to_lowercase()),
-        )
-    ]
-    hint = next((f"; {n:,} would match {words}" for words, n in alike if n), "")
+    tidied = [ids.str.strip_chars() for ids in (labels, rows)]
+    lower = [ids.str.to_lowercase() for ids in tidied]
+    alike = {"without blanks around them": tidied, "in lower case": lower}
+    matches = {words: int(a.is_in(b.implode()).sum()) for words, (a, b) in alike.items()}
+    hint = next((f"; {n:,} would match {words}" for words, n in matches.items() if n), "")
     more = labels.n_unique() - 3
     problem = f"{shown}{f' and {more:,} more' if more > 0 else ''} match no row{hint}"
     return DataError(

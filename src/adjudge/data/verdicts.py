@@ -140,8 +140,8 @@ def _prepare(
         if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:
             length = as_text(frame[f"response_{side}"]).str.len_chars()
             frame = frame.with_columns(length.alias(f"length_{side}"))
-    rows = distinct_rows(Rows(frame, dropped), table.name, apart=["judge"])
-    frame, dropped = rows.frame, rows.dropped
+    distinct = distinct_rows(Rows(frame, dropped), table.name, apart=["judge"])
+    frame, dropped = distinct.frame, distinct.dropped
     column = cluster_column(frame, cluster) or "id"
     codes = code_clusters(frame[column], frame["id"])
     frame = frame.with_columns(pl.Series(CLUSTER, codes))

@@ -118,7 +118,7 @@ def _ask_protocol(context: DemoContext, protocol: str, *, limit: int | None) -> 
             context.pairs,
             judge=context.judge,
             protocol=protocol,
-            store=context.store,
+            store=context.out / "adjudge.db",  # a stopped demo resumes where it stopped
             output=output,
             limit=limit,
             progress=watch.show,

@@ -98,12 +98,13 @@ def run_demo(
         judge=SIMULATED if judge == "simulated" else judge,
         seed=seed,
         pairs=demo_pairs(seed),
-        show=show or (lambda part: None),
+        show=show or (lambda block: None),
         watch=watch or (lambda title: nullcontext(SimpleNamespace(show=None))),
     )
     chapters = []
     for number, (name, (title, tell)) in enumerate(CHAPTERS.items(), 1):
-        context.heading(number, title)
+        context.show("")
+        context.show(Text(f"{number}  {title}", style="bold"))
         context.findings, context.files = [], []
         tell(context)
         findings, files = tuple(context.findings), tuple(context.files)
@@ -142,16 +143,6 @@ class DemoContext:
     def rows(self) -> pl.DataFrame:
         """The rows of the main protocol."""
         return self.judgments[self.main]
-
-    @property
-    def store(self) -> Path:
-        """The store of all replies. A stopped demo resumes where it stopped."""
-        return self.out / "adjudge.db"
-
-    def heading(self, number: int, title: str) -> None:
-        """Print the heading of a chapter."""
-        self.show("")
-        self.show(Text(f"{number}  {title}", style="bold"))
 
     def say(self, finding: str) -> None:
         """Print one sentence for people, and keep it."""

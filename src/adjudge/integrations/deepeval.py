@@ -79,9 +79,10 @@ class PolicyMetric(BaseMetric):
 
     def _case(self, test_case: LLMTestCase) -> Case:
         material = test_case.context or test_case.retrieval_context or ()
+        texts = (str(getattr(source, "context", source)) for source in material)
         columns = {
             "reference": test_case.expected_output,
-            "context": "\n\n".join(str(getattr(one, "context", one)) for one in material) or None,
+            "context": "\n\n".join(texts) or None,
             **(test_case.metadata or {}),
         }
         try:

@@ -135,17 +135,17 @@ def _grade(score: Score | None) -> dict[str, Any]:
     }
 
 
-def _prompt(given: str | list[ChatMessage]) -> str | None:
+def _prompt(content: str | list[ChatMessage]) -> str | None:
     try:
-        return write_value(_messages(given))
+        return write_value(_messages(content))
     except NotTextError:
         return None
 
 
-def _messages(given: str | list[ChatMessage]) -> str | list[dict[str, Any]]:
+def _messages(content: str | list[ChatMessage]) -> str | list[dict[str, Any]]:
     """The input as text, or as the list of messages that `read_case` writes as a conversation."""
-    if isinstance(given, str):
-        return given
+    if isinstance(content, str):
+        return content
     return [
         {
             **message.model_dump(include={"role", "content"}),
@@ -154,7 +154,7 @@ def _messages(given: str | list[ChatMessage]) -> str | list[dict[str, Any]]:
                 for call in getattr(message, "tool_calls", None) or ()
             ],
         }
-        for message in given
+        for message in content
     ]
 
 

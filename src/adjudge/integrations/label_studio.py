@@ -121,12 +121,12 @@ def once_each(draws: tuple[Draw, ...]) -> list[Draw]:
     streams: dict[str, set[SampledBy]] = {}
     for draw in draws:
         streams.setdefault(draw.id, set()).add(draw.sampled_by)
-    kept: dict[str, Draw] = {}
+    widest: dict[str, Draw] = {}
     for draw in draws:
         wider = any(draw.sampled_by in NARROWER.get(how, ()) for how in streams[draw.id])
         if not wider:
-            kept.setdefault(draw.id, draw)
-    return list(kept.values())
+            widest.setdefault(draw.id, draw)
+    return list(widest.values())
 
 
 def make_config(kind: Name, places: Collection[str]) -> str:

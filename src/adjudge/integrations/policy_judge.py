@@ -28,8 +28,8 @@ class PolicyJudge:
     def __init__(
         self, policy: str | Path | Policy, judge: str | None = None, **options: Unpack[JudgeOptions]
     ) -> None:
-        known = policy if isinstance(policy, Policy) else read_policy(policy)
-        self.service = make_service(known, judge, **options)
+        rules = policy if isinstance(policy, Policy) else read_policy(policy)
+        self.service = make_service(rules, judge, **options)
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: Callable[[], object] | None = None
@@ -42,7 +42,7 @@ class PolicyJudge:
     @property
     def name(self) -> str:
         """The judge and the policy, for tools that use a name as cache key."""
-        judges = " -> ".join(one.backend.name for one in self.service.judges)
+        judges = " -> ".join(asked.backend.name for asked in self.service.judges)
         return f"{judges} under policy {self.service.policy_id}"
 
     def submit(self, case: Case) -> Future[Outcome]:

@@ -38,7 +38,7 @@ from adjudge.policy.audits import (
     Outcome,
     order_audits,
 )
-from adjudge.policy.result import Cut, Policy
+from adjudge.policy.result import Cut, Policy, lowest_cuts
 from adjudge.present import text
 from adjudge.records import Interval
 from adjudge.statistics.entropy import INFINITE_DOUBT
@@ -274,7 +274,7 @@ def _cuts(policy: Policy) -> tuple[tuple[Cut, ...], str | None]:
     if policy.doubts:
         score = policy.doubts[0].score
         return (), f"the policy accepts by {score}, but a cut needs a judge's own uncertainty"
-    lowest: dict[tuple[str, str | None, str | None], Cut] = {}
+    cuts = []
     for group in policy.groups:
         at = group.threshold
         if group.accepts == "none":
@@ -283,7 +283,6 @@ def _cuts(policy: Policy) -> tuple[tuple[Cut, ...], str | None]:
             at = max((s for s in group.scores if s < INFINITE_DOUBT), default=None)
         if at is None:
             return (), "the policy decides on batches, and has no threshold to use as a cut"
-        key = (group.judge, group.protocol, group.judge_fingerprint)
         cut = Cut(
             judge=group.judge,
             protocol=group.protocol,
@@ -291,9 +290,8 @@ def _cuts(policy: Policy) -> tuple[tuple[Cut, ...], str | None]:
             at=at,
             share=group.coverage,
         )
-        if key not in lowest or at < lowest[key].at:
-            lowest[key] = cut
-    return tuple(lowest.values()), None if lowest else "the policy accepts nothing"
+        cuts.append(cut)
+    return lowest_cuts(cuts), None if cuts else "the policy accepts nothing"
 
 
 # --- which audits count ---

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hmac
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -242,6 +242,16 @@ def read_served_audits(place: StorePlace, *, rules_id: str | None = None) -> Aud
             "has no audits" if rules_id is None else "has no audits of this policy",
             remedy="run serve with --audit-rate and this store",
         )
+    rows = [
+        {
+            **audit.content,
+            "id": audit.subject_id,
+            DRAWN_AT: datetime.fromtimestamp(audit.served_at, UTC).isoformat(),
+        }
+        for audit in audits
+    ]
+    rates = pl.Series([row.get("audit_rate") for row in rows], dtype=pl.Float64)
+    frame = number_audits(pl.DataFrame(rows, infer_schema_length=None).drop("audit_rate"))
     return AuditRun(
         summary=AuditDraw(
             audit_rate=None,
@@ -251,22 +261,8 @@ def read_served_audits(place: StorePlace, *, rules_id: str | None = None) -> Aud
             n_new=len(audits),
             dropped={"not accepted": served - accepted},
         ),
-        rows=_served_rows(audits),
+        rows=frame.with_columns(audit_rate=rates),
     )
-
-
-def _served_rows(audits: Sequence[Served]) -> pl.DataFrame:
-    rows = [
-        {
-            **audit.content,
-            "id": audit.subject_id,
-            DRAWN_AT: datetime.fromtimestamp(audit.served_at, UTC).isoformat(),
-        }
-        for audit in audits
-    ]
-    rates = [audit.content.get("audit_rate") for audit in audits]
-    frame = number_audits(pl.DataFrame(rows, infer_schema_length=None).drop("audit_rate"))
-    return frame.with_columns(audit_rate=pl.Series(rates, dtype=pl.Float64))
 
 
 def read_audit_labels(place: StorePlace, *, about: About) -> TableLike | None:
@@ -274,15 +270,8 @@ def read_audit_labels(place: StorePlace, *, about: About) -> TableLike | None:
     with use_store(place, readonly=True) as store:
         book = LabelBook(store, PAIR_LABELS if about == "pairs" else GRADE_LABELS)
         answers = [answer for answer in book.answers() if answer.label is not None]
-    if not answers:
-        return None
-    return pl.DataFrame(
-        {
-            "id": [answer.id for answer in answers],
-            "label": [answer.label for answer in answers],
-            "rater": [answer.rater for answer in answers],
-        }
-    )
+    rows = [{"id": a.id, "label": a.label, "rater": a.rater} for a in answers]
+    return pl.DataFrame(rows, infer_schema_length=None) if rows else None
 
 
 def all_audits(store: Store) -> list[Served]:

@@ -1,7 +1,7 @@
 """POLICY: what calibration leaves behind, which every room that accepts verdicts reads.
 
-`result` has the policy and its groups, `doubts` what it saves of its doubt, `rules` how a score is
-accepted, `audits` its audits and their monitor, `view` how it is shown.
+`result` has the policy, its rules and how it is shown, `doubts` what it saves of its doubt,
+`audits` its audits and their monitor.
 """
 
 from adjudge.policy.audits import Monitor

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import polars as pl
 
 from adjudge.data.judgments import Judgments
-from adjudge.data.rows import Rows
+from adjudge.data.names import refuse_values
+from adjudge.data.rows import Rows, truth_column
 from adjudge.data.tables import as_text
 from adjudge.data.writing import read_result, write_result
 from adjudge.errors import ArgumentError, DataError, StoreMissingError
@@ -253,6 +254,10 @@ def order_audits(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     for column in ("id", DRAWN):
         if column not in frame.columns:
             raise DataError(name, "is missing", column=column, remedy=_DRAWN)
+    if "accepted" in frame.columns:
+        accepted = truth_column(frame, "accepted", name, remedy=_DRAWN)
+        problem = "this audit is of a verdict that was not accepted"
+        refuse_values(accepted, ~accepted, problem, source=name, remedy=_DRAWN)
     numbers = as_text(frame[DRAWN]).cast(pl.Int64, strict=False).alias(DRAWN)
     frame = frame.with_columns(as_text(frame["id"]), numbers).sort(DRAWN, nulls_last=True)
     expected = pl.Series(range(1, frame.height + 1), dtype=pl.Int64)
@@ -353,23 +358,25 @@ def audits_to_calibrate(
         if here != there:
             problem = f"audit {at} is {here!r}, but {there!r} in {source}"
             raise DataError(audits.name, problem, column=DRAWN, remedy="give the monitor's audits")
-    changes = [group.change_at for group in monitor.groups if group.change_at is not None]
-    last = min(changes) - 1 if since_change else monitor.alarm_at
-    moment = "estimated change" if since_change else "alarm"
+    last, moment = monitor.alarm_at, "alarm"
+    remark = f"made of audits drawn after the alarm at audit {last:,}"
+    if since_change:
+        last, moment = (
+            min(g.change_at for g in monitor.groups if g.change_at) - 1,
+            "estimated change",
+        )
+        remark = (
+            f"made of audits since the estimated change at audit {last + 1:,}, which were chosen "
+            "by looking at them: without proof; the audits drawn after the alarm have a proof"
+        )
     rows = Rows(_with_cuts(frame, monitor.cuts), audits.dropped)
     rows = rows.without(pl.col(DRAWN) <= last, f"audit drawn before the {moment}")
     rows = rows.without(_behind_pending(frame, monitor, last), "audit drawn after a pending one")
     rows = rows.without(
         pl.col("cut").is_null(), "audit of a judge without a rule in the old policy"
     )
-    remark = f"made of audits drawn after the alarm at audit {monitor.alarm_at:,}"
-    if since_change:
-        remark = (
-            f"made of audits since the estimated change at audit {last + 1:,}, which were chosen "
-            "by looking at them: without proof; the audits drawn after the alarm have a proof"
-        )
-    old = Judgments(frame=rows.frame, name=audits.name, dropped=rows.dropped, about=audits.about)
-    return old, f"{remark}. The old threshold is the cut: to accept more, label rows at random"
+    remark += ". The old threshold is the cut: to accept more, label rows at random"
+    return replace(audits, frame=rows.frame, dropped=rows.dropped), remark
 
 
 def _check_refusals(monitor: Monitor, by: str | None, least: float | None) -> None:
@@ -432,17 +439,14 @@ def _alarm_headline(monitor: Monitor) -> Headline:
             f"No alarm in {text.count(n, 'audit')}, {wrong:,} of them wrong{share}; {above}",
             _wait(monitor),
         )
-    where = " and ".join(
-        ("" if group.group is None else f"in {group.group} ")
-        + f"at audit {text.number(group.alarm_at)}"
-        + (
-            f" ({text.number(group.alarm_after)} counted)"
-            if group.alarm_after != group.alarm_at
-            else ""
-        )
-        for group in rung
-    )
-    return Headline(f"ALARM {where}; {above}", _what_to_do(monitor), tone="bad")
+    places = []
+    for group in rung:
+        place = "" if group.group is None else f"in {group.group} "
+        place += f"at audit {text.number(group.alarm_at)}"
+        if group.alarm_after != group.alarm_at:
+            place += f" ({text.number(group.alarm_after)} counted)"
+        places.append(place)
+    return Headline(f"ALARM {' and '.join(places)}; {above}", _what_to_do(monitor), tone="bad")
 
 
 def _what_to_do(monitor: Monitor) -> str:

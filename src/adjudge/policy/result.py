@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
@@ -118,6 +118,16 @@ class Cut:
         protocol = group_name(self.protocol, none="")
         whose = f"{judge} ({protocol})" if protocol else judge
         return f"the surest {percent(self.share)} of the verdicts of {whose}"
+
+
+def lowest_cuts(cuts: Iterable[Cut]) -> tuple[Cut, ...]:
+    """The lowest cut of each score: what is random below several cuts is random below all."""
+    lowest: dict[tuple[str | None, ...], Cut] = {}
+    for cut in cuts:
+        score = (cut.judge, cut.protocol, cut.judge_fingerprint)
+        if score not in lowest or cut.at < lowest[score].at:
+            lowest[score] = cut
+    return tuple(lowest.values())
 
 
 def own_cuts(cuts: Sequence[Cut], judge: str, protocol: str | None) -> list[Cut]:

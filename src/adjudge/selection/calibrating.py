@@ -358,6 +358,11 @@ def _cautions(
         lines.append("one judge has rows with several fingerprints: select cannot check them")
     if not doubt.judges and not any(entry.fingerprints for entry in entries):
         lines.append("the rows have no judge_fingerprint: select can only compare judge names")
+    elif silent := frame["judge_fingerprint"].null_count():
+        lines.append(
+            f"{count(silent, 'row')} of {frame.height:,} have no judge_fingerprint: they can be of "
+            "another judge or prompt than the others"
+        )
     if policy.cluster is None and "prompt_id" in frame.columns:
         keys = ["judge", "protocol", "prompt_id"]
         with_prompt = frame.filter(pl.col("prompt_id").is_not_null())

@@ -26,9 +26,9 @@ from adjudge.policy.result import (
 from adjudge.selection.guarantees import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitTable
-from adjudge.selection.splits import random_halves
+from adjudge.selection.splits import SplitRisk, random_halves
 from adjudge.selection.thresholds import ScoreOrder, order_by_lot
-from adjudge.validation import BoolArray, IntArray, one_of
+from adjudge.validation import BoolArray, one_of
 
 SMALL_GROUPS = ("refuse", "pool")
 #: The name of small groups that were pooled on request.
@@ -194,7 +194,10 @@ def _over_halves_pooled(
         for group in range(len(groups)):
             here = codes[~calibrates] == group
             shares[split, group] = accepted[here].mean()
-            risks[split, group] = _risk(accepted[here], labels.errors[~calibrates][here])
+            errors = labels.errors[~calibrates][here]
+            risks[split, group] = share(
+                int(errors[accepted[here]].sum()), int(accepted[here].sum())
+            )
     means = zip(shares.mean(axis=0).tolist(), risks.mean(axis=0).tolist(), strict=True)
     return [_indication(len(entry), *mean) for entry, mean in zip(groups, means, strict=True)]
 
@@ -210,20 +213,16 @@ def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> 
     if n < 2:
         return Acceptance()
     weights = labels.weights if chosen.takes_weights else None
-    shares: list[float] = []
-    risks: list[float] = []
     if weights is None:
         table = SplitTable.build(labels.scores, labels.errors, entry.has_verdict, None, entry.order)
-        for halves in random_halves(n, HALF_SPLITS, rng):
-            counts = SplitCounts.build(table, halves)
-            outcome = chosen.counts_over_splits(counts, levels)
-            for accepted, wrong, tested in zip(
-                *(counts_here.tolist() for counts_here in outcome), strict=True
-            ):
-                shares.append(accepted / tested)
-                risks.append(share(wrong, accepted))
+        outcomes = [
+            chosen.counts_over_splits(SplitCounts.build(table, halves), levels)
+            for halves in random_halves(n, HALF_SPLITS, rng)
+        ]
+        counts = np.concatenate(outcomes, axis=1)
     else:
-        for _ in range(HALF_SPLITS):
+        counts = np.empty((3, HALF_SPLITS), dtype=np.int64)
+        for split in range(HALF_SPLITS):
             order = rng.permutation(n)
             new = order[n // 2 :]
             new = rng.choice(new, size=len(new), p=weights[new] / weights[new].sum())
@@ -231,18 +230,14 @@ def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> 
             batch = labels.take(new)
             taken = chosen.accept(rule, batch.scores, levels, batch.weights)
             taken &= entry.has_verdict[new]
-            shares.append(float(taken.mean()))
-            risks.append(_risk(taken, batch.errors))
-    return _indication(n, float(np.mean(shares)), float(np.mean(risks)))
+            counts[:, split] = taken.sum(), batch.errors[taken].sum(), len(new)
+    over = SplitRisk(chosen.name, levels.alpha, *counts)
+    return _indication(n, float(over.coverages.mean()), float(over.risks.mean()))
 
 
 def _indication(n: int, coverage: float, risk: float) -> Acceptance:
     rows = round(coverage * n)
     return Acceptance(rows, round(risk * rows), coverage, risk)
-
-
-def _risk(accepted: BoolArray, errors: IntArray) -> float:
-    return float(errors[accepted].mean()) if accepted.any() else 0.0
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,14 @@
-"""Cascades over frames: combine what several judges say about a row into one verdict and doubt.
+"""A cascade: judges, cheap to strong, each needed only if those before are unsure.
 
-Calibrate, select, serve and the runner's stop rule all use this code, so that a row is decided in
-use exactly as in calibration.
+What they say about a row becomes one verdict and one doubt. Calibrate, select, serve and the
+runner's stop rule all use this code, so that a row is decided in use exactly as in calibration.
+Last comes what a plan learns from labels.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,11 +16,25 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from adjudge.data.judgments import ERROR, IS_ERROR
+from adjudge.data.judgments import ERROR, IS_ERROR, doubt_ties
 from adjudge.data.tables import as_text
-from adjudge.errors import ArgumentError
-from adjudge.policy.doubts import CascadeRule, LearningShare
-from adjudge.records import MEASURED, About
+from adjudge.errors import ArgumentError, PolicyMismatchError
+from adjudge.judges.interface import Judge
+from adjudge.judges.judge import identity_of, match_judge, take_known_route
+from adjudge.policy.doubts import CascadeReport, CascadeRule, DroppedStage, LearningShare, Stage
+from adjudge.policy.result import Contradiction, Policy, PolicyGroup
+from adjudge.present.result import NotNegative, Proportion
+from adjudge.present.text import count
+from adjudge.records import MEASURED, About, Subject
+from adjudge.selection.doubts.base import (
+    NO_LENGTHS,
+    Answers,
+    Decision,
+    Doubt,
+    ScoredRows,
+    StageCount,
+    check_identities,
+)
 from adjudge.selection.doubts.evidence import (
     ORDER_GAP,
     Evidence,
@@ -34,9 +49,25 @@ from adjudge.selection.doubts.evidence import (
     with_learned,
 )
 from adjudge.selection.doubts.jury import MEMBER, OF_JUDGES, name_members
+from adjudge.selection.labelled import NewRows
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.statistics.ridge import FOLDS
+from adjudge.store import StorePlace
 from adjudge.validation import BoolArray, FloatArray, IntArray
+
+#: The value in the judge and protocol columns of a cascade's rows.
+CASCADE = "cascade"
+#: The column with the judge at which a row ended.
+STAGE = "stage"
+NOT_ASKED = "needs a judge that was not asked"
+OTHER_JUDGE = "of a judge that is not a stage of the cascade"
+#: A judge and its protocol.
+Member = tuple[str, str | None]
+_ROW = "__row"
+#: The most coverage that a plan gives up when it drops a judge: within the error of the estimates.
+_SLACK = 0.01
+#: How many values of tau are tried, and how many a plan keeps.
+_TRIED, _KEPT = 200, 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +81,6 @@ class StageEvidence:
     whole: Evidence
     ties: BoolArray
     gaps: FloatArray | None = None
-
-    @property
-    def stages(self) -> int:
-        """How many judges there are."""
-        return int(self.whole.p.shape[1])
 
     @property
     def measured(self) -> BoolArray:
@@ -85,77 +111,6 @@ class StageEvidence:
         spoke = ~np.isnan(so_far.gaps)
         total = sum_in_order(list(np.where(spoke, so_far.gaps, 0.0).T))
         return replace(so_far.whole, order_gap=total / np.maximum(spoke.sum(axis=1), 1))
-
-
-def stage_doubts(
-    doubts: Sequence[LearnedMargin], evidence: StageEvidence
-) -> tuple[FloatArray, FloatArray]:
-    """Margin and u of every row at every stage; 0 and infinity if a judge has no verdict."""
-    margins = np.column_stack([margin.margins(evidence.upto(j)) for j, margin in enumerate(doubts)])
-    return with_failures(margins, evidence)
-
-
-def with_failures(margins: FloatArray, evidence: StageEvidence) -> tuple[FloatArray, FloatArray]:
-    """The margins and their doubts; 0 and infinity if a judge failed or returned a tie."""
-    mute = ~evidence.measured | evidence.ties
-    return np.where(mute, 0.0, margins), np.where(mute, np.inf, doubt_of(margins))
-
-
-def stop_at(doubts: FloatArray, tau: float) -> IntArray:
-    """The stage of every row: the first with a doubt of at most tau, else the last.
-
-    >>> stop_at(np.array([[0.05, 0.01], [0.3, 0.2], [np.inf, 0.04]]), 0.1).tolist()
-    [0, 1, 1]
-    """
-    sure = doubts <= tau
-    return np.asarray(np.where(sure.any(axis=1), sure.argmax(axis=1), doubts.shape[1] - 1))
-
-
-def fit_stages(
-    evidence: StageEvidence, prefers_a: IntArray, *, units: IntArray, seed: int
-) -> tuple[tuple[LearnedMargin, ...], FloatArray]:
-    """A ridge for each stage, fitted on its scored rows, and margins held out.
-
-    Those are the margins of the rows by ridges that were fitted without their fold of `units`.
-
-    >>> rng = np.random.default_rng(0)
-    >>> people = rng.integers(0, 2, 200)
-    >>> odds = (2 * people - 1)[:, None] * [0.5, 2.0] + rng.normal(size=(200, 2))
-    >>> p = 1 / (1 + np.exp(-odds))
-    >>> seen = StageEvidence(whole=Evidence(judges=("x", "y"), p=p), ties=np.zeros_like(p) > 0)
-    >>> margins, _ = fit_stages(seen, people, units=np.arange(200), seed=0)
-    >>> (stop_at(stage_doubts(margins, seen)[1], 0.1) == 0).mean() < 0.5
-    np.True_
-    """
-    rows = len(prefers_a)
-    groups = int(units.max()) + 1
-    fold = (np.random.default_rng(seed).permutation(groups) % FOLDS)[units]
-    fitted, held_out = [], np.zeros((rows, evidence.stages))
-    for stage in range(evidence.stages):
-        so_far, measured = evidence.upto(stage), evidence.measured[:, stage]
-        learns = measured & np.vstack(
-            [np.ones(rows, dtype=np.bool_), *(fold != left for left in range(FOLDS))]
-        )
-        names, fit = learn(so_far, prefers_a, learns, units=units, seed=seed)
-        whole, *others = (
-            LearnedMargin(names, so_far.categories, scales, weights, float(penalty))
-            for scales, weights, penalty in zip(*fit, strict=True)
-        )
-        fitted.append(whole)
-        for left, margin in enumerate(others):
-            held_out[:, stage] = np.where(fold == left, margin.margins(so_far), held_out[:, stage])
-    return tuple(fitted), held_out
-
-
-#: The value in the judge and protocol columns of a cascade's rows.
-CASCADE = "cascade"
-#: The column with the judge at which a row ended.
-STAGE = "stage"
-NOT_ASKED = "needs a judge that was not asked"
-OTHER_JUDGE = "of a judge that is not a stage of the cascade"
-#: A judge and its protocol.
-Member = tuple[str, str | None]
-_ROW = "__row"
 
 
 @dataclass(frozen=True)
@@ -217,9 +172,36 @@ def find_stages(cascade: str | Sequence[str], frame: pl.DataFrame) -> tuple[Memb
     return tuple(stages)
 
 
+def stage_names(stages: Sequence[Member]) -> tuple[str, ...]:
+    """The judges' names, with the protocol if one judge was asked by several protocols.
+
+    >>> stage_names([("x", "likelihood"), ("x", "preference"), ("y", "preference")])
+    ('x (likelihood)', 'x (preference)', 'y')
+    """
+    judges = [judge for judge, _ in stages]
+    return tuple(
+        f"{judge} ({protocol})" if judges.count(judge) > 1 else judge for judge, protocol in stages
+    )
+
+
+def members_of(rule: CascadeRule) -> tuple[Member, ...]:
+    """The judge and protocol of every stage."""
+    return tuple((stage.judge, stage.protocol) for stage in rule.stages)
+
+
+def of_stages(stages: Sequence[Member]) -> pl.Expr:
+    """Whether a row is of one of these judges."""
+    return pl.any_horizontal(
+        (pl.col("judge") == judge) & pl.col("protocol").eq_missing(pl.lit(protocol, pl.String))
+        for judge, protocol in stages
+    )
+
+
 def lay_out(frame: pl.DataFrame, stages: Sequence[Member]) -> StageRows:
     """One row per id, in the order of the frame, with the rows of each stage next to it."""
-    judged = [frame.filter(_is_by(stage)).unique("id", maintain_order=True) for stage in stages]
+    judged = [
+        frame.filter(of_stages([stage])).unique("id", maintain_order=True) for stage in stages
+    ]
     several = pl.concat(judged, how="diagonal_relaxed")
     shared = [name for name in several.columns if name not in OF_JUDGES and name != "id"]
     table = several.group_by("id", maintain_order=True).agg(
@@ -259,6 +241,30 @@ def _across(stages: Sequence[pl.DataFrame], cell: pl.Expr) -> NDArray[Any]:
     return np.column_stack([c.fill_null(False) if c.dtype == pl.Boolean else c for c in columns])
 
 
+def stage_doubts(
+    doubts: Sequence[LearnedMargin], evidence: StageEvidence
+) -> tuple[FloatArray, FloatArray]:
+    """Margin and u of every row at every stage; 0 and infinity if a judge has no verdict."""
+    margins = np.column_stack([margin.margins(evidence.upto(j)) for j, margin in enumerate(doubts)])
+    return with_failures(margins, evidence)
+
+
+def with_failures(margins: FloatArray, evidence: StageEvidence) -> tuple[FloatArray, FloatArray]:
+    """The margins and their doubts; 0 and infinity if a judge failed or returned a tie."""
+    mute = ~evidence.measured | evidence.ties
+    return np.where(mute, 0.0, margins), np.where(mute, np.inf, doubt_of(margins))
+
+
+def stop_at(doubts: FloatArray, tau: float) -> IntArray:
+    """The stage of every row: the first with a doubt of at most tau, else the last.
+
+    >>> stop_at(np.array([[0.05, 0.01], [0.3, 0.2], [np.inf, 0.04]]), 0.1).tolist()
+    [0, 1, 1]
+    """
+    sure = doubts <= tau
+    return np.asarray(np.where(sure.any(axis=1), sure.argmax(axis=1), doubts.shape[1] - 1))
+
+
 def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs") -> CascadeRows:
     """Apply the cascade to the judges' rows (of every status); rows of other judges are ignored."""
     check_context(frame, lengths=rule.lengths, category=rule.category, who="the cascade")
@@ -266,16 +272,7 @@ def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs
     needs_gaps = any(ORDER_GAP in stage.columns for stage in rule.stages)
     if needs_gaps and laid.evidence.gaps is None:
         raise ArgumentError("judgments", "p_fwd, p_rev", "the cascade needs both orders")
-    learned = [
-        LearnedMargin(
-            columns=stage.columns,
-            categories=rule.categories,
-            scales=np.asarray(stage.scales),
-            weights=np.asarray(stage.weights),
-            penalty=stage.penalty,
-        )
-        for stage in rule.stages
-    ]
+    learned = [LearnedMargin.load(stage, rule.categories) for stage in rule.stages]
     whole = with_context(
         laid.evidence.whole, laid.frame, lengths=rule.lengths, category=rule.category
     )
@@ -304,26 +301,167 @@ def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs
     )
 
 
-def stage_names(stages: Sequence[Member]) -> tuple[str, ...]:
-    """The judges' names, with the protocol if one judge was asked by several protocols.
-
-    >>> stage_names([("x", "likelihood"), ("x", "preference"), ("y", "preference")])
-    ('x (likelihood)', 'x (preference)', 'y')
-    """
-    judges = [judge for judge, _ in stages]
-    return tuple(
-        f"{judge} ({protocol})" if judges.count(judge) > 1 else judge for judge, protocol in stages
-    )
-
-
-def members_of(rule: CascadeRule) -> tuple[Member, ...]:
-    """The judge and protocol of every stage."""
-    return tuple((stage.judge, stage.protocol) for stage in rule.stages)
+def _at_stage(laid: StageRows, stage: IntArray) -> pl.DataFrame:
+    """The rows with the columns and the name of the judge at which each ended."""
+    ends = [
+        stage_rows.with_row_index(_ROW)
+        .filter(pl.Series(stage == at))
+        .with_columns(pl.col("judge").alias(STAGE))
+        for at, stage_rows in enumerate(laid.stages)
+    ]
+    ended = pl.concat(ends, how="diagonal_relaxed").sort(_ROW).drop(_ROW, "id")
+    frame = laid.frame.drop(STAGE, strict=False)
+    return frame.hstack(ended.drop([c for c in ended.columns if c in frame.columns]))
 
 
-def of_stages(stages: Sequence[Member]) -> pl.Expr:
-    """Whether a row is of one of these judges."""
-    return pl.any_horizontal(*(_is_by(stage) for stage in stages))
+def _spent(laid: StageRows, way: BoolArray) -> list[pl.Series]:
+    """Tokens and cost of every row, summed over the judges that were asked; null if unknown."""
+    spent = []
+    for column in ("tokens", "cost"):
+        if all(column in stage_rows.columns for stage_rows in laid.stages):
+            amount = pl.col(column).cast(pl.Float64, strict=False).fill_null(np.nan)
+            each = _across(laid.stages, amount)
+            total = pl.Series(column, np.where(way, each, 0.0).sum(axis=1), nan_to_null=True)
+            spent.append(total.cast(pl.Int64) if column == "tokens" else total)
+    return spent
+
+
+@dataclass(frozen=True, kw_only=True)
+class CascadeScores(ScoredRows):
+    """The rows as a cascade decides them, where each ended, and which judges failed."""
+
+    judges: tuple[str, ...]
+    decided: CascadeRows
+
+    def stages(self, accepted: BoolArray) -> tuple[StageCount, ...]:
+        return tuple(
+            StageCount(
+                judge=judge,
+                n=int((self.decided.stage == at).sum()),
+                n_accepted=int((accepted & (self.decided.stage == at)).sum()),
+                n_failed=int(self.decided.failed[:, at].sum()),
+            )
+            for at, judge in enumerate(self.judges)
+        )
+
+    @property
+    def cost(self) -> float | None:
+        """None if one of the rows has no cost."""
+        if "cost" not in self.rows.columns or not self.rows.height:
+            return None
+        return None if self.rows["cost"].null_count() else float(self.rows["cost"].sum())
+
+
+@dataclass(frozen=True)
+class CascadeDoubt(Doubt):
+    """Several judges, cheap to strong; a row ends at the first one that is sure enough."""
+
+    rule: CascadeRule
+    saved: CascadeReport | None = None
+
+    learned = True
+    mute = ("row without a verdict", "rows without a verdict")
+    tie = "the last judge failed or returned a tie"
+    no_verdict = "margin 0"
+    columns = (STAGE,)
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        return stage_names(members_of(self.rule))
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        prints = {stage.judge_fingerprint for stage in self.rule.stages}
+        return tuple(sorted(name for name in prints if name is not None))
+
+    @classmethod
+    def load(cls, policy: Policy) -> CascadeDoubt | None:
+        saved = policy.cascade
+        return None if saved is None else cls(saved.rule, saved)
+
+    def score(self, new: NewRows) -> CascadeScores:
+        decided = run_cascade(self.rule, new.everything, about=new.about)
+        ignored = new.everything.filter(~of_stages(members_of(self.rule))).height
+        verdicts = decided.rows.select("verdict", "uncertainty").get_columns()
+        return CascadeScores(
+            rows=doubt_ties(decided.judged).with_columns(verdicts),
+            judge_verdicts=decided.judged["verdict"],
+            everything=pl.concat([decided.judged, decided.incomplete]),
+            unscored={NOT_ASKED: decided.incomplete.height},
+            reason=pl.lit(NOT_ASKED),
+            remarks=(f"{count(ignored, 'row')} {OTHER_JUDGE}: ignored",) if ignored else (),
+            judges=self.judges,
+            decided=decided,
+        )
+
+    def check_judges(
+        self, frame: pl.DataFrame, *, made: str = "the cascade", store: StorePlace = None
+    ) -> list[str]:
+        stages = [stage.identity for stage in self.rule.stages]
+        frame = frame.filter(of_stages(members_of(self.rule)))
+        return check_identities(stages, frame, made=made, store=store)
+
+    def check_decided(self, frame: pl.DataFrame) -> None:
+        """Every row must have ended at one of the cascade's judges."""
+        ended = pl.col("judge")
+        if STAGE in frame.columns:
+            ended = pl.when(ended == CASCADE).then(pl.col(STAGE)).otherwise(ended)
+        names = frame.select(ended.drop_nulls().unique().sort()).to_series()
+        others = [name for name in names if name not in self.rule.judges]
+        if others:
+            raise PolicyMismatchError(
+                f"the cascade asks {', '.join(self.rule.judges)}, but there are rows of "
+                f"{others[0]}; give rows that this policy verdicts",
+                differs=("judge",),
+            )
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        return self.rule.stages
+
+    @property
+    def not_servable(self) -> str | None:
+        return NO_LENGTHS if self.rule.lengths == "length" else None
+
+    def take_judges(
+        self, policy: Policy, judges: Sequence[Judge]
+    ) -> tuple[Sequence[Judge], Sequence[PolicyGroup]]:
+        stages = self.rule.stages
+        if len(judges) != len(stages):
+            names = ", ".join(self.rule.judges)
+            raise PolicyMismatchError(
+                f"the cascade has {len(stages)} judges ({names}), but {len(judges)} were given",
+                differs=("judge",),
+            )
+        checked = []
+        for stage, judge in zip(stages, judges, strict=True):
+            judge = take_known_route(judge, {stage.judge_fingerprint}.__contains__) or judge
+            match_judge(
+                [stage.identity], identity_of(judge), made="this stage of the cascade", by_name=True
+            )
+            checked.append(judge)
+        return checked, policy.groups
+
+    def decide(
+        self, policy: Policy, subject: Subject, category: str | None, answers: Answers
+    ) -> Decision | None:
+        from adjudge.selection.cascade_judging import decide_one
+
+        return decide_one(policy, self.rule, subject, category, answers)
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """The rows at the stages, and their cost, must add up to those of all rows."""
+        if (saved := self.saved) is None:
+            return
+        if len(saved.stopped) != len(self.rule.stages):
+            expected = f"{len(self.rule.stages)} numbers"
+            yield Contradiction.of("cascade.stopped", saved.stopped, expected=expected)
+            return
+        costs = np.cumsum([stage.cost for stage in self.rule.stages])
+        rows = sum(saved.stopped)
+        cost = float(np.repeat(costs, saved.stopped).mean()) if rows else saved.cost
+        implied = {"n_verdicts": rows, "cost": cost, "cost_last": self.rule.stages[-1].cost}
+        yield from Contradiction.between(saved, implied, within="cascade.")
 
 
 def in_learning_share(frame: pl.DataFrame, learning: LearningShare) -> BoolArray:
@@ -349,31 +487,170 @@ def in_learning_share(frame: pl.DataFrame, learning: LearningShare) -> BoolArray
     return np.array(below, dtype=np.bool_)
 
 
-def _is_by(stage: Member) -> pl.Expr:
-    judge, protocol = stage
-    return (pl.col("judge") == judge) & pl.col("protocol").eq_missing(pl.lit(protocol, pl.String))
+def fit_stages(
+    evidence: StageEvidence, prefers_a: IntArray, *, units: IntArray, seed: int
+) -> tuple[tuple[LearnedMargin, ...], FloatArray]:
+    """A ridge for each stage, fitted on its scored rows, and margins held out.
+
+    Those are the margins of the rows by ridges that were fitted without their fold of `units`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> people = rng.integers(0, 2, 200)
+    >>> odds = (2 * people - 1)[:, None] * [0.5, 2.0] + rng.normal(size=(200, 2))
+    >>> p = 1 / (1 + np.exp(-odds))
+    >>> seen = StageEvidence(whole=Evidence(judges=("x", "y"), p=p), ties=np.zeros_like(p) > 0)
+    >>> margins, _ = fit_stages(seen, people, units=np.arange(200), seed=0)
+    >>> (stop_at(stage_doubts(margins, seen)[1], 0.1) == 0).mean() < 0.5
+    np.True_
+    """
+    rows = len(prefers_a)
+    groups = int(units.max()) + 1
+    fold = (np.random.default_rng(seed).permutation(groups) % FOLDS)[units]
+    fitted, held_out = [], np.zeros(evidence.ties.shape)
+    for stage in range(len(evidence.whole.judges)):
+        so_far, measured = evidence.upto(stage), evidence.measured[:, stage]
+        learns = measured & np.vstack(
+            [np.ones(rows, dtype=np.bool_), *(fold != left for left in range(FOLDS))]
+        )
+        names, fit = learn(so_far, prefers_a, learns, units=units, seed=seed)
+        whole, *others = (
+            LearnedMargin(names, so_far.categories, scales, weights, float(penalty))
+            for scales, weights, penalty in zip(*fit, strict=True)
+        )
+        fitted.append(whole)
+        for left, margin in enumerate(others):
+            held_out[:, stage] = np.where(fold == left, margin.margins(so_far), held_out[:, stage])
+    return tuple(fitted), held_out
 
 
-def _at_stage(laid: StageRows, stage: IntArray) -> pl.DataFrame:
-    """The rows with the columns and the name of the judge at which each ended."""
-    ends = [
-        stage_rows.with_row_index(_ROW)
-        .filter(pl.Series(stage == at))
-        .with_columns(pl.col("judge").alias(STAGE))
-        for at, stage_rows in enumerate(laid.stages)
-    ]
-    ended = pl.concat(ends, how="diagonal_relaxed").sort(_ROW).drop(_ROW, "id")
-    frame = laid.frame.drop(STAGE, strict=False)
-    return frame.hstack(ended.drop([c for c in ended.columns if c in frame.columns]))
+@dataclass(frozen=True, kw_only=True)
+class CostPoint:
+    """A cascade that stops at `tau`: its cost per row, and what could be accepted at alpha.
+
+    `coverage` is the largest share whose mean fitted error probability is at most alpha, `wrong`
+    the observed share of errors in it; `stops` the share of rows that end at each stage. All are
+    computed with ridges that were fitted without the row.
+    """
+
+    tau: Proportion
+    cost: NotNegative
+    coverage: Proportion
+    wrong: Proportion | None
+    stops: tuple[Proportion, ...]
 
 
-def _spent(laid: StageRows, way: BoolArray) -> list[pl.Series]:
-    """Tokens and cost of every row, summed over the judges that were asked; null if unknown."""
-    spent = []
-    for column in ("tokens", "cost"):
-        if all(column in stage_rows.columns for stage_rows in laid.stages):
-            amount = pl.col(column).cast(pl.Float64, strict=False).fill_null(np.nan)
-            each = _across(laid.stages, amount)
-            total = pl.Series(column, np.where(way, each, 0.0).sum(axis=1), nan_to_null=True)
-            spent.append(total.cast(pl.Int64) if column == "tokens" else total)
-    return spent
+@dataclass(frozen=True)
+class Sheet:
+    """One cascade on the learning rows: held-out doubts and errors of each row at each stage."""
+
+    fitted: tuple[LearnedMargin, ...]
+    doubts: FloatArray
+    wrong: BoolArray
+    costs: FloatArray
+    alpha: float
+
+    @classmethod
+    def fit(
+        cls,
+        evidence: StageEvidence,
+        prefers_a: IntArray,
+        *,
+        units: IntArray,
+        seed: int,
+        costs: Sequence[float],
+        alpha: float,
+    ) -> Sheet:
+        """Learn every stage; `costs` are those of a row with each judge."""
+        fitted, held_out = fit_stages(evidence, prefers_a, units=units, seed=seed)
+        margins, doubts = with_failures(held_out, evidence)
+        wrong = (margins > 0) != (prefers_a[:, None] > 0)
+        return cls(fitted, doubts, wrong, np.cumsum(costs), alpha)
+
+    @property
+    def taus(self) -> FloatArray:
+        """Values of tau at which some row changes its stage, thinned."""
+        values = np.unique(self.doubts[np.isfinite(self.doubts)])
+        if len(values) > _TRIED:
+            values = values[np.linspace(0, len(values) - 1, _TRIED).round().astype(int)]
+        return np.concatenate(([0.0], values))
+
+    def point(self, tau: float) -> CostPoint:
+        """Cost, and coverage at alpha, if rows stop at this tau."""
+        stage = stop_at(self.doubts, tau)
+        here = np.arange(len(stage)), stage
+        doubt, wrong = np.minimum(self.doubts[here], INFINITE_DOUBT), self.wrong[here]
+        order = np.argsort(doubt, kind="stable")
+        means = np.cumsum(doubt[order]) / np.arange(1, len(order) + 1)
+        # Tied rows are accepted together.
+        ends = np.append(np.diff(doubt[order]) > 0, True)
+        passing = np.flatnonzero(ends & (means <= self.alpha))
+        accepted = order[: passing[-1] + 1] if len(passing) else order[:0]
+        return CostPoint(
+            tau=tau,
+            cost=float(self.costs[stage].mean()),
+            coverage=len(accepted) / len(stage),
+            wrong=float(wrong[accepted].mean()) if len(accepted) else None,
+            stops=tuple((np.bincount(stage, minlength=len(self.costs)) / len(stage)).tolist()),
+        )
+
+    def largest_tau(self, *, margin: float = 1.0) -> float | None:
+        """The largest tau for which the mean doubt of the rows below it is at most alpha.
+
+        A margin of `margin` standard errors of a share alpha is kept. With about ninety rows, a tau
+        without a margin is above alpha in half of all cases, and then little can be accepted.
+        """
+        best = None
+        for tau in self.taus[1:].tolist():
+            doubt = self.doubts[np.arange(len(self.doubts)), stop_at(self.doubts, tau)]
+            below = doubt[doubt <= tau]
+            error = (self.alpha * (1 - self.alpha) / max(len(below), 1)) ** 0.5
+            if len(below) and below.mean() + margin * error <= self.alpha:
+                best = tau
+        return best
+
+    def points(self, planned: float | None) -> tuple[CostPoint, ...]:
+        """The curve, thinned, including the planned tau and half of it."""
+        taus = self.taus
+        some = taus[np.unique(np.linspace(0, len(taus) - 1, _KEPT).round().astype(int))]
+        wanted = {*some.tolist(), planned or 0.0, (planned or 0.0) / 2}
+        return tuple(self.point(tau) for tau in sorted(wanted))
+
+    def best(self, coverage: float) -> CostPoint | None:
+        """The point with at least this coverage and the lowest cost per accepted verdict."""
+        points = [self.point(tau) for tau in self.taus.tolist()]
+        enough = [point for point in points if point.coverage >= max(coverage, _SLACK)]
+        return min(enough, key=lambda point: point.cost / point.coverage, default=None)
+
+
+def drop_stages(
+    chain: tuple[int, ...], sheet: Callable[[tuple[int, ...]], Sheet], names: Sequence[str]
+) -> tuple[tuple[int, ...], list[DroppedStage]]:
+    """Drop judges, one by one, if the cascade accepts as much without them at no higher cost.
+
+    The cost is per accepted verdict: people label what is not accepted, so a cheap cascade that
+    accepts little saves nothing. The last judge always stays, because a hundred labels cannot show
+    that it is not needed. If no tau passes, only the last judge stays: no row would end earlier.
+    """
+    dropped: list[DroppedStage] = []
+    while len(chain) > 1 and (tau := sheet(chain).largest_tau()) is not None:
+        now = sheet(chain).point(tau)
+        others = {}
+        for at in chain[:-1]:
+            rest = tuple(other for other in chain if other != at)
+            point = sheet(rest).best(now.coverage - _SLACK)
+            if point is not None and point.cost * now.coverage <= now.cost * point.coverage:
+                others[at] = point
+        if not others:
+            break
+        worst = min(others, key=lambda at: (others[at].cost / others[at].coverage, at))
+        dropped.append(
+            DroppedStage(
+                judge=names[worst],
+                cost_with=now.cost,
+                cost_without=others[worst].cost,
+                coverage_with=now.coverage,
+                coverage_without=others[worst].coverage,
+            )
+        )
+        chain = tuple(other for other in chain if other != worst)
+    return chain if sheet(chain).largest_tau() is not None else chain[-1:], dropped

@@ -13,17 +13,17 @@ import polars as pl
 from adjudge.data.judgments import mark_off_answer
 from adjudge.data.rows import FAIL, PASS
 from adjudge.data.writing import Row
-from adjudge.errors import ArgumentError, PolicyMismatchError
-from adjudge.judges.interface import Judge
-from adjudge.judges.judge import PROTOCOLS, identity_of, match_judge, take_known_route
+from adjudge.errors import ArgumentError
+from adjudge.judges.judge import PROTOCOLS
 from adjudge.judges.judging import JudgingRun, run_options
 from adjudge.judges.options import JudgingOptions, spread_options
 from adjudge.judges.rows import Outcome, StopRule
 from adjudge.judges.subjects import SubjectSource
-from adjudge.policy.doubts import CascadeReport
+from adjudge.policy.doubts import CascadeRule
 from adjudge.policy.result import Policy
-from adjudge.records import MEASURED, Grade, Judgment, Pair, Subject
-from adjudge.selection.cascade import CascadeRows, run_cascade
+from adjudge.records import MEASURED, Grade, Pair, Subject
+from adjudge.selection.cascade import CascadeDoubt, run_cascade
+from adjudge.selection.doubts.base import Answers, Decision
 from adjudge.selection.verifying import read_policy
 
 P = ParamSpec("P")
@@ -97,8 +97,12 @@ def cascade_options(
     named in the policy are asked. They are asked by the policy's protocol. Another `protocol`, or
     a judge that is not in the policy, is refused before anything is asked.
     """
-    stages = _cascade(policy).rule.stages
-    protocols = sorted({stage.protocol or "" for stage in stages})
+    if policy.cascade is None:
+        raise ArgumentError(
+            "policy", ", ".join(policy.judges), "it has no cascade: name its judge with --judge"
+        )
+    rule = policy.cascade.rule
+    protocols = sorted({stage.protocol or "" for stage in rule.stages})
     if len(protocols) > 1:
         raise ArgumentError(
             "policy",
@@ -113,44 +117,22 @@ def cascade_options(
         raise ArgumentError(
             "protocol", protocol, f"the policy's judges were asked by {stage_protocol}"
         )
-    options = replace(options, protocol=stage_protocol)
-    if not options.judge:
-        options = replace(options, judge=[stage.judge for stage in stages])
-    if (
-        options.min_answer_mass is None
-        and "min_answer_mass" in PROTOCOLS.load(stage_protocol).options
-    ):
+    limit = options.min_answer_mass
+    if limit is None and "min_answer_mass" in PROTOCOLS.load(stage_protocol).options:
         # Same limit as in calibration; old policies have none.
-        options = replace(options, min_answer_mass=policy.min_answer_mass or 0.0)
-    check_judges(policy, options.make_judges())
-    return replace(options, stop_rule=stop_rule(policy))
+        limit = policy.min_answer_mass or 0.0
+    judges = options.judge or list(rule.judges)
+    options = replace(options, protocol=stage_protocol, judge=judges, min_answer_mass=limit)
+    CascadeDoubt(rule).take_judges(policy, options.make_judges())
+    return replace(options, stop_rule=stop_rule(policy, rule))
 
 
-def check_judges(policy: Policy, judges: Sequence[Judge]) -> list[Judge]:
-    """The judges by the routes of the policy; PolicyMismatchError if one is a different judge."""
-    stages = _cascade(policy).rule.stages
-    if len(judges) != len(stages):
-        names = ", ".join(stage.judge for stage in stages)
-        raise PolicyMismatchError(
-            f"the cascade has {len(stages)} judges ({names}), but {len(judges)} were given",
-            differs=("judge",),
-        )
-    checked = []
-    for stage, judge in zip(stages, judges, strict=True):
-        judge = take_known_route(judge, {stage.judge_fingerprint}.__contains__) or judge
-        match_judge(
-            [stage.identity], identity_of(judge), made="this stage of the cascade", by_name=True
-        )
-        checked.append(judge)
-    return checked
-
-
-def stop_rule(policy: Policy) -> StopRule:
+def stop_rule(policy: Policy, rule: CascadeRule) -> StopRule:
     """What a runner needs from a policy: which subjects are decided after a stage."""
 
     def outcomes(subjects: Sequence[Subject], rows: Sequence[Sequence[Row]]) -> list[Outcome]:
-        frame = _read(policy, subjects, rows)
-        decided = run_cascade(_cascade(policy).rule, frame, about=policy.about).rows
+        frame = _read(policy, rule, subjects, rows)
+        decided = run_cascade(rule, frame, about=policy.about).rows
         settled = set(decided.filter(_MEASURED)["id"].to_list())
         latest = frame.unique("id", keep="last", maintain_order=True)
         failed = set(latest.filter(~_MEASURED)["id"].to_list())
@@ -162,34 +144,27 @@ def stop_rule(policy: Policy) -> StopRule:
     return outcomes
 
 
-def decide_one(policy: Policy, subject: Subject, rows: Sequence[Row]) -> CascadeRows:
-    """The cascade's decision on the rows of one subject so far, as in `select`."""
-    frame = _read(policy, [subject], [rows])
-    return run_cascade(_cascade(policy).rule, frame, about=policy.about)
-
-
-def row_of(record: Judgment | Grade, judge: Judge) -> Row:
-    """A record as the row that a run writes."""
-    row = {
-        field.name: getattr(record, field.name) for field in fields(record) if field.name != "extra"
-    }
-    named = "judge_name" if isinstance(record, Grade) else "judge"
-    return row | {named: judge.backend.name, "judge_fingerprint": judge.fingerprint}
-
-
-def _cascade(policy: Policy) -> CascadeReport:
-    if policy.cascade is None:
-        raise ArgumentError(
-            "policy", ", ".join(policy.judges), "it has no cascade: name its judge with --judge"
-        )
-    return policy.cascade
+def decide_one(
+    policy: Policy, rule: CascadeRule, subject: Subject, category: str | None, answers: Answers
+) -> Decision | None:
+    """The decision on what the judges of a service said so far, on rows as a run writes them."""
+    context = {} if rule.category is None else {rule.category: category}
+    rows = []
+    for judge, record in answers:
+        names = [field.name for field in fields(record) if field.name != "extra"]
+        named = "judge_name" if isinstance(record, Grade) else "judge"
+        identity = {named: judge.backend.name, "judge_fingerprint": judge.fingerprint}
+        rows.append({name: getattr(record, name) for name in names} | identity | context)
+    frame = _read(policy, rule, [subject], [rows])
+    for end in run_cascade(rule, frame, about=policy.about).rows.to_dicts():
+        return Decision(end["status"], end["verdict"], end["uncertainty"])
+    return None
 
 
 def _read(
-    policy: Policy, subjects: Sequence[Subject], rows: Sequence[Sequence[Row]]
+    policy: Policy, rule: CascadeRule, subjects: Sequence[Subject], rows: Sequence[Sequence[Row]]
 ) -> pl.DataFrame:
     """The rows in the form that selection reads: grades in the columns of pairs, with context."""
-    rule = _cascade(policy).rule
     context = [] if rule.category is None else [rule.category]
     if rule.lengths == "length":
         context += ["length_a", "length_b"]

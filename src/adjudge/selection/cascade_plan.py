@@ -1,25 +1,27 @@
 """Plan a cascade: cost and coverage over tau, which judges are worth their cost, where to stop.
 
 Stages, weights, curve and tau are learned only from the rows of the learning share, which is a
-seeded hash of their cluster or id. The other labels calibrate.
+seeded hash of their cluster or id. The other labels calibrate: `CascadeRequest`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
+from adjudge.data import read_result
 from adjudge.data.judgments import WORDS, Judgments
 from adjudge.data.rows import Rows, merge_dropped
 from adjudge.data.tables import TableLike
-from adjudge.errors import ArgumentError
+from adjudge.errors import ArgumentError, PolicyMismatchError
 from adjudge.policy.doubts import (
+    CascadeReport,
     CascadeRule,
     CostSource,
     DroppedStage,
@@ -40,69 +42,46 @@ from adjudge.present.result import (
     not_empty,
 )
 from adjudge.present.text import clip_names, count, left_out, percent
-from adjudge.records import MIN_ANSWER_MASS, About
+from adjudge.records import MEASURED, MIN_ANSWER_MASS, About
 from adjudge.selection.cascade import (
     OTHER_JUDGE,
+    CascadeDoubt,
+    CascadeRows,
+    CostPoint,
     Member,
+    Sheet,
     StageEvidence,
+    drop_stages,
     find_stages,
-    fit_stages,
     in_learning_share,
     lay_out,
+    members_of,
     of_stages,
+    run_cascade,
     stage_names,
-    stop_at,
-    with_failures,
 )
+from adjudge.selection.doubts.base import Coverage, DoubtFit, DoubtRequest, Labelled
 from adjudge.selection.doubts.evidence import (
     FEWEST_LEARNING,
-    LearnedMargin,
     advise_learning,
+    count_overturned,
     lengths_in,
     with_context,
 )
 from adjudge.selection.labelled import read_labelled
-from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.store import StorePlace, read_judge_parts
-from adjudge.validation import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    exact_level,
-    non_negative,
-    open_unit,
-    unit,
-)
 from adjudge.validation import count as check_count
+from adjudge.validation import exact_level, non_negative, open_unit, unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 NOT_EVERY_STAGE = "not judged by every stage"
+LEARNING_ROW = "in the learning share of the cascade"
 PLAN_SCHEMA = 1
-#: The most coverage that a plan gives up when it drops a judge: within the error of the estimates.
-_SLACK = 0.01
-#: How many values of tau are tried, and how many a plan keeps.
-_TRIED, _KEPT = 200, 40
 #: Lines of the curve that a table shows.
 _LINES = 9
-
-
-@dataclass(frozen=True, kw_only=True)
-class CostPoint:
-    """A cascade that stops at `tau`: its cost per row, and what could be accepted at alpha.
-
-    `coverage` is the largest share whose mean fitted error probability is at most alpha, `wrong`
-    the observed share of errors in it; `stops` the share of rows that end at each stage. All are
-    computed with ridges that were fitted without the row.
-    """
-
-    tau: Proportion
-    cost: NotNegative
-    coverage: Proportion
-    wrong: Proportion | None
-    stops: tuple[Proportion, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,26 +224,26 @@ def plan_cascade(
     whole = with_context(whole, frame, lengths=lengths, category=None)
 
     @cache
-    def sheet(kept: tuple[int, ...]) -> Sheet:
+    def sheet(chain: tuple[int, ...]) -> Sheet:
         """The cascade of these judges, named as if the others had not been asked."""
-        seen = replace(evidence, whole=whole).of(kept)
-        names = stage_names([stages[at] for at in kept])
+        seen = replace(evidence, whole=whole).of(chain)
+        names = stage_names([stages[at] for at in chain])
         return Sheet.fit(
             replace(seen, whole=replace(seen.whole, judges=names)),
             prefers_a,
             units=units,
             seed=seed,
-            costs=[prices[at] for at in kept],
+            costs=[prices[at] for at in chain],
             alpha=level,
         )
 
-    kept, dropped = drop_stages(tuple(range(len(stages))), sheet, [name for name, _ in stages])
-    chosen = sheet(kept)
+    chain, dropped = drop_stages(tuple(range(len(stages))), sheet, [name for name, _ in stages])
+    chosen = sheet(chain)
     # Alone, the last judge gets every row for any tau: no margin for chance is needed.
-    planned = chosen.largest_tau(margin=1.0 if len(kept) > 1 else 0.0)
+    planned = chosen.largest_tau(margin=1.0 if len(chain) > 1 else 0.0)
     feasible = planned is not None
     warnings = advise_learning(round(len(prefers_a) / learning_share))
-    if len(kept) == 1 and len(dropped) + 1 < len(stages):
+    if len(chain) == 1 and len(dropped) + 1 < len(stages):
         warnings.append(
             f"no tau leaves a margin for chance in {len(prefers_a)} rows: only the last judge "
             "is left; label more rows"
@@ -273,6 +252,7 @@ def plan_cascade(
         planned = unit(tau, "tau")
     points = chosen.points(planned)
     prints = [_fingerprint(rows.frame, stage) for stage in stages]
+    alone = [sheet((at,)).point(0.0) for at in range(len(stages))]
     rule = CascadeRule(
         stages=tuple(
             Stage(
@@ -280,12 +260,9 @@ def plan_cascade(
                 protocol=stages[at][1],
                 judge_fingerprint=prints[at],
                 cost=prices[at],
-                columns=doubt.columns,
-                scales=tuple(doubt.scales.tolist()),
-                weights=tuple(doubt.weights.tolist()),
-                penalty=doubt.penalty,
+                **doubt.entries,
             )
-            for at, doubt in zip(kept, chosen.fitted, strict=True)
+            for at, doubt in zip(chain, chosen.fitted, strict=True)
         ),
         tau=planned or 0.0,
         lengths=lengths,
@@ -302,7 +279,10 @@ def plan_cascade(
         feasible=feasible,
         cost_source=source,
         points=points,
-        alone=tuple(sheet((at,)).alone(stages[at][0]) for at in range(len(stages))),
+        alone=tuple(
+            JudgeAlone(judge=judge, cost=point.cost, coverage=point.coverage, wrong=point.wrong)
+            for (judge, _), point in zip(stages, alone, strict=True)
+        ),
         dropped_stages=tuple(dropped),
         min_answer_mass=limit,
         assumptions=(
@@ -368,12 +348,11 @@ def _costs(
         raise ArgumentError("costs", None, f"the rows have no cost; {remedy}")
     means = []
     for judge, protocol in stages:
-        judge_costs = frame.filter(of_stages([(judge, protocol)]))["cost"].cast(
-            pl.Float64, strict=False
-        )
-        if judge_costs.drop_nulls().is_empty():
+        judged = frame.filter(of_stages([(judge, protocol)]))
+        known_costs = judged["cost"].cast(pl.Float64, strict=False).drop_nulls()
+        if known_costs.is_empty():
             raise ArgumentError("costs", judge, f"no row of this judge has a cost; {remedy}")
-        means.append(float(judge_costs.drop_nulls().to_numpy().mean()))
+        means.append(float(known_costs.to_numpy().mean()))
     if means[-1] <= 0:
         raise ArgumentError("costs", stages[-1][0], f"the cost of its rows is 0; {remedy}")
     return means, "dollars"
@@ -388,131 +367,156 @@ def _fingerprint(frame: pl.DataFrame, stage: Member) -> str | None:
     return None if prints.is_empty() else str(prints[0])
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """One cascade on the learning rows: held-out doubts and errors of each row at each stage."""
+@dataclass(frozen=True, kw_only=True)
+class CascadeFit(DoubtFit):
+    """A planned cascade and the labelled rows that calibrate it.
 
-    fitted: tuple[LearnedMargin, ...]
-    doubts: FloatArray
-    wrong: BoolArray
-    costs: FloatArray
-    alpha: float
-
-    @classmethod
-    def fit(
-        cls,
-        evidence: StageEvidence,
-        prefers_a: IntArray,
-        *,
-        units: IntArray,
-        seed: int,
-        costs: Sequence[float],
-        alpha: float,
-    ) -> Sheet:
-        """Learn every stage; `costs` are those of a row with each judge."""
-        fitted, held_out = fit_stages(evidence, prefers_a, units=units, seed=seed)
-        margins, doubts = with_failures(held_out, evidence)
-        wrong = (margins > 0) != (prefers_a[:, None] > 0)
-        return cls(fitted, doubts, wrong, np.cumsum(costs), alpha)
-
-    @property
-    def taus(self) -> FloatArray:
-        """Values of tau at which some row changes its stage, thinned."""
-        values = np.unique(self.doubts[np.isfinite(self.doubts)])
-        if len(values) > _TRIED:
-            values = values[np.linspace(0, len(values) - 1, _TRIED).round().astype(int)]
-        return np.concatenate(([0.0], values))
-
-    def point(self, tau: float) -> CostPoint:
-        """Cost, and coverage at alpha, if rows stop at this tau."""
-        stage = stop_at(self.doubts, tau)
-        here = np.arange(len(stage)), stage
-        doubt, wrong = np.minimum(self.doubts[here], INFINITE_DOUBT), self.wrong[here]
-        order = np.argsort(doubt, kind="stable")
-        means = np.cumsum(doubt[order]) / np.arange(1, len(order) + 1)
-        # Tied rows are accepted together.
-        ends = np.append(np.diff(doubt[order]) > 0, True)
-        passing = np.flatnonzero(ends & (means <= self.alpha))
-        accepted = order[: passing[-1] + 1] if len(passing) else order[:0]
-        return CostPoint(
-            tau=tau,
-            cost=float(self.costs[stage].mean()),
-            coverage=len(accepted) / len(stage),
-            wrong=float(wrong[accepted].mean()) if len(accepted) else None,
-            stops=tuple((np.bincount(stage, minlength=len(self.costs)) / len(stage)).tolist()),
-        )
-
-    @property
-    def planned(self) -> float | None:
-        """The largest tau with a margin for chance; see `largest_tau`."""
-        return self.largest_tau(margin=1.0)
-
-    def largest_tau(self, *, margin: float) -> float | None:
-        """The largest tau for which the mean doubt of the rows below it is at most alpha.
-
-        A margin of `margin` standard errors of a share alpha is kept. With about ninety rows, a tau
-        without a margin is above alpha in half of all cases, and then little can be accepted.
-        """
-        best = None
-        for tau in self.taus[1:].tolist():
-            doubt = self.doubts[np.arange(len(self.doubts)), stop_at(self.doubts, tau)]
-            below = doubt[doubt <= tau]
-            error = (self.alpha * (1 - self.alpha) / max(len(below), 1)) ** 0.5
-            if len(below) and below.mean() + margin * error <= self.alpha:
-                best = tau
-        return best
-
-    def points(self, planned: float | None) -> tuple[CostPoint, ...]:
-        """The curve, thinned, including the planned tau and half of it."""
-        taus = self.taus
-        some = taus[np.unique(np.linspace(0, len(taus) - 1, _KEPT).round().astype(int))]
-        wanted = {*some.tolist(), planned or 0.0, (planned or 0.0) / 2}
-        return tuple(self.point(tau) for tau in sorted(wanted))
-
-    def best(self, coverage: float) -> CostPoint | None:
-        """The point with at least this coverage and the lowest cost per accepted verdict."""
-        points = [self.point(tau) for tau in self.taus.tolist()]
-        enough = [point for point in points if point.coverage >= max(coverage, _SLACK)]
-        return min(enough, key=lambda point: point.cost / point.coverage, default=None)
-
-    def alone(self, judge: str) -> JudgeAlone:
-        """A cascade of one judge."""
-        point = self.point(0.0)
-        return JudgeAlone(judge=judge, cost=point.cost, coverage=point.coverage, wrong=point.wrong)
-
-
-def drop_stages(
-    kept: tuple[int, ...], sheet: Callable[[tuple[int, ...]], Sheet], names: Sequence[str]
-) -> tuple[tuple[int, ...], list[DroppedStage]]:
-    """Drop judges, one by one, if the cascade accepts as much without them at no higher cost.
-
-    The cost is per accepted verdict: people label what is not accepted, so a cheap cascade that
-    accepts little saves nothing. The last judge always stays, because a hundred labels cannot show
-    that it is not needed. If no tau passes, only the last judge stays: no row would end earlier.
+    `last` are the usable rows of the last judge, `last_asked` is true if it was asked about all.
     """
-    dropped: list[DroppedStage] = []
-    while len(kept) > 1 and (tau := sheet(kept).planned) is not None:
-        now = sheet(kept).point(tau)
-        others = {}
-        for at in kept[:-1]:
-            rest = tuple(other for other in kept if other != at)
-            point = sheet(rest).best(now.coverage - _SLACK)
-            if point is not None and point.cost * now.coverage <= now.cost * point.coverage:
-                others[at] = point
-        if not others:
-            break
-        worst = min(others, key=lambda at: (others[at].cost / others[at].coverage, at))
-        dropped.append(
-            DroppedStage(
-                judge=names[worst],
-                cost_with=now.cost,
-                cost_without=others[worst].cost,
-                coverage_with=now.coverage,
-                coverage_without=others[worst].coverage,
-            )
+
+    doubt: CascadeDoubt
+    plan: CascadePlan
+    decided: CascadeRows
+    last: pl.DataFrame
+    last_asked: bool
+
+    def entries(self, coverage: Coverage, total: float) -> dict[str, Any]:
+        rule, decided = self.plan.rule, self.decided
+        costs = np.cumsum([stage.cost for stage in rule.stages])
+        measured = self.last.height / decided.rows.height
+        report = CascadeReport(
+            rule=rule,
+            cost_source=self.plan.cost_source,
+            cost=float(costs[decided.stage].mean()),
+            cost_last=rule.stages[-1].cost,
+            coverage_last=coverage(self.last) * measured if self.last_asked else None,
+            n_verdicts=decided.rows.height,
+            n_overturned=count_overturned(decided.judged["verdict"], decided.rows["verdict"]),
+            stopped=tuple(np.bincount(decided.stage, minlength=len(costs)).tolist()),
+            failed=tuple(decided.failed.sum(axis=0).tolist()),
+            dropped_stages=self.plan.dropped_stages,
         )
-        kept = tuple(other for other in kept if other != worst)
-    return kept if sheet(kept).planned is not None else kept[-1:], dropped
+        return {"cascade": report}
+
+
+class CascadeRequest(DoubtRequest):
+    """A cascade of the named judges, planned on the same rows, or the cascade of a plan."""
+
+    doubt = CascadeDoubt
+    asked_by = dict.fromkeys(("cascade", "plan"))
+    reads_texts = True
+    reads_failed = True
+    keeps_cuts = False
+    refuses = dict.fromkeys(
+        ("jury", "doubt", "weights", "judge"), "leave it out: it cannot be used with a cascade"
+    )
+
+    def learn(self, labelled: Labelled) -> CascadeFit:
+        """Run the planned cascade on the labelled rows; those of its learning share are refused.
+
+        So are rows that share a cluster with one of them. If some rows need a judge that was not
+        asked, only rows that every judge was asked about calibrate. The rows that end earlier are
+        the easy ones, so they alone would not be a random sample.
+        """
+        plan = self._planned(labelled)
+        rule = with_parts(plan.rule, labelled.store)
+        plan, about, cluster = replace(plan, rule=rule), labelled.about, labelled.cluster
+        if plan.about != about:
+            raise PolicyMismatchError(
+                f"the plan is about {plan.about}, but these are {about}; plan again on rows like "
+                "these",
+                differs=("about",),
+            )
+        members, doubt = members_of(rule), CascadeDoubt(rule)
+        rows = Rows(labelled.frame).without(~of_stages(members), OTHER_JUDGE)
+        doubt.check_judges(rows.frame, made="the plan", store=labelled.store)
+        frame = rows.frame.with_columns(__used=in_learning_share(rows.frame, rule.learning))
+        used = pl.col("__used")
+        if cluster is not None:
+            used |= used.any().over(cluster) & pl.col(cluster).is_not_null()
+        left = frame.filter(~used).drop("__used").sort("id")
+        learned = rows.frame["id"].n_unique() - left["id"].n_unique()
+        dropped = {**rows.dropped, LEARNING_ROW: learned}
+        if left.height == 0:
+            raise ArgumentError(
+                "judgments",
+                learned,
+                "every labelled row is in the learning share of the cascade: label others to "
+                "calibrate",
+            )
+        ended = run_cascade(rule, left, about=about)
+        assumptions = [
+            f"the cascade ({', '.join(doubt.judges)}) counts as one judge: its verdict and doubt "
+            "are a fixed function of the row, learned from labels that do not calibrate, so every "
+            "guarantee holds as for any judge; the promise is about the cascade's verdict, which "
+            "can differ from that of the judge at which a row ends",
+            "if a judge fails, the row continues with the next one, in calibration exactly as in "
+            "use; if the last one fails, there is no verdict",
+        ]
+        if ended.incomplete.height:
+            laid, n = lay_out(left, members), left["id"].n_unique()
+            whole = laid.frame["id"].filter(pl.Series(laid.asked.all(axis=1)))
+            asked = ended.rows["id"].is_in(whole.implode()).to_numpy()
+            # The rows that end at a stage all skipped the later ones: the cascade was in use.
+            spared = [stage for stage in set(ended.stage) if not asked[ended.stage == stage].any()]
+            if ended.rows.height == 0 or spared:
+                raise ArgumentError(
+                    "judgments",
+                    ended.incomplete.height,
+                    f"of {n} labelled rows, this many need a judge that was not asked, and the "
+                    "others are not a random sample: ask that judge too",
+                )
+            left = left.filter(pl.col("id").is_in(whole.implode()))
+            lost = n - len(whole)
+            dropped |= {NOT_EVERY_STAGE: lost}
+            assumptions.append(
+                f"the {lost:,} rows that were not judged by every stage are missing at random"
+            )
+            ended = run_cascade(rule, left, about=about)
+        last = left.filter(of_stages(members[-1:]), pl.col("id").is_in(ended.rows["id"].implode()))
+        alpha, remarks = float(exact_level(labelled.settings["alpha"])), list(plan.warnings)
+        if plan.alpha != alpha:
+            remarks.append(f"the cascade was planned for alpha {plan.alpha:g}")
+        if not plan.feasible:
+            remarks.append("no tau passes in the learning share: every row goes to the last judge")
+        return CascadeFit(
+            doubt=doubt,
+            rows=ended.rows,
+            dropped=dropped,
+            assumptions=tuple(assumptions),
+            remarks=tuple(remarks),
+            plan=plan,
+            decided=ended,
+            last=last.filter(pl.col("status").is_in(list(MEASURED))),
+            last_asked=last.height == ended.rows.height,
+        )
+
+    def _planned(self, labelled: Labelled) -> CascadePlan:
+        """The given plan, with all its settings, or a new one."""
+        options, plan = self.options, self.options.plan
+        if plan is None:
+            if labelled.judgments is None:
+                raise ArgumentError("judgments", None, "a cascade is planned on judgments")
+            return plan_cascade(
+                labelled.judgments,
+                options.cascade or (),
+                costs=options.costs,
+                category=options.category,
+                learning_share=options.learning_share,
+                store=labelled.store,
+                **labelled.settings,
+            )
+        for name in ("cascade", "costs", "category"):
+            if (value := getattr(options, name)) is not None:
+                raise ArgumentError(name, value, "leave it out: the plan sets it")
+        limit = labelled.settings["min_answer_mass"]
+        if not isinstance(plan, CascadePlan):
+            plan = read_result(plan, CascadePlan)
+        if plan.min_answer_mass != limit:
+            raise ArgumentError(
+                "min_answer_mass", limit, f"the plan was made with {plan.min_answer_mass}: use that"
+            )
+        return plan
 
 
 def view_cascade_plan(plan: CascadePlan) -> list[Block]:
@@ -656,8 +660,7 @@ def cascade_figure(plan: CascadePlan) -> Drawing:
             markeredgewidth=2.5,
             clip_on=False,
         )
-        axes.set_xlim(left=0)
-        axes.set_ylim(0, 1.03)
+        axes.set(xlim=(0, None), ylim=(0, 1.03))
         axes.set_xlabel(f"cost of a row, as a share of {names[plan.last.judge]} alone")
         axes.set_ylabel(f"share accepted at alpha {plan.alpha:g}")
         axes.set_title(

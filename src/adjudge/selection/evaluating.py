@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -382,6 +382,10 @@ def _advice(table: LabelledRows, *, learned: bool, chosen: bool) -> list[str]:
     return lines
 
 
+def _names(signal: Signal) -> dict[str, Any]:
+    return {"signal": signal.name, "judge": signal.judge, "protocol": signal.protocol}
+
+
 def measure_quality(signal: Signal) -> SignalQuality:
     """Accuracy, ECE, AUROC and AUPRC over the rows with a verdict.
 
@@ -391,9 +395,7 @@ def measure_quality(signal: Signal) -> SignalQuality:
     has_verdict = signal.has_verdict
     correct, sure = 1 - signal.errors[has_verdict], signal.confidence[has_verdict]
     return SignalQuality(
-        signal=signal.name,
-        judge=signal.judge,
-        protocol=signal.protocol,
+        **_names(signal),
         n=len(has_verdict),
         n_no_verdict=int((~has_verdict).sum()),
         accuracy=float(correct.mean()) if len(correct) else None,
@@ -410,9 +412,7 @@ def _curve(signal: Signal) -> Curve:
         signal.scores[has_verdict], signal.errors[has_verdict], n=len(has_verdict)
     )
     return Curve(
-        signal=signal.name,
-        judge=signal.judge,
-        protocol=signal.protocol,
+        **_names(signal),
         bin_confidence=tuple(bins.confidence.tolist()),
         bin_accuracy=tuple(bins.accuracy.tolist()),
         bin_count=tuple(bins.count.tolist()),
@@ -438,9 +438,7 @@ def risk_coverage(scores: FloatArray, errors: IntArray, *, n: int) -> tuple[Floa
 def _risk(signal: Signal, row: SplitRisk, *, baseline: bool) -> MethodRisk:
     spread = 1 if len(row.accepted) > 1 else 0
     return MethodRisk(
-        signal=signal.name,
-        judge=signal.judge,
-        protocol=signal.protocol,
+        **_names(signal),
         method=row.method,
         baseline=baseline,
         alpha=float(row.alpha),

@@ -19,6 +19,7 @@ from adjudge.present.figure import (
     MUTED,
     SERIES,
     WARM,
+    name_rows,
     new_figure,
     themed,
 )
@@ -263,9 +264,8 @@ def draw_risk(axes: Axes, evaluation: Evaluation) -> None:
             linewidth=1.2,
             label=f"alpha = {evaluation.alphas[0]:g}",
         )
-        axes.set_title(_risk_title(lines, evaluation.splits))
+        axes.set(title=_risk_title(lines, evaluation.splits), xlim=(0, None))
         axes.set_xlabel("error share among accepted")
-        axes.set_xlim(left=0)
         _add_legend(axes, columns=2)
         return
     end = max(evaluation.alphas) * 1.08
@@ -285,10 +285,8 @@ def draw_risk(axes: Axes, evaluation: Evaluation) -> None:
         )
     axes.fill_between([], [], color=MUTED, alpha=0.3, linewidth=0, label=_BAND)
     _draw_lines(axes, lines, "risk")
-    axes.set_title(_risk_title(lines, evaluation.splits))
+    axes.set(title=_risk_title(lines, evaluation.splits), xlim=(0, end), ylim=(0, None))
     axes.set_ylabel("error share among accepted")
-    axes.set_xlim(0, end)
-    axes.set_ylim(bottom=0)
 
 
 def draw_coverage(axes: Axes, evaluation: Evaluation) -> None:
@@ -302,9 +300,8 @@ def draw_coverage(axes: Axes, evaluation: Evaluation) -> None:
         _add_legend(axes, columns=1)
         return
     _draw_lines(axes, lines, "coverage")
+    axes.set(xlim=(0, max(evaluation.alphas) * 1.08), ylim=(0, 1.04))
     axes.set_ylabel("share of verdicts accepted")
-    axes.set_xlim(0, max(evaluation.alphas) * 1.08)
-    axes.set_ylim(0, 1.04)
 
 
 def _draw_lines(axes: Axes, lines: list[_Line], field: str) -> None:
@@ -333,9 +330,7 @@ def _draw_dots(axes: Axes, lines: Sequence[_Line], field: str) -> None:
         mark = MARKS[at % len(MARKS)]
         axes.plot(value, at, mark, color=line.colour, markersize=7, clip_on=False, zorder=4)
     axes.plot([], [], color=MUTED, linewidth=2.2, alpha=0.5, label=_BAND)
-    axes.set_yticks(range(len(lines)), [line.name for line in lines])
-    axes.set_ylim(len(lines) - 0.4, -0.6)
-    axes.grid(visible=False, axis="y")
+    name_rows(axes, [line.name for line in lines])
     axes.tick_params(axis="y", length=0)
 
 
@@ -367,9 +362,7 @@ def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
         )
     axes.set_title(_reliability_title([(name, ece) for name, _, _, ece in shown]))
     axes.set_xlabel("confidence: max(p_a, 1 − p_a) (dashed: equal; larger marks: more verdicts)")
-    axes.set_ylabel("share of verdicts right")
-    axes.set_xlim(0.48, 1.02)
-    axes.set_ylim(0, 1.04)
+    axes.set(ylabel="share of verdicts right", xlim=(0.48, 1.02), ylim=(0, 1.04))
     for handle in axes.legend(fontsize=8.5, loc="lower right").legend_handles if shown else ():
         if handle is not None and hasattr(handle, "set_sizes"):
             handle.set_sizes([40])
@@ -395,9 +388,7 @@ def draw_risk_coverage(axes: Axes, evaluation: Evaluation) -> None:
     title = _fewest_errors if several else _risk_coverage_title
     axes.set_title(title([row[:2] for row in curves]) if curves else _NO_VERDICT)
     axes.set_xlabel("share of verdicts accepted, least doubt first")
-    axes.set_ylabel("error share among accepted")
-    axes.set_xlim(0, 1.01)
-    axes.set_ylim(bottom=0)
+    axes.set(ylabel="error share among accepted", xlim=(0, 1.01), ylim=(0, None))
     if curves:
         axes.legend(fontsize=8.5)
 

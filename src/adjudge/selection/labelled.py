@@ -36,7 +36,7 @@ from adjudge.data.rows import Rows, cluster_column, sort_rows, text_column, tidy
 from adjudge.data.source import Source
 from adjudge.data.tables import TableLike, as_text, read_table, source_name
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
-from adjudge.policy.result import Cut
+from adjudge.policy.result import Cut, lowest_cuts
 from adjudge.records import CUT_COLUMNS, About
 from adjudge.validation import one_of
 
@@ -210,17 +210,17 @@ def cuts_of(frame: pl.DataFrame, name: str) -> tuple[Cut, ...]:
             remedy=_KEEP,
         )
         read[column] = value
-    lowest: dict[tuple[str | None, ...], Cut] = {}
-    for row in pl.DataFrame(list(read.values())).unique().sort("cut", descending=True).to_dicts():
-        cut = Cut(
+    rows = pl.DataFrame(list(read.values())).unique().sort("cut", descending=True)
+    return lowest_cuts(
+        Cut(
             judge=row["cut_judge"],
             protocol=row.get("cut_protocol"),
             judge_fingerprint=row.get("cut_fingerprint"),
             at=row["cut"],
             share=row["cut_share"],
         )
-        lowest[cut.judge, cut.protocol, cut.judge_fingerprint] = cut
-    return tuple(lowest.values())
+        for row in rows.to_dicts()
+    )
 
 
 def lie_below(rows: pl.DataFrame, cuts: Sequence[Cut], *, scored: pl.DataFrame) -> pl.Series:

@@ -32,6 +32,7 @@ from adjudge.selection.candidates import Entry, make_entries
 from adjudge.selection.guarantees import DEFAULT, Guarantee, find_guarantee
 from adjudge.selection.labelled import read_labelled
 from adjudge.selection.split_counts import Levels
+from adjudge.selection.splits import SplitRisk
 from adjudge.validation import count as check_count
 from adjudge.validation import exact_level, open_unit
 
@@ -194,8 +195,8 @@ def _point(
     rng: np.random.Generator,
 ) -> PlanPoint:
     beyond = n > len(entry) // 2
-    coverage, risk, feasible, above = np.empty(repeats), np.empty(repeats), 0, 0
-    for i in range(repeats):
+    counts = np.empty((3, repeats), dtype=np.int64)
+    for draw in range(repeats):
         if beyond:
             calibrates = rng.integers(0, len(entry), n)
             new = np.arange(len(entry))
@@ -204,18 +205,15 @@ def _point(
             calibrates, new = order[:n], order[n:]
         rule, others = chosen.decide(entry.labels.take(calibrates), levels), entry.labels.take(new)
         accepted = chosen.accept(rule, others.scores, levels) & entry.has_verdict[new]
-        wrong, n_accepted = int(others.errors[accepted].sum()), int(accepted.sum())
-        coverage[i] = n_accepted / len(new)
-        risk[i] = wrong / n_accepted if n_accepted else 0.0
-        feasible += n_accepted > 0
-        above += wrong * levels.alpha.denominator > n_accepted * levels.alpha.numerator
+        counts[:, draw] = accepted.sum(), others.errors[accepted].sum(), len(new)
+    risk = SplitRisk(chosen.name, levels.alpha, *counts)
     return PlanPoint(
         n=n,
-        coverage=float(coverage.mean()),
-        coverage_sd=float(coverage.std(ddof=1)),
-        risk=float(risk.mean()),
-        share_above=above / repeats,
-        share_feasible=feasible / repeats,
+        coverage=float(risk.coverages.mean()),
+        coverage_sd=float(risk.coverages.std(ddof=1)),
+        risk=float(risk.risks.mean()),
+        share_above=risk.share_above,
+        share_feasible=float((risk.accepted > 0).mean()),
         extrapolated=beyond,
     )
 
@@ -326,8 +324,7 @@ def plan_figure(plan: SelectionPlan) -> Drawing:
         axes.set_xscale("log", base=2)
         axes.set_xticks(n, [f"{point.n:,}" for point in plan.points])
         axes.minorticks_off()
-        axes.set_ylim(0, 1.03)
-        axes.set_xlabel("human labels for calibration")
+        axes.set(xlabel="human labels for calibration", ylim=(0, 1.03))
         axes.set_ylabel("share of verdicts accepted")
         axes.set_title(_plan_title(plan), color=INK)
         axes.legend(fontsize=8.5, loc="lower right")

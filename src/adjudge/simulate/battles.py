@@ -89,12 +89,12 @@ def simulate_battles(
     positive(beta, "beta")
     for value, name in ((spread, "spread"), (stretch, "stretch"), (noise, "noise"), (bias, "bias")):
         non_negative(value, name)
-    known = models - new_models
+    voted_on = models - new_models
     theta = draw.normal(0, spread, models)
     liking = draw.normal(0, bias, models)
     a = draw.integers(0, models, battles)
-    b = draw.integers(0, known, battles)
-    b = np.where(b == a, (b + 1) % known, b)
+    b = draw.integers(0, voted_on, battles)
+    b = np.where(b == a, (b + 1) % voted_on, b)
     swap = draw.random(battles) < 0.5
     a, b = np.where(swap, b, a), np.where(swap, a, b)
 
@@ -102,7 +102,7 @@ def simulate_battles(
     prefers_a = draw.random(battles) < expit(beta * u)
     tied = draw.random(battles) < ties * np.exp(-np.abs(u))
     vote = np.where(tied, "tie", np.where(prefers_a, "A", "B")).astype(object)
-    vote[(a >= known) | (b >= known)] = None
+    vote[(a >= voted_on) | (b >= voted_on)] = None
 
     s = u + liking[a] - liking[b]
     if not informative:

@@ -114,8 +114,8 @@ def binary_rows(
 
 def _uniform(stream: np.random.Generator, common: FloatArray, share: float) -> FloatArray:
     """Uniform draws. A share `share` of them is the common draw of the prompt."""
-    own = stream.random(len(common))
-    return np.where(stream.random(len(common)) < share, common, own)
+    separate = stream.random(len(common))
+    return np.where(stream.random(len(common)) < share, common, separate)
 
 
 def panel_rows(
@@ -156,8 +156,8 @@ def panel_rows(
     favours = {name: dict(zip(rates, stream.normal(0, leniency, len(rates)), strict=True))
                for name in skills}  # fmt: skip
     for model, rate in rates.items():
-        own = stream.normal(size=questions)
-        right = ndtri(rate) - hardness * difficulty + np.sqrt(1 - hardness**2) * own > 0
+        error = stream.normal(size=questions)
+        right = ndtri(rate) - hardness * difficulty + np.sqrt(1 - hardness**2) * error > 0
         verdicts = {
             name: skill * np.where(right, 1, -1)
             - 0.4 * difficulty
@@ -172,7 +172,7 @@ def panel_rows(
                 "id": [f"{model}-{i}" for i in range(questions)],
                 "prompt_id": [f"q{i}" for i in range(questions)],
                 "model": [model] * questions,
-                **{name: said.astype(np.int64) for name, said in verdicts.items()},
+                **{name: passed.astype(np.int64) for name, passed in verdicts.items()},
                 "truth": right.astype(np.int64),
             }
         )

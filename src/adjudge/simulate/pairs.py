@@ -104,8 +104,8 @@ class SimulatedJudge:
         n = len(labels)
         sure = np.minimum(self._confidence(source.random(n)), _MOST_SURE)
         right = source.random(n) < sure
-        given = np.asarray(labels, dtype=object)
-        sign = np.where((given == "A") == right, 1.0, -1.0) * (given != "tie")
+        truth = np.asarray(labels, dtype=object)
+        sign = np.where((truth == "A") == right, 1.0, -1.0) * (truth != "tie")
         margin = sign * np.log(sure / (1 - sure))
         bias = _logit(0.5 + self.position_bias)
         noise = self.noise * source.standard_normal((2, n))
@@ -241,5 +241,4 @@ def simulate_choices(
         "label": label.ravel(),
         "best": [f"response-{i + 1}" for i in liked.argmax(axis=1)[prompt]],
     }  # fmt: skip
-    kept = gen.random(len(prompt)) >= missing
-    return pl.DataFrame(columns).filter(pl.Series(kept))
+    return pl.DataFrame(columns).filter(pl.Series(gen.random(len(prompt)) >= missing))

@@ -84,8 +84,8 @@ def simulate_scores(
             + draw.normal(0, 0.4, len(doc))
         )
         qualities[criterion] = quality.reshape(documents, models)
-        given = quality[:, None] + draw.normal(0, rater_noise, (len(doc), raters))
-        ratings = np.clip(np.floor(given + 0.5), *SCALE)
+        rated = quality[:, None] + draw.normal(0, rater_noise, (len(doc), raters))
+        ratings = np.clip(np.floor(rated + 0.5), *SCALE)
         for judge, judge_noise in by_judge.items():
             width = non_negative(judge_noise, "judges") * criterion_noise * hardness[doc]
             together = np.sqrt(likeness) * draw.normal(size=documents)[doc]

@@ -191,7 +191,7 @@ def cascade_judges(
         rows["judge"] += [name] * n
         rows["protocol"] += ["preference"] * n
         rows["status"] += np.where(failed, "error", "ok").tolist()
-        rows["p_a"] += [None if lost else one for one, lost in zip(p.tolist(), failed, strict=True)]
+        rows["p_a"] += [None if lost else p_a for p_a, lost in zip(p.tolist(), failed, strict=True)]
         rows["label"] += labels
     return rows
 

@@ -458,7 +458,7 @@ _CONNECTION = re.compile(
 
 
 def check_place(place: str | Path | None) -> None:
-    """Refuse a connection string that is not a URL: as a file it would be named with its password."""
+    """Refuse a connection string that is not a URL: as a file it would show its password."""
     text = str(place)
     if SCHEME.match(text) is None and _CONNECTION.search(text):
         raise ArgumentError("store", "a connection string that is not a URL", ENCODE)

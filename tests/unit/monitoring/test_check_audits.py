@@ -459,3 +459,13 @@ def test_the_verbs_end_in_two_on_alarm_and_write_what_they_say(
     assert run([*calibrated, "--alpha", "0.2", "-o", "new.json"]) == 0
     assert run(["policy", "verify", "new.json"]) == 0
     assert run([*command, "--limit", "0.5"]) == 1
+
+
+def test_an_audit_of_a_verdict_that_was_not_accepted_is_refused(policy: Policy) -> None:
+    rows = audits(["A"] * 5).with_columns(accepted=pl.lit(True))
+    check_audits(rows, policy)
+    mixed = rows.with_columns(accepted=pl.col("drawn") != 3)
+    with pytest.raises(
+        AdjudgeError, match=r"row 3, column accepted: this audit is of a verdict that"
+    ):
+        check_audits(mixed, policy)

@@ -255,6 +255,12 @@ def test_a_judge_that_is_called_jury_is_none():
     assert any("no judge_fingerprint" in line for line in policy.warnings)
 
 
+def test_rows_without_a_fingerprint_next_to_others_are_counted():
+    half = pl.when(pl.int_range(pl.len()) < 30).then(pl.lit("f"))
+    policy = calibrate(rows(60).with_columns(judge_fingerprint=half), alpha=0.3)
+    assert "30 rows of 60 have no judge_fingerprint" in " ".join(policy.warnings)
+
+
 # --- weights ---------------------------------------------------------------------------------
 
 

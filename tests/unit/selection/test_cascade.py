@@ -14,8 +14,8 @@ from adjudge.data.judgments import prepare_judgments
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.policy.doubts import LearningShare
 from adjudge.selection import calibrate, plan_cascade, read_policy, select, verify_policy
-from adjudge.selection.cascade import find_stages, in_learning_share, run_cascade
-from adjudge.selection.cascade_plan import CascadePlan, Sheet
+from adjudge.selection.cascade import Sheet, find_stages, in_learning_share, run_cascade
+from adjudge.selection.cascade_plan import CascadePlan
 from adjudge.simulate.selective import cascade_judges
 from adjudge.statistics.entropy import INFINITE_DOUBT
 
@@ -136,10 +136,10 @@ def test_the_planned_tau_is_the_largest_whose_mean_doubt_fits_alpha_with_a_margi
         for margin, taus in passing.items():
             error = margin * (0.1 * 0.9 / len(below)) ** 0.5
             taus += [tau] if sum(below) / len(below) + error <= 0.1 else []
-    assert sheet.planned == max(passing[1.0]) < max(passing[0.0]) < sheet.taus.max()
+    assert sheet.largest_tau() == max(passing[1.0]) < max(passing[0.0]) < sheet.taus.max()
     assert sheet.largest_tau(margin=0.0) == max(passing[0.0])
-    points = sheet.points(sheet.planned)
-    assert sheet.planned in [point.tau for point in points]
+    points = sheet.points(sheet.largest_tau())
+    assert sheet.largest_tau() in [point.tau for point in points]
     costs = [point.cost for point in points]
     assert costs == sorted(costs, reverse=True)  # a smaller tau is dearer
     assert (costs[0], costs[-1]) == (36.0, pytest.approx(1 * (1 - 0.1) + 6 * 0.1, abs=0.5))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from adjudge.data.judgments import HAS_VERDICT, IS_ERROR, WORDS, doubt_ties
 from adjudge.data.rows import stated_confidence, text_column
 from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError
-from adjudge.policy.doubts import Lengths
+from adjudge.policy.doubts import DoubtReport, Lengths, Stage
 from adjudge.records import About
 from adjudge.statistics.entropy import (
     INFINITE_DOUBT,
@@ -148,6 +149,22 @@ class LearnedMargin:
         everything = np.ones((1, rows), dtype=np.bool_)
         names, fit = learn(evidence, y, everything, units=units, seed=seed)
         return cls(names, evidence.categories, fit.scales[0], fit.weights[0], float(fit.penalty[0]))
+
+    @classmethod
+    def load(cls, saved: DoubtReport | Stage, categories: tuple[str, ...]) -> LearnedMargin:
+        """The margin in an entry of a policy."""
+        scales, weights = np.asarray(saved.scales), np.asarray(saved.weights)
+        return cls(saved.columns, categories, scales, weights, saved.penalty)
+
+    @property
+    def entries(self) -> dict[str, Any]:
+        """Its fields in an entry of a policy."""
+        return {
+            "columns": self.columns,
+            "scales": tuple(self.scales.tolist()),
+            "weights": tuple(self.weights.tolist()),
+            "penalty": self.penalty,
+        }
 
     def margins(self, evidence: Evidence) -> FloatArray:
         """How strongly each pair favours A; a row's margin does not depend on the other rows."""

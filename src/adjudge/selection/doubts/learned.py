@@ -85,13 +85,7 @@ class LearnedDoubt(Doubt):
     def load(cls, policy: Policy) -> LearnedDoubt | None:
         if (saved := policy.doubt) is None:
             return None
-        margin = LearnedMargin(
-            columns=saved.columns,
-            categories=saved.categories,
-            scales=np.asarray(saved.scales),
-            weights=np.asarray(saved.weights),
-            penalty=saved.penalty,
-        )
+        margin = LearnedMargin.load(saved, saved.categories)
         inner = JuryDoubt.load(policy) or OwnDoubt(policy.groups)
         return cls(inner, margin, saved.lengths, saved.category)
 
@@ -153,10 +147,7 @@ class LearnedFit(DoubtFit):
     def entries(self, coverage: Coverage, total: float) -> dict[str, Any]:
         margin = self.doubt.margin
         report = DoubtReport(
-            columns=margin.columns,
-            scales=tuple(margin.scales.tolist()),
-            weights=tuple(margin.weights.tolist()),
-            penalty=margin.penalty,
+            **margin.entries,
             stays_home=margin.penalty == PENALTIES[0],
             lengths=self.doubt.lengths,
             category=self.doubt.category,
