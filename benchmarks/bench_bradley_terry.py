@@ -22,6 +22,7 @@ from typing import Any  # noqa: E402
 import numpy as np  # noqa: E402
 import polars as pl  # noqa: E402
 
+from adjudge.data.battles import Battles  # noqa: E402
 from adjudge.data.outcomes import code_names, outcome_targets  # noqa: E402
 from adjudge.ranking import bradley_terry, count_wins  # noqa: E402
 from adjudge.ranking.bradley_terry import bootstrap_strengths  # noqa: E402
@@ -142,8 +143,9 @@ def main() -> None:
 
     _, a, b = code_names(frame["model_a"], frame["model_b"])
     y = outcome_targets(frame["winner"], "winner")
+    battles = Battles(names=fit.names, a=a, b=b)
     seconds, drawn = best_of(
-        lambda: bootstrap_strengths(fit, a, b, y, replicates=options.replicates, seed=0), 2
+        lambda: bootstrap_strengths(fit, battles, y, replicates=options.replicates, seed=0), 2
     )
     print(f"{options.replicates} bootstraps of it")
     print(f"  adjudge            {seconds:8.3f} s")

@@ -199,11 +199,13 @@ def reproduce_diagnosis(
     name, rows = next(iter(compared.items()))
     pictured = next(iter(scored))
     # Scores can be of the tournaments' documents if both are real or both simulated.
-    same = {data: own for data, own in scored.items() if (data == SIMULATOR) == (name == SIMULATOR)}
+    same = {
+        data: rated for data, rated in scored.items() if (data == SIMULATOR) == (name == SIMULATOR)
+    }
     transitivity = diagnose_transitivity(rows, replicates=50, worst=5, seed=seed)
     tables = {
-        data: diagnosis_sets.tabulate_sets(data, own, splits=splits, seed=seed)
-        for data, own in scored.items()
+        data: diagnosis_sets.tabulate_sets(data, rated, splits=splits, seed=seed)
+        for data, rated in scored.items()
     }
     sizes = {data: table.main_sizes for data, table in tables.items()}
     every_table = [*tables.values(), diagnosis_sets.published_tables()]
@@ -216,17 +218,17 @@ def reproduce_diagnosis(
         rankings=diagnosis_rankings.rank_systems(name, rows, same, scored, seed),
         sets=tuple(cell for table in every_table for cell in table.cells),
         pairs=tuple(pair for table in every_table for pair in table.pairs),
-        pooled=tuple(part for table in every_table for part in table.pooled),
+        pooled=tuple(panel for table in every_table for panel in table.pooled),
         variance=diagnosis_cycles.explain_variance(sizes, name, counted),
         together=tuple(
-            part
-            for data, own in same.items()
-            for part in diagnosis_cycles.cycles_and_widths(data, rows.tournaments, own)
+            row
+            for data, rated in same.items()
+            for row in diagnosis_cycles.cycles_and_widths(data, rows.tournaments, rated)
         ),
         transitivity=transitivity,
         scores={
-            data: diagnose_scores(own, alphas=ALPHAS, sets="residual", splits=splits, seed=seed)
-            for data, own in scored.items()
+            data: diagnose_scores(rated, alphas=ALPHAS, sets="residual", splits=splits, seed=seed)
+            for data, rated in scored.items()
         },
         tournaments=name,
         pictured=pictured,

@@ -326,7 +326,19 @@ def cycles_and_widths(
     Sets are the paper's, calibrated row by row on all rows; if the judge gave probabilities, also
     adaptive ones. Over all, a document has its mean rate and its mean width.
     """
-    rates = _cycle_rates(tournaments)
+    rows = [
+        (
+            tournament.judge or "",
+            tournament.criterion or "",
+            document,
+            count_cycles(tournament.matrix(at)[0]).rate,
+        )
+        for tournament in tournaments
+        for at, document in enumerate(tournament.documents)
+    ]
+    names = {"judge": pl.String, "criterion": pl.String, "doc_id": pl.String, "rate": pl.Float64}
+    # Documents with a decisive triple.
+    rates = pl.DataFrame(rows, schema=names, orient="row").drop_nulls("rate")
     kinds = {"residual": "rows", "adaptive": "documents"}
     if "score_probs" not in scores.frame.columns or scores.frame["score_probs"].null_count():
         del kinds["adaptive"]
@@ -343,8 +355,8 @@ def cycles_and_widths(
         if len(groups) > 1:
             mean = both.group_by("doc_id", maintain_order=True).agg(pl.col("rate", "width").mean())
             groups[ALL, ALL] = mean
-        for (judge, criterion), part in groups.items():
-            rate, width = part["rate"].to_numpy(), part["width"].to_numpy()
+        for (judge, criterion), documents in groups.items():
+            rate, width = documents["rate"].to_numpy(), documents["width"].to_numpy()
             parts.append(
                 CyclesAndWidths(
                     data=data,
@@ -357,17 +369,6 @@ def cycles_and_widths(
                 )
             )
     return parts
-
-
-def _cycle_rates(tournaments: Sequence[Tournaments]) -> pl.DataFrame:
-    """The rate of every document with a decisive triple."""
-    rows = [
-        (own.judge or "", own.criterion or "", document, count_cycles(own.matrix(at)[0]).rate)
-        for own in tournaments
-        for at, document in enumerate(own.documents)
-    ]
-    names = {"judge": pl.String, "criterion": pl.String, "doc_id": pl.String, "rate": pl.Float64}
-    return pl.DataFrame(rows, schema=names, orient="row").drop_nulls("rate")
 
 
 # --- tables and items of the claims ----------------------------------------------------------

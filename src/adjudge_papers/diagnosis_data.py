@@ -25,11 +25,13 @@ from adjudge.judges.protocols.likert import Likert
 from adjudge.present.blocks import Table
 from adjudge.present.text import DASH
 from adjudge.simulate.scores import simulate_scores
-from adjudge.validation import FloatArray, Seed, count, generator, non_negative
+from adjudge.validation import Seed, count, generator, non_negative
 from adjudge_papers.items import read_published, read_rows
 from adjudge_papers.reproduction import contains
 
 _DATA = read_published("diagnosis")
+#: Spearman of width and error of all judges together, by criterion and of "all".
+POOLED: Mapping[str, float] = _DATA["pooled"]
 JUDGES: Sequence[str] = _DATA["judges"]
 CRITERIA: Sequence[str] = _DATA["criteria"]
 ALPHAS: tuple[float, ...] = tuple(_DATA["alphas"])
@@ -82,12 +84,6 @@ def published_agreement(judge: str, other_judge: str, criterion: str) -> float |
         ),
         None,
     )
-
-
-def published_pooled(criterion: str | None) -> float | None:
-    """Spearman of width and error of all judges together (None: of all criteria)."""
-    pooled: dict[str, float] = _DATA["pooled"]
-    return pooled.get(criterion or "all")
 
 
 def whose(judges: Iterable[str], simulated: bool) -> str:
@@ -175,7 +171,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Answers:
-    """Judges' answers about SummEval: tournaments, and scores with human scores."""
+    """Judges' answers by both protocols: tournaments, and scores with human scores."""
 
     tournaments: pl.DataFrame
     scores: pl.DataFrame
@@ -206,24 +202,16 @@ def ask_judges(
     """
     count(repeats, "repeats", least=1)
     items = size.cut(read_public(summeval, "summeval", kind="items").frame)
-    pairwise = ByCriterion(
-        prompt=builtin_prompt("diagnosis_pairwise"),
-        order="ab",
-        samples=samples,
-        min_answer_mass=min_answer_mass,
-    )
-    scoring = Likert(
-        prompt=builtin_prompt("diagnosis_likert"), samples=samples, min_answer_mass=min_answer_mass
-    )
-    judge = list(judges)
+    options: dict[str, Any] = {"samples": samples, "min_answer_mass": min_answer_mass}
     compared = judge_pairs(
         _all_pairs(items, source_name(summeval)),
-        judge=judge,
-        protocol=pairwise,
+        judge=[*judges],
+        protocol=ByCriterion(prompt=builtin_prompt("diagnosis_pairwise"), order="ab", **options),
         repeats=repeats,
         **asking,
     ).judgments
-    scored = judge_pairs(items, judge=judge, protocol=scoring, **asking).judgments
+    scoring = Likert(prompt=builtin_prompt("diagnosis_likert"), **options)
+    scored = judge_pairs(items, judge=[*judges], protocol=scoring, **asking).judgments
     people = read_human_scores(read_public(summeval, "summeval", kind="human_scores").frame)
     columns = [c for c in ("verdict", "p_a", "order", "repeat") if c in compared.columns]
     joined, _ = join_human_scores(scored.drop("protocol"), people)
@@ -266,15 +254,6 @@ STUDY_CRITERIA = {"coherence": 0.9, "consistency": 1.6, "fluency": 1.8, "relevan
 STUDY_JUDGES = {f"simulated {at + 1}": noise for at, noise in enumerate((0.6, 0.7, 0.9, 0.8))}
 
 
-@dataclass(frozen=True)
-class SimulatedStudy:
-    """Frames in the scores and the tournaments format, and the hardness of each document."""
-
-    scores: pl.DataFrame
-    tournaments: pl.DataFrame
-    hardness: FloatArray
-
-
 def simulate_study(
     *,
     documents: int = 30,
@@ -285,7 +264,7 @@ def simulate_study(
     slip: float = 0.25,
     again: float = 0.05,
     seed: Seed = 0,
-) -> SimulatedStudy:
+) -> Answers:
     """The same judges compare summaries and score them; by default with the paper's size.
 
     Scores are those of `simulate_scores`. On document d a judge prefers model i to j if
@@ -335,4 +314,4 @@ def simulate_study(
                         }
                     )
                 )
-    return SimulatedStudy(scores=drawn.frame, tournaments=pl.concat(parts), hardness=drawn.hardness)
+    return Answers(pl.concat(parts), drawn.frame)

@@ -78,18 +78,20 @@ def rank_systems(
     """On the tournaments, if people scored them (`same`), else on pairs by scores; the paper's."""
     rows = [
         row
-        for own in same.values()
-        for row in compare_rankings(name, compared.tournaments, people_means(own.frame), seed=seed)
+        for scores in same.values()
+        for row in compare_rankings(
+            name, compared.tournaments, people_means(scores.frame), seed=seed
+        )
     ]
     # SummEval's people are also in the asked judges' scores: the first ones are enough.
     unique = {(row.judge, row.criterion, row.method): row for row in reversed(rows)}
     rows = [*reversed(unique.values())] or [
         row
-        for data, own in scored.items()
+        for data, scores in scored.items()
         for row in compare_rankings(
             f"{data}, by scores",
-            build_tournaments(compare_by_scores(own.frame)),
-            people_means(own.frame),
+            build_tournaments(compare_by_scores(scores.frame)),
+            people_means(scores.frame),
             seed=seed,
         )
     ]
@@ -124,8 +126,8 @@ def compare_rankings(
         weights = bootstrap_weights(len(wins), replicates, generator(seed))
         for method, order in METHODS.items():
             strength, mean = order(wins.sum(axis=0)), np.nanmean(means, axis=0)
-            known = np.isfinite(strength) & np.isfinite(mean)
-            tau = rank_correlations(strength[known], mean[known])[0]
+            finite = np.isfinite(strength) & np.isfinite(mean)
+            tau = rank_correlations(strength[finite], mean[finite])[0]
             drawn = [] if method == _TOO_SLOW else _resample(order, wins, means, weights)
             interval = None
             if tau is not None and len(drawn) > 1 and len(wins) > 2:
@@ -176,11 +178,11 @@ def _match(tournament: Tournaments, people: pl.DataFrame) -> tuple[FloatArray, F
 
 def _resample(order: _Order, wins: FloatArray, means: FloatArray, weights: IntArray) -> list[float]:
     """Tau of resampled documents, with wins and human scores of a document together."""
-    known = np.isfinite(means)
+    finite = np.isfinite(means)
     totals = np.einsum("rd,dij->rij", weights.astype(np.float64), wins)
-    counts = weights @ known
+    counts = weights @ finite
     with np.errstate(invalid="ignore"):
-        people = (weights @ np.where(known, means, 0.0)) / counts
+        people = (weights @ np.where(finite, means, 0.0)) / counts
     usable = (counts > 0).all(axis=1)
     if not usable.any():
         return []
@@ -244,13 +246,13 @@ def ranking_table(rows: Sequence[RankingRow]) -> list[Block]:
     for row in rows:
         groups.setdefault((row.data, row.judge, row.criterion), {})[row.method] = row
     lines = []
-    for key, own in groups.items():
+    for key, by_method in groups.items():
         name = ", ".join(key if key[0] == PAPER else key[1:])
-        sizes = f"{own[first].documents:,} x {own[first].systems:,}"
-        ends = show_interval(own[first].interval, 2)
-        taus = [number(own[method].tau, 3) for method in others]
-        lines.append((name, sizes, number(own[first].tau, 3), ends, *taus))
-        theirs = [number(own[method].published, 3) for method in (first, *others)]
+        sizes = f"{by_method[first].documents:,} x {by_method[first].systems:,}"
+        ends = show_interval(by_method[first].interval, 2)
+        taus = [number(by_method[method].tau, 3) for method in others]
+        lines.append((name, sizes, number(by_method[first].tau, 3), ends, *taus))
+        theirs = [number(by_method[method].published, 3) for method in (first, *others)]
         if {*theirs} != {DASH}:
             lines.append(("  paper", DASH, theirs[0], DASH, *theirs[1:]))
     caption = (

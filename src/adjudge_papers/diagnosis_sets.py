@@ -46,11 +46,11 @@ from adjudge_papers.diagnosis_data import (
     MAIN_ALPHA,
     MAIN_CRITERION,
     PAPER,
+    POOLED,
     SYSTEMS,
     compare,
     pivot,
     published_agreement,
-    published_pooled,
     published_row,
     published_rows,
 )
@@ -196,20 +196,20 @@ def _cells(scores: Scores, splits: int, seed: int) -> list[_Cell]:
     frame = scored_by_both(scores).frame
     judges = split_by_judge(frame, scale=SCALE, target="mean", by=None, sets="residual")
     names = dict.fromkeys(key for rows in judges for key in rows.key.tolist())
-    number_of = {name: at for at, name in enumerate(names)}
+    number_of = {name: place for place, name in enumerate(names)}
     rng = generator(seed)
     # One permutation of the rows per split; a cell uses the first half of its rows in it.
     orders = [rng.permutation(len(names)) for _ in range(splits)]
     cells = []
     for rows in judges:
-        for criterion, own in rows.by_criterion.items():
-            score = rows.score[own]
-            error = np.abs(score - rows.target.score[own].astype(np.float64))
-            key = np.array([number_of[name] for name in rows.key[own].tolist()])
+        for criterion, at in rows.by_criterion.items():
+            score = rows.score[at]
+            error = np.abs(score - rows.target.score[at].astype(np.float64))
+            key = np.array([number_of[name] for name in rows.key[at].tolist()])
             places = [np.argsort(np.argsort(order[key])) for order in orders]
             tests = [np.asarray(place >= len(place) // 2) for place in places]
             sets = {a: [_sets(score, error, test, a) for test in tests] for a in ALPHAS}
-            cells.append(_Cell(rows.judge, criterion, rows.document[own], key, error, tests, sets))
+            cells.append(_Cell(rows.judge, criterion, rows.document[at], key, error, tests, sets))
     return cells
 
 
@@ -256,12 +256,12 @@ def _table_cell(data: str, cell: _Cell, alpha: float) -> SetCell:
 def _pair(data: str, first: _Cell, second: _Cell) -> WidthPair:
     _, mine, theirs = np.intersect1d(first.key, second.key, return_indices=True)
     values, rows = [], 0
-    for at, (own, other) in enumerate(
+    for at, (first_sets, second_sets) in enumerate(
         zip(first.sets[MAIN_ALPHA], second.sets[MAIN_ALPHA], strict=True)
     ):
         both = first.tests[at][mine] & second.tests[at][theirs]
         rows = max(rows, int(both.sum()))
-        values.append(spearman(own[0][mine][both], other[0][theirs][both]))
+        values.append(spearman(first_sets[0][mine][both], second_sets[0][theirs][both]))
     value = mean_known(values)
     return WidthPair(
         data=data,
@@ -292,7 +292,7 @@ def _pooled(data: str, criterion: str | None, cells: Sequence[_Cell]) -> PooledE
         p_value=spearman_p(value, len(width)),
         interval=interval_of(*spearman_interval(width, error, document)),
         bins=error_by_width(width, error, document, SCALE, 0.95),
-        published=published_pooled(criterion),
+        published=POOLED.get(criterion or "all"),
     )
 
 
@@ -427,12 +427,12 @@ def _pooled_table(pooled: Sequence[PooledErrors]) -> Table:
 def _by_document(scores: Mapping[str, ScoreDiagnosis]) -> Table:
     """The paper's sets and adaptive ones with documents split and weighed, means over judges."""
     rows = []
-    criteria = list(dict.fromkeys(g.criterion for own in scores.values() for g in own.groups))
-    for data, own in scores.items():
-        main = [group for group in own.groups if group.alpha == MAIN_ALPHA]
+    criteria = list(dict.fromkeys(g.criterion for study in scores.values() for g in study.groups))
+    for data, study in scores.items():
+        main = [group for group in study.groups if group.alpha == MAIN_ALPHA]
         groups = [group for group in main if group.method != "constant"] or main
         for method in dict.fromkeys(group.method for group in groups):
-            within = [p.within for p in own.pooled if (p.method, p.alpha) == (method, MAIN_ALPHA)]
+            within = [p.within for p in study.pooled if (p.method, p.alpha) == (method, MAIN_ALPHA)]
             cells = []
             for name in criteria:
                 same = [g for g in groups if (g.method, g.criterion) == (method, name)]
@@ -476,11 +476,11 @@ def add_sets(book: ItemBook, result: DiagnosisReproduction) -> None:
     }
     book.add("Table 5", levels)
     book.add("Figure 6", levels)
-    pooled = {part.criterion: part for part in result.pooled if part.data == result.pictured}
+    pooled = {panel.criterion: panel for panel in result.pooled if panel.data == result.pictured}
     named = {
-        f"width against error, {name}": part for name, part in pooled.items() if name is not None
+        f"width against error, {name}": panel for name, panel in pooled.items() if name is not None
     }
-    book.add("Figure 4", {name: part.spearman for name, part in named.items()})
+    book.add("Figure 4", {name: panel.spearman for name, panel in named.items()})
     several = [cell for cell in main if cell.monotonic is not None]
     falls = sum(not cell.monotonic for cell in several)
     book.add(
@@ -536,26 +536,26 @@ def figure_3(result: DiagnosisReproduction) -> Drawing:
 )
 def figure_4(result: DiagnosisReproduction) -> Drawing:
     """Mean error at each width, all judges together, one panel per criterion."""
-    pooled = [part for part in result.pooled if part.data == result.pictured]
-    parts = [part for part in pooled if part.criterion is not None]
-    [whole] = [part for part in pooled if part.criterion is None]
-    figure, panels = criterion_panels([part.criterion for part in parts])
+    everything = [panel for panel in result.pooled if panel.data == result.pictured]
+    pooled = [panel for panel in everything if panel.criterion is not None]
+    [whole] = [panel for panel in everything if panel.criterion is None]
+    figure, panels = criterion_panels([panel.criterion for panel in pooled])
     ticks = range(1, SCALE[1] + 1)
-    for axes, part in zip(panels, parts, strict=True):
-        widths, errors = [b.width for b in part.bins], [b.mean_error for b in part.bins]
+    for axes, panel in zip(panels, pooled, strict=True):
+        widths, errors = [b.width for b in panel.bins], [b.mean_error for b in panel.bins]
         axes.plot(widths, errors, color=ACCENT, linewidth=1.4, marker="o", ms=5, zorder=3)
-        for entry in part.bins:
+        for entry in panel.bins:
             style = {"color": ACCENT, "linewidth": 1.2}
             draw_interval(axes, entry.width, entry.interval, scale=1, vertical=True, **style)
-        name = f"{axis_name(part.criterion)}{_paper(part.published, '+z.2f')}"
-        rank = f"r = {signed(part.spearman, 2)}, {p_text(part.p_value)}"
+        name = f"{axis_name(panel.criterion)}{_paper(panel.published, '+z.2f')}"
+        rank = f"r = {signed(panel.spearman, 2)}, {p_text(panel.p_value)}"
         axes.set_title(f"{name}\n{rank}", fontsize=9)
-        rows = {entry.width: number(entry.n) for entry in part.bins}
+        rows = {entry.width: number(entry.n) for entry in panel.bins}
         axes.set_xticks(ticks, [f"{width}\n{rows.get(width, '')}" for width in ticks], fontsize=8.5)
         axes.set_xlim(0.5, SCALE[1] + 0.5)
         axes.set_xlabel("scores in the set, rows below", fontsize=8.5)
     panels[0].set_ylabel("mean |judge − human|, 95 % interval")
-    top = max(entry.high or entry.mean_error for part in parts for entry in part.bins)
+    top = max(entry.high or entry.mean_error for panel in pooled for entry in panel.bins)
     panels[0].set_ylim(0, 1.06 * max(top, 0.1))
     rank = f"width against error {signed(whole.spearman, 2)} over all {whole.n:,} rows"
     set_suptitle(figure, f"{result.pictured}: {rank}{_paper(whole.published, '+z.3f')}")

@@ -223,8 +223,8 @@ def measure_models(
     rng, probabilities = np.random.default_rng(seed), has_probabilities(rows)
     table_2 = {row["model"]: row for row in read_rows(read_published("reporting")["models"])}
     models = []
-    for (name,), part in rows.group_by(["model"], maintain_order=True):
-        judge, human, size = part["judge"].to_numpy(), part["human"].to_numpy(), part.height
+    for (name,), table in rows.group_by(["model"], maintain_order=True):
+        judge, human, size = table["judge"].to_numpy(), table["human"].to_numpy(), table.height
         if size < FEWEST:
             continue
         m = max(round(share * size), 2)
@@ -244,8 +244,8 @@ def measure_models(
             "length": bounds.length,
         }
         if probabilities:
-            own = _by_spread(z, x, test, rate, level)
-            means |= {"spread_coverage": own.covers(truth), "spread_length": own.length}
+            by_spread = _by_spread(z, x, test, rate, level)
+            means |= {"spread_coverage": by_spread.covers(truth), "spread_length": by_spread.length}
         paper = table_2.get(str(name).lower(), {})
         models.append(
             ProtocolRow(

@@ -502,12 +502,12 @@ def figure_2(result: ReportingReproduction) -> Drawing:
     for panel in (left, right):
         panel.plot([0, 1], [0, 1], "--", color=INK, linewidth=1)
         panel.set(xlabel="true rate", xlim=(0, 1), ylim=(0, 1))
-    for part, colour, name in (
+    for side, colour, name in (
         (rates <= turn + 1e-9, ACCENT, "too high"),
         (rates >= turn - 1e-9, WARM, "too low"),
     ):
-        left.plot(rates[part], expected[part], color=colour, linewidth=2.6, label=name)
-        left.fill_between(rates[part], rates[part], expected[part], color=colour, alpha=0.15)
+        left.plot(rates[side], expected[side], color=colour, linewidth=2.6, label=name)
+        left.fill_between(rates[side], rates[side], expected[side], color=colour, alpha=0.15)
     arrow = {"arrowstyle": "->", "color": GOOD, "lw": 2}
     for x, y, text, place in ((0, 1 - q0, "1 − q0", 0.03), (1, q1, "1 − q1", 0.72)):
         left.annotate("", xy=(x, y), xytext=(x, x), arrowprops=arrow)

@@ -283,18 +283,22 @@ def _open(
 ) -> _Source:
     """Decided rows; a judge is asked about a sample of them if needed."""
     format, file = sniff(table), source_name(table)
-    if format == "judgments" or (judge is None and "judgments" in kinds_of(format)):
-        decided = _decided(name, Source(table).open("judgments").frame)
-        return _Source(name, decided, decided.get_column("id").n_unique(), file)
-    if judge is None:
+    judged = format == "judgments" or (judge is None and "judgments" in kinds_of(format))
+    if judged:
+        rows = Source(table).open("judgments").frame
+    elif judge is None:
         raise ArgumentError(
             "data", name, "has pairs, not judgments: also give a --judge to ask about them"
         )
-    if format is None or format not in FORMATS:
-        pairs = read_pairs(table)
+    elif format is None or format not in FORMATS:
+        rows = read_pairs(table)
     else:
-        pairs = read_public(table, format, kind="pairs", seed=seed).frame
-    decided = _decided(name, pairs)
+        rows = read_public(table, format, kind="pairs", seed=seed).frame
+    if "label" not in rows.columns:
+        raise ArgumentError("data", name, "has no human labels in the column label")
+    decided = rows.filter(pl.col("label").is_in(["A", "B"]))
+    if judged or judge is None:
+        return _Source(name, decided, decided["id"].n_unique(), file)
     frame, warnings = _ask(name, decided, judge, n, seed, asking)
     return _Source(name, frame, decided.height, file, warnings)
 
@@ -323,12 +327,6 @@ def _ask(
             continue
         rows.append(read_judgments(run.judgments))
     return pl.concat(rows, how="diagonal_relaxed"), tuple(warnings)
-
-
-def _decided(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    if "label" not in frame.columns:
-        raise ArgumentError("data", name, "has no human labels in the column label")
-    return frame.filter(pl.col("label").is_in(["A", "B"]))
 
 
 def _reproduce(source: _Source, n: int, splits: int, seed: int) -> ReproducedSet:
@@ -365,7 +363,14 @@ def _sample(rows: pl.DataFrame, n: int, seed: int) -> pl.DataFrame:
 
 def _quality_table(result: ScopeReproduction, reproduced: ReproducedSet) -> blocks.Table:
     """Tables 1 and 2: each metric with the paper's, if it has the judge and the signal."""
-    rows = sorted(reproduced.qualities, key=_place)
+    order = list(SIGNALS)
+
+    def place(quality: SignalQuality) -> tuple[float, str, int]:
+        """Judges by size, signals in the order of the paper's tables."""
+        at = order.index(quality.signal) if quality.signal in SIGNALS else len(order)
+        return size_of(quality.judge) or 0.0, quality.judge, at
+
+    rows = sorted(reproduced.qualities, key=place)
     theirs = {
         (s.judge, s.signal): p
         for s in rows
@@ -400,42 +405,23 @@ def _quality_table(result: ScopeReproduction, reproduced: ReproducedSet) -> bloc
     )
 
 
-def _place(quality: SignalQuality) -> tuple[float, str, int]:
-    """Judges by size, signals in the order of the paper's tables."""
-    names = list(SIGNALS)
-    at = names.index(quality.signal) if quality.signal in names else len(names)
-    return size_of(quality.judge) or 0.0, quality.judge, at
-
-
 def _risk_table(
     result: ScopeReproduction, reproduced: ReproducedSet, key: JudgeKey
 ) -> blocks.Table:
     paper = {
         (p.method, p.alpha): p for p in result.published if p.is_of(reproduced.dataset, key[0])
     }
-
-    def theirs(m: MethodRisk, field: str) -> str:
-        known = paper.get((m.method, m.alpha))
-        return number(None if known is None else getattr(known, field))
-
-    rows = [
-        m
-        for m in reproduced.evaluation.paper_rows(key)
-        if m.alpha == _TABLE_3 or m.method == _FIGURE_2
-    ]
-    cells = [
-        (
-            m.method,
-            f"{m.alpha:g}",
-            number(m.coverage),
-            theirs(m, "coverage"),
-            number(m.risk),
-            theirs(m, "risk"),
-            number(m.ratio),
-            percent(m.share_above, 0),
-        )
-        for m in rows
-    ]
+    cells = []
+    for row in reproduced.evaluation.paper_rows(key):
+        if row.alpha == _TABLE_3 or row.method == _FIGURE_2:
+            theirs = paper.get((row.method, row.alpha))
+            shares = [
+                number(getattr(source, field, None))
+                for field in ("coverage", "risk")
+                for source in (row, theirs)
+            ]
+            above = percent(row.share_above, 0)
+            cells.append((row.method, f"{row.alpha:g}", *shares, number(row.ratio), above))
     return blocks.Table(
         ("method", "alpha", "coverage", "paper", "error share", "paper", "ratio", "above alpha"),
         cells,

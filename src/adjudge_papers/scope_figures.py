@@ -283,6 +283,6 @@ def _ring(
 ) -> None:
     if x is None or y is None:
         return
-    colour, own = _SIZES.get(size_of(theirs.judge) or 0.0, (INK, "o"))
+    colour, usual = _SIZES.get(size_of(theirs.judge) or 0.0, (INK, "o"))
     edge: dict[str, Any] = {"mfc": "none", "mec": colour, "ms": 10, "mew": 1.7, "linestyle": "none"}
-    axes.plot(x, y, mark or own, zorder=5, label=theirs.judge + _PAPER, **edge)
+    axes.plot(x, y, mark or usual, zorder=5, label=theirs.judge + _PAPER, **edge)

@@ -45,8 +45,7 @@ def list_items(result: ScopeReproduction) -> tuple[PaperItem, ...]:
     book = ItemBook("scope", simulated=result.simulated, remark=remark)
     _add_qualities(book, result)
     _add_risks(book, result)
-    _add_curves(book, result)
-    _add_claims(book, result)
+    _add_curves_and_claims(book, result)
     return book.items()
 
 
@@ -190,9 +189,9 @@ def _add_qualities(book: ItemBook, result: ScopeReproduction) -> None:
         if verbalized
     }
     best = [
-        max(known, key=lambda quality: quality.auroc or 0.0).signal == "preference_entropy"
+        max(rated, key=lambda quality: quality.auroc or 0.0).signal == "preference_entropy"
         for reproduced, key in result.cells
-        if (known := [q for q in reproduced.qualities if q.judge == key[0] and q.auroc])
+        if (rated := [q for q in reproduced.qualities if q.judge == key[0] and q.auroc])
     ]
     highest = {"highest AUROC: preference_entropy, %": in_percent(mean_known(map(float, best)))}
     book.add(
@@ -233,25 +232,21 @@ def _add_risks(book: ItemBook, result: ScopeReproduction) -> None:
     book.add("Summary, risk control", ours, published=theirs)
 
 
-def _add_curves(book: ItemBook, result: ScopeReproduction) -> None:
+def _add_curves_and_claims(book: ItemBook, result: ScopeReproduction) -> None:
     for dataset, panel in zip(_DATASETS, ("2a", "2b", "2c"), strict=True):
         drawn = [row for row in result.published if (row.dataset, row.method) == (dataset, "scope")]
         ours, theirs = _risk_values(result, drawn, ["coverage"])
         book.add(f"Figure {panel}", ours, published=theirs, unknown=_NOT_HERE)
     rows = _method_rows(result, "scope", alpha=None)
-    spread = _method_rows(result, "scope", alpha=max(read_published("scope")["alphas"]))
+    loosest = _method_rows(result, "scope", alpha=max(read_published("scope")["alphas"]))
     book.add(
         "Figure 3",
         {
             "mean error shares above alpha": float(sum(not row.within_alpha for row in rows)),
             "mean error share minus alpha, most": over((r.risk - r.alpha for r in rows), max),
-            **ends_of("standard deviation at alpha 0.25", (row.risk_sd for row in spread)),
+            **ends_of("standard deviation at alpha 0.25", (row.risk_sd for row in loosest)),
         },
     )
-
-
-def _add_claims(book: ItemBook, result: ScopeReproduction) -> None:
-    rows = _method_rows(result, "scope", alpha=None)
     ratio = over((row.ratio - row.alpha for row in rows if row.ratio is not None), max)
     book.add("Theorem 2.1", {"ratio minus alpha, most": ratio})
     scope, naive = (

@@ -36,14 +36,8 @@ from adjudge.ranking import (
     sample_efficiency,
     split_conformal,
 )
-from adjudge.ranking.evaluation import BudgetRow, loo_row
-from adjudge.ranking.leave_one_out import (
-    ConformalRow,
-    HeldOutRow,
-    Residuals,
-    held_out_intervals,
-    models_needed,
-)
+from adjudge.ranking.evaluation import Residuals, held_out_intervals, loo_row, models_needed
+from adjudge.ranking.leaderboard import BudgetRow, ConformalRow, HeldOutRow
 from adjudge.ranking.targets import Rule, agreement_share, juror_battles, jury_rule, soft_rule
 from adjudge.ranking.temperature import AgreementBin, ReliabilityBin
 from adjudge.statistics.agreement import cohen_kappa

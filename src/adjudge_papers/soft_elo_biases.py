@@ -18,7 +18,7 @@ from adjudge.present.blocks import Table
 from adjudge.present.figure import ACCENT, GRID, INK, MUTED, WARM, new_figure
 from adjudge.present.result import Correlation, Count, NotNegative, Proportion
 from adjudge.present.text import DASH, percent, percent_interval, signed
-from adjudge.ranking.leave_one_out import Residuals
+from adjudge.ranking.evaluation import Residuals
 from adjudge.ranking.targets import fixed_rule
 from adjudge.records import Interval
 from adjudge.statistics.numbers import binomial_interval, mean_known

@@ -22,8 +22,8 @@ from adjudge.present.figure import ACCENT, GRID, INK, MUTED, WARM, new_figure, s
 from adjudge.present.result import Correlation, NotNegative
 from adjudge.present.text import number, percent, signed
 from adjudge.ranking import rank_correlations, soft_targets
+from adjudge.ranking.evaluation import Residuals
 from adjudge.ranking.evaluation_view import COLOUR, MARK, NAME, change_title
-from adjudge.ranking.leave_one_out import Residuals
 from adjudge.ranking.targets import Rule, decided_by_both, fixed_rule
 from adjudge.ranking.temperature import AgreementBin, ReliabilityBin, temperature_with_ties
 from adjudge.records import Interval

@@ -53,9 +53,12 @@ def row_names(rows: Sequence[SoftEloRow]) -> list[str]:
 
 
 def value_of(row: Any, field: str) -> Any:
-    """A field of a row or of a part of it (`length.partial`, `smoothed.0.75`); None without it."""
+    """A field of a row or of a part of it (`length.partial`, `smoothed.0.75`); None without it.
+
+    Not every field has a `published_` one.
+    """
     name, _, inner = field.partition(".")
-    part = getattr(row, name, None)
+    part = getattr(row, name, None) if name.startswith("published_") else getattr(row, name)
     if not inner or part is None:
         return part
     return part.get(inner) if isinstance(part, Mapping) else getattr(part, inner)
@@ -98,7 +101,8 @@ class Column:
         if prefix and value is None:
             return DASH
         text = number(value, self.write) if isinstance(self.write, int) else self.write(value)
-        ends = value_of(rows[0], prefix + self.between) if len(rows) == 1 else None
+        single = self.between and len(rows) == 1
+        ends = value_of(rows[0], prefix + self.between) if single else None
         return text if ends is None else f"{text} {interval(ends[0], ends[1], 0)}"
 
 

@@ -29,6 +29,7 @@ from adjudge.present.figure import (
 )
 from adjudge.present.result import Correlation, NotNegative
 from adjudge.present.text import clip, level, number, percent, signed
+from adjudge.ranking.evaluation import Residuals, strongest_quarters
 from adjudge.ranking.evaluation_view import (
     COLOUR,
     MARK,
@@ -39,7 +40,7 @@ from adjudge.ranking.evaluation_view import (
     quarters,
     width_contours,
 )
-from adjudge.ranking.leave_one_out import HeldOutRow, Residuals, strongest_quarters
+from adjudge.ranking.leaderboard import HeldOutRow
 from adjudge.statistics.numbers import mean_known
 from adjudge.validation import BoolArray
 from adjudge_papers.items import (

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,10 +16,10 @@ from adjudge.data.battles import Battles, code_battles
 from adjudge.data.rows import has_values
 from adjudge.errors import DataError
 from adjudge.ranking import fit_temperature, hold_out_each, human_reference, residuals
-from adjudge.ranking.leave_one_out import HeldOut, Residuals
+from adjudge.ranking.evaluation import HeldOut, Residuals
 from adjudge.ranking.targets import Rule
 from adjudge.ranking.temperature import Temperature
-from adjudge.validation import FloatArray
+from adjudge.validation import FloatArray, Seed
 from adjudge_papers.items import read_published
 from adjudge_papers.simulated_release import SimulatedRun, simulate_release
 
@@ -77,9 +76,9 @@ class Run:
         beta = self.temperature.beta
         return beta if beta is not None and beta > 0 else None
 
-    def leave_out(self, rule: Rule, *, replicates: int = 0, **options: Any) -> Residuals:
+    def leave_out(self, rule: Rule, *, replicates: int = 0, seed: Seed = 0) -> Residuals:
         """Residuals against people's Elo, each model left out in turn."""
-        held = hold_out_each(self.battles, rule, l2=self.l2, replicates=replicates, **options)
+        held = hold_out_each(self.battles, rule, l2=self.l2, replicates=replicates, seed=seed)
         return residuals(held, self.people)
 
 

@@ -28,9 +28,9 @@ from adjudge.ranking import (
     split_conformal,
 )
 from adjudge.ranking.bradley_terry import elo_standard_errors, wins_table
-from adjudge.ranking.evaluation import group_temperatures
-from adjudge.ranking.leave_one_out import Residuals, elo_quantile, family_quantiles
+from adjudge.ranking.evaluation import Residuals, elo_quantile, family_quantiles
 from adjudge.ranking.targets import fixed_rule, soft_rule
+from adjudge.ranking.temperature import group_temperatures
 from adjudge.simulate.battles import simulate_battles
 from adjudge.statistics.bradley_terry import fit_against_anchors, fit_strengths, to_elo
 from adjudge.statistics.numbers import conformal_rank

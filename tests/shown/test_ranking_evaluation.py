@@ -16,10 +16,9 @@ from shown_ranking import (
     halves,
 )
 
-from adjudge.ranking.evaluation import GroupRow
-from adjudge.ranking.leave_one_out import GroupQuantile
+from adjudge.ranking.leaderboard import GroupQuantile
 from adjudge.ranking.targets import JurorRow
-from adjudge.ranking.temperature import Temperature
+from adjudge.ranking.temperature import GroupRow, Temperature
 from shown import assert_shown, html_lines, terminal_lines
 
 AGREEMENT_FACTS = [

@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from adjudge.ranking.evaluation import BudgetRow, GroupRow, LooRow, RankAgreement
-from adjudge.ranking.leaderboard import Leaderboard, ModelRow
-from adjudge.ranking.leave_one_out import ConformalRow, HeldOutRow
-from adjudge.ranking.temperature import AgreementBin, ReliabilityBin, Temperature
+from adjudge.ranking.leaderboard import (
+    BudgetRow,
+    ConformalRow,
+    HeldOutRow,
+    Leaderboard,
+    LooRow,
+    ModelRow,
+)
+from adjudge.ranking.orders import RankAgreement
+from adjudge.ranking.temperature import AgreementBin, GroupRow, ReliabilityBin, Temperature
 from adjudge.records import Interval
 
 

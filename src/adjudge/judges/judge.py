@@ -52,19 +52,11 @@ BACKENDS: Registry[type[Backend]] = Registry(
     {
         "openai": Builtin(_BACKENDS + "openai:OpenAIBackend"),
         **{
-            name: Builtin(f"{_BACKENDS}services:{kind}")
-            for name, kind in {
-                "azure": "AzureBackend",
-                "gemini": "GeminiBackend",
-                "openrouter": "OpenRouterBackend",
-                "mistral": "MistralBackend",
-                "groq": "GroqBackend",
-                "together": "TogetherBackend",
-                "deepseek": "DeepSeekBackend",
-                "ollama": "OllamaBackend",
-                "vllm": "VLLMBackend",
-                "sglang": "SGLangBackend",
-            }.items()
+            service.lower(): Builtin(f"{_BACKENDS}services:{service}Backend")
+            for service in (
+                *("Azure", "Gemini", "OpenRouter", "Mistral", "Groq", "Together", "DeepSeek"),
+                *("Ollama", "VLLM", "SGLang"),
+            )
         },
         "anthropic": Builtin(_BACKENDS + "anthropic:AnthropicBackend"),
         "llamacpp": Builtin(_BACKENDS + "llamacpp:LlamaCppBackend", "embedded"),

@@ -238,7 +238,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
     """
     judges = options.make_judges()
     stages = None if options.stop_rule is None else Stages(options.stop_rule, judges)
-    tallies = [Tally(options.known_price_of(judge)) for judge in judges]
+    tallies = [Tally(options.price_of(judge, for_run=True)) for judge in judges]
     stop, store, team = options.stop, StoreThread(options.store), None
     contexts: list[RunContext] = []
     with (

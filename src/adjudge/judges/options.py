@@ -249,25 +249,22 @@ class JudgingOptions:
             judges[judge.fingerprint] = judge
         return tuple(judges.values())
 
-    def price_of(self, judge: Judge) -> Price | None:
-        """The judge's price if it is known; the user's prices come first."""
+    def price_of(self, judge: Judge, *, for_run: bool = False) -> Price | None:
+        """The judge's price if it is known; the user's prices come first.
+
+        A run whose cost is limited needs a price.
+        """
         prices = read_prices(self.prices) if isinstance(self.prices, (str, Path)) else self.prices
         backend, base_url = judge.backend, judge.fingerprint_parts.get("base_url")
         if self.batch and not backend.batches:
             raise ArgumentError("batch", backend.name, "this judge has no batches; leave it out")
         price = price_for(backend.name, prices, base_url=base_url, free=backend.free)
+        if price is None and for_run and self.max_cost is not None:
+            remedy = f"no price for {backend.name}; give --prices"
+            raise ArgumentError("max_cost", self.max_cost, remedy)
         if price is None or not self.batch:
             return price
         return price.times(backend.batch_price, "in a batch")
-
-    def known_price_of(self, judge: Judge) -> Price | None:
-        """`price_of` for a run, which needs a price if its cost is limited."""
-        price = self.price_of(judge)
-        if price is None and self.max_cost is not None:
-            raise ArgumentError(
-                "max_cost", self.max_cost, f"no price for {judge.backend.name}; give --prices"
-            )
-        return price
 
     def subjects(self, source: SubjectSource, judge: Judge) -> Subjects:
         """The pairs to be judged, or the items for a protocol about single responses."""

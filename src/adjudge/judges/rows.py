@@ -153,7 +153,16 @@ class RowMaker:
         rows: list[Row] = []
         for repeat in range(self._judge.repeats):
             span = slice(repeat * each, (repeat + 1) * each)
-            rows += self._rows(subject, replies[span], slots[span], repeat)
+            asked = list(zip(replies[span], slots[span], strict=True))
+            for position, record in enumerate(self._judge.protocol.judge(subject, replies[span])):
+                row = self._row(subject, record)
+                if self._judge.repeats > 1:
+                    row["repeat"] = repeat
+                by_slot = [reply for reply, slot in asked if slot and slot == row.get("criterion")]
+                # Rows can share their calls: the calls are counted once, on the first row.
+                counted = by_slot or (replies[span] if position == 0 else [])
+                self._finish(row, replies[span], counted)
+                rows.append(row)
         return rows
 
     def _plain_row(self, subject: Subject, kept: Sequence[CallRow]) -> Row | None:
@@ -169,22 +178,6 @@ class RowMaker:
         self._finish(row, replies, replies)
         self._add_given(row, subject)
         return row
-
-    def _rows(
-        self, subject: Subject, replies: Sequence[Reply], slots: Sequence[str], repeat: int
-    ) -> list[Row]:
-        rows = []
-        for position, record in enumerate(self._judge.protocol.judge(subject, replies)):
-            row = self._row(subject, record)
-            if self._judge.repeats > 1:
-                row["repeat"] = repeat
-            criterion = row.get("criterion")
-            asked = zip(replies, slots, strict=True)
-            own_replies = [reply for reply, slot in asked if slot and slot == criterion]
-            # Rows can share their calls: the calls are counted once, on the first row.
-            self._finish(row, replies, own_replies or (replies if position == 0 else []))
-            rows.append(row)
-        return rows
 
     def _row(self, subject: Subject, record: Record) -> Row:
         judge, columns = self._judge, _COLUMNS[type(record)]

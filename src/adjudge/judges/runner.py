@@ -396,25 +396,20 @@ class FirstReplies:
 
     def __init__(self, judge: Judge, *, keep_going: bool) -> None:
         self._judge = judge
-        #: Whether the rest can be asked: one reply was usable, or --keep-going is set.
+        #: Whether the rest can be asked: one reply was usable, here or in another process, or
+        #: --keep-going is set.
         self.passed = keep_going
-        self._open = not keep_going
         self._seen: list[tuple[str, str | None]] = []
-
-    def trust(self) -> None:
-        """Stop checking: there was a usable reply, here or in another process."""
-        self.passed, self._open = True, False
 
     def add(self, reply: Reply) -> None:
         """Check one reply. Raises UnusableRepliesError after too many unusable ones."""
-        if not self._open:
+        if self.passed or len(self._seen) == self.ENOUGH:
             return
         status, detail = self._judge.protocol.status_of(reply)
         self._seen.append((status, detail))
         if status not in self.REASONS:
-            self.trust()
+            self.passed = True
         elif len(self._seen) == self.ENOUGH:
-            self._open = False
             counts = Counter(status for status, _ in self._seen)
             (most, _), *others = counts.most_common()
             named = (

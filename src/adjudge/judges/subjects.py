@@ -145,9 +145,12 @@ class Subjects:
 
     def read(self) -> Iterator[Subject]:
         """Every subject, read from the source, with all columns that the prompt names."""
-        stream = self._stream if self._stream is not None else _checked(self._records)
+        source: Iterable[Any] = self._records if self._stream is None else self._stream
         columns = self._columns if self._columns is not None and self._columns.names else None
-        for row, subject in enumerate(islice(stream, self._limit), start=1):
+        for row, subject in enumerate(islice(source, self._limit), start=1):
+            if not isinstance(subject, (Pair, Item)):
+                remedy = "give Pair records, a path or a frame"
+                raise ArgumentError(f"pairs[{row - 1}]", subject, remedy)
             if columns is not None:
                 columns.check(subject, source=self.name, row=row)
             yield subject
@@ -268,15 +271,6 @@ def _holds_items(
         return False
     kinds = kinds_of(format or sniff(source, columns))
     return "items" in kinds and "pairs" not in kinds
-
-
-def _checked(records: Iterable[Any]) -> Iterator[Subject]:
-    for position, record in enumerate(records):
-        if not isinstance(record, (Pair, Item)):
-            raise ArgumentError(
-                f"pairs[{position}]", record, "give Pair records, a path or a frame"
-            )
-        yield record
 
 
 def tournament_pairs(items: Iterable[Item], *, columns: Iterable[str] = ()) -> Iterator[Pair]:

@@ -1,34 +1,38 @@
 """ORDER: leaderboards from battles, on people's scale, with valid intervals."""
 
 from adjudge.ranking.anchors import Anchors, make_anchors, place, read_anchors
-from adjudge.ranking.bradley_terry import Fit, bradley_terry, count_wins, rank_ranges, sandwich
+from adjudge.ranking.bradley_terry import (
+    Fit,
+    bradley_terry,
+    count_wins,
+    prediction_powered,
+    rank_ranges,
+    sandwich,
+)
 from adjudge.ranking.evaluation import (
-    RankAgreement,
+    elo_quantile,
     evaluate_methods,
     evaluation_rules,
-    rank_correlations,
-    ranking_agreement,
-    sample_efficiency,
-)
-from adjudge.ranking.leaderboard import Leaderboard
-from adjudge.ranking.leave_one_out import (
-    elo_quantile,
     hold_out_each,
     human_reference,
     models_needed,
     residuals,
+    sample_efficiency,
     split_conformal,
 )
+from adjudge.ranking.leaderboard import Leaderboard
 from adjudge.ranking.orders import (
     LeastReversals,
+    RankAgreement,
     copeland,
     least_reversals,
     online_elo,
+    rank_correlations,
+    ranking_agreement,
     schulze,
     win_rate,
 )
 from adjudge.ranking.plan import BattlePlan, next_battles, plan_battles
-from adjudge.ranking.prediction_powered import prediction_powered
 from adjudge.ranking.rank import METHODS, rank
 from adjudge.ranking.targets import smoothed_targets, soft_targets
 from adjudge.ranking.temperature import Temperature, fit_temperature

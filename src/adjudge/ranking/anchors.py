@@ -41,8 +41,7 @@ from adjudge.ranking.bradley_terry import (
     target_battles,
     wins_table,
 )
-from adjudge.ranking.leaderboard import Leaderboard, ModelRow, fitted_facts
-from adjudge.ranking.leave_one_out import (
+from adjudge.ranking.evaluation import (
     DEFAULT_REPLICATES,
     EloQuantile,
     anchored_standard_error,
@@ -51,6 +50,7 @@ from adjudge.ranking.leave_one_out import (
     human_reference,
     residuals,
 )
+from adjudge.ranking.leaderboard import Leaderboard, ModelRow, fitted_facts
 from adjudge.ranking.targets import (
     choose_method,
     fixed_rule,
@@ -287,9 +287,8 @@ def _human_elo(battles: Battles, l2: float) -> FloatArray:
     voted, y = target_battles(battles, np.asarray(battles.human))
     wins = wins_table(voted.a, voted.b, y, voted.n_models)
     _, group = connected_groups(wins + wins.T)
-    return np.where(
-        group == np.bincount(group).argmax(), to_elo(fit_strengths(wins, l2=l2)), np.nan
-    )
+    largest = group == np.bincount(group).argmax()
+    return np.where(largest, to_elo(fit_strengths(wins, l2=l2)), np.nan)
 
 
 def _one_scale(wins: FloatArray, names: tuple[str, ...]) -> None:

@@ -39,10 +39,11 @@ from adjudge.validation import (
     FloatArray,
     IntArray,
     Seed,
-    count,
     generator,
     non_negative,
     open_unit,
+    positive,
+    same_length,
 )
 
 #: Above this many distinct targets per pair, there are as many cells as battles: nothing is saved.
@@ -348,13 +349,11 @@ def map_here(work: Callable[[Block], FloatArray], blocks: Sequence[Block]) -> li
 
 def bootstrap_strengths(
     fit: Fit,
-    a: IntArray,
-    b: IntArray,
+    battles: Battles,
     target: FloatArray,
     *,
     replicates: int,
     seed: Seed,
-    clusters: IntArray | None = None,
     mapper: Mapper = map_here,
 ) -> FloatArray:
     """(replicates, n) strengths refitted on resampled battles, started at the fit.
@@ -364,49 +363,37 @@ def bootstrap_strengths(
     blocks of 500, the first from the seed and every other from its own stream. `mapper` can give
     blocks to other processes; the numbers stay the same.
     """
-    replicates = count(replicates, "replicates", least=2)
     rng = generator(seed)
     sizes = [min(_BLOCK, replicates - first) for first in range(0, replicates, _BLOCK)]
     streams = [rng, *rng.spawn(len(sizes) - 1)]
-    work = partial(_bootstrap_block, fit, a, b, target, clusters)
+    work = partial(_bootstrap_block, fit, battles, target)
     return np.concatenate(mapper(work, list(zip(sizes, streams, strict=True))))
 
 
-def _bootstrap_block(
-    fit: Fit, a: IntArray, b: IntArray, target: FloatArray, clusters: IntArray | None, block: Block
-) -> FloatArray:
+def _bootstrap_block(fit: Fit, battles: Battles, target: FloatArray, block: Block) -> FloatArray:
     replicates, rng = block
     n = len(fit.names)
     theta = np.empty((replicates, n))
-    drawn = 0 if clusters is None else int(clusters.max()) + 1
+    drawn = 0 if battles.prompts is None else int(battles.prompts.max()) + 1
     batch = max(1, _BATCH_BYTES // (8 * max(n * n, drawn)))
     for first in range(0, replicates, batch):
         rows = slice(first, min(replicates, first + batch))
-        tables = resampled_wins(
-            a, b, target, n, replicates=rows.stop - first, seed=rng, clusters=clusters
-        )
+        tables = resampled_wins(battles, target, replicates=rows.stop - first, seed=rng)
         theta[rows] = fit_strengths(tables, l2=fit.l2 or 1e-4, start=fit.theta, tolerance=1e-5)
     return theta
 
 
 def resampled_wins(
-    a: IntArray,
-    b: IntArray,
-    target: FloatArray,
-    n: int,
-    *,
-    replicates: int,
-    seed: Seed,
-    clusters: IntArray | None = None,
+    battles: Battles, target: FloatArray, *, replicates: int, seed: Seed
 ) -> FloatArray:
     """(replicates, n, n) tables of wins, each of one bootstrap sample.
 
-    >>> one = resampled_wins(np.array([0, 0]), np.array([1, 1]), np.array([1.0, 0.0]), 2,
-    ...                      replicates=3, seed=0)
-    >>> one.sum(axis=(1, 2))
+    >>> battles = Battles(names=("x", "y"), a=np.array([0, 0]), b=np.array([1, 1]))
+    >>> resampled_wins(battles, np.array([1.0, 0.0]), replicates=3, seed=0).sum(axis=(1, 2))
     array([2., 2., 2.])
     """
     rng = generator(seed)
+    a, b, n, clusters = battles.a, battles.b, battles.n_models, battles.prompts
     # One orientation per pair: the loser's share is the rest of the pair's total.
     flip = a > b
     pair = np.where(flip, b * n + a, a * n + b)
@@ -533,3 +520,126 @@ def rank_ranges(
     np.add.at(better, down[surely], 1)
     np.add.at(worse, up[surely], 1)
     return 1 + better, n - worse
+
+
+# --- votes on some battles, a judge on all ---
+
+
+@dataclass(frozen=True)
+class PredictionPowered:
+    """Strengths on people's scale, their covariance, and the weight of the judge."""
+
+    theta: FloatArray
+    covariance: FloatArray
+    weight: float
+    n_labelled: int
+
+    @property
+    def se(self) -> FloatArray:
+        """Standard errors in Elo."""
+        return elo_standard_errors(self.covariance)
+
+
+def prediction_powered(
+    battles: Battles, human: FloatArray, judge: FloatArray, *, l2: float = DEFAULT_L2
+) -> PredictionPowered:
+    """Fit with human targets on some battles (NaN elsewhere) and judge targets on all.
+
+        minimise  mean_labelled l(theta; human)
+                  + lambda (mean_unlabelled l(theta; judge) - mean_labelled l(theta; judge))
+
+    (Angelopoulos et al. 2023; Boyeau et al. 2025 for Bradley-Terry.) The judge's part has mean zero
+    at any theta if the voted battles are a random sample of all, so a bad judge adds width, not
+    bias. lambda is tuned for the smallest total variance of theta, within [0, 1]; 0 ignores it.
+    Covariance: H^-1 (Cov(g_human - lambda g_judge)/n + lambda^2 Cov(g_judge)/N) H^-1, summed by
+    prompt if `battles.prompts` is given. Valid for many labelled battles that were drawn at random
+    from all: not for votes that people chose to give on battles that interested them.
+
+    Args:
+        battles: Result of `prepare_battles`.
+        human: Human target of each battle (1, 0 or one half), NaN without a vote.
+        judge: Judge's target of each battle.
+        l2: Penalty l2 |theta|^2.
+    """
+    l2 = positive(l2, "l2")
+    same_length(battles=battles.a, human=human, judge=judge)
+    judged = np.isfinite(judge)
+    labelled = judged & np.isfinite(human)
+    rest = judged & ~np.isfinite(human)
+    n, m = int(labelled.sum()), int(rest.sum())
+    if n < 2:
+        raise ArgumentError("human", f"{n} votes on judged battles", "give at least two")
+    k = battles.n_models
+    table_human = wins_table(battles.a[labelled], battles.b[labelled], human[labelled], k) / n
+    table_judge = wins_table(battles.a[labelled], battles.b[labelled], judge[labelled], k) / n
+    table_rest = wins_table(battles.a[rest], battles.b[rest], judge[rest], k) / max(1, m)
+
+    def fit(use: float) -> tuple[FloatArray, FloatArray]:
+        """Strengths and the inverse of their information."""
+        mixed = table_human + use * (table_rest - table_judge)
+        # As counts of n battles, so that the penalty has the same weight as on the votes alone.
+        theta = fit_strengths(n * mixed, l2=l2)
+        centre = np.full((k, k), 1 / k)
+        hessian = information(mixed + mixed.T, theta, l2 / n)
+        return theta, np.asarray(np.linalg.inv(hessian + centre) - centre)
+
+    use = 0.0
+    if m:
+        theta, inverse = fit(0.0)
+        _, cross, squared = _scatters(battles, theta, human, judge, labelled, rest)
+        bottom = float(np.trace(inverse @ squared @ inverse))
+        best = -float(np.trace(inverse @ cross @ inverse)) / bottom if bottom > 0 else 0.0
+        use = float(np.clip(best, 0.0, 1.0))
+    theta, inverse = fit(use)
+    alone, cross, squared = _scatters(battles, theta, human, judge, labelled, rest)
+    meat = alone + use * (cross + cross.T) + use**2 * squared
+    return PredictionPowered(theta, inverse @ meat @ inverse, use, n)
+
+
+def _scatters(
+    battles: Battles,
+    theta: FloatArray,
+    human: FloatArray,
+    judge: FloatArray,
+    labelled: BoolArray,
+    rest: BoolArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Covariance of the gradient at lambda = 0, lambda and lambda squared: its three parts.
+
+    The gradient is u + lambda v with u = sum_labelled g_human / n and v = sum_rest g_judge / m -
+    sum_labelled g_judge / n, each summed by prompt, because a prompt with battles in both halves
+    correlates them. Both halves are centred on their own means, which cancel only in the sum.
+    """
+    judged = np.flatnonzero(labelled | rest)
+    prompts = judged if battles.prompts is None else battles.prompts[judged]
+    present, code = np.unique(prompts, return_inverse=True)
+    groups = len(present)
+    a, b = battles.a[judged], battles.b[judged]
+    p = expit(theta[a] - theta[b])
+    half = labelled[judged], rest[judged]
+    sizes = [max(1, int(rows.sum())) for rows in half]
+
+    def part(target: FloatArray, rows: BoolArray, size: int) -> csr_array:
+        residual = (target[judged] - p)[rows] / size
+        return score_matrix(a[rows], b[rows], residual, battles.n_models, code[rows], groups)
+
+    u = part(human, half[0], sizes[0])
+    v_labelled, v_rest = (part(judge, *of) for of in zip(half, sizes, strict=True))
+    v = v_rest - v_labelled
+    nothing = np.zeros(battles.n_models)
+    # Means per row of each half, and how many rows of each half a prompt has.
+    mean_u = np.column_stack([u.sum(axis=0) / sizes[0], nothing])
+    mean_v = np.column_stack([-v_labelled.sum(axis=0) / sizes[0], v_rest.sum(axis=0) / sizes[1]])
+    count = np.column_stack([np.bincount(code[rows], minlength=groups) for rows in half])
+    inflate = groups / (groups - 1) if groups > 1 else 1.0
+
+    def product(x: csr_array, mean_x: FloatArray, y: csr_array, mean_y: FloatArray) -> FloatArray:
+        """(x - count mean_x')' (y - count mean_y'), without a dense table over prompts."""
+        raw = (x.T @ y).toarray() - (x.T @ count) @ mean_y.T - mean_x @ (y.T @ count).T
+        return np.asarray(inflate * (raw + mean_x @ (count.T @ count) @ mean_y.T))
+
+    return (
+        product(u, mean_u, u, mean_u),
+        product(u, mean_u, v, mean_v),
+        product(v, mean_v, v, mean_v),
+    )

@@ -1,44 +1,39 @@
-"""The distance of a leaderboard from people's: held-out error, coverage, budgets, agreement."""
+"""The distance of a judge's leaderboard from people's: held-out error, coverage, budgets, groups.
+
+One model is left out at a time, as if it had no votes (Algorithm 1). For each model m: the
+temperature and the anchors' strengths come from battles without m, then theta_m from m's battles
+with the anchors fixed. People's Elo of m is made by the same two steps from people's votes. All
+folds are fitted together on tables of wins. The judge's errors on these models give intervals for a
+new model's Elo on people's scale:
+
+    S_i = |Elo_judge,i - Elo_human,i| / SE_i                                  (Eq. 3)
+    q = the ceil((1 - alpha)(n + 1))-th smallest S_i
+    Elo_new -+ q SE_new                                                       (Eq. 4)
+
+They cover with probability at least 1 - alpha over models that are exchangeable with the
+calibration models. This is marginal: not for each model, and not for a family, release date or
+prompt mix that the calibration models do not represent.
+"""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import compress
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import chdtrc
+from scipy.sparse import csr_array
 
 from adjudge.data.battles import Battles
+from adjudge.data.families import family_of
 from adjudge.errors import ArgumentError
-from adjudge.present import text
-from adjudge.present.blocks import Block, Fact, Facts, Headline, Note
-from adjudge.present.result import Correlation, Count, Level, NotNegative, Result, frozen
-from adjudge.ranking.bradley_terry import (
-    battles_per_model,
-    cluster_weights,
-    target_battles,
-    wins_table,
-)
-from adjudge.ranking.leave_one_out import (
-    ConformalRow,
-    GroupQuantile,
-    HeldOut,
-    HeldOutRow,
-    Residuals,
-    family_quantiles,
-    held_out_intervals,
-    hold_out_each,
-    human_reference,
-    models_needed,
-    quantile_of_group,
-    residuals,
-    split_conformal,
-    strongest_quarters,
-    too_few_models,
-)
-from adjudge.ranking.orders import BY_TABLE, least_reversals, online_elo, order_strengths
+from adjudge.ranking.bradley_terry import battles_per_model, cluster_weights, float_at
+from adjudge.ranking.leaderboard import BudgetRow, ConformalRow, GroupQuantile, HeldOutRow, LooRow
+from adjudge.ranking.orders import rank_correlations
 from adjudge.ranking.targets import (
     Rule,
     fixed_rule,
@@ -49,10 +44,17 @@ from adjudge.ranking.targets import (
     soft_rule,
     verdicts_of,
 )
-from adjudge.ranking.temperature import fit_temperature
 from adjudge.records import Interval
-from adjudge.statistics.bradley_terry import DEFAULT_L2, fit_strengths
+from adjudge.statistics.bradley_terry import (
+    DEFAULT_L2,
+    ELO_PER_UNIT,
+    fit_against_anchors,
+    fit_strengths,
+    to_elo,
+)
+from adjudge.statistics.numbers import conformal_quantile
 from adjudge.validation import (
+    BoolArray,
     FloatArray,
     IntArray,
     Seed,
@@ -60,62 +62,426 @@ from adjudge.validation import (
     exact_level,
     finite,
     generator,
-    open_unit,
     positive,
     same_length,
 )
+
+#: The paper resamples 20 times (section 5.3); more cost little here and make the scale more stable.
+DEFAULT_REPLICATES = 100
+_CHUNK_BYTES = 1 << 25
+
+
+# --- held-out Elo ---
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Every model's Elo as if it were new; NaN if it has none.
+
+    `reasons[k]` explains why model k has none. `se` is the standard error of `elo` from resampling
+    only that model's battles, with fixed anchors and temperature.
+    """
+
+    method: str
+    names: tuple[str, ...]
+    elo: FloatArray
+    se: FloatArray
+    parameter: FloatArray | None
+    reasons: tuple[str | None, ...]
+
+
+def hold_out_each(
+    battles: Battles,
+    rule: Rule,
+    *,
+    l2: float = DEFAULT_L2,
+    replicates: int = DEFAULT_REPLICATES,
+    seed: Seed = 0,
+) -> HeldOut:
+    """Algorithm 1, lines 2 to 8, for every model under one rule of targets.
+
+    The penalty is also in line 8, as in the authors' release, which keeps models that won or lost
+    everything finite. Standard errors resample a model's battles by prompt if the battles have
+    prompt codes; `replicates = 0` skips them.
+    """
+    l2 = positive(l2, "l2")
+    if count(replicates, "replicates") == 1:
+        raise ArgumentError("replicates", 1, "give 2 or more, or 0 for no standard errors")
+    rng = generator(seed)
+    n = battles.n_models
+    if n < 3:
+        raise ArgumentError("battles", f"{n} models", "give at least three models to leave one out")
+    theta, anchors, opponents = _all_folds(rule, n, l2)
+    linked = (opponents > 0) | (opponents.T > 0)
+    reasons: list[str | None] = []
+    for m in range(n):
+        if not rule.usable[m]:
+            reasons.append("no temperature without its battles")
+        elif opponents[m].sum() < 2:
+            reasons.append("fewer than two battles")
+        elif _connected_without(linked, opponents[m] > 0, m):
+            reasons.append(None)
+        else:
+            reasons.append("its opponents are not connected without it")
+    valid = np.array([reason is None for reason in reasons])
+    se = np.full(n, np.nan)
+    if replicates:
+        a, b = battles.a[rule.rows], battles.b[rule.rows]
+        prompts = None if battles.prompts is None else battles.prompts[rule.rows]
+        for model in np.flatnonzero(valid):
+            as_a, as_b = np.flatnonzero(a == model), np.flatnonzero(b == model)
+            rows = np.concatenate([as_a, as_b])
+            y = rule.targets(int(model))
+            se[model] = anchored_standard_error(
+                np.concatenate([b[as_a], a[as_b]]),
+                np.concatenate([y[as_a], 1 - y[as_b]]),
+                anchors[model],
+                l2=l2,
+                replicates=replicates,
+                rng=rng,
+                prompts=None if prompts is None else prompts[rows],
+            )
+    return HeldOut(
+        method=rule.name,
+        names=battles.names,
+        elo=np.where(valid, to_elo(theta), np.nan),
+        se=np.where(valid, se, np.nan),
+        parameter=rule.parameter,
+        reasons=tuple(reasons),
+    )
+
+
+def _all_folds(rule: Rule, n: int, l2: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """theta_m, the anchors' strengths and m's battles per opponent, for every fold."""
+    theta, anchors, opponents = np.zeros(n), np.zeros((n, n)), np.zeros((n, n))
+    start = None
+    chunk = max(1, _CHUNK_BYTES // (8 * n * n))
+    for first in range(0, n, chunk):
+        folds = np.arange(first, min(n, first + chunk))
+        folds_used = folds[rule.usable[folds]]
+        if not len(folds_used):
+            continue
+        tables = rule.tables(folds_used)
+        at = np.arange(len(folds_used))
+        won = tables[at, folds_used].sum(axis=1)
+        opponents[folds_used] = tables[at, folds_used] + tables[at, :, folds_used]
+        tables[at, folds_used, :] = 0.0
+        tables[at, :, folds_used] = 0.0
+        if start is None:
+            start = fit_strengths(tables[0], l2=l2)
+        anchors[folds_used] = fit_strengths(tables, l2=l2, start=start)
+        theta[folds_used] = fit_against_anchors(
+            opponents[folds_used], won, anchors[folds_used], l2=l2
+        )
+    return theta, anchors, opponents
+
+
+def _connected_without(linked: BoolArray, met: BoolArray, model: int) -> bool:
+    """Whether paths that avoid one model connect the models that it met."""
+    reached = np.arange(len(met)) == np.argmax(met)
+    while not reached[met].all():
+        wider = reached | linked[reached].any(axis=0)
+        wider[model] = False
+        if np.array_equal(wider, reached):
+            return False
+        reached = wider
+    return True
+
+
+def anchored_standard_error(
+    opponent: IntArray,
+    target: FloatArray,
+    anchors: FloatArray,
+    *,
+    l2: float,
+    replicates: int,
+    rng: np.random.Generator,
+    prompts: IntArray | None = None,
+) -> float:
+    """Standard error in Elo of one model's anchored fit, its battles drawn with replacement.
+
+    With `prompts`, prompts are drawn, each with all the model's battles (appendix J): answers to
+    one prompt are correlated. With a single prompt no error can be measured: 0.
+    """
+    code = np.arange(len(target))
+    if prompts is not None:
+        code = np.unique(prompts, return_inverse=True)[1]
+    weights = cluster_weights(int(code.max()) + 1, replicates, rng)[code]
+    shape = len(anchors), len(code)
+    fought = csr_array((np.ones(len(code)), (opponent, np.arange(len(code)))), shape=shape)
+    met = np.asarray(fought @ weights, dtype=np.float64).T
+    theta = fit_against_anchors(met, target @ weights, anchors, l2=l2)
+    return float(ELO_PER_UNIT * theta.std(ddof=1))
+
+
+def human_reference(battles: Battles, *, l2: float = DEFAULT_L2) -> HeldOut:
+    """People's Elo of each model by the same two steps, from their votes (Algorithm 1, line 9)."""
+    if battles.human is None:
+        raise ArgumentError("battles", "no human votes", "give a column of votes to compare with")
+    return hold_out_each(battles, fixed_rule("human", battles, battles.human), l2=l2, replicates=0)
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Judge's Elo minus people's (Eq. 2) over the models that have both."""
+
+    method: str
+    names: tuple[str, ...]
+    human: FloatArray
+    judge: FloatArray
+    se: FloatArray
+    mean_parameter: float | None
+    left_out: dict[str, int]
+
+    @property
+    def values(self) -> FloatArray:
+        """epsilon = judge - human."""
+        return self.judge - self.human
+
+    def take(self, models: BoolArray) -> Residuals:
+        """The residuals of some of the models."""
+        return replace(
+            self,
+            names=tuple(compress(self.names, models)),
+            human=self.human[models],
+            judge=self.judge[models],
+            se=self.se[models],
+        )
+
+    @property
+    def mae(self) -> float | None:
+        """Mean absolute residual, in Elo."""
+        return float(np.abs(self.values).mean()) if len(self.names) else None
+
+
+def residuals(judge: HeldOut, human: HeldOut) -> Residuals:
+    """A method's held-out Elo minus people's; models without either are counted by reason."""
+    reasons = [
+        why or (None if why_human is None else f"votes: {why_human}")
+        for why, why_human in zip(judge.reasons, human.reasons, strict=True)
+    ]
+    at = np.flatnonzero([reason is None for reason in reasons])
+    mean = None
+    if judge.parameter is not None and len(at):
+        mean = float(judge.parameter[at].mean())
+    return Residuals(
+        method=judge.method,
+        names=tuple(judge.names[k] for k in at),
+        human=human.elo[at],
+        judge=judge.elo[at],
+        se=judge.se[at],
+        mean_parameter=mean,
+        left_out=dict(Counter(reason for reason in reasons if reason is not None)),
+    )
+
+
+def strongest_quarters(human: FloatArray) -> IntArray:
+    """Quarter of each model by people's Elo, 0 the weakest, with sizes as equal as possible."""
+    order = np.argsort(human, kind="stable")
+    quarter = np.empty(len(human), dtype=np.int64)
+    quarter[order] = np.arange(len(human)) * 4 // max(1, len(human))
+    return quarter
+
+
+# --- conformal intervals ---
+
+
+@dataclass(frozen=True)
+class EloQuantile:
+    """q of Eq. 4; None if `n` models are too few; `models_needed` is the required number."""
+
+    quantile: float | None
+    n: int
+    models_needed: int
+
+    def interval(self, elo: float, se: float) -> tuple[float | None, float | None]:
+        """[elo - q se, elo + q se]; both ends None if unbounded or without a scale."""
+        return _around(elo, self.quantile, se)
+
+
+def _around(elo: float, quantile: float | None, se: float) -> tuple[float | None, float | None]:
+    if quantile is None or not se > 0:
+        return None, None
+    return elo - quantile * se, elo + quantile * se
+
+
+def models_needed(alpha: float | str | Fraction) -> int:
+    """The fewest calibration models with a finite quantile: n >= (1 - alpha) / alpha.
+
+    >>> models_needed(0.1), models_needed(0.05)
+    (9, 19)
+    """
+    level = exact_level(alpha)
+    return math.ceil((1 - level) / level)
+
+
+def elo_quantile(
+    residual: ArrayLike, se: ArrayLike, *, alpha: float | str | Fraction
+) -> EloQuantile:
+    """The conformal quantile of |residual| / SE.
+
+    A model whose SE is 0 (a few equal battles) has no scale and counts as infinitely far off, which
+    can only widen the interval.
+
+    >>> elo_quantile(range(1, 10), [1.0] * 9, alpha=0.1).quantile
+    9.0
+    >>> elo_quantile(range(1, 9), [1.0] * 8, alpha=0.1)
+    EloQuantile(quantile=None, n=8, models_needed=9)
+    """
+    level = exact_level(alpha)
+    eps = np.abs(finite(residual, "residual", allow_empty=True))
+    scale = finite(se, "se", allow_empty=True)
+    same_length(residual=eps, se=scale)
+    q = _finite_quantile(normalised_scores(eps, scale), level)
+    return EloQuantile(q, len(eps), models_needed(level))
+
+
+def normalised_scores(residual: FloatArray, se: FloatArray) -> FloatArray:
+    """|residual| / se; infinite if there is no scale."""
+    scores = np.full(len(residual), np.inf)
+    np.divide(np.abs(residual), se, out=scores, where=se > 0)
+    return scores
+
+
+def _finite_quantile(scores: FloatArray, level: Fraction) -> float | None:
+    q = conformal_quantile(scores, level)
+    return q if q is not None and math.isfinite(q) else None
+
+
+def split_conformal(
+    held: Residuals, *, alpha: float | str | Fraction = 0.1, splits: int = 5, seed: Seed = 0
+) -> ConformalRow:
+    """Coverage and width over random halves of the models: one calibrates, the other tests.
+
+    The held-out residuals of all models are made in the same way, so they are exchangeable if the
+    models are. The expected coverage is ceil((1 - alpha)(n + 1))/(n + 1) with n calibration models.
+    With few splits of few models, read the range, not only the mean.
+    """
+    level = exact_level(alpha)
+    splits = count(splits, "splits", least=1)
+    rng = generator(seed)
+    n = len(held.names)
+    n_cal = n // 2
+    needed = models_needed(level)
+    empty = ConformalRow(
+        method=held.method,
+        alpha=float(level),
+        coverage=None,
+        median_width=None,
+        quantile=None,
+        splits=splits,
+        n_calibration=n_cal,
+        n_test=n - n_cal,
+        unbounded=True,
+        models_needed=needed,
+    )
+    if n_cal < needed:
+        return empty
+    scores = normalised_scores(held.values, held.se)
+    cover, width, quantile, scale = [], [], [], []
+    for _ in range(splits):
+        order = rng.permutation(n)
+        cal, test = order[:n_cal], order[n_cal:]
+        q = _finite_quantile(scores[cal], level)
+        if q is None:
+            return empty
+        cover.append(float((scores[test] <= q).mean()))
+        width.append(float(np.median(2 * q * held.se[test])))
+        quantile.append(q)
+        scale.append(float(np.median(held.se[test])))
+    return replace(
+        empty,
+        coverage=float(np.mean(cover)),
+        median_width=float(np.mean(width)),
+        quantile=float(np.mean(quantile)),
+        median_se=float(np.mean(scale)),
+        width_low=min(width),
+        width_high=max(width),
+        coverage_low=min(cover),
+        coverage_high=max(cover),
+        unbounded=False,
+        models_needed=None,
+    )
+
+
+def held_out_intervals(
+    held: Residuals, *, alpha: float | str | Fraction = 0.1
+) -> tuple[HeldOutRow, ...]:
+    """Each model's interval with the quantile of all the others, as for a new model."""
+    level = exact_level(alpha)
+    scores = normalised_scores(held.values, held.se)
+    rows = []
+    for k, name in enumerate(held.names):
+        q = _finite_quantile(np.delete(scores, k), level)
+        se, judge, human = float(held.se[k]), float(held.judge[k]), float(held.human[k])
+        low, high = _around(judge, q, se)
+        rows.append(
+            HeldOutRow(
+                method=held.method,
+                model=name,
+                human_elo=human,
+                elo=judge,
+                residual=judge - human,
+                se=float_at(held.se, k),
+                interval=Interval(low, high, level=1 - float(level)),
+                unbounded=low is None,
+                covered=None if low is None or q is None else abs(judge - human) <= q * se,
+            )
+        )
+    return tuple(rows)
+
+
+def quantile_of_group(
+    held: Residuals, *, by: str, group: str, alpha: float | str | Fraction = 0.1
+) -> GroupQuantile:
+    """The quantile of some models alone, tested by leaving each of them out; refused if too few."""
+    rows = held_out_intervals(held, alpha=alpha)
+    widths = [row.width for row in rows if row.width is not None]
+    if len(rows) <= models_needed(alpha) or not widths:
+        return too_few_models(held.method, by, group, len(rows), alpha)
+    return GroupQuantile(
+        method=held.method,
+        by=by,
+        group=group,
+        n_models=len(rows),
+        quantile=elo_quantile(held.values, held.se, alpha=alpha).quantile,
+        median_width=float(np.median(widths)),
+        coverage=sum(row.covered is True for row in rows) / len(widths),
+    )
+
+
+def too_few_models(
+    method: str, by: str, group: str, n: int, alpha: float | str | Fraction
+) -> GroupQuantile:
+    """A group without its own quantile."""
+    needed = models_needed(alpha) + 1
+    reason = f"{n} models, {needed} needed"
+    if n >= needed:
+        reason = "the battles of too many models leave no standard error"
+    return GroupQuantile(method=method, by=by, group=group, n_models=n, reason=reason)
+
+
+def family_quantiles(
+    held: Residuals,
+    *,
+    alpha: float | str | Fraction = 0.1,
+    families: Mapping[str, str] | None = None,
+) -> tuple[GroupQuantile, ...]:
+    """A quantile for each maker of several models, the largest family first."""
+    makers = np.array([family_of(name, families) or "" for name in held.names])
+    sizes = Counter(makers[makers != ""].tolist())
+    return tuple(
+        quantile_of_group(held.take(makers == maker), by="family", group=maker, alpha=alpha)
+        for maker, models in sizes.most_common()
+        if models > 1
+    )
+
 
 #: The constants of Table 8.
 SMOOTHING_GRID = (0.55, 0.65, 0.75, 0.85, 0.95)
 #: Judged battles per model at which the error is measured, if there are enough battles.
 BUDGETS = (5, 10, 20, 50, 100, 200)
 _BUDGET_DRAWS = 5
-_FEWEST_VOTES_OWN_BETA = 500
-
-
-@dataclass(frozen=True, kw_only=True)
-class LooRow:
-    """The distance of a method's held-out Elo from people's, over models left out in turn.
-
-    `mean_beta` is the mean refitted temperature (soft-elo), `mean_smoothing` the mean constant.
-    """
-
-    method: str
-    n_models: Count
-    mae: NotNegative | None
-    spearman: Correlation | None
-    kendall: Correlation | None
-    mean_beta: float | None = None
-    mean_smoothing: float | None = None
-    mae_interval: Interval | None = None
-    residual_by_quarter: tuple[float, ...] = ()
-    left_out: dict[str, Count] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BudgetRow:
-    """Held-out error when only `battles` judged battles (`per_model` x models) are used.
-
-    `betas` are the mean temperatures over the folds of each draw (soft-elo).
-    """
-
-    method: str
-    battles: Count
-    per_model: NotNegative
-    mae: NotNegative
-    mae_sd: NotNegative | None
-    draws: Count
-    betas: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupRow:
-    """A group's own temperature."""
-
-    group: str
-    n_votes: Count
-    beta: float | None
-    beta_se: NotNegative | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +519,14 @@ def evaluate_methods(
     rows, intervals = [], []
     details: list[HeldOutRow] = []
     quantiles: tuple[GroupQuantile, ...] = ()
-    for rule in (*evaluation_rules(battles), *juror_rules(battles)):
+    rules = evaluation_rules(battles)
+    if battles.panel is not None:
+        # Each judge of a jury alone, to show whether the jury beats its best judge.
+        rules += [
+            replace(soft_rule(alone), name=f"soft-elo, {judge}")
+            for judge, alone in juror_battles(battles).items()
+        ]
+    for rule in rules:
         held = residuals(hold_out_each(battles, rule, l2=l2, seed=rng), human)
         rows.append(loo_row(held, seed=rng))
         intervals.append(split_conformal(held, alpha=alpha, splits=splits, seed=rng))
@@ -192,16 +565,6 @@ def judge_rules(battles: Battles) -> list[Rule]:
         elif len(sizes) > 2:
             rules.append(soft_rule(battles))
     return rules
-
-
-def juror_rules(battles: Battles) -> list[Rule]:
-    """soft-elo by each judge of a jury alone, to show whether the jury beats its best judge."""
-    if battles.panel is None:
-        return []
-    return [
-        replace(soft_rule(alone), name=f"soft-elo, {judge}")
-        for judge, alone in juror_battles(battles).items()
-    ]
 
 
 def loo_row(held: Residuals, *, seed: Seed = 0) -> LooRow:
@@ -292,206 +655,3 @@ def group_quantiles(
         held = residuals(hold_out_each(inside, rule, l2=l2, seed=rng), human)
         rows.append(quantile_of_group(held, by=battles.by, group=name, alpha=alpha))
     return tuple(rows)
-
-
-def group_temperatures(battles: Battles) -> tuple[tuple[GroupRow, ...], str | None]:
-    """Each group's own beta, and whether one pooled beta is enough.
-
-    Cochran's test of equal betas, sum (beta_g - mean)^2 / se_g^2 against chi-square, with standard
-    errors by prompt if there are prompts. Small groups overfit (appendix E): a separate beta is
-    advised only with 500 votes or more.
-    """
-    if battles.groups is None:
-        return (), None
-    if battles.score is None or battles.human is None:
-        return (), "no beta by group: it needs judge scores and votes"
-    rows = []
-    for k, name in enumerate(battles.groups):
-        inside = battles.group_codes == k
-        fit = fit_temperature(
-            battles.score[inside],
-            battles.human[inside],
-            clusters=None if battles.prompts is None else battles.prompts[inside],
-        )
-        rows.append(GroupRow(group=name, n_votes=fit.n_battles, beta=fit.beta, beta_se=fit.beta_se))
-    fitted = [(row.beta, row.beta_se) for row in rows if row.beta is not None and row.beta_se]
-    if len(fitted) < 2:
-        return tuple(rows), "one pooled beta: fewer than two groups have their own beta"
-    beta, se = np.array(fitted, dtype=np.float64).T
-    mean = np.average(beta, weights=se**-2)
-    p = float(chdtrc(len(fitted) - 1, (((beta - mean) / se) ** 2).sum()))
-    if p >= 0.05:
-        return tuple(rows), f"one pooled beta is enough: groups do not clearly differ (p = {p:.2f})"
-    large = [row.group for row in rows if row.n_votes >= _FEWEST_VOTES_OWN_BETA]
-    if not large:
-        return tuple(rows), (
-            f"groups differ (p = {p:.3f}), but none has {_FEWEST_VOTES_OWN_BETA} votes: keep the "
-            "pooled beta, because a separate beta would overfit"
-        )
-    return tuple(rows), (
-        f"groups differ (p = {p:.3f}): consider a separate beta for {', '.join(large[:6])}; keep "
-        "the pooled one for smaller groups"
-    )
-
-
-# --- agreement of two rankings ---
-
-
-@frozen
-class RankAgreement(Result):
-    """Kendall's tau and Spearman's rho between two rankings of the same models."""
-
-    kind: ClassVar[str] = "rank_agreement"
-
-    n_models: Count
-    kendall: Correlation | None
-    kendall_interval: Interval | None
-    spearman: Correlation | None
-    spearman_interval: Interval | None
-    confidence_level: Level
-    replicates: Count
-    failed: Count = 0
-
-    def view(self) -> list[Block]:
-        models = text.count(self.n_models, "model")
-        if self.kendall is None or self.spearman is None:
-            return [Headline(f"No rank correlation: {models}, too few or all tied", tone="bad")]
-        blocks: list[Block] = [
-            Headline(
-                f"Two rankings of {models}: Kendall's tau {text.number(self.kendall)}, Spearman's "
-                f"rho {text.number(self.spearman)}"
-            ),
-            Facts(agreement_facts(self)),
-        ]
-        if self.failed:
-            failed = f"{self.failed:,} of {text.count(self.replicates, 'resample')}"
-            blocks.append(Note([f"{failed} could not be correlated"]))
-        return blocks
-
-
-def rank_correlations(first: ArrayLike, second: ArrayLike) -> tuple[float | None, float | None]:
-    """Kendall's tau-b and Spearman's rho; None with fewer than two models or all tied.
-
-    >>> rank_correlations([3, 2, 1], [30, 10, 20])
-    (0.333..., 0.5)
-    """
-    x, y = finite(first, "first", allow_empty=True), finite(second, "second", allow_empty=True)
-    same_length(first=x, second=y)
-    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return None, None
-    from scipy import stats
-
-    return float(stats.kendalltau(x, y).statistic), float(stats.spearmanr(x, y).statistic)
-
-
-def ranking_agreement(
-    battles: Battles,
-    outcomes: FloatArray,
-    reference: FloatArray,
-    *,
-    method: str = "bt",
-    l2: float = DEFAULT_L2,
-    confidence_level: float = 0.95,
-    replicates: int = 200,
-    time_limit: float = 10.0,
-    seed: Seed = 0,
-) -> RankAgreement:
-    """Agreement of `outcomes`, ranked by `method`, with the Bradley-Terry order of `reference`.
-
-    The reference is the same for every method, so that methods can be compared. The exact order
-    (`mfas`) and `online-elo` are too slow to repeat, and get no interval.
-
-    Battles (or prompts, if there are prompt codes) are resampled once for both rankings, so that
-    their correlation is kept. Noise in either ranking lowers the correlation, and resampling lowers
-    it again. So percentiles are too low and their reflection (on Fisher's scale) too high; the
-    interval is the hull of both. It is rough: for the correlation with unlimited battles, 95 %
-    intervals covered in 80 to 93 % of simulated worlds (15 to 40 models, 50 to 400 battles each),
-    percentiles alone in as few as 25 %.
-    """
-    level = open_unit(confidence_level, "confidence_level")
-    rng = generator(seed)
-    replicates = count(replicates, "replicates")
-    n = battles.n_models
-    met = np.ones(n, dtype=bool)
-    for target in (outcomes, reference):
-        has_target = np.isfinite(target)
-        met &= battles_per_model(battles.a[has_target], battles.b[has_target], n) > 0
-    if method in ("mfas", "online-elo"):
-        replicates = 0
-    codes = np.arange(len(battles)) if battles.prompts is None else battles.prompts
-    present, code = np.unique(codes, return_inverse=True)
-    weights = cluster_weights(len(present), replicates, rng).T
-    ours = _orders(battles, outcomes, method, weights, code, l2, time_limit)
-    theirs = _orders(battles, reference, "bt", weights, code, l2, time_limit)
-    (tau, rho), *resampled = (
-        rank_correlations(x[met], y[met]) for x, y in zip(ours, theirs, strict=True)
-    )
-    drawn = [(t, r) for t, r in resampled if t is not None and r is not None]
-    tau_interval = rho_interval = None
-    if drawn and tau is not None and rho is not None:
-        ends = _interval_hull(np.array([tau, rho]), np.array(drawn), level).T.tolist()
-        tau_interval, rho_interval = (Interval(low, high, level) for low, high in ends)
-    return RankAgreement(
-        n_models=int(met.sum()),
-        kendall=tau,
-        kendall_interval=tau_interval,
-        spearman=rho,
-        spearman_interval=rho_interval,
-        confidence_level=level,
-        replicates=replicates,
-        failed=replicates - len(drawn) if tau is not None else 0,
-    )
-
-
-def _interval_hull(estimate: FloatArray, drawn: FloatArray, level: float) -> FloatArray:
-    """Lower and upper ends over percentiles and their reflection about the estimate."""
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    direct = np.quantile(drawn, tails, axis=0)
-    most = np.nextafter(1.0, 0.0)
-    z = np.arctanh(np.clip(np.vstack([estimate, direct]), -most, most))
-    reflected = np.tanh(2 * z[0] - z[[2, 1]])
-    return np.stack([np.minimum(direct[0], reflected[0]), np.maximum(direct[1], reflected[1])])
-
-
-def _orders(
-    battles: Battles,
-    target: FloatArray,
-    method: str,
-    weights: FloatArray,
-    code: IntArray,
-    l2: float,
-    time_limit: float,
-) -> FloatArray:
-    """(1 + replicates, models): the order of these battles, then of each resample of them."""
-    used, y = target_battles(battles, target)
-    if method == "online-elo":
-        return online_elo(used.a, used.b, y, used.n_models, shuffles=0).elo[None]
-    at = code[np.isfinite(target)]
-    resamples = (wins_table(used.a, used.b, y, used.n_models, drawn[at]) for drawn in weights)
-    tables = np.stack([wins_table(used.a, used.b, y, used.n_models), *resamples])
-    if method == "mfas":
-        return order_strengths(least_reversals(tables[0], time_limit=time_limit))[None]
-    if (order := BY_TABLE.get(method)) is not None:
-        return np.nan_to_num(np.stack([order(table) for table in tables]), nan=0.5)
-    fit = fit_strengths(tables[0], l2=l2)
-    refits = fit_strengths(tables[1:], l2=l2, start=fit, tolerance=1e-5)
-    return np.vstack([fit[None], refits])
-
-
-def agreement_facts(agreement: RankAgreement) -> list[Fact]:
-    """Kendall and Spearman with their intervals."""
-    models = text.count(agreement.n_models, "model")
-    if agreement.kendall is None:
-        return [Fact("rank correlation", text.DASH, f"{models}, too few or all tied")]
-    rough = f"rough {text.level(agreement.confidence_level)} interval"
-    return [
-        Fact(
-            f"{name} with the other ranking",
-            text.number(value),
-            models if ends is None else f"{rough} {text.interval(*ends)}, {models}",
-        )
-        for name, value, ends in (
-            ("Kendall's tau", agreement.kendall, agreement.kendall_interval),
-            ("Spearman's rho", agreement.spearman, agreement.spearman_interval),
-        )
-    ]

@@ -27,7 +27,6 @@ from adjudge.present.figure import (
     new_figure,
     themed,
 )
-from adjudge.ranking.leave_one_out import GroupQuantile, HeldOutRow
 from adjudge.ranking.temperature import draw_reliability
 from adjudge.records import Interval
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from adjudge.ranking.leaderboard import Leaderboard
+    from adjudge.ranking.leaderboard import GroupQuantile, HeldOutRow, Leaderboard
 
     Panel = Callable[[Axes, Leaderboard], None]
 
@@ -288,8 +287,8 @@ def plot_held_out(axes: Axes, held_out: Sequence[HeldOutRow]) -> None:
         x, y = zip(*((row.human_elo, row.elo) for row in rows.values()), strict=True)
         axes.plot(x, y, MARK[method], color=COLOUR[method], ms=4.5, label=NAME[method])
         errors[method] = sum(abs(row.residual) for row in rows.values()) / len(rows)
-    axes.set(xlim=ends[0], ylim=ends[1])
-    axes.set(xlabel="people's Elo (dashed: equal)", ylabel="judge's Elo, model left out")
+    axes.set(xlim=ends[0], xlabel="people's Elo (dashed: equal)")
+    axes.set(ylim=ends[1], ylabel="judge's Elo, model left out")
     axes.legend(loc="upper left")
     axes.set_title(change_title("Held-out error", errors))
 
@@ -335,8 +334,7 @@ def draw_residuals(axes: Axes, board: Leaderboard) -> None:
         axes.plot(range(4), quarters, marker=mark, color=colour, label=name)
         ramps[row.method] = quarters[3] - quarters[0]
     axes.set_xticks(range(4), ["weakest\nquarter", "second", "third", "strongest\nquarter"])
-    axes.set_xlim(-0.3, 3.3)
-    axes.set_ylabel("judge − people, Elo")
+    axes.set(xlim=(-0.3, 3.3), ylabel="judge − people, Elo")
     axes.set_title(change_title("Strongest − weakest quarter", ramps))
     if ramps:
         axes.legend(loc="best")
@@ -379,10 +377,8 @@ def width_contours(axes: Axes, right: float, top: float) -> None:
         if inside.any() and end - last > 0.05 * top:
             axes.text(right, end, f" {width:g}", color=MUTED, fontsize=8, va="center")
             last = end
-    axes.set_xlim(0, right)
-    axes.set_ylim(0, top)
-    axes.set_xlabel("conformal quantile (grey: equal width, in Elo)")
-    axes.set_ylabel("median standard error, Elo")
+    axes.set(xlim=(0, right), xlabel="conformal quantile (grey: equal width, in Elo)")
+    axes.set(ylim=(0, top), ylabel="median standard error, Elo")
     axes.grid(visible=False)
 
 
@@ -412,9 +408,8 @@ def draw_intervals(axes: Axes, board: Leaderboard) -> None:
     shown = len(names) <= MOST_NAMES
     ticks = (range(len(names)), names) if shown else ([], [])
     axes.set_xticks(*ticks, rotation=50, ha="right", rotation_mode="anchor")
-    axes.set_xlabel("models, weakest to strongest on people's scale")
-    axes.set_ylabel("interval − people's Elo")
-    axes.set_xlim(-1, len(order))
+    axes.set(xlim=(-1, len(order)), xlabel="models, weakest to strongest on people's scale")
+    axes.set(ylabel="interval − people's Elo")
     axes.legend(loc="best", ncols=2)
     axes.set_title(title)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,12 +22,19 @@ from adjudge.present.blocks import (
     warnings_of,
 )
 from adjudge.present.figure import ACCENT, INK, MUTED, WARM, name_rows, new_figure, themed
-from adjudge.present.result import Count, Level, NotNegative, Result, frozen
-from adjudge.ranking.evaluation import BudgetRow, GroupRow, LooRow, RankAgreement, agreement_facts
+from adjudge.present.result import (
+    Correlation,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Result,
+    frozen,
+)
 from adjudge.ranking.evaluation_view import beta_columns, evaluation_blocks, group_blocks
-from adjudge.ranking.leave_one_out import ConformalRow, GroupQuantile, HeldOutRow
+from adjudge.ranking.orders import RankAgreement, agreement_facts
 from adjudge.ranking.targets import JurorRow
-from adjudge.ranking.temperature import Temperature, temperature_blocks
+from adjudge.ranking.temperature import GroupRow, Temperature, temperature_blocks
 from adjudge.records import Interval
 
 if TYPE_CHECKING:
@@ -71,6 +78,108 @@ class ModelRow:
     def ends(self) -> tuple[float | None, float | None]:
         """The ends of the interval; None if open, or without an interval."""
         return (None, None) if self.interval is None else (self.interval.low, self.interval.high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LooRow:
+    """The distance of a method's held-out Elo from people's, over models left out in turn.
+
+    `mean_beta` is the mean refitted temperature (soft-elo), `mean_smoothing` the mean constant.
+    """
+
+    method: str
+    n_models: Count
+    mae: NotNegative | None
+    spearman: Correlation | None
+    kendall: Correlation | None
+    mean_beta: float | None = None
+    mean_smoothing: float | None = None
+    mae_interval: Interval | None = None
+    residual_by_quarter: tuple[float, ...] = ()
+    left_out: dict[str, Count] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetRow:
+    """Held-out error when only `battles` judged battles (`per_model` x models) are used.
+
+    `betas` are the mean temperatures over the folds of each draw (soft-elo).
+    """
+
+    method: str
+    battles: Count
+    per_model: NotNegative
+    mae: NotNegative
+    mae_sd: NotNegative | None
+    draws: Count
+    betas: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOutRow:
+    """One model left out: people's Elo, the judge's, and its conformal interval.
+
+    The interval's quantile comes from all the other models.
+    """
+
+    method: str
+    model: str
+    human_elo: float
+    elo: float
+    residual: float
+    se: NotNegative | None
+    interval: Interval
+    unbounded: bool
+    covered: bool | None
+
+    @property
+    def width(self) -> float | None:
+        """The width of the interval; None if it is unbounded."""
+        low, high = self.interval
+        return None if low is None or high is None else high - low
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConformalRow:
+    """Split conformal intervals over random halves of the models; means over the splits.
+
+    Half-width = quantile x standard error: `quantile` and `median_se` are its two factors. Without
+    enough calibration models the interval is unbounded; `models_needed` is the required number.
+    """
+
+    method: str
+    alpha: Level
+    coverage: Proportion | None
+    median_width: NotNegative | None
+    quantile: float | None
+    median_se: NotNegative | None = None
+    width_low: float | None = None
+    width_high: float | None = None
+    coverage_low: float | None = None
+    coverage_high: float | None = None
+    splits: Count = 0
+    n_calibration: Count = 0
+    n_test: Count = 0
+    unbounded: bool = False
+    models_needed: Count | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupQuantile:
+    """Conformal intervals from the models of one family, or from the battles of one group alone.
+
+    Each model's interval is made from the others of the group; `coverage` is how many contain
+    people's Elo. With too few models there is no quantile, and `reason` explains it.
+    """
+
+    method: str
+    by: str
+    group: str
+    n_models: Count
+    quantile: NotNegative | None = None
+    median_width: NotNegative | None = None
+    coverage: Proportion | None = None
+    reason: str | None = None
 
 
 @frozen

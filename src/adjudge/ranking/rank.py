@@ -26,22 +26,25 @@ from adjudge.ranking.bradley_terry import (
     float_at,
     map_here,
     perfect_record_bounds,
+    prediction_powered,
     resampled_wins,
     sandwich,
     structure,
     target_battles,
     wins_table,
 )
-from adjudge.ranking.evaluation import (
-    Evaluation,
-    evaluate_methods,
-    group_temperatures,
-    ranking_agreement,
-)
+from adjudge.ranking.evaluation import Evaluation, evaluate_methods
 from adjudge.ranking.leaderboard import Leaderboard, ModelRow
-from adjudge.ranking.orders import BY_TABLE, least_reversals, online_elo, order_strengths, win_rate
-from adjudge.ranking.prediction_powered import prediction_powered
+from adjudge.ranking.orders import (
+    BY_TABLE,
+    least_reversals,
+    online_elo,
+    order_strengths,
+    ranking_agreement,
+    win_rate,
+)
 from adjudge.ranking.targets import JurorRow, Target, calibrate_jury, choose_method, make_target
+from adjudge.ranking.temperature import group_temperatures
 from adjudge.records import Interval
 from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import DEFAULT_L2, ELO_PER_UNIT, to_elo
@@ -523,12 +526,10 @@ def _elo_spread(fit: Fit, used: Battles, y: FloatArray, request: Request) -> Spr
     else:
         drawn = bootstrap_strengths(
             fit,
-            used.a,
-            used.b,
+            used,
             y,
             replicates=request.replicates,
             seed=request.rng,
-            clusters=used.prompts,
             mapper=request.mapper,
         )
         se = ELO_PER_UNIT * drawn.std(axis=0, ddof=1)
@@ -583,15 +584,7 @@ def _normal_spread(
 
 
 def _rate_spread(used: Battles, y: FloatArray, request: Request) -> Spread:
-    drawn = resampled_wins(
-        used.a,
-        used.b,
-        y,
-        used.n_models,
-        replicates=request.replicates,
-        seed=request.rng,
-        clusters=used.prompts,
-    )
+    drawn = resampled_wins(used, y, replicates=request.replicates, seed=request.rng)
     rates = np.stack([np.nan_to_num(win_rate(table), nan=0.5) for table in drawn])
     tail = (1 - request.level) / 2
     low, high = np.quantile(rates, [tail, 1 - tail], axis=0)

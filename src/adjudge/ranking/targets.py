@@ -305,7 +305,12 @@ def jury_rule(battles: Battles) -> Rule:
     betas = [fold_temperatures(scores, human, battles.a, battles.b, n) for scores in panel.T]
     weights = np.stack(betas, axis=1) / len(betas)
     scores = [panel @ weights[m] for m in range(n)]
-    beta = np.array([_jury_temperature(battles, human, m, score) for m, score in enumerate(scores)])
+    beta = np.full(n, np.nan)
+    for m, score in enumerate(scores):
+        others = (battles.a != m) & (battles.b != m) & ((human == 0) | (human == 1))
+        t = signed_differences(score[others], human[others])
+        if np.isfinite(t).all() and no_maximum(t) is None:
+            beta[m] = newton_temperature(t, np.ones((1, len(t))))[0]
 
     def targets(m: int) -> FloatArray:
         return np.asarray(expit(beta[m] * scores[m]), dtype=np.float64)
@@ -315,15 +320,6 @@ def jury_rule(battles: Battles) -> Rule:
 
     rows = np.arange(len(battles))
     return Rule("soft-elo", rows, targets, tables, parameter=beta, usable=beta > 0)
-
-
-def _jury_temperature(battles: Battles, human: FloatArray, m: int, score: FloatArray) -> float:
-    """beta of these scores without model m's battles; NaN if there is none."""
-    others = (battles.a != m) & (battles.b != m) & ((human == 0) | (human == 1))
-    t = signed_differences(score[others], human[others])
-    if not np.isfinite(t).all() or no_maximum(t) is not None:
-        return np.nan
-    return float(newton_temperature(t, np.ones((1, len(t))))[0])
 
 
 def juror_battles(battles: Battles) -> dict[str, Battles]:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
-from scipy.special import expit
+from scipy.special import chdtrc, expit
 
+from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.present import text
 from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, table_of, warnings_of
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
+
 _MAX_STEPS = 200
 _AGREEMENT_BINS = 6
 _LEVEL = 0.95
@@ -49,6 +51,7 @@ _SMALLEST = 1e-100
 #: and the leaderboard is compressed. The judges of appendix D.2 that lost their ranking are near
 #: 0.2, those that kept it near 0.5 and above.
 LOW_SIGNAL = 0.3
+_FEWEST_VOTES_OWN_BETA = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -419,6 +422,59 @@ def temperature_with_ties(score: FloatArray, human: FloatArray) -> float | None:
     return beta if np.isfinite(beta) else None
 
 
+# --- by group ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupRow:
+    """A group's own temperature."""
+
+    group: str
+    n_votes: Count
+    beta: float | None
+    beta_se: NotNegative | None
+
+
+def group_temperatures(battles: Battles) -> tuple[tuple[GroupRow, ...], str | None]:
+    """Each group's own beta, and whether one pooled beta is enough.
+
+    Cochran's test of equal betas, sum (beta_g - mean)^2 / se_g^2 against chi-square, with standard
+    errors by prompt if there are prompts. Small groups overfit (appendix E): a separate beta is
+    advised only with 500 votes or more.
+    """
+    if battles.groups is None:
+        return (), None
+    if battles.score is None or battles.human is None:
+        return (), "no beta by group: it needs judge scores and votes"
+    rows = []
+    for k, name in enumerate(battles.groups):
+        inside = battles.group_codes == k
+        fit = fit_temperature(
+            battles.score[inside],
+            battles.human[inside],
+            clusters=None if battles.prompts is None else battles.prompts[inside],
+        )
+        rows.append(GroupRow(group=name, n_votes=fit.n_battles, beta=fit.beta, beta_se=fit.beta_se))
+    fitted = [(row.beta, row.beta_se) for row in rows if row.beta is not None and row.beta_se]
+    if len(fitted) < 2:
+        return tuple(rows), "one pooled beta: fewer than two groups have their own beta"
+    beta, se = np.array(fitted, dtype=np.float64).T
+    mean = np.average(beta, weights=se**-2)
+    p = float(chdtrc(len(fitted) - 1, (((beta - mean) / se) ** 2).sum()))
+    if p >= 0.05:
+        return tuple(rows), f"one pooled beta is enough: groups do not clearly differ (p = {p:.2f})"
+    large = [row.group for row in rows if row.n_votes >= _FEWEST_VOTES_OWN_BETA]
+    if not large:
+        return tuple(rows), (
+            f"groups differ (p = {p:.3f}), but none has {_FEWEST_VOTES_OWN_BETA} votes: keep the "
+            "pooled beta, because a separate beta would overfit"
+        )
+    return tuple(rows), (
+        f"groups differ (p = {p:.3f}): consider a separate beta for {', '.join(large[:6])}; keep "
+        "the pooled one for smaller groups"
+    )
+
+
 # --- what it shows ---
 
 
@@ -468,9 +524,7 @@ def draw_reliability(axes: Axes, temperature: Temperature) -> None:
     low = min(0.5, float((observed - error).min())) - 0.02
     axes.plot([low, 1], [low, 1], color=MUTED, lw=1, ls="--")
     axes.errorbar(predicted, observed, yerr=error, fmt="o-", color=ACCENT, ms=5, lw=1.6, capsize=2)
-    axes.set_xlim(low, 1.02)
-    axes.set_ylim(low, 1.02)
-    axes.set_xlabel("predicted: σ(β|s|) (dashed: equal)")
-    axes.set_ylabel("share of votes for the judge's side, ± SE")
+    axes.set(xlim=(low, 1.02), xlabel="predicted: σ(β|s|) (dashed: equal)")
+    axes.set(ylim=(low, 1.02), ylabel="share of votes for the judge's side, ± SE")
     ece = "" if temperature.ece is None else f" (error {temperature.ece:.3f})"
     axes.set_title(f"Calibration of σ(β|s|){ece}")

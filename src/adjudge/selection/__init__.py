@@ -12,6 +12,7 @@ from adjudge.selection.guarantees import (
     all_guarantees,
     find_guarantee,
     register_guarantee,
+    scope_threshold,
     unregister_guarantee,
 )
 from adjudge.selection.guarantees.fdr import (
@@ -21,7 +22,6 @@ from adjudge.selection.guarantees.fdr import (
     weighted_fdr_select,
 )
 from adjudge.selection.guarantees.pac import pac_threshold, pac_thresholds
-from adjudge.selection.guarantees.scope import scope_threshold
 from adjudge.selection.label_plan import LabelPlan, ids_to_label, plan_labels
 from adjudge.selection.planning import SelectionPlan, plan_selection
 from adjudge.selection.selecting import Selection, SelectionRun, select

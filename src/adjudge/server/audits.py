@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -19,11 +19,22 @@ from adjudge.policy.result import Policy
 from adjudge.records import Judgment, Pair, Subject
 from adjudge.server.service import JudgeService, Ruling
 from adjudge.server.webhook import Case
-from adjudge.store import Served, StorePlace, content_hash, is_store, store_name
+from adjudge.store import Served, Store, StorePlace, content_hash, is_store, store_name
 from adjudge.store.thread import StoreThread
 
 _log = logging.getLogger("adjudge.server")
 _LARGEST = 300.0
+
+
+#: The hash of the texts in a stored row: the same id can come with other texts.
+_TEXTS = "texts_hash"
+
+
+class Kept(NamedTuple):
+    """How many new audits there are, and how many ids came again with other texts."""
+
+    audits: int
+    reused_ids: int
 
 
 class AuditTrail:
@@ -47,20 +58,42 @@ class AuditTrail:
         if self._thread is not None:
             await self._thread.close()
 
-    async def keep(self, cases: Sequence[Case], rulings: Sequence[Ruling]) -> int:
-        """Store these rulings; returns the number of new audits. Without an id, the texts count."""
-        rows = [self._row(case, ruling) for case, ruling in zip(cases, rulings, strict=True)]
+    async def keep(self, cases: Sequence[Case], rulings: Sequence[Ruling]) -> Kept:
+        """Store these rulings: one row for each id with its texts.
+
+        If an id was used before with other texts, a hash of the texts is added to it.
+        """
+        rulings_of = list(zip(cases, rulings, strict=True))
         if self._thread is None:
             raise RuntimeError("the audit trail is not started")
-        new = await self._thread.do(lambda store: store.add_served(rows))
-        return sum(row.audited and row.subject_id in new for row in rows)
+        return await self._thread.do(lambda store: self._store(store, rulings_of))
 
-    def _row(self, case: Case, ruling: Ruling) -> Served:
-        texts, name = _texts(case.subject), case.subject.id
-        if not case.named:
-            # If all requests without an id shared one id, they would be a single audit.
-            name = f"texts-{content_hash(text or '' for text in texts.values())[:32]}"
-        name = name.encode("utf-8", "replace").decode()
+    def _store(self, store: Store, rulings_of: Sequence[tuple[Case, Ruling]]) -> Kept:
+        rows = [self._row(case, ruling) for case, ruling in rulings_of]
+        first: dict[str, Served] = {}
+        for row in rows:
+            first.setdefault(row.subject_id, row)
+        new = store.add_served(first.values())
+        added = [row for row in first.values() if row.subject_id in new]
+        known = [row.subject_id for row in rows if row.subject_id not in new]
+        hashes = {row.subject_id: row.content[_TEXTS] for row in first.values()}
+        for row in store.served(self._rules_id, known) if known else ():
+            hashes[row.subject_id] = row.content.get(_TEXTS)
+        reused = [
+            self._row(case, ruling, used_before=True)
+            for (case, ruling), row in zip(rulings_of, rows, strict=True)
+            if row.content[_TEXTS] != hashes[row.subject_id]
+        ]
+        new = store.add_served(reused)
+        added += {row.subject_id: row for row in reused if row.subject_id in new}.values()
+        return Kept(audits=sum(row.audited for row in added), reused_ids=len(new))
+
+    def _row(self, case: Case, ruling: Ruling, *, used_before: bool = False) -> Served:
+        texts = _texts(case.subject)
+        digest = content_hash(text or "" for text in texts.values())
+        name = case.subject.id.encode("utf-8", "replace").decode()
+        if used_before:
+            name = f"{name}#{digest[:12]}"
         audited = ruling.accepted and self._coin.draws(name)
         content: dict[str, Any] = asdict(ruling.judgment)
         for known in ("extra", "label", "human"):  # human labels come only from the labels file
@@ -79,6 +112,7 @@ class AuditTrail:
             "accepted": ruling.accepted,
             "reason": ruling.reason,
             "audit_rate": self._coin.rate,
+            _TEXTS: digest,
         }
         if self._policy.by is not None:
             content[self._policy.by] = case.group

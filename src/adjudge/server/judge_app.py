@@ -30,6 +30,7 @@ from adjudge.server.audits import AuditTrail, MonitorMetrics
 from adjudge.server.guard import Guard, Limits, explain_in_one_line, replay
 from adjudge.server.service import FileState, JudgeService, PolicyFile, Ruling
 from adjudge.server.webhook import ABSTAINED, TEXT_LIMIT, Case, add_webhook, describe_ruling
+from adjudge.store.interface import content_hash
 
 #: The header of the usual request; any other spelling goes to the route.
 _JSON = (b"content-type", b"application/json")
@@ -89,7 +90,13 @@ class SubjectIn(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     prompt: Annotated[str, Field(min_length=1, max_length=TEXT_LIMIT)]
-    id: Annotated[str, Field(max_length=200)] = "request"
+    id: Annotated[
+        str | None,
+        Field(
+            max_length=200,
+            description="Your name for this request. Without one it is made from the texts.",
+        ),
+    ] = None
     group: Annotated[
         str | None,
         Field(
@@ -108,8 +115,11 @@ class SubjectIn(BaseModel):
     ] = None
 
     def _case(self, subject: Pair | Item) -> Case:
-        named = "id" in self.model_fields_set
-        return Case(subject=subject, group=self.group, category=self.category, named=named)
+        return Case(subject=subject, group=self.group, category=self.category)
+
+    def _name(self, *texts: str | None) -> str:
+        made = f"texts-{content_hash(text or '' for text in texts)[:32]}"
+        return made if self.id is None else self.id
 
 
 class PairIn(SubjectIn):
@@ -121,7 +131,7 @@ class PairIn(SubjectIn):
     def case(self) -> Case:
         """The pair to be judged."""
         pair = Pair(
-            id=self.id,
+            id=self._name(self.prompt, self.response_a, self.response_b),
             prompt=self.prompt,
             response_a=self.response_a,
             response_b=self.response_b,
@@ -139,7 +149,8 @@ class AnswerIn(SubjectIn):
     def case(self) -> Case:
         """The answer to be graded."""
         shown = {"reference": self.reference, "context": self.context}
-        item = Item(id=self.id, prompt=self.prompt, response=self.response, extra=shown)
+        name = self._name(self.prompt, self.response, self.reference, self.context)
+        item = Item(id=name, prompt=self.prompt, response=self.response, extra=shown)
         return self._case(item)
 
 
@@ -329,7 +340,9 @@ def judge_app(
             raise HTTPException(502, "the judge cannot be asked; see the server's log") from None
         if trail is not None:
             try:
-                metrics.audits.inc(await trail.keep(cases, rulings))
+                kept = await trail.keep(cases, rulings)
+                metrics.audits.inc(kept.audits)
+                metrics.reused_ids.inc(kept.reused_ids)
             except StoreError as error:
                 # An accepted verdict that is not stored could never be audited.
                 _log.warning("the verdict cannot be stored: %s", error)
@@ -388,6 +401,11 @@ class _Metrics:
         )  # fmt: skip
         self.audits = Counter(
             "adjudge_audits", "Accepted verdicts drawn for an audit.", registry=self.registry
+        )
+        self.reused_ids = Counter(
+            "adjudge_reused_ids",
+            "Requests whose id was used before with other texts (kept as id#hash).",
+            registry=self.registry,
         )
         self.seconds = Histogram(
             "adjudge_request_seconds", "Time to rule on a request.", registry=self.registry

@@ -47,15 +47,11 @@ _SAYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is judged, with its values of the columns that the policy uses.
-
-    `named`: the sender gave it an id.
-    """
+    """What is judged, with its values of the columns that the policy uses."""
 
     subject: Subject
     group: str | None = None
     category: str | None = None
-    named: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -141,8 +141,8 @@ class StoreCheck(Result):
 
 
 Row = dict[str, Any]
-#: Called with the number of a row that cannot be used, and the reason.
-Lost = Callable[[int, str], None]
+#: The number of a row, the row, and what is wrong with it, if anything.
+Checked = tuple[Any, Row, str | None]
 _MOST_PROBLEMS = 10
 _MOST_SHOWN = 3
 _ROWS_AT_ONCE = 2000
@@ -191,8 +191,7 @@ class Census:
         self._calls: Counter[tuple[str, str, str]] = Counter()
         self._events: list[LabelEvent] = []
 
-    def count(self, table: str, row: Row) -> None:
-        """Count one row; judges come before calls."""
+    def _count(self, table: str, row: Row) -> None:
         if table == "judges":
             self._judges[row["judge_fingerprint"]] = row["judge"], row["protocol"]
         elif table == "calls":
@@ -201,6 +200,19 @@ class Census:
         elif table == "label_events":
             known = {name: row[name] for name in EVENT_COLUMNS if name in row}
             self._events.append(LabelEvent(**known))
+
+    def table(self, table: str, rows: Iterable[Checked]) -> StoredTable:
+        """Count the rows of a table; judges come before calls."""
+        sound = damaged = 0
+        example = None
+        for key, row, fault in rows:
+            if fault is None:
+                sound += 1
+                self._count(table, row)
+            else:
+                damaged += 1
+                example = example or f"row {key}: {fault}"
+        return StoredTable(table=table, rows=sound, damaged=damaged, example=example)
 
     def result(self, *, claims: Mapping[str, int], **report: Any) -> StoreCheck:
         """The result of the check, with the database's own report."""
@@ -232,7 +244,7 @@ class _Reading:
             raise StoreError(f"{path}: is not a database of adjudge; choose another store")
         # If the list of migrations cannot be read, the current tables are assumed.
         self._columns = _columns(schema.MIGRATIONS)
-        names = [row["name"] for _, row in self._rows(LEDGER, _ignore)]
+        names = [row["name"] for _, row, fault in self._rows(LEDGER) if fault is None]
         self._ledger_damaged = not names or None in names
         self._missing = () if self._ledger_damaged else pending(names, path)
         self._steps = schema.MIGRATIONS[: len(schema.MIGRATIONS) - len(self._missing)]
@@ -264,7 +276,7 @@ class _Reading:
     def _copy(self, table: str, new: sqlite3.Connection) -> int:
         """Copy all valid rows except duplicates; returns their number."""
         copied = 0
-        for row in self._sound_rows(table, _ignore):
+        for row in self._sound_rows(table):
             if not copied:
                 new.execute(f"DELETE FROM {table}")  # a new store has its own identity
             columns, marks = ", ".join(row), ", ".join("?" * len(row))
@@ -289,50 +301,39 @@ class _Reading:
         return tuple(problems)
 
     def _table(self, table: str, census: Census) -> StoredTable:
-        rows = damaged = 0
-        example = None
+        stored = census.table(table, self._checked_rows(table))
+        return stored if self._last_row(table) is not None else replace(stored, damaged=None)
 
-        def lost(rowid: int, reason: str) -> None:
-            nonlocal damaged, example
-            damaged += 1
-            example = example or f"row {rowid}: {reason}"
+    def _sound_rows(self, table: str) -> Iterator[Row]:
+        return (row for _, row, fault in self._checked_rows(table) if fault is None)
 
-        for row in self._sound_rows(table, lost):
-            rows += 1
-            census.count(table, row)
-        unknown = self._last_row(table) is None
-        return StoredTable(
-            table=table, rows=rows, damaged=None if unknown else damaged, example=example
-        )
-
-    def _sound_rows(self, table: str, lost: Lost) -> Iterator[Row]:
-        """The rows that can be read and decoded, each number once."""
+    def _checked_rows(self, table: str) -> Iterator[Checked]:
+        """All rows, decoded, each number once."""
         filled = [name for name, required in self._columns[table].items() if required]
         latest = -1
-        for rowid, row in self._rows(table, lost):
-            empty = next((name for name in filled if row[name] is None), None)
-            if rowid <= latest:
-                lost(rowid, "its number is out of order")
-            elif empty is not None:
-                lost(rowid, f"{empty} is empty")
-            elif (fault := fault_of(table, row)) is not None:
-                lost(rowid, fault)
-            else:
+        for rowid, row, fault in self._rows(table):
+            problem = fault
+            if problem is None and rowid <= latest:
+                problem = "its number is out of order"
+            elif problem is None:
+                empty = next((name for name in filled if row[name] is None), None)
+                problem = fault_of(table, row) if empty is None else f"{empty} is empty"
+            if problem is None:
                 latest = rowid
-                yield row
+            yield rowid, row, problem
 
-    def _rows(self, table: str, lost: Lost) -> Iterator[tuple[int, Row]]:
-        """The rows that can be read; `lost` is called for the others."""
+    def _rows(self, table: str) -> Iterator[Checked]:
+        """All rows; those that cannot be read have no columns."""
         if table not in self._tables:
-            lost(0, "the table is missing")
+            yield 0, {}, "the table is missing"
             return
         last = self._last_row(table)
         if last is None:
             last = self._path.stat().st_size // _FEWEST_BYTES
         for first in range(0, last + 1, _ROWS_AT_ONCE):
-            yield from self._between(table, first, min(first + _ROWS_AT_ONCE - 1, last), lost)
+            yield from self._between(table, first, min(first + _ROWS_AT_ONCE - 1, last))
 
-    def _between(self, table: str, first: int, last: int, lost: Lost) -> Iterator[tuple[int, Row]]:
+    def _between(self, table: str, first: int, last: int) -> Iterator[Checked]:
         # By position: column names are text in the file and can be damaged too.
         query = f"SELECT rowid, * FROM {table} WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
         names = list(self._columns[table])
@@ -340,17 +341,17 @@ class _Reading:
             rows = self._db.execute(query, (first, last)).fetchall()
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if first == last:
-                lost(first, reason_of(error))
+                yield first, {}, reason_of(error)
                 return
             middle = (first + last) // 2
-            yield from self._between(table, first, middle, lost)
-            yield from self._between(table, middle + 1, last, lost)
+            yield from self._between(table, first, middle)
+            yield from self._between(table, middle + 1, last)
             return
         for rowid, *values in rows:
             if len(values) == len(names):
-                yield rowid, dict(zip(names, values, strict=True))
+                yield rowid, dict(zip(names, values, strict=True)), None
             else:
-                lost(rowid, f"it has {len(values)} columns instead of {len(names)}")
+                yield rowid, {}, f"it has {len(values)} columns instead of {len(names)}"
 
     def _last_row(self, table: str) -> int | None:
         try:
@@ -365,9 +366,9 @@ class _Reading:
             return Counter()
         states = {
             row["owner"]: state_of(Owner(row["owner"], row["host"], row["pid"], row["started"]))
-            for row in self._sound_rows("owners", _ignore)
+            for row in self._sound_rows("owners")
         }
-        claims = self._sound_rows("claims", _ignore)
+        claims = self._sound_rows("claims")
         return Counter(states.get(row["owner"], "dead") for row in claims)
 
 
@@ -384,10 +385,6 @@ def _columns(steps: Sequence[Migration]) -> dict[str, dict[str, bool]]:
             }
             for (table,) in tables
         }
-
-
-def _ignore(rowid: int, reason: str) -> None:
-    """Do nothing: the check has already counted it."""
 
 
 def fault_of(table: str, row: Mapping[str, Any]) -> str | None:

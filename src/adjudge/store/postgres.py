@@ -35,7 +35,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from adjudge.errors import ArgumentError, StoreError, StoreLostError, StoreMissingError
 from adjudge.records import Status
-from adjudge.store.checking import Census, StoreCheck, StoredTable, fault_of
+from adjudge.store.checking import Census, Checked, StoreCheck, fault_of
 from adjudge.store.interface import (
     ENCODE,
     PATIENCE_S,
@@ -530,7 +530,7 @@ class PostgresStore(SharedTables):
             schema=applied[-1],
             up_to_date=len(applied) == len(MIGRATIONS),
             problems=(),
-            tables=tuple(self._check_table(table, census) for table in _TABLES),
+            tables=tuple(census.table(name, self._checked_rows(name)) for name in _TABLES),
             claims=self._claims(),
         )
 
@@ -597,23 +597,14 @@ class PostgresStore(SharedTables):
         if self._in_transaction:
             raise RuntimeError(f"{what} is its own transaction: call it outside of one")
 
-    def _check_table(self, table: str, census: Census) -> StoredTable:
-        rows = damaged = 0
-        example = None
+    def _checked_rows(self, table: str) -> Iterator[Checked]:
         with self.transaction(), self._session() as db, db.cursor(name="check") as cursor:
             cursor.itersize = _AT_ONCE
             cursor.execute(f"SELECT * FROM {table} ORDER BY {_TABLES[table]}")
             names = [column.name for column in cursor.description or ()]
             for values in cursor:
                 row = dict(zip(names, incoming(values), strict=True))
-                fault = fault_of(table, row)
-                if fault is None:
-                    rows += 1
-                    census.count(table, row)
-                else:
-                    damaged += 1
-                    example = example or f"row {row[_TABLES[table]]}: {fault}"
-        return StoredTable(table=table, rows=rows, damaged=damaged, example=example)
+                yield row[_TABLES[table]], row, fault_of(table, row)
 
     def _claims(self) -> Counter[str]:
         """Claims by whether their owner holds its lock."""

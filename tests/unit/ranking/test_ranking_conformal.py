@@ -9,7 +9,7 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.ranking import elo_quantile, models_needed, split_conformal
-from adjudge.ranking.leave_one_out import Residuals, held_out_intervals
+from adjudge.ranking.evaluation import Residuals, held_out_intervals
 
 
 def made(n: int, seed: int = 0) -> Residuals:

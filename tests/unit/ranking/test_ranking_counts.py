@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.ranking import count_wins
 from adjudge.ranking.bradley_terry import (
@@ -44,7 +45,7 @@ def test_resampling_cells_is_resampling_battles() -> None:
     a = np.array([0] * 30 + [1] * 20 + [2] * 10)
     b = np.array([1] * 30 + [0] * 20 + [0] * 10)
     y = np.array([1.0] * 18 + [0.5] * 12 + [1.0] * 20 + [0.0] * 10)
-    tables = resampled_wins(a, b, y, 3, replicates=4000, seed=1)
+    tables = resampled_wins(Battles(names=tuple("xyz"), a=a, b=b), y, replicates=4000, seed=1)
     rows = draw.integers(0, 60, size=(4000, 60))
     direct = np.stack([wins_table(a[r], b[r], y[r], 3) for r in rows])
     np.testing.assert_allclose(tables.sum(axis=(1, 2)), 60)
@@ -58,7 +59,8 @@ def test_battles_of_a_prompt_come_together() -> None:
     a, b = np.zeros(40, dtype=int), np.ones(40, dtype=int)
     y = np.repeat([1.0, 0.0], 20)
     clusters = np.repeat([0, 1], 20)
-    tables = resampled_wins(a, b, y, 2, replicates=50, seed=0, clusters=clusters)
+    battles = Battles(names=tuple("xy"), a=a, b=b, prompts=clusters)
+    tables = resampled_wins(battles, y, replicates=50, seed=0)
     assert set(np.unique(tables[:, 0, 1])) <= {0.0, 20.0, 40.0}
     np.testing.assert_allclose(tables.sum(axis=(1, 2)), 40)
 
@@ -78,7 +80,8 @@ def test_a_bootstrap_in_blocks_is_the_same_whoever_makes_them() -> None:
         return made[::-1]
 
     for clusters in (None, prompts):
-        draw = partial(bootstrap_strengths, fit, a, b, y, clusters=clusters)
+        battles = Battles(names=fit.names, a=a, b=b, prompts=clusters)
+        draw = partial(bootstrap_strengths, fit, battles, y)
         here = draw(replicates=1100, seed=5)
         np.testing.assert_array_equal(here, draw(replicates=1100, seed=5, mapper=elsewhere))
         np.testing.assert_array_equal(here[:500], draw(replicates=500, seed=5))

@@ -7,7 +7,7 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.selection.doubts.jury import Jury, mean_jury
-from adjudge.selection.guarantees.scope import scope_threshold
+from adjudge.selection.guarantees import scope_threshold
 from adjudge.simulate.selective import several_judges
 from adjudge.statistics.entropy import preference_entropy
 

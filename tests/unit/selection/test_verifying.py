@@ -26,8 +26,8 @@ from adjudge.selection import (
     select,
     verify_policy,
 )
+from adjudge.selection.guarantees import SCOPE
 from adjudge.selection.guarantees.pac import PAC
-from adjudge.selection.guarantees.scope import SCOPE
 
 FOLDER = Path(__file__).parent / "policies"
 OLD = [path for path in sorted(FOLDER.glob("*.json")) if path.name != "accepted.json"]

@@ -109,6 +109,41 @@ def test_the_store_has_every_id_once_and_the_audits_that_the_coin_draws(folder: 
     assert 0 < len(expected) < accepted < served
 
 
+def test_one_id_with_other_texts_is_another_decision(folder: Path, tmp_path: Path) -> None:
+    """300 requests under one id: each is kept, accepted ones are audited at the rate."""
+    (tmp_path / "policy.json").write_bytes((folder / "policy.json").read_bytes())
+    bodies = [
+        {"id": "request", "prompt": f"{pair.prompt} {i}", "response_a": pair.response_a}
+        | {"response_b": pair.response_b}
+        for i, pair in enumerate(PAIRS * 5)
+    ]
+    with service(tmp_path) as port:
+        for start in range(0, 300, 60):
+            batch = {"pairs": bodies[start : start + 60]}
+            assert ask(port, "/v1/judge/batch", batch)[0] == 200
+        assert ask(port, "/v1/judge", bodies[0])[0] == 200  # the same again: not another decision
+        page = metrics(port)
+    audits, (served, accepted) = stored(tmp_path)
+    assert served == 300
+    assert len(set(audits)) == len(audits)
+    assert 0.3 * accepted < len(audits) < 0.7 * accepted
+    assert "adjudge_reused_ids_total 299.0" in page
+    assert f"adjudge_audits_total {len(audits)}.0" in page
+    coin = AuditCoin(0.5, SECRET)
+    assert all(coin.draws(name) for name in audits)
+
+
+def test_the_schema_gives_no_id_by_default(folder: Path) -> None:
+    with service(folder) as port:
+        status, api = ask(port, "/openapi.json")
+        body = {name: value for name, value in BODIES[3].items() if name != "id"}
+        first, second = (ask(port, "/v1/judge", {**body, "prompt": p})[1]["id"] for p in "xy")
+    assert status == 200
+    assert "default" not in api["components"]["schemas"]["PairIn"]["properties"]["id"]
+    assert first != second
+    assert first.startswith("texts-")
+
+
 def test_the_metrics_count_what_was_accepted_and_audited(folder: Path) -> None:
     page = (folder / "served.txt").read_text()
     families = {
@@ -234,13 +269,14 @@ def test_audited_grades_are_kept_with_their_texts(tmp_path: Path) -> None:
         await service.start()
         await trail.start()
         rulings = await service.rule_many(items, [None] * len(items))
-        cases = [Case(subject=item, named=item is items[-1]) for item in items]
+        cases = [Case(subject=item) for item in items]
         new = await trail.keep(cases, rulings)
         again = await trail.keep(cases, rulings)
         await trail.close()
         await service.close()
-        assert (new, again) == (sum(ruling.accepted for ruling in rulings), 0)
-        return new
+        assert new == (sum(ruling.accepted for ruling in rulings), 0)
+        assert again == (0, 0)
+        return new.audits
 
     new = asyncio.run(serve())
     assert new > 0

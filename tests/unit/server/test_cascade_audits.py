@@ -133,7 +133,7 @@ def test_a_cascade_of_grades_is_audited_too(tmp_path: Path) -> None:
         await service.start()
         await trail.start()
         rulings = await service.rule_many(items, [None] * len(items))
-        await trail.keep([Case(subject=item, named=True) for item in items], rulings)
+        await trail.keep([Case(subject=item) for item in items], rulings)
         await trail.close()
         await service.close()
         return [one.accepted for one in rulings]

@@ -297,9 +297,13 @@ class OpenAIBatches:
                         yield call, self._read(answer, call.want)
                     elif call is not None:
                         yield call, Reply(status="error", error=too_large_words(largest))
-        why = shorten(self._server.redact(why_unanswered(state)))
+        why = f"the batch ended ({state.get('status')}) without this answer"
+        for error in field_of(field_of(state, "errors", dict), "data", list):
+            if words := field_of(error, "message", str):
+                why += f": {words}"
+                break
         for call in waiting.values():
-            yield call, Reply(status="error", error=why)
+            yield call, Reply(status="error", error=shorten(self._server.redact(why)))
 
     def _read(self, answer: dict[str, Any], want: Want) -> Reply:
         response = answer.get("response")
@@ -369,16 +373,6 @@ def field_of(answer: object, name: str, kind: type[T]) -> T:
     """A field of an answer if it is of this kind; otherwise an empty value of the kind."""
     value = answer.get(name) if isinstance(answer, dict) else None
     return value if isinstance(value, kind) else kind()
-
-
-def why_unanswered(state: dict[str, Any]) -> str:
-    """Why a batch ended without an answer, in the server's words if it gives a reason."""
-    errors = [
-        e for e in field_of(field_of(state, "errors", dict), "data", list) if isinstance(e, dict)
-    ]
-    words = [e["message"] for e in errors if e.get("message") and isinstance(e["message"], str)]
-    ended = f"the batch ended ({state.get('status')}) without this answer"
-    return f"{ended}: {words[0]}" if words else ended
 
 
 def answer_lines(file: IO[bytes], largest: int) -> Iterator[tuple[str, bool]]:

@@ -78,7 +78,10 @@ class RayCluster:
         if not ray.is_initialized():
             address = self._address or await self._start_head()
             await _in_daemon_thread(lambda: _connect(ray, address))
-            _take_back_sigterm()
+            handler = signal.getsignal(signal.SIGTERM)
+            if handler is not None and threading.current_thread() is threading.main_thread():
+                # Ray installs its own handler, which prints a stack.
+                signal.signal(signal.SIGTERM, handler)
             self._ends.callback(ray.shutdown)
         self._ray = ray
 
@@ -159,7 +162,11 @@ class RayCluster:
 
 
 def _launch_head(folder: str, *, cpus: int) -> tuple[subprocess.Popen[bytes], int]:
-    port, *agents = _free_ports(5)
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(5)]
+        for listener in sockets:
+            listener.bind(("", 0))
+        port, *agents = (listener.getsockname()[1] for listener in sockets)
     arguments = [
         *("--port", port, "--num-cpus", cpus, "--object-store-memory", _OBJECT_STORE_BYTES),
         # By default the agents of a slow machine exceed Ray's limit of 15 seconds.
@@ -198,13 +205,6 @@ def _connect(ray: Any, address: str) -> None:
         ) from error
 
 
-def _take_back_sigterm() -> None:
-    """Restore the earlier SIGTERM handler: Ray installs its own, which prints a stack."""
-    handler = signal.getsignal(signal.SIGTERM)
-    if handler is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, handler)
-
-
 async def _wait_until_started(head: subprocess.Popen[bytes], folder: Path) -> None:
     until = time.monotonic() + START_S
     log = folder / keeper.LOG
@@ -222,14 +222,6 @@ async def _wait_until_started(head: subprocess.Popen[bytes], folder: Path) -> No
             why = "ended" if ended else f"was not ready after {START_S:g} s"
             raise JudgeError(f"Ray did not start on this machine: it {why}; it says: {last}")
         await asyncio.sleep(_LOOK_S)
-
-
-def _free_ports(count: int) -> Sequence[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for listener in sockets:
-            listener.bind(("", 0))
-        return [listener.getsockname()[1] for listener in sockets]
 
 
 async def _in_daemon_thread(work: Callable[[], T]) -> T:

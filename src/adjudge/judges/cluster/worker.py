@@ -98,7 +98,7 @@ class Worker:
         """Add a block; `trusted`: this judge is known to give usable replies."""
         self._blocks.append(block)
         if trusted and self._runner is not None:
-            self._runner.first_replies.trust()
+            self._runner.first_replies.passed = True
 
     async def report(self, money: float, *, last: bool) -> Report:
         """Add some budget (`last`: there will be no more) and return the progress."""

@@ -367,6 +367,16 @@ class ChoiceProtocol(PromptProtocol):
         answer = self.asking.read([reply])
         return answer.status, answer.detail
 
+    def choice_questions(
+        self, values: Mapping[str, Value], *, order: Order | None = None, slot: str = ""
+    ) -> list[Question]:
+        """The prompt with these values, once for each sample."""
+        messages = fill(self.prompt, values)
+        return [
+            Question(messages, self.asking.want, order=order, repeat=repeat, slot=slot)
+            for repeat in range(self.asking.repeats)
+        ]
+
 
 class LetterProtocol(ChoiceProtocol):
     """Asks for the letter of the better response in each order; `how` is that of `Asking`."""
@@ -397,14 +407,10 @@ class LetterProtocol(ChoiceProtocol):
         self, pair: Pair, *, values: Mapping[str, Value] | None = None, slot: str = ""
     ) -> list[Question]:
         """The questions of each order, one for each sample, with more `values`."""
-        asked = []
+        asked: list[Question] = []
         for order in self.orders.of(pair):
-            shown = pair_values(pair, order, self.prompt_columns)
-            messages = fill(self.prompt, {**shown, **(values or {})})
-            asked += [
-                Question(messages, self.asking.want, order=order, repeat=repeat, slot=slot)
-                for repeat in range(self.asking.repeats)
-            ]
+            shown = {**pair_values(pair, order, self.prompt_columns), **(values or {})}
+            asked += self.choice_questions(shown, order=order, slot=slot)
         return asked
 
     def read_letters(

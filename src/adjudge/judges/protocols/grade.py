@@ -9,7 +9,7 @@ from adjudge.data.rows import human_share
 from adjudge.errors import DataError
 from adjudge.judges.criteria import CORRECT, Criterion, check_criteria
 from adjudge.judges.interface import Data, Prompt, Question
-from adjudge.judges.prompting import Value, builtin_prompt, fill, write_value
+from adjudge.judges.prompting import Value, builtin_prompt, write_value
 from adjudge.judges.protocols._choices import BOUNDED, ChoiceProtocol, describe_drawn
 from adjudge.records import Grade, Item, Reply, Subject
 from adjudge.statistics.entropy import entropy_of
@@ -76,12 +76,7 @@ class GradeProtocol(ChoiceProtocol):
         _human(self.item(subject))
 
     def questions(self, subject: Subject) -> Sequence[Question]:
-        item = self.item(subject)
-        messages = fill(self.prompt, self._values(item))
-        return [
-            Question(messages, self.asking.want, repeat=repeat)
-            for repeat in range(self.asking.repeats)
-        ]
+        return self.choice_questions(self._values(self.item(subject)))
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Grade]:
         item, answer = self.item(subject), self.asking.read(replies)

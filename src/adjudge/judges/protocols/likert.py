@@ -13,7 +13,7 @@ from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria, check_scale, write_scale
 from adjudge.judges.interface import Data, Prompt, Question
 from adjudge.judges.parsing import WHOLE, parse_score, unread
-from adjudge.judges.prompting import builtin_prompt, fill
+from adjudge.judges.prompting import Value, builtin_prompt
 from adjudge.judges.protocols._choices import BOUNDED, CUT_OFF, ChoiceProtocol, reason, worst
 from adjudge.records import MEASURED, Reply, Score, Status, Subject
 
@@ -89,24 +89,18 @@ class Likert(ChoiceProtocol):
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         item, (low, high) = self.item(subject), self.scale
-        asked = []
+        asked: list[Question] = []
         for criterion in self.criteria:
-            messages = fill(
-                self.prompt,
-                {
-                    **self.prompt_columns.values(item),
-                    "prompt": Data(item.prompt),
-                    "response": Data(item.response),
-                    "criterion": criterion.name,
-                    "definition": criterion.in_full,
-                    "low": str(low),
-                    "high": str(high),
-                },
-            )
-            asked += [
-                Question(messages, self.asking.want, repeat=repeat, slot=criterion.name)
-                for repeat in range(self.samples or 1)
-            ]
+            values: dict[str, Value] = {
+                **self.prompt_columns.values(item),
+                "prompt": Data(item.prompt),
+                "response": Data(item.response),
+                "criterion": criterion.name,
+                "definition": criterion.in_full,
+                "low": str(low),
+                "high": str(high),
+            }
+            asked += self.choice_questions(values, slot=criterion.name)
         return asked
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Score]:
