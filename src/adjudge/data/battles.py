@@ -23,9 +23,11 @@ from adjudge.data.names import (
     WINNER,
     drop_missing,
     quote,
+    read_words,
     refuse_duplicates,
     refuse_values,
     refuse_where,
+    refuse_words,
 )
 from adjudge.data.outcomes import VERDICTS as JUDGE_VERDICTS
 from adjudge.data.outcomes import (
@@ -310,6 +312,13 @@ def prepare_battles(
         words, said = labels_as_of(source.rows), None
     named = [column for column in (verdict, score) if column is not None]
     frame = settle_status(table.frame, table.name, named, labels_as=words)
+    for column in (human, verdict, against):
+        if column in frame.columns and frame.schema[column] == pl.String:
+            said_words = read_words(frame[column], PAIR, words)
+            remedy = "use A, B or tie, or leave it empty"
+            refuse_words(
+                said_words, PAIR, VERDICTS, source=table.name, remedy=remedy, labels_as=words
+            )
     apart = [name for name in ("judge", by, against) if name is not None]
     rows = Rows(frame, table.dropped)
     if not jury or "judge" in frame.columns:

@@ -441,8 +441,8 @@ def check_words(
     if column.words is None or not (labels_as or _any_unknown(values, column)):
         return values
     values = read_words(values, column.words, labels_as, models)
-    choices = column.choices or ()
-    refuse_words(values, column.words, choices, source=source, remedy=column.choice_remedy)
+    choices, remedy = column.choices or (), column.choice_remedy
+    refuse_words(values, column.words, choices, source=source, remedy=remedy, labels_as=labels_as)
     return values
 
 

@@ -569,16 +569,27 @@ def read_words(
     return result.alias(values.name)
 
 
-def word_refusal(word: str, vocabulary: Vocabulary, remedy: str) -> tuple[str, str]:
-    """Why a word is refused, and the remedy."""
+def word_refusal(
+    word: str, vocabulary: Vocabulary, remedy: str, labels_as: Mapping[str, str] | None = None
+) -> tuple[str, str]:
+    """Why a word is refused, and the remedy; `labels_as` can have made it from another word."""
     unclear = vocabulary.unclear or {}
+    theirs = [their for their, ours in (labels_as or {}).items() if ours == word]
+    if theirs:
+        return "{} is not known", f"--labels-as says '{theirs[0]}={word}': {remedy}"
     if plain_word(word) in unclear:
         return "{} can mean either answer", f"choose one: {unclear[plain_word(word)]}"
     return "{} is not known", f"{remedy}, or give its meaning: --labels-as '{word}=...'"
 
 
 def refuse_words(
-    values: pl.Series, vocabulary: Vocabulary, choices: Sequence[str], *, source: str, remedy: str
+    values: pl.Series,
+    vocabulary: Vocabulary,
+    choices: Sequence[str],
+    *,
+    source: str,
+    remedy: str,
+    labels_as: Mapping[str, str] | None = None,
 ) -> None:
     """Refuse the first value outside the choices; a word with two meanings comes first."""
     unknown = ~values.is_in(list(choices)).fill_null(True)
@@ -587,7 +598,7 @@ def refuse_words(
     words = values.filter(unknown)
     unclear = [w for w in words.unique() if plain_word(w) in (vocabulary.unclear or {})]
     word = unclear[0] if unclear else words[0]
-    problem, remedy = word_refusal(word, vocabulary, remedy)
+    problem, remedy = word_refusal(word, vocabulary, remedy, labels_as)
     refuse_values(values, unknown & (values == word), problem, source=source, remedy=remedy)
 
 

@@ -218,7 +218,7 @@ def _read_words(
         return
     problem, remedy = "{} is not known", column.choice_remedy
     if column.words is not None:
-        problem, remedy = word_refusal(value, column.words, remedy)
+        problem, remedy = word_refusal(value, column.words, remedy, labels_as)
     problem = problem.replace("{}", quote(value))
     raise DataError(name, problem, row=row, column=column.name, remedy=remedy)
 

@@ -30,6 +30,7 @@ from adjudge.data.names import (
     refuse_values,
     refuse_where,
     repeated_keys,
+    word_refusal,
 )
 from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError, DataError
@@ -488,14 +489,16 @@ def pass_or_fail(
     values: pl.Series, source: str, labels_as: Mapping[str, str] | None = None
 ) -> pl.Series:
     """Human labels as pass and fail, null if missing; a share between the two is refused."""
-    shares = _shares(read_words(as_text(values), AS_SAID, labels_as or {}), source)
+    shares = _shares(read_words(as_text(values), AS_SAID, labels_as or {}), source, labels_as)
     between = (shares > 0) & (shares < 1)
     remedy = "a share of people is neither right nor wrong: give 1 or 0, or leave it empty"
     refuse_values(values, between, "{} is neither pass nor fail", source=source, remedy=remedy)
     return pass_by_share(shares)
 
 
-def _shares(values: pl.Series, source: str) -> pl.Series:
+def _shares(
+    values: pl.Series, source: str, labels_as: Mapping[str, str] | None = None
+) -> pl.Series:
     """Each value as `human_share` reads it; the first that it cannot read is refused."""
     text = as_text(values)
     known: dict[str | None, float | None] = {}
@@ -503,10 +506,8 @@ def _shares(values: pl.Series, source: str) -> pl.Series:
         try:
             known[value] = human_share(value)
         except ValueError:
-            remedy = (
-                "give 1 or 0 (pass or fail, yes or no), or give its meaning: "
-                f"--labels-as '{value}=...'"
-            )
+            remedy = "give 1 or 0 (pass or fail, yes or no)"
+            _, remedy = word_refusal(str(value), AS_SAID, remedy, labels_as)
             problem = "{} is neither pass nor fail"
             refuse_values(text, text == value, problem, source=source, remedy=remedy)
     shares = [known[value] for value in text.to_list()]

@@ -69,6 +69,8 @@ from adjudge.validation import (
 #: The paper resamples 20 times (section 5.3); more cost little here and make the scale more stable.
 DEFAULT_REPLICATES = 100
 _CHUNK_BYTES = 1 << 25
+#: An error level, as typed or exact.
+Alpha = float | str | Fraction
 
 
 # --- held-out Elo ---
@@ -305,7 +307,7 @@ def _around(elo: float, quantile: float | None, se: float) -> tuple[float | None
     return elo - quantile * se, elo + quantile * se
 
 
-def models_needed(alpha: float | str | Fraction) -> int:
+def models_needed(alpha: Alpha) -> int:
     """The fewest calibration models with a finite quantile: n >= (1 - alpha) / alpha.
 
     >>> models_needed(0.1), models_needed(0.05)
@@ -315,9 +317,7 @@ def models_needed(alpha: float | str | Fraction) -> int:
     return math.ceil((1 - level) / level)
 
 
-def elo_quantile(
-    residual: ArrayLike, se: ArrayLike, *, alpha: float | str | Fraction
-) -> EloQuantile:
+def elo_quantile(residual: ArrayLike, se: ArrayLike, *, alpha: Alpha) -> EloQuantile:
     """The conformal quantile of |residual| / SE.
 
     A model whose SE is 0 (a few equal battles) has no scale and counts as infinitely far off, which
@@ -349,7 +349,7 @@ def _finite_quantile(scores: FloatArray, level: Fraction) -> float | None:
 
 
 def split_conformal(
-    held: Residuals, *, alpha: float | str | Fraction = 0.1, splits: int = 5, seed: Seed = 0
+    held: Residuals, *, alpha: Alpha = 0.1, splits: int = 5, seed: Seed = 0
 ) -> ConformalRow:
     """Coverage and width over random halves of the models: one calibrates, the other tests.
 
@@ -404,9 +404,7 @@ def split_conformal(
     )
 
 
-def held_out_intervals(
-    held: Residuals, *, alpha: float | str | Fraction = 0.1
-) -> tuple[HeldOutRow, ...]:
+def held_out_intervals(held: Residuals, *, alpha: Alpha = 0.1) -> tuple[HeldOutRow, ...]:
     """Each model's interval with the quantile of all the others, as for a new model."""
     level = exact_level(alpha)
     scores = normalised_scores(held.values, held.se)
@@ -431,9 +429,7 @@ def held_out_intervals(
     return tuple(rows)
 
 
-def quantile_of_group(
-    held: Residuals, *, by: str, group: str, alpha: float | str | Fraction = 0.1
-) -> GroupQuantile:
+def quantile_of_group(held: Residuals, *, by: str, group: str, alpha: Alpha = 0.1) -> GroupQuantile:
     """The quantile of some models alone, tested by leaving each of them out; refused if too few."""
     rows = held_out_intervals(held, alpha=alpha)
     widths = [row.width for row in rows if row.width is not None]
@@ -450,9 +446,7 @@ def quantile_of_group(
     )
 
 
-def too_few_models(
-    method: str, by: str, group: str, n: int, alpha: float | str | Fraction
-) -> GroupQuantile:
+def too_few_models(method: str, by: str, group: str, n: int, alpha: Alpha) -> GroupQuantile:
     """A group without its own quantile."""
     needed = models_needed(alpha) + 1
     reason = f"{n} models, {needed} needed"
@@ -462,10 +456,7 @@ def too_few_models(
 
 
 def family_quantiles(
-    held: Residuals,
-    *,
-    alpha: float | str | Fraction = 0.1,
-    families: Mapping[str, str] | None = None,
+    held: Residuals, *, alpha: Alpha = 0.1, families: Mapping[str, str] | None = None
 ) -> tuple[GroupQuantile, ...]:
     """A quantile for each maker of several models, the largest family first."""
     makers = np.array([family_of(name, families) or "" for name in held.names])
