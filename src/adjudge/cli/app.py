@@ -366,7 +366,8 @@ def run(arguments: list[str]) -> int:
         remark(f"adjudge: {_readable(str(error))}")
     except click.UsageError as error:
         path = "adjudge" if error.ctx is None else error.ctx.command_path
-        remark(f"{path}: {error.format_message().strip().rstrip('.?')}; see {path} --help")
+        message = _readable(error.format_message().strip().rstrip(".?"))
+        remark(f"{path}: {message}; see {path} --help")
     except click.ClickException as error:
         remark(f"adjudge: {error.format_message().strip().rstrip('.?')}")
     except BrokenPipeError:
@@ -396,7 +397,10 @@ def _stopped() -> int:
 
 
 def _readable(message: str) -> str:
-    """Shorten a message that quotes a very long value: keep its beginning and the remedy."""
+    """A message without keys; if it quotes a very long value, its beginning and the remedy."""
+    from adjudge.judges.redact import Redactor, environment_secrets
+
+    message = Redactor(environment_secrets())(message)
     return message if len(message) <= 1000 else f"{message[:600]} ... {message[-300:]}"
 
 

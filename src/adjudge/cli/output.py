@@ -224,8 +224,8 @@ def print_reader_remarks() -> Iterator[None]:
 
 
 _RUNNING: ContextVar[Sequence[str]] = ContextVar("arguments", default=())
-#: A request body can hold a key under any name.
-_HIDDEN = "--extra-body"
+#: A request body can hold a key under any name. A name that is not set can be a key.
+_HIDDEN, _VARIABLES = "--extra-body", ("--api-key-env", "--secret-env")
 #: A longer command, such as one that names thousands of files, could not be read back.
 _LONGEST = 20_000
 
@@ -245,7 +245,7 @@ def command_line() -> str | None:
 
     It is written into the files of results. Paths stay as typed. URLs lose users, passwords and
     options. Keys and the values of secret environment variables are redacted. The value of
-    --extra-body is not shown.
+    --extra-body is not shown, nor that of --api-key-env if no variable has this name.
 
     >>> with running(["judge", "my pairs.csv", "--store=postgresql://me:pw@db/x"]):
     ...     command_line()
@@ -260,16 +260,17 @@ def command_line() -> str | None:
     strike = Redactor(environment_secrets())
     words = []
     for before, argument in zip(("", *arguments), arguments, strict=False):
-        word = "..." if before == _HIDDEN else argument
-        if argument.startswith(f"{_HIDDEN}="):
-            word = f"{_HIDDEN}=..."
-        if before == "--store":
-            word = without_secrets(word)
-        elif word.startswith("--store="):
-            word = "--store=" + without_secrets(word.removeprefix("--store="))
-        elif (url := SCHEME.search(word)) is not None:
-            word = word[: url.start()] + without_secrets(word[url.start() :])
-        words.append(strike(without_passwords(word)))
+        option, value = before, argument
+        if argument.startswith("--") and "=" in argument:
+            option, _, value = argument.partition("=")
+        start = argument.removesuffix(value)
+        if option == _HIDDEN or (option in _VARIABLES and value not in os.environ):
+            value = "..."
+        elif option == "--store":
+            value = without_secrets(value)
+        elif (url := SCHEME.search(value)) is not None:
+            value = value[: url.start()] + without_secrets(value[url.start() :])
+        words.append(strike(without_passwords(start + value)))
     line = safe(shlex.join(["adjudge", *words]))
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ..."
 

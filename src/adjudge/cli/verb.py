@@ -180,7 +180,7 @@ def _json_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise ArgumentError("extra_body", text, "give a JSON object")
+        raise ArgumentError("extra_body", "...", "give a JSON object")
     return value
 
 
@@ -196,8 +196,9 @@ def _secret(name: str) -> str:
     """The secret for drawing audits, from the environment: process lists show options."""
     secret = os.environ.get(name, "")
     if not secret:
-        remedy = f"this environment variable is not set: export {name}=$(openssl rand -hex 32)"
-        raise ArgumentError("secret_env", name, remedy)
+        remedy = "no environment variable has this name (not shown, it can be a secret): "
+        remedy += "export NAME=$(openssl rand -hex 32) and give --secret-env NAME"
+        raise ArgumentError("secret_env", "...", remedy)
     return secret
 
 

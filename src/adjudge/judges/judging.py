@@ -29,7 +29,7 @@ from adjudge.judges.rows import Outcome, RowCounts, Stages, schema_of
 from adjudge.judges.runner import RunContext, ask_all
 from adjudge.judges.subjects import (
     CHARACTERS_PER_TOKEN,
-    CallList,
+    CallNotes,
     OpenSubjects,
     Subjects,
     SubjectSource,
@@ -259,13 +259,14 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
             for judge, tally, name in zip(judges, tallies, options.named_judges, strict=True):
                 tally.began = time.monotonic()
                 each = len(call_keys(judge, next(iter(subjects))))
-                calls = closing(CallList(left_open, count=left_open.total, each=each))
                 context = RunContext(
                     judge=judge,
                     options=options,
                     store=store,
                     since=await store.do_apart(partial(_begin, judge=judge)),
-                    calls=resources.enter_context(calls),
+                    parts=[CallNotes(left_open, left_open.total)],
+                    count=left_open.total,
+                    total=left_open.total * each,
                     # What the caller holds in memory cannot always be copied to a file.
                     copied=subjects.copied,
                     tally=tally,
@@ -273,6 +274,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     spent=sum(other.tally.cost for other in contexts),
                 )
                 contexts.append(context)
+                resources.callback(context.close)
                 if left_open.total and not stop.requested:
                     ask = ask_all if team is None else partial(team.ask, judge=name)
                     asking = ask(context, left_open)
@@ -353,7 +355,7 @@ def _summary(context: RunContext, collected: RowCounts | None, *, subjects: Subj
         protocol=judge.protocol.name,
         judge_fingerprint=judge.fingerprint,
         fingerprint_parts=judge.fingerprint_parts,
-        subjects=context.calls.count,
+        subjects=context.count,
         dropped=subjects.dropped,
         notes=(*subjects.notes, *context.remarks),
         rows=counts.rows,

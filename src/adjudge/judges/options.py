@@ -17,6 +17,7 @@ from adjudge.judges.interface import Backend, Judge, JudgeProtocol
 from adjudge.judges.judge import BACKENDS, PROTOCOLS, make_judge, parse_judge, parse_protocol
 from adjudge.judges.prices import Price, price_for, read_prices
 from adjudge.judges.prompting import read_prompt
+from adjudge.judges.redact import check_secrets
 from adjudge.judges.rows import StopRule
 from adjudge.judges.subjects import Subjects, SubjectSource
 from adjudge.records import STATUSES, Reply, Status
@@ -170,6 +171,7 @@ class JudgingOptions:
     def __post_init__(self) -> None:
         if isinstance(self.progress, bool):
             object.__setattr__(self, "progress", ProgressLine() if self.progress else None)
+        check_secrets(api_key_env=self.api_key_env, extra_body=self.extra_body)
         if self.output is not None:
             check_output(self.output)
             check_not_store(self.store, self.output)

@@ -28,6 +28,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import unquote
 
+from adjudge.errors import ArgumentError
 from adjudge.present.text import count
 from adjudge.records import STATUSES, Reply
 
@@ -35,7 +36,15 @@ MARK = "[redacted]"
 _NAMES = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 _KEY_SHAPES = re.compile(
     r"(?i)\b(?:bearer\s+|x-api-key:?\s*)[\w.\-*]+|\b(?:sk|pk|gsk|xai|hf|pplx)[-_][\w\-*]{8,}"
+    r"|\bAIza[\w-]{30,}|\bgh[pousr]_\w{20,}|\bAKIA[0-9A-Z]{16}\b|\beyJ[\w-]{8,}\.eyJ[\w.-]{8,}"
 )
+#: Ends of names whose values are secrets in a request; not max_tokens, eos_token or a cache key.
+_SECRET_FIELDS = re.compile(
+    r"(?:(?:api|access|private|secret|subscription)key|authorization|secret|passw(?:or)?d|pwd"
+    r"|passphrase|credentials?|(?:access|api|auth|bearer|id|refresh|security|session)token"
+    r"|^(?:auth|bearer|cookie|token))$"
+)
+_SCHEMA_WORDS = {"type", "$ref", "anyOf", "enum"}
 #: Shorter values are words ("EMPTY", "none") that are common in ordinary text.
 _SHORTEST_KEY, _SHORTEST_VALUE, _SHORTEST_CODE = 6, 8, 8
 #: One backslash, then any more: a pattern that starts with a character is searched much faster.
@@ -62,6 +71,48 @@ def environment_secrets(environment: Mapping[str, str] | None = None) -> list[st
     environment = os.environ if environment is None else environment
     values = {value.strip() for name, value in environment.items() if _NAMES.search(name)}
     return sorted(value for value in values if len(value) >= _SHORTEST_VALUE)
+
+
+def check_secrets(
+    *, api_key_env: str | None = None, extra_body: Mapping[str, Any] | None = None, **_: object
+) -> None:
+    """Refuse options of a judge that hold a key, without showing it.
+
+    >>> check_secrets(extra_body={"max_tokens": 5, "stop_token_ids": [1], "password": None})
+    >>> check_secrets(extra_body={"headers": {"X-Api-Key": "hunter2"}})
+    Traceback (most recent call last):
+    adjudge.errors.ArgumentError: extra_body.headers.X-Api-Key = '[redacted]': it looks like a \
+key, and would be stored; put it into an environment variable and name it with --api-key-env NAME
+    """
+    if api_key_env is not None and api_key_env not in os.environ:
+        remedy = "no environment variable has this name (not shown, it can be a key): export "
+        raise ArgumentError("api_key_env", MARK, remedy + "NAME=... and give --api-key-env NAME")
+    if isinstance(extra_body, Mapping):
+        strike = Redactor(environment_secrets())
+        if (place := _secret_in(extra_body, "extra_body", strike)) is not None:
+            remedy = "it looks like a key, and would be stored; put it into an environment variable"
+            raise ArgumentError(place, MARK, f"{remedy} and name it with --api-key-env NAME")
+
+
+def _secret_in(value: Any, place: str, strike: Redactor, *, secret: bool = False) -> str | None:
+    """The place of the first secret in a JSON value; `secret`: it is under the name of one."""
+    if isinstance(value, Mapping):
+        inside = secret and _SCHEMA_WORDS.isdisjoint(value)
+        for name, part in value.items():
+            named = _SECRET_FIELDS.search(re.sub(r"[\W_]", "", str(name)).lower())
+            shown = f"{place}.{strike(str(name))}"
+            if strike(str(name)) != str(name):
+                return shown
+            found = _secret_in(part, shown, strike, secret=inside or named is not None)
+            if found is not None:
+                return found
+        return None
+    if isinstance(value, list | tuple):
+        places = (_secret_in(part, place, strike, secret=secret) for part in value)
+        return next((found for found in places if found is not None), None)
+    if value is None or isinstance(value, bool) or value == "":
+        return None
+    return place if secret or strike(str(value)) != str(value) else None
 
 
 class Redactor:

@@ -29,7 +29,7 @@ from collections.abc import (
 )
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,6 @@ from adjudge.judges.options import JudgingOptions
 from adjudge.judges.redact import Redactor, check_reply, environment_secrets, without_raw
 from adjudge.judges.rows import RowMaker
 from adjudge.judges.subjects import (
-    CallList,
     CallNotes,
     OpenSubjects,
     Work,
@@ -84,7 +83,9 @@ class RunContext:
     `budget` is the amount that can be spent. `more_budget` waits for more of it and returns whether
     there was any. `spent` is the cost of earlier judges, which share the budget. `claimed` holds
     the calls that are claimed in the store and not answered yet. If workers ask instead, they
-    report the `load` of their servers and their `remarks`. If the subjects were `copied` to a file,
+    report the `load` of their servers and their `remarks`. The calls about `count` subjects are
+    noted in one part, or in several that are asked side by side; `total` is their number, estimated
+    from the first subject. If the subjects were `copied` to a file,
     rows of calls that were answered before are noted there too, and not made at the end with the
     others. `elapsed_s` is the time that asking took.
     """
@@ -93,8 +94,10 @@ class RunContext:
     options: JudgingOptions
     store: StoreThread
     since: int
-    calls: CallList
     tally: Tally
+    parts: list[CallNotes] = field(default_factory=lambda: [CallNotes((), 0)])
+    count: int = 0
+    total: int = 0
     budget: float | None = None
     more_budget: Callable[[], Awaitable[bool]] | None = None
     spent: float = 0.0
@@ -131,7 +134,8 @@ class RunContext:
         Each batch has the number of subjects whose replies are incomplete. They have no row. After
         a stopped run they were not asked; after a complete run there are none.
         """
-        remaining, maker = self.calls.read(self.judge), self.make_maker()
+        remaining = chain.from_iterable(notes.read(self.judge) for notes in self.parts)
+        maker = self.make_maker()
         while batch := await asyncio.to_thread(lambda: list(islice(remaining, _ROWS_AT_ONCE))):
             looked_up = [key for entry in batch if isinstance(entry, tuple) for key in entry[1]]
             stored: dict[str, CallRow] = await self.store.do(methodcaller("lookup_rows", looked_up))
@@ -236,15 +240,17 @@ class RunContext:
         progress, now = self.options.progress, time.monotonic()
         if callable(progress) and (force or now - self._shown >= _SHOW_EVERY_S):
             self._shown = now
-            calls, backend = self.calls, self.judge.backend
+            load = self.load or self.judge.backend.load()
             progress(
                 self.tally.snapshot(
-                    total=calls.total,
-                    subjects=calls.count,
-                    judge=backend.name,
-                    load=self.load or backend.load(),
+                    total=self.total, subjects=self.count, judge=self.judge.backend.name, load=load
                 )
             )
+
+    def close(self) -> None:
+        """Remove the temporary files."""
+        for notes in self.parts:
+            notes.close()
 
 
 async def ask_all(context: RunContext, subjects: OpenSubjects) -> None:
@@ -262,7 +268,8 @@ async def ask_all(context: RunContext, subjects: OpenSubjects) -> None:
         # Inside: resources of a start that fails half-way are freed too.
         await backend.start()
         if place := await find_place(context, subjects):
-            context.calls.divide(subjects.cut(place))
+            context.close()
+            context.parts = [CallNotes(part, part.total) for part in subjects.cut(place)]
         await Runner(context).run()
     finally:
         context.remarks += tuple(backend.remarks())
@@ -276,7 +283,7 @@ async def find_place(context: RunContext, subjects: OpenSubjects) -> int:
     million subjects. It decides what is asked first and nothing else: the calls on both sides of it
     are looked up again. The majority of neighbours decides, because single calls can have failed.
     """
-    if context.calls.total <= _CALLS_AHEAD:
+    if context.total <= _CALLS_AHEAD:
         return 0
 
     async def is_answered(at: int) -> bool:
@@ -442,7 +449,7 @@ class Runner:
         # Small claims for slow judges, so that a second process has work; large for fast ones.
         batch = min(max(4 * self._concurrency, 8), 512)
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(batch)
-        self._feeders = [Feeder(context, notes, self._queue) for notes in context.calls.parts]
+        self._feeders = [Feeder(context, notes, self._queue) for notes in context.parts]
         self._failure: Exception | None = None
 
     @property
@@ -457,7 +464,7 @@ class Runner:
         The last part of the subjects comes first: the parts before it are mostly answered. Or the
         subjects come in `blocks`; empty blocks come while it has to wait.
         """
-        parts = [_one_block(notes.subjects) for notes in self._context.calls.parts]
+        parts = [_one_block(notes.subjects) for notes in self._context.parts]
         if blocks is not None:
             parts = [blocks]
         workers = [asyncio.create_task(self._work()) for _ in range(self._concurrency)]
@@ -558,7 +565,7 @@ class BatchRunner:
 
     async def run(self) -> None:
         """Send the calls that are neither stored nor in flight, then wait for all of them."""
-        (notes,) = self._context.calls.parts
+        (notes,) = self._context.parts
         remaining = iter(notes.subjects)
         prepare = partial(prepare_calls, self._context.judge)
         poll_s = self._context.options.poll_s

@@ -479,31 +479,3 @@ class CallNotes:
     def close(self) -> None:
         """Remove the temporary file."""
         self._noted.close()
-
-
-class CallList:
-    """The calls of all subjects of a run, in one part, or in several that are asked side by side.
-
-    `total` is the number of calls, estimated from `each`, that of the first subject; it can be off
-    by a few.
-    """
-
-    def __init__(self, subjects: Iterable[Subject] = (), *, count: int = 0, each: int = 0) -> None:
-        self.count = count
-        self.total = count * each
-        self.parts = [CallNotes(subjects, count)]
-
-    def divide(self, parts: Iterable[OpenSubjects]) -> None:
-        """Note the calls of these parts of the subjects separately. Do this before any is noted."""
-        self.close()
-        self.parts = [CallNotes(subjects, subjects.total) for subjects in parts]
-
-    def read(self, judge: Judge) -> Iterator[list[Row] | tuple[Subject, list[str]]]:
-        """What was noted of each subject, in input order."""
-        for notes in self.parts:
-            yield from notes.read(judge)
-
-    def close(self) -> None:
-        """Remove the temporary files."""
-        for notes in self.parts:
-            notes.close()

@@ -107,9 +107,9 @@ _WORDS = (
         ("password authentication failed", "no password supplied"),
         "give the password in PGPASSWORD or ~/.pgpass, or check it",
     ),
-    (('role "',), "check the user, or create one: CREATE ROLE ... LOGIN PASSWORD ..."),
-    (('database "',), "create it with createdb, or check its name"),
     (("pg_hba.conf",), "allow this address and user in the server's pg_hba.conf"),
+    (("role does", "role is"), "check the user, or create one: CREATE ROLE ... LOGIN PASSWORD ..."),
+    (('database "',), "create it with createdb, or check its name"),
     (
         ("too many clients", "remaining connection slots", "too many connections"),
         "start fewer processes or raise max_connections: each process needs two connections",
@@ -120,6 +120,8 @@ _WORDS = (
         "check the address and that the server is running",
     ),
 )
+#: The user in a message; it is part of the credentials.
+_USER = re.compile(r'\b(user|user name|role) "(?:[^"]|"")*"')
 _LOST_STATES = ("57P01", "57P02", "57P03")
 
 
@@ -170,13 +172,14 @@ def explain(error: Exception, name: str, *, schema: str, readonly: bool = False)
 
 
 def _reason(error: Exception) -> str:
-    """The first line of the message: later lines quote values, which can be replies."""
+    """The first line of the message, without the user: later lines quote values, also replies."""
     if isinstance(error, PoolTimeout):
         return "no connection in time, or max_connections is reached"
     diagnosis = error.diag.message_primary if isinstance(error, psycopg.Error) else None
     lines = [line.strip() for line in (diagnosis or str(error)).splitlines() if line.strip()]
     said = next((line for line in lines if "FATAL:" in line), lines[0] if lines else "no reason")
-    return said.rpartition("FATAL:")[2].strip().removeprefix("ERROR:").strip()
+    said = said.rpartition("FATAL:")[2].strip().removeprefix("ERROR:").strip()
+    return _USER.sub(r"\1", said)
 
 
 class PostgresStore(SharedTables):

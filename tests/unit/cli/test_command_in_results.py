@@ -89,8 +89,9 @@ def test_a_result_of_python_has_no_command(folder: Path) -> None:
 
 def test_secrets_are_not_in_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_SERVICE_TOKEN", "hunter2hunter2")
+    monkeypatch.setenv("MY_KEY", "")
     given = [
-        "judge", "a/my pairs.csv", "--api-key-env", "MY_KEY",
+        "judge", "a/my pairs.csv", "--api-key-env", "MY_KEY", "--api-key-env=itself",
         "--store", "postgresql://me:se/cr@t@db/x?password=hush&schema=a",
         "--base-url=https://me:pw@host/v1?key=hush",
         "--extra-body", '{"api": "hush"}', "--extra-body={hush}",
@@ -100,7 +101,7 @@ def test_secrets_are_not_in_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
         line = command_line()
     assert shlex.split(line or "") == [
         "adjudge", "judge", "a/my pairs.csv", "--api-key-env", "MY_KEY",
-        "--store", "postgresql://db/x?schema=a", "--base-url=https://host/v1",
+        "--api-key-env=...", "--store", "postgresql://db/x?schema=a", "--base-url=https://host/v1",
         "--extra-body", "...", "--extra-body=...", "--judge", "openai:[redacted]",
         "--prompt", "[redacted].txt",
     ]  # fmt: skip

@@ -95,8 +95,9 @@ def test_a_run_shows_itself_shortly() -> None:
 )
 @pytest.mark.parametrize("call", [judge_pairs, plan_judging])
 def test_a_backend_object_with_options_of_a_backend_is_refused(
-    call: Any, option: dict[str, Any]
+    call: Any, option: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("MY_KEY", "")
     (name,) = option
     with pytest.raises(ArgumentError, match=f"{name} = .*set it on the constant:1 object itself"):
         call(PAIRS, judge=Constant(), store=None, **option)

@@ -496,7 +496,7 @@ def test_a_long_input_is_streamed() -> None:
 
     from adjudge.judges.flow import Tally
     from adjudge.judges.runner import RunContext, Runner
-    from adjudge.judges.subjects import CallList
+    from adjudge.judges.subjects import CallNotes
     from adjudge.store.thread import StoreThread
 
     async def run() -> None:
@@ -509,12 +509,14 @@ def test_a_long_input_is_streamed() -> None:
             options=options,
             store=thread,
             since=0,
-            calls=CallList(Lazy(), count=3000, each=2),
             tally=Tally(None),
+            parts=[CallNotes(Lazy(), 3000)],
+            count=3000,
+            total=6000,
         )
         await Runner(context).run()
         await thread.close()
-        context.calls.close()
+        context.close()
 
     asyncio.run(run())
     assert sum(judge.asked.values()) == 6000

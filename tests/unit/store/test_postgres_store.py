@@ -21,7 +21,7 @@ from adjudge.judges.options import JudgingOptions
 from adjudge.store import Served, check_store, open_store, store_name, use_store
 from adjudge.store import postgres as database
 from adjudge.store.interface import DatabaseURL
-from adjudge.store.postgres import PostgresStore
+from adjudge.store.postgres import PostgresStore, explain, explain_refusal
 from adjudge.store.schema import LEDGER
 
 #: What no message may hold: the password, however it is written.
@@ -63,14 +63,35 @@ def test_every_refusal_is_one_line_with_its_remedy(postgres_server: PostgresServ
     server = f"127.0.0.1:{postgres_server.port}"
     wrong = refusal(postgres_server.url(password="wrong"))
     assert wrong.startswith(f"postgresql://{server}/{DATABASE}?schema=")
-    assert 'password authentication failed for user "judge"; give the password in PG' in wrong
+    assert "password authentication failed for user; give the password in PG" in wrong
     missing = refusal(f"postgresql://{USER}:{ENCODED}@{server}/none")
     assert missing.endswith('database "none" does not exist; create it with createdb, or check '
                             "its name")  # fmt: skip
     nobody = refusal(f"postgresql://nobody:{ENCODED}@{server}/{DATABASE}")
     assert "give the password in PGPASSWORD" in nobody
+    assert "nobody" not in nobody
     closed = refusal(f"postgresql://{USER}:{ENCODED}@127.0.0.1:1/{DATABASE}")
     assert "refused; check the address and that the server is running" in closed.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ('role "me" does not exist', "role does not exist; check the user, or create one"),
+        ('role "me" is not permitted to log in', "role is not permitted to log in; check the user"),
+        ('Peer authentication failed for user "me"', "Peer authentication failed for user; check"),
+        (
+            'no pg_hba.conf entry for host "10.0.0.9", user "me", database "x", no encryption',
+            'no pg_hba.conf entry for host "10.0.0.9", user, database "x", no encryption; allow',
+        ),
+        ('too many connections for role "me"', "too many connections for role; start fewer"),
+    ],
+)
+def test_the_user_of_a_refused_connection_is_not_shown(message: str, shown: str) -> None:
+    error = psycopg.OperationalError(f'connection to "h" failed: FATAL:  {message}')
+    for text in (str(explain_refusal(error, "db")), str(explain(error, "db", schema="s"))):
+        assert '"me"' not in text
+    assert str(explain_refusal(error, "db")).startswith(f"db: {shown}")
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from adjudge.judges.backends._tokens import NEVER, bare, option_logprobs
 from adjudge.judges.flow import Pace, ServerLoad
 from adjudge.judges.interface import Backend, Choice, Message, Question, Reasoned, Text, Want
 from adjudge.judges.parsing import locate_option
+from adjudge.judges.redact import check_secrets
 from adjudge.records import Reply, Status
 from adjudge.validation import count
 
@@ -80,6 +81,7 @@ class ChatServerBackend(Backend):
         max_attempts: int = 6,
         first_pause_s: float = 0.5,
     ) -> None:
+        check_secrets(api_key_env=api_key_env, extra_body=extra_body)
         self._key_variable = api_key_env or self.key_variable
         key = key_from(self._key_variable)
         self.name = f"{self.example.partition(':')[0]}:{model}"

@@ -199,7 +199,7 @@ class _Work:
 
     async def _hand_out(self, subjects: Iterable[Subject]) -> None:
         """Give every block to a worker, again if the worker dies, until all are done."""
-        total = self._context.calls.count
+        total = self._context.count
         size = min(-(-total // (_BLOCKS_EACH * len(self._seats))), _LARGEST_BLOCK)
         todo: set[int] | None = None
         while todo is None or todo:

@@ -15,7 +15,6 @@ from adjudge.judges.flow import IDLE, Reason, ServerLoad, Stop, Tally
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prices import Price
 from adjudge.judges.runner import RunContext, Runner
-from adjudge.judges.subjects import CallList
 from adjudge.records import Subject
 from adjudge.store.thread import StoreThread
 
@@ -136,17 +135,16 @@ class Worker:
         store = StoreThread(options.store)
         await store.open()
         try:
-            with closing(CallList()) as calls:
-                context = RunContext(
-                    judge=judge,
-                    options=options,
-                    store=store,
-                    since=self._order.since,
-                    calls=calls,
-                    tally=self._tally,
-                    budget=None if options.max_cost is None else self._budget,
-                    more_budget=self._more_budget,
-                )
+            context = RunContext(
+                judge=judge,
+                options=options,
+                store=store,
+                since=self._order.since,
+                tally=self._tally,
+                budget=None if options.max_cost is None else self._budget,
+                more_budget=self._more_budget,
+            )
+            with closing(context):
                 await judge.backend.start()
                 await context.settle(self._order.first)
                 self._held = len(context.claimed)
