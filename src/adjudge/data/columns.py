@@ -22,6 +22,7 @@ from adjudge.data.names import (
     drop_gaps,
     drop_missing,
     first_of,
+    has_order_verdicts,
     match_columns,
     plain_word,
     point_decimals,
@@ -187,8 +188,11 @@ class Layout:
         """Which of a file's columns are used as which of ours."""
         # Texts that only identify a row, or are only measured, do not cause a refusal.
         unneeded = [column.name for column in self.columns if column.spoken and not column.required]
+        # In judgments judge_label is the verdict, next to judge_label_rev that of the first order.
+        orders = self.kind == "judgments" and has_order_verdicts(here)
+        usual = "tournaments" if orders else self.usual
         return match_columns(
-            here, self.names, kind=self.usual, source=source, given=given, unneeded=unneeded
+            here, self.names, kind=usual, source=source, given=given, unneeded=unneeded
         )
 
     def check(

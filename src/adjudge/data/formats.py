@@ -336,7 +336,7 @@ NATIVE: dict[str, NativeFormat] = {
         NativeFormat(
             "judgments",
             "adjudge calibrate, select and evaluate",
-            signature("id", "p_a p_fwd", without="doc_id"),
+            signature("id", "p_a p_fwd verdict_fwd", without="doc_id"),
         ),
         NativeFormat("grades", "adjudge estimate, calibrate and select", signature("id p_pass")),
         NativeFormat("binary", "adjudge estimate", signature("judge human")),

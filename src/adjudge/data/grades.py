@@ -31,6 +31,7 @@ from adjudge.data.names import (
     LOG,
     PAIR,
     add_ids,
+    has_order_verdicts,
     plain_name,
     plain_word,
     read_grade_words,
@@ -164,7 +165,7 @@ def are_grades(columns: Collection[str]) -> bool:
     (True, False)
     """
     here = list(columns)
-    if recognise(here, "judgments", ["p_a", "p_fwd"]):
+    if recognise(here, "judgments", ["p_a", "p_fwd"]) or has_order_verdicts(here):
         return False
     known = recognise(here, "grades", ["p_pass", "judge", "human"])
     return "p_pass" in known or {"judge", "human"} <= known

@@ -16,6 +16,7 @@ from adjudge.data.columns import TEXT_COLUMNS, Column, Layout, add_unnamed
 from adjudge.data.grades import are_grades, names_sides, read_grades, verdicts_in_status
 from adjudge.data.labels import join_labels
 from adjudge.data.names import (
+    ORDER_VERDICTS,
     PAIR,
     quote,
     read_words,
@@ -44,12 +45,14 @@ from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
 from adjudge.errors import ArgumentError, DataError
 from adjudge.records import MEASURED, STATUSES, About
-from adjudge.statistics.entropy import INFINITE_DOUBT
+from adjudge.statistics.entropy import INFINITE_DOUBT, entropy_of
 
 #: p_a can be rounded in a file; a larger distance from the mean of both orders is an error.
 _ROUNDING = 0.005
 _ORDERS = ("p_fwd", "p_rev")
 _NUMBERS = (*_ORDERS, "p_a", "uncertainty")
+#: The protocol of rows that have a verdict in each order and no number: agreement is their doubt.
+BY_ORDERS = "order_verdicts"
 JUDGMENT_COLUMNS = Layout(
     "judgments",
     Column(name="id", required=True, filled=True),
@@ -62,7 +65,8 @@ JUDGMENT_COLUMNS = Layout(
     Column(name="p_a", type="number", low=0, high=1, answer=True),
     Column(name="p_tie", type="number", low=0, high=1, answer=True),
     Column(name="uncertainty", type="number", answer=True),
-    Column(name="verdict", choices=("A", "B", "tie"), words=PAIR, answer=True),
+    Column(name="verdict", choices=LABELS, words=PAIR, answer=True),
+    *(Column(name=order, choices=LABELS, words=PAIR, answer=True) for order in ORDER_VERDICTS),
     Column(name="answer_mass", type="number", low=0, high=1),
     Column(name="judge_fingerprint"),
     Column(name="server"),
@@ -74,7 +78,7 @@ JUDGMENT_COLUMNS = Layout(
     Column(name="length_a", type="number", low=0),
     Column(name="length_b", type="number", low=0),
     *TEXT_COLUMNS,
-    one_of=("p_a", "p_fwd"),
+    one_of=("p_a", "p_fwd", "verdict_fwd"),
     apart=("judge", "protocol", "repeat"),
 )
 
@@ -94,6 +98,11 @@ def read_judgments(
     can name a side with less confidence than a guess. Only measured values are derived:
 
     - p_a, if it is not given, is the mean of p_fwd and p_rev; p_a alone is enough;
+    - without any of them, a verdict for response_a in `verdict_fwd` or `verdict_rev` is 1 in that
+      order, one for response_b 0, a tie one half. So two orders that agree have a doubt of 0, a
+      verdict and a tie one of 0.56, and two that contradict each other give no verdict. The
+      protocol of such rows is `order_verdicts`, next to a name of their own in brackets, unless
+      they have an uncertainty;
     - uncertainty, if a judge and protocol gives none at all, is the entropy of p_a in nats;
     - verdict is A above one half and B below; at exactly one half there is none. If a column
       `p_tie` makes a tie more likely than either answer, it is "tie" (half of p_tie is in p_a);
@@ -109,13 +118,26 @@ def read_judgments(
     (0.7, 'A')
     """
     frame, name = JUDGMENT_COLUMNS.load(source, columns), source_name(source)
-    if "p_a" not in frame.columns and not {"p_fwd", "p_rev"} <= set(frame.columns):
-        remedy = "give p_a, or p_fwd and p_rev, all about response_a"
+    here = {*frame.columns}
+    by_orders = "p_a" not in here and not here.issuperset(_ORDERS)
+    if by_orders and not here.issuperset(ORDER_VERDICTS):
+        remedy = (
+            "give p_a, or p_fwd and p_rev, or verdict_fwd and verdict_rev, all about response_a"
+        )
         if "verdict" in frame.columns:
             remedy = f"verdicts alone have no doubt: {remedy}, or use adjudge estimate"
             raise DataError(name, "is missing", column="p_a", remedy=remedy)
         raise JUDGMENT_COLUMNS.missing(frame, "p_a", name, remedy)
     frame = JUDGMENT_COLUMNS.check(frame, name, labels_as=labels_as_of(source))
+    if by_orders:
+        worth = zip(_ORDERS, ORDER_VERDICTS, strict=True)
+        frame = frame.with_columns(_worth(verdict).alias(order) for order, verdict in worth)
+        if "verdict" in here:
+            # Many call a contradiction a tie: here it is no verdict.
+            tie = (pl.col("verdict") == "tie") & (pl.col("p_fwd") + pl.col("p_rev") == 1)
+            frame = frame.with_columns(pl.when(~tie.fill_null(False)).then("verdict"))
+        if "uncertainty" not in here:
+            frame, protocol = _name_by_orders(frame, protocol)
     frame = _with_names(frame, {"judge": judge, "protocol": protocol}, name)
     absent = [column for column in _ORDERS if column not in frame.columns]
     frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)
@@ -128,6 +150,25 @@ def read_judgments(
         key, remedy = [*key, "repeat"], f"{remedy}, or number them in repeat"
     refuse_duplicates(frame, key, source=name, remedy=remedy, but_equal=True)
     return JUDGMENT_COLUMNS.sort(frame)
+
+
+def _name_by_orders(frame: pl.DataFrame, protocol: str | None) -> tuple[pl.DataFrame, str | None]:
+    """Mark the protocol, the file's or the caller's: without numbers the same one is another."""
+    if "protocol" not in frame.columns:
+        return frame, BY_ORDERS if protocol is None else f"{protocol} ({BY_ORDERS})"
+    marked = pl.col("protocol").str.contains(BY_ORDERS, literal=True)
+    named = pl.when(marked).then("protocol").otherwise(pl.format(f"{{}} ({BY_ORDERS})", "protocol"))
+    return frame.with_columns(named.alias("protocol")), protocol
+
+
+def fixed_doubts(protocol: str | None) -> tuple[float, ...]:
+    """The doubts that a verdict can have by this protocol, ascending, if it allows only a few.
+
+    >>> fixed_doubts("order_verdicts") == (0.0, entropy_of(0.75)), fixed_doubts("preference")
+    (True, ())
+    """
+    by_orders = protocol is not None and BY_ORDERS in protocol
+    return (0.0, entropy_of(0.75)) if by_orders else ()
 
 
 def _with_names(frame: pl.DataFrame, given: Mapping[str, str | None], source: str) -> pl.DataFrame:
@@ -175,7 +216,8 @@ def _with_p_tie(frame: pl.DataFrame, source: str) -> pl.DataFrame:
 
 def _with_status(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     remedy = "give p_a, or p_fwd and p_rev, or the status that fits"
-    values = [column for column in (*_NUMBERS, "p_tie", "verdict") if column in frame.columns]
+    answers = (*_NUMBERS, "p_tie", "verdict", *ORDER_VERDICTS)
+    values = [column for column in answers if column in frame.columns]
     # If only one order was measured, the row has no number.
     stated = None
     if {"verdict", "uncertainty"} <= {*frame.columns}:

@@ -263,6 +263,19 @@ def recognise(columns: Sequence[str], kind: str, wanted: Sequence[str]) -> set[s
     }
 
 
+#: The verdict of each order, both about response_a.
+ORDER_VERDICTS = ("verdict_fwd", "verdict_rev")
+
+
+def has_order_verdicts(columns: Sequence[str]) -> bool:
+    """Whether a file has the verdicts of both orders, under any usual name.
+
+    >>> has_order_verdicts(["judge_label", "judge_label_rev"]), has_order_verdicts(["judge_label"])
+    (True, False)
+    """
+    return recognise(columns, "tournaments", ORDER_VERDICTS) == {*ORDER_VERDICTS}
+
+
 def remark_names(source: str, taken: Mapping[str, str]) -> None:
     """Log in one line which columns are used as ours."""
     if taken:

@@ -19,7 +19,7 @@ from adjudge.data.labels import (
     state_model_labels,
     without_dependent,
 )
-from adjudge.data.names import PAIR, add_ids, shorten
+from adjudge.data.names import ORDER_VERDICTS, add_ids, shorten
 from adjudge.data.outcomes import VERDICTS
 from adjudge.data.pairs import load_pairs
 from adjudge.data.rows import (
@@ -41,13 +41,10 @@ from adjudge.validation import FloatArray
 LABEL_VALUES = {"A": 1.0, "B": 0.0, "tie": 0.5}
 #: How battles spell them.
 _WINNERS = {"model_a": "A", "model_b": "B", "tie (bothbad)": "tie"}
-_BOTH_ORDERS = {"verdict_fwd", "verdict_rev"}
-_SIDES = ("A", "B", "tie")
 #: Columns of judgments, or of verdicts or scores instead.
 _VERDICTS = Layout(
     "judgments",
     *JUDGMENT_COLUMNS.columns,
-    *(Column(name=order, choices=_SIDES, words=PAIR) for order in ("verdict_fwd", "verdict_rev")),
     *(Column(name=side, type="number") for side in ("score_a", "score_b")),
     apart=JUDGMENT_COLUMNS.apart,
     usual="tournaments",
@@ -114,7 +111,8 @@ def _prepare(
     rows = _VERDICTS.load(table)
     here = set(rows.columns)
     graded = "p_a" in here or {"p_fwd", "p_rev"} <= here
-    if not graded:
+    by_orders = here.issuperset(ORDER_VERDICTS)
+    if not graded and not by_orders:
         _require_verdicts(here, table.name)
         rows = _from_verdicts(_VERDICTS.check(rows, table.name, labels_as=table.labels_as))
         table = replace(table, labels_as={})
@@ -151,7 +149,7 @@ def _prepare(
         repeats=frame.filter(pl.col("status").is_in(list(MEASURED))),
         name=table.name,
         graded=graded,
-        by_score=not graded and "verdict" not in here and not _BOTH_ORDERS.issubset(here),
+        by_score=not graded and "verdict" not in here and not by_orders,
         cluster=column,
         dropped=first.dropped,
         makers=makers,
@@ -193,7 +191,7 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
 
 
 def _require_verdicts(here: set[str], name: str) -> None:
-    if not ({"verdict"} <= here or here >= _BOTH_ORDERS or {"score_a", "score_b"} <= here):
+    if "verdict" not in here and not {"score_a", "score_b"} <= here:
         raise DataError(
             name,
             "has no judgment",
@@ -203,16 +201,10 @@ def _require_verdicts(here: set[str], name: str) -> None:
 
 
 def _from_verdicts(table: pl.DataFrame) -> pl.DataFrame:
-    """p_fwd and p_rev, or p_a, as 1, 0 and one half from verdicts, else from two scores."""
-    here = set(table.columns)
-    if _BOTH_ORDERS.issubset(here):
-        return table.with_columns(p_fwd=_answer("verdict_fwd"), p_rev=_answer("verdict_rev"))
-    if "verdict" in here:
+    """p_a as 1, 0 and one half from verdicts, else from two scores."""
+    if "verdict" in table.columns:
         # A verdict of "tie" is not a verdict; p_a = 1/2 expresses that.
-        return table.with_columns(p_a=_answer("verdict")).drop("verdict")
+        answer = pl.col("verdict").replace_strict(LABEL_VALUES, return_dtype=pl.Float64)
+        return table.with_columns(p_a=answer).drop("verdict")
     gap = pl.col("score_a") - pl.col("score_b")
     return table.with_columns(p_a=(gap.sign() + 1) / 2)
-
-
-def _answer(column: str) -> pl.Expr:
-    return pl.col(column).replace_strict(LABEL_VALUES, return_dtype=pl.Float64)

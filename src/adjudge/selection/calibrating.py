@@ -12,7 +12,7 @@ from typing import Unpack
 
 import polars as pl
 
-from adjudge.data.judgments import Judgments
+from adjudge.data.judgments import Judgments, fixed_doubts
 from adjudge.data.rows import merge_dropped
 from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike
@@ -93,8 +93,9 @@ def calibrate(
     exchangeable, and `select` groups new rows by prompt in the same way.
 
     Args:
-        judgments: Judgments with p_a, or p_fwd and p_rev. A file or a frame, of judgments or
-            grades. Labels are in the column `label` (for grades: `human`) or come from `labels`.
+        judgments: Judgments with p_a, or p_fwd and p_rev, or verdict_fwd and verdict_rev. A file or
+            a frame, of judgments or grades. Labels are in the column `label` (for grades:
+            `human`) or come from `labels`.
         alpha: Error level allowed among accepted verdicts.
         labels: Human labels by id, for rows without a label.
         pairs: The judged pairs, for a learned doubt that uses the length of the texts.
@@ -352,8 +353,10 @@ def _cautions(
     if policy.about == "choices":
         lines += describe_choices(frame)
     elif mute:
-        rows = count(mute, "labelled row")
-        lines.append(f"no verdict on {rows} ({doubt.no_verdict}): {_COUNTED}")
+        rows, why = count(mute, "labelled row"), doubt.no_verdict
+        if not doubt.learned and all(fixed_doubts(entry.protocol) for entry in entries):
+            why = "the two orders contradict each other, or both say tie"
+        lines.append(f"no verdict on {rows} ({why}): {_COUNTED}")
     if any(len(entry.fingerprints) > 1 for entry in entries):
         lines.append("one judge has rows with several fingerprints: select cannot check them")
     if not doubt.judges and not any(entry.fingerprints for entry in entries):

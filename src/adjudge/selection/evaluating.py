@@ -246,8 +246,8 @@ def evaluate(
     after learning again in each split (`comparisons`), next to each judge's own doubt.
 
     Args:
-        judgments: Judgments with p_a, or p_fwd and p_rev. A file or a frame, of judgments or
-            grades.
+        judgments: Judgments with p_a, or p_fwd and p_rev, or verdict_fwd and verdict_rev. A file or
+            a frame, of judgments or grades.
         labels: Human labels by id, for rows without a label.
         pairs: The judged pairs, for a learned doubt that uses the length of the texts.
         judge: Only this judge's rows.

@@ -24,7 +24,13 @@ from adjudge.judges.judge import (
 from adjudge.judges.prompting import read_prompt
 from adjudge.policy.result import Policy, PolicyGroup, names_of, own_cuts
 from adjudge.records import Grade, Judgment, Reply, Subject
-from adjudge.selection.doubts.base import Decision, load_doubt, verdict_of
+from adjudge.selection.doubts.base import (
+    Decision,
+    is_by_orders,
+    load_doubt,
+    read_orders,
+    verdict_of,
+)
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
 from adjudge.selection.selecting import reason_to_abstain
 from adjudge.selection.verifying import check_about, levels_of, read_policy
@@ -212,8 +218,11 @@ class JudgeService:
         if len(rows) != 1 or not isinstance(rows[0], Judgment | Grade):
             raise ArgumentError("protocol", protocol.name, "serve one with one verdict per request")
         least, mass = self.policy.min_answer_mass, rows[0].answer_mass
-        off_answer = least is not None and mass is not None and mass < least
-        return _off_answer(rows[0]) if off_answer else rows[0]
+        if least is not None and mass is not None and mass < least:
+            return _off_answer(rows[0])
+        if isinstance(rows[0], Judgment) and is_by_orders(self.policy):
+            return read_orders(rows[0])
+        return rows[0]
 
     async def rule_many(
         self,

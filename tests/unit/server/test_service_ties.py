@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Backend, Choice, Question
 from adjudge.judges.judge import make_judge
 from adjudge.judges.prompting import make_prompt
@@ -80,3 +81,44 @@ def test_the_policys_answer_mass_holds() -> None:
     assert (ruling.judgment.status, ruling.judgment.p_a) == ("off_answer", None)
     assert rule(0.9, 0.05, 0.05, mass=0.03, limit=None).accepted
     assert rule(0.9, 0.05, 0.05, mass=0.03, limit=0.02).accepted
+
+
+class Orders(Letters):
+    """Says A with these probabilities, in the first and in the second order."""
+
+    def __init__(self, first: float, second: float) -> None:
+        self._p = {"ab": first, "ba": 1 - second}
+
+    async def ask(self, question: Question) -> Reply:
+        p = self._p[question.order]
+        return Reply(status="ok", logprobs={"A": math.log(p), "B": math.log(1 - p)})
+
+
+def orders_policy() -> Policy:
+    rows = {
+        "id": range(100),
+        "judge": "letters:",
+        "verdict_fwd": ["A"] * 100,
+        "verdict_rev": ["A"] * 80 + ["B"] * 20,
+        "label": ["A"] * 80 + ["B"] * 20,
+    }
+    return calibrate(pl.DataFrame(rows), alpha=0.1)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict", "reason"),
+    [(0.6, 0.7, "A", None), (0.1, 0.4, "B", None), (0.9, 0.2, None, "no verdict")],
+)
+def test_a_policy_of_verdicts_in_both_orders_reads_verdicts(
+    first: float, second: float, verdict: str | None, reason: str | None
+) -> None:
+    service = JudgeService(make_judge(Orders(first, second), Preference()), orders_policy())
+    ruling = asyncio.run(service.rule(PAIR))
+    assert (ruling.verdict, ruling.accepted, ruling.reason) == (verdict, reason is None, reason)
+    assert ruling.judgment.uncertainty == (0.0 if verdict else pytest.approx(math.log(2)))
+
+
+def test_a_policy_of_verdicts_in_both_orders_needs_both_and_no_letter_for_ties() -> None:
+    judge = make_judge(Letters(0.9, 0.05, 0.05, 0.9), Preference(prompt=TIES))
+    with pytest.raises(ArgumentError, match="verdicts in both orders: ask in both, without"):
+        asyncio.run(JudgeService(judge, orders_policy()).rule(PAIR))

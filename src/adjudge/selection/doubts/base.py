@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from adjudge.data.judgments import Judgments, doubt_ties, prepare_judgments
+from adjudge.data.judgments import (
+    BY_ORDERS,
+    Judgments,
+    doubt_ties,
+    fixed_doubts,
+    prepare_judgments,
+)
 from adjudge.data.rows import FAIL, PASS, Identity, identities
 from adjudge.data.source import Source
 from adjudge.data.tables import TableLike
@@ -28,6 +34,7 @@ from adjudge.present.result import Check, Count, at_most
 from adjudge.records import MEASURED, About, Grade, Judgment, Subject
 from adjudge.selection.doubts.evidence import Evidence
 from adjudge.selection.labelled import NewRows
+from adjudge.statistics.entropy import entropy_of, verdict
 from adjudge.store import StorePlace
 from adjudge.validation import BoolArray, one_of
 
@@ -179,7 +186,11 @@ class Doubt(ABC):
         [judge] = judges
         prints = {group.judge_fingerprint for group in policy.groups}
         judge = take_known_route(judge, prints.__contains__) or judge
-        match = match_judge([group.identity for group in policy.groups], identity_of(judge))
+        known = [group.identity for group in policy.groups]
+        if is_by_orders(policy):
+            # A service asks for a preference, in both orders, and reads the two verdicts from it.
+            known = [replace(name, protocol=asked_protocol(name.protocol)) for name in known]
+        match = match_judge(known, identity_of(judge))
         return (judge,), [policy.groups[at] for at in match.positions]
 
     def decide(
@@ -199,6 +210,41 @@ def verdict_of(judgment: Judgment | Grade) -> str | None:
     if isinstance(judgment, Judgment):
         return judgment.verdict
     return None if judgment.judge is None else PASS if judgment.judge else FAIL
+
+
+def is_by_orders(policy: Policy) -> bool:
+    """Whether the policy was made from verdicts in both orders, without probabilities."""
+    return all(fixed_doubts(group.protocol) for group in policy.groups)
+
+
+def asked_protocol(protocol: str | None) -> str:
+    """The protocol by which a service asks for such verdicts: the rows' own, or preference."""
+    own = (protocol or "").removesuffix(BY_ORDERS).removesuffix("(").strip()
+    return own or "preference"
+
+
+def read_orders(judgment: Judgment) -> Judgment:
+    """The judgment as rows of verdicts in both orders have it: 1, 0 or one half in each order.
+
+    >>> said = Judgment(id="x", judge="j", protocol="preference", status="ok", p_fwd=0.9, p_rev=0.4)
+    >>> read_orders(said).p_a, read_orders(said).verdict
+    (0.5, None)
+    """
+    if judgment.status not in MEASURED:
+        return judgment
+    if judgment.p_fwd is None or judgment.p_rev is None or judgment.p_tie is not None:
+        remedy = "the policy is of verdicts in both orders: ask in both, without a letter for ties"
+        raise ArgumentError("protocol", judgment.protocol, remedy)
+    first, second = (((p > 0.5) + (p >= 0.5)) / 2 for p in (judgment.p_fwd, judgment.p_rev))
+    p_a = (first + second) / 2
+    return replace(
+        judgment,
+        p_fwd=first,
+        p_rev=second,
+        p_a=p_a,
+        uncertainty=entropy_of(p_a),
+        verdict=verdict(p_a),
+    )
 
 
 def check_identities(
