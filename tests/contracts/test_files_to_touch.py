@@ -62,7 +62,7 @@ def copy(tmp_path: Path) -> Copy:
 def test_an_estimator_costs_two(copy: Copy) -> None:
     copy.add(
         "estimation/estimators/midway.py",
-        """from adjudge.estimation.estimators.alone import human_only, naive
+        """from adjudge.estimation.estimators.alone import HUMAN_ONLY, NAIVE
 from adjudge.estimation.estimators.base import Estimator, with_interval
 
 
@@ -72,7 +72,8 @@ class _Midway(Estimator):
     assumption = "the judge is as far off as people"
 
     def compute(self, sample, *, confidence_level):
-        both = [call(sample, confidence_level=confidence_level) for call in (naive, human_only)]
+        alone = (NAIVE, HUMAN_ONLY)
+        both = [one.compute(sample, confidence_level=confidence_level) for one in alone]
         mean = sum(outcome.estimate for outcome in both) / 2
         return with_interval(mean, mean, 0.1, 0.05, both[0].influence)
 

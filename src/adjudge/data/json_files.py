@@ -496,7 +496,7 @@ def check_record(file: File, value: object, text: str, row: int) -> Record:
 def has_half_characters(value: object) -> bool:
     r"""Whether a text in the value cannot be written to a file or sent, though it was parsed.
 
-    >>> has_half_characters({"name": "\ud83d"}), has_half_characters({"name": "\ud83d\ude00"})
+    >>> has_half_characters({"name": "\ud83d"}), has_half_characters({"name": "\u00e9"})
     (True, False)
     """
     try:

@@ -332,7 +332,8 @@ def unmatched_ids(labels: pl.Series, rows: pl.Series, source: str) -> DataError:
     matches = {words: int(a.is_in(b.implode()).sum()) for words, (a, b) in alike.items()}
     hint = next((f"; {n:,} would match {words}" for words, n in matches.items() if n), "")
     more = labels.n_unique() - 3
-    problem = f"{shown}{f' and {more:,} more' if more > 0 else ''} match no row{hint}"
+    others = f" and {more:,} more" if more > 0 else ""
+    problem = f"no row has one of its ids, {shown}{others}{hint}"
     return DataError(
         source, problem, column="id", remedy=f"give labels of these rows, such as {theirs}"
     )

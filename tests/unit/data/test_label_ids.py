@@ -26,7 +26,7 @@ def test_a_file_without_a_single_label_is_refused(label: str | None) -> None:
 @pytest.mark.parametrize(
     ("ids", "hint"),
     [
-        (["x1", "x2", "x3", "x4"], r"'x1', 'x2', 'x3' and 1 more match no row; give"),
+        (["x1", "x2", "x3", "x4"], r"no row has one of its ids, 'x1', 'x2', 'x3' and 1 more; give"),
         (["q1", "q2", "x3", "x4"], r"; 2 would match in lower case; give labels of these rows"),
         ([" Q1", "Q2 ", "Q3 ", "x"], r"; 3 would match without blanks around them; give labels"),
     ],

@@ -81,7 +81,8 @@ def test_a_row_that_keeps_its_own_label_keeps_how_it_was_drawn() -> None:
 @pytest.mark.parametrize("join", [join_labels, lambda f, g: join_values(f, g, column="human")])
 def test_labels_of_other_rows_altogether_are_refused(join) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(
-        DataError, match="'w', 'v' match no row; give labels of these rows, such as 'x', 'y', 'z'"
+        DataError,
+        match="no row has one of its ids, 'w', 'v'; give labels of these rows, such as 'x'",
     ):
         join(ROWS, {"id": ["w", "v"], "label": ["A", "B"]})
     with pytest.raises(DataError, match="has no label"):

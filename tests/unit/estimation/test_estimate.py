@@ -392,7 +392,9 @@ def test_labels_of_unknown_rows_are_counted_or_refused() -> None:
     got = estimate(rows, labels=labels)
     assert got.estimate == pytest.approx(0.25 / 0.6)
     assert got.dropped == {"label of an id without a row": 1}
-    with pytest.raises(DataError, match="ids match no row; give labels of these rows"):
+    with pytest.raises(
+        DataError, match="no row has one of its ids, 'x'; give labels of these rows"
+    ):
         estimate(rows, labels=labels.tail(1))
 
 

@@ -67,8 +67,8 @@ def serve(place: str, pairs: list[Any]) -> None:
         await service.start()
         await trail.start()
         rulings = await service.rule_many(pairs, [None] * len(pairs))
-        cases = [Case(subject=pair, named=True) for pair in pairs]
-        assert await trail.keep(cases, rulings) == sum(one.accepted for one in rulings)
+        cases = [Case(subject=pair) for pair in pairs]
+        assert (await trail.keep(cases, rulings)).audits == sum(one.accepted for one in rulings)
         await trail.close()
         await service.close()
 
