@@ -113,7 +113,8 @@ class Reply:
     often each option was sampled from a judge without log probabilities. `answer_mass` is the
     probability of all spellings of all options together. It is computed from the server's most
     likely tokens, so it is a lower bound, unless `exact_mass`. `cut_off`: the text ends at the
-    token limit. `server` is the program that answered and its version, if it states them.
+    token limit. `server` is the program that answered and its version, `served_model` the model, if
+    it states them.
     """
 
     status: Status
@@ -131,6 +132,7 @@ class Reply:
     latency_s: float | None = None
     error: str | None = None
     server: str | None = None
+    served_model: str | None = None
     raw: str | None = None
 
 

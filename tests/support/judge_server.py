@@ -6,7 +6,7 @@ It answers /v1/chat/completions, /v1/messages, /v1/files and /v1/batches. Good a
 the request's messages alone, so that two runs give the same output. How it misbehaves is a script:
 
     POST /control/script {"rules": [{"contains": "pair 7", "steps": ["429:0.2", "ok"]}],
-                          "default": ["ok"], "latency_s": 0.0}
+                          "default": ["ok"], "latency_s": 0.0, "named": {"model": "m-2024"}}
 
 The first rule whose text stands in a message of the request applies; each request takes the
 rule's next step for that very content, and the last step goes on. A step is a name or
@@ -92,6 +92,7 @@ class State:
         self.batches: dict[str, dict[str, Any]] = {}
         self.polls_needed = 1
         self.batch_faults: list[str] = []
+        self.named: dict[str, str] = {}
         self.batch_key = "no-key-was-set"
 
     def next_step(self, content: str, key: str) -> str:
@@ -186,6 +187,7 @@ def chat_answer(body: dict[str, Any], key: str, step: str) -> dict[str, Any]:
             "completion_tokens": 1,
             "total_tokens": words + 1,
         },
+        **STATE.named,
     }
 
 
@@ -201,6 +203,7 @@ def anthropic_answer(body: dict[str, Any], key: str, step: str) -> dict[str, Any
         "content": [] if refused or kind == "empty" else [{"type": "text", "text": text}],
         "stop_reason": "refusal" if refused else "end_turn",
         "usage": {"input_tokens": 40, "output_tokens": 1},
+        **STATE.named,
     }
 
 

@@ -16,6 +16,7 @@ from adjudge.data.conversations import NotTextError, from_text, is_conversation,
 from adjudge.data.formats import looks_like, other_format, refuse_public, wrong_format
 from adjudge.data.names import (
     GIVE_IDS,
+    LOG,
     TEXTS,
     Vocabulary,
     add_ids,
@@ -250,6 +251,28 @@ class Layout:
         return DataError(source, "is missing", column=column, remedy=here)
 
 
+def _remark_models(frame: pl.DataFrame, source: str) -> None:
+    """A warning if the server of one judge named several models: they are several judges."""
+    if frame.schema.get("served_model") != pl.String:
+        return
+    judge = "judge_name" if "judge_name" in frame.columns else "judge"
+    judges = [name for name in ("judge_fingerprint", judge) if frame.schema.get(name) == pl.String]
+    rows = frame.filter(pl.col("served_model").is_not_null())
+    models = rows.group_by(judges or pl.lit(0), maintain_order=True).agg(
+        pl.col("served_model").value_counts(sort=True)
+    )
+    for counts in models["served_model"]:
+        if len(counts) > 1:
+            named = counts.struct.unnest().rows()
+            shown = shorten([f"{model} ({rows:,} rows)" for model, rows in named])
+            LOG.warning(
+                "%s: warning: several models answered for one judge: %s; numbers of one model do "
+                "not hold for another: judge all rows again with another --store",
+                source,
+                shown,
+            )
+
+
 #: Words that a tool writes in place of a verdict, and the status that they are.
 FAILURES = {"error": "error", "exception": "error", "timeout": "error", "unparsed": "unparsed"}
 _STATUS = Column(name="status", choices=STATUSES)
@@ -273,6 +296,7 @@ def settle_status(
     >>> settle_status(rows, "rows", ["judge"]).rows()
     [('1', 'ok'), (None, 'error'), (None, 'error')]
     """
+    _remark_models(frame, source)
     answers = [name for name in dict.fromkeys(answers) if name in frame.columns]
     if not answers:
         return frame

@@ -64,8 +64,8 @@ class Reading(TypedDict, total=False):
 
 #: Our columns without another usual name.
 _OTHERS = (
-    "status protocol judge_fingerprint repeat metric labelled_by started_from sampled_by "
-    "sampling_probability cut cut_share cut_judge cut_protocol cut_fingerprint "
+    "status protocol judge_fingerprint served_model repeat metric labelled_by started_from "
+    "sampled_by sampling_probability cut cut_share cut_judge cut_protocol cut_fingerprint "
     "answer_hash_a answer_hash_b scores_a scores_b"
 )
 #: Values of options that are not columns.

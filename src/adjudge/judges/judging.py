@@ -25,7 +25,7 @@ from adjudge.judges.flow import GRACE_S, Stop, Tally
 from adjudge.judges.interface import Judge
 from adjudge.judges.judge import by_route, kept_route, usual_route
 from adjudge.judges.options import JudgingOptions, spread_options
-from adjudge.judges.rows import Outcome, RowCounts, Stages, schema_of
+from adjudge.judges.rows import Outcome, RowCounts, Stages, outdated_calls, schema_of
 from adjudge.judges.runner import RunContext, ask_all
 from adjudge.judges.subjects import (
     CHARACTERS_PER_TOKEN,
@@ -203,9 +203,16 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
             rows += 1
             work = prepare_calls(judge, subject)
             stored = store.lookup([call.key for call in work]) if store is not None else {}
+            latest = [
+                (call.key, answered.call_id or 0, answered.reply.served_model)
+                if (answered := stored.get(call.key)) is not None
+                else (call.key, 0, None)
+                for call in work
+            ]
+            outdated = outdated_calls(latest, judge.repeats)
             for call in work:
                 calls += 1
-                answered = stored.get(call.key)
+                answered = None if call.key in outdated else stored.get(call.key)
                 if answered is not None and not options.asks_again(judge, answered.reply):
                     reused += 1
                     continue
@@ -372,6 +379,8 @@ def _summary(context: RunContext, collected: RowCounts | None, *, subjects: Subj
         judge_ties=counts.ties,
         median_answer_mass=float(np.median(counts.masses)) if counts.masses else None,
         min_answer_mass=judge.protocol.min_answer_mass,
+        servers=counts.servers,
+        served_models=counts.served_models,
         prompt_tokens=tally.prompt_tokens,
         completion_tokens=tally.completion_tokens,
         calls_without_tokens=tally.without_tokens,

@@ -103,13 +103,13 @@ def _secret_in(value: Any, place: str, strike: Redactor, *, secret: bool = False
             shown = f"{place}.{strike(str(name))}"
             if strike(str(name)) != str(name):
                 return shown
-            found = _secret_in(part, shown, strike, secret=inside or named is not None)
-            if found is not None:
-                return found
+            secret_place = _secret_in(part, shown, strike, secret=inside or named is not None)
+            if secret_place is not None:
+                return secret_place
         return None
     if isinstance(value, list | tuple):
         places = (_secret_in(part, place, strike, secret=secret) for part in value)
-        return next((found for found in places if found is not None), None)
+        return next(filter(None, places), None)
     if value is None or isinstance(value, bool) or value == "":
         return None
     return place if secret or strike(str(value)) != str(value) else None
@@ -161,10 +161,10 @@ class Redactor:
             raw = self._strike(raw, whole)
         text = None if reply.text is None else self.exact(reply.text)
         server = None if reply.server is None else self.exact(reply.server)
+        model = None if reply.served_model is None else self.exact(reply.served_model)
         error = None if reply.error is None else self(reply.error)
-        if (text, error, raw, server) == (reply.text, reply.error, reply.raw, reply.server):
-            return reply
-        return replace(reply, text=text, error=error, raw=raw, server=server)
+        clean = replace(reply, text=text, error=error, raw=raw, server=server, served_model=model)
+        return reply if clean == reply else clean
 
     def _strike(self, text: str, spellings: list[str]) -> str:
         if not spellings:
@@ -340,7 +340,7 @@ def without_raw(reply: Reply) -> Reply:
 def _trouble(reply: Reply) -> str | None:
     if reply.status not in STATUSES:
         return f"the reply has the status {_shown(reply.status)}, which does not exist"
-    for name in ("text", "server"):
+    for name in ("text", "server", "served_model"):
         trouble = _text_trouble(getattr(reply, name))
         if trouble is not None:
             return f"the reply's {name} {trouble}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Literal
 
@@ -76,12 +76,17 @@ class RowCounts:
     undecided: int = 0
     ties: int = 0
     masses: array[float] = field(default_factory=lambda: array("d"))
+    servers: Counter[str] = field(default_factory=Counter)
+    served_models: Counter[str] = field(default_factory=Counter)
     cost: float = 0.0
 
     def add(self, row: Row) -> None:
         self.rows += 1
         self.statuses[row["status"]] += 1
         self.cost += row["cost"] or 0.0
+        for column, counts in (("server", self.servers), ("served_model", self.served_models)):
+            if name := row.get(column):
+                counts[name] += 1
         if row["answer_mass"] is not None:
             self.masses.append(row["answer_mass"])
         if self.record is Grade:
@@ -132,7 +137,7 @@ class RowMaker:
         self._of_pair = tuple(name for name in _OF_PAIR if name not in columns)
         self._of_item = tuple(name for name in _OF_ITEM if name not in columns)
         repeat = ("repeat",) if judge.repeats > 1 else ()
-        self._ours = {*columns, *judge.protocol.columns, *repeat}
+        self._ours = {*columns, *judge.protocol.columns, *repeat, "served_model"}
         self._plain: Row | None = None
         if record is Judgment and judge.repeats == 1:
             self._plain = {
@@ -154,7 +159,8 @@ class RowMaker:
         for repeat in range(self._judge.repeats):
             span = slice(repeat * each, (repeat + 1) * each)
             asked = list(zip(replies[span], slots[span], strict=True))
-            for position, record in enumerate(self._judge.protocol.judge(subject, replies[span])):
+            judged = _of_one_model(replies[span])
+            for position, record in enumerate(self._judge.protocol.judge(subject, judged)):
                 row = self._row(subject, record)
                 if self._judge.repeats > 1:
                     row["repeat"] = repeat
@@ -169,7 +175,7 @@ class RowMaker:
         if self._plain is None or not isinstance(subject, Pair):
             return None
         replies = [reply for row in kept if (reply := plain_reply(row)) is not None]
-        if len(replies) < len(kept):
+        if len(replies) < len(kept) or len(_models_of(replies)) > 1:
             return None
         numbers = self._judge.protocol.judge_plain(replies)
         if numbers is None:
@@ -203,6 +209,8 @@ class RowMaker:
         if not row["server"]:
             named = {reply.server for reply in replies if reply.server}
             row["server"] = ", ".join(sorted(named)) if named else None
+        if models := _models_of(replies):
+            row["served_model"] = " and ".join(models)
         if row["tokens"] is not None:
             return
         read = [r.prompt_tokens for r in counted if r.prompt_tokens is not None]
@@ -227,6 +235,37 @@ class RowMaker:
             # that shows its origin.
             ours = name in self._ours
             row[input_name(name, {*columns, *self._ours}) if ours else name] = value
+
+
+def _models_of(replies: Sequence[Reply | PlainReply]) -> list[str]:
+    return sorted({reply.served_model for reply in replies if reply.served_model})
+
+
+def _of_one_model(replies: Sequence[Reply]) -> Sequence[Reply]:
+    """The replies of one row; errors if several models gave them, which are several judges."""
+    models = _models_of(replies)
+    if len(models) < 2:
+        return replies
+    error = f"answered by different models: {' and '.join(models)}"
+    return [replace(reply, status="error", error=error) for reply in replies]
+
+
+def outdated_calls(latest: Sequence[tuple[str, int, str | None]], repeats: int) -> set[str]:
+    """Which calls of one subject to ask again, from the key, call id and model of each.
+
+    If several models answered for one row, these are the calls of all but the latest model.
+
+    >>> outdated_calls([("ab", 1, "m-2024"), ("ba", 7, "m-2025")], 1)
+    {'ab'}
+    """
+    if len({model for _, _, model in latest if model}) < 2:
+        return set()
+    each, outdated = len(latest) // repeats, set()
+    for start in range(0, len(latest), each):
+        calls = [call for call in latest[start : start + each] if call[2]]
+        last = max(calls, key=lambda call: call[1], default=("", 0, None))[2]
+        outdated |= {key for key, _, model in calls if model != last}
+    return outdated
 
 
 class Stages:

@@ -43,7 +43,7 @@ from adjudge.judges.interface import Judge
 from adjudge.judges.judge import settle
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.redact import Redactor, check_reply, environment_secrets, without_raw
-from adjudge.judges.rows import RowMaker
+from adjudge.judges.rows import RowMaker, outdated_calls
 from adjudge.judges.subjects import (
     CallNotes,
     OpenSubjects,
@@ -55,7 +55,7 @@ from adjudge.judges.subjects import (
 )
 from adjudge.records import Reply, Status, Subject
 from adjudge.store.interface import Call, CallRow, Claim, Store
-from adjudge.store.tables import CALL_ID, answered, decode_reply
+from adjudge.store.tables import CALL_ID, SERVED_MODEL, answered, decode_reply
 from adjudge.store.thread import StoreThread
 
 if TYPE_CHECKING:
@@ -108,6 +108,8 @@ class RunContext:
     pace: Pace | None = field(init=False)
     _redactor: Redactor = field(init=False)
     claimed: set[str] = field(default_factory=set)
+    #: Calls to ask again, because another model has answered the others of their row.
+    outdated: set[str] = field(default_factory=set)
     _remembered: bool = False
     _shown: float = 0.0
 
@@ -162,9 +164,9 @@ class RunContext:
         If a question occurs twice, it is asked once and waited for once.
         """
         keys, retry = [call.key for call in work], self.options.statuses_to_ask_again
-        again: frozenset[str] = frozenset()
+        again = frozenset(self.outdated.intersection(keys))
         if self.options.retry:
-            again = self._read_again(await self.store.do(methodcaller("lookup_rows", keys)))
+            again |= self._read_again(await self.store.do(methodcaller("lookup_rows", keys)))
         claim = await self.store.do_apart(lambda store: self._claim(store, keys, retry, again))
         free = set(claim.ours)
         self.claimed |= free
@@ -188,6 +190,19 @@ class RunContext:
         stored: dict[str, CallRow] = await self.store.do(methodcaller("lookup_rows", keys))
         retry, again = self.options.statuses_to_ask_again, self._read_again(stored)
         return stored, answered(stored, retry=retry, since=self.since, again=again)
+
+    def note_outdated(self, keys: Sequence[str], stored: Mapping[str, CallRow]) -> set[str]:
+        """The calls of one subject to ask again, given what an earlier run stored of them."""
+        rows = [stored.get(key) for key in keys]
+        latest = [
+            (key, row[CALL_ID], row[SERVED_MODEL])
+            if row is not None and row[CALL_ID] <= self.since
+            else (key, 0, None)
+            for key, row in zip(keys, rows, strict=True)
+        ]
+        outdated = outdated_calls(latest, self.judge.repeats)
+        self.outdated |= outdated
+        return outdated
 
     def _read_again(self, stored: Mapping[str, CallRow]) -> frozenset[str]:
         """Calls whose stored reply is ok, but is read as a status that is asked again."""
@@ -362,6 +377,8 @@ class Feeder:
         batch = await asyncio.to_thread(take, subjects, _CALLS_AHEAD, keys_of)
         looked_up = [key for _, keys in batch for key in keys]
         stored, done = await context.look_up(looked_up)
+        outdated = {key for _, keys in batch for key in context.note_outdated(keys, stored)}
+        done = {key: status for key, status in done.items() if key not in outdated}
         context.tally.reused.update([done[key] for key in looked_up if key in done])
         work: list[Work] = []
         for subject, keys in batch:
@@ -576,8 +593,12 @@ class BatchRunner:
                     batch = await asyncio.to_thread(take, remaining, _CALLS_AT_ONCE, prepare)
                     if not batch:
                         break
-                    for _, calls in batch:
-                        notes.note([call.key for call in calls])
+                    batch_keys = [[call.key for call in calls] for _, calls in batch]
+                    looked_up = [key for keys in batch_keys for key in keys]
+                    stored, _ = await self._context.look_up(looked_up)
+                    for keys in batch_keys:
+                        self._context.note_outdated(keys, stored)
+                        notes.note(keys)
                     elsewhere += await self._send([call for _, calls in batch for call in calls])
                 await self._collect()
                 while elsewhere and not self._stop.requested:

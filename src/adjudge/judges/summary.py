@@ -36,7 +36,8 @@ class Judging(Result):
     is a tie. `median_answer_mass` is over all rows where the probability of the requested letters
     is known; below `min_answer_mass` rows are `off_answer`. `dropped` counts rows of the input that
     are not a pair, by reason; `notes` are about a public data set. `not_asked` subjects have no
-    row: the run stopped before them.
+    row: the run stopped before them. `servers` and `served_models` count rows by what the server
+    says it is; a row that two models answered is an error, and is asked again by the next run.
     After a run that was interrupted twice, no rows are made and none are counted: `rows` is 0 and
     `not_asked` is None.
     """
@@ -64,6 +65,8 @@ class Judging(Result):
     judge_ties: Count = 0
     median_answer_mass: Proportion | None = None
     min_answer_mass: Proportion | None = None
+    servers: Mapping[str, Count] = field(default_factory=dict)
+    served_models: Mapping[str, Count] = field(default_factory=dict)
     prompt_tokens: Count
     completion_tokens: Count
     calls_without_tokens: Count
@@ -82,10 +85,17 @@ class Judging(Result):
         return sum(self.calls.values())
 
     @property
-    def left_open(self) -> list[str]:
-        """A line about the subjects that were not asked, if there are any."""
+    def warnings(self) -> list[str]:
+        """Lines about subjects that were not asked, and about a server that changed."""
         words = f"{self.not_asked or 0:,} of {count(self.subjects, 'subject')} not asked yet"
-        return [words] if self.not_asked else []
+        lines = [words] if self.not_asked else []
+        named = {"several models answered": self.served_models, "several servers": self.servers}
+        for change, counts in named.items():
+            if len(counts) > 1:
+                first, rest = Counter(counts).most_common(4), len(counts) - 4
+                shown = ", ".join(f"{name} ({count(n, 'row')})" for name, n in first)
+                lines.append(f"warning: {change}: {shown}{f', {rest} more' * (rest > 0)}")
+        return lines
 
     def view(self) -> list[Block]:
         facts = [Fact("calls", number(self.calls_made), self._calls())]
@@ -113,7 +123,7 @@ class Judging(Result):
         total = number(self.prompt_tokens + self.completion_tokens)
         facts += [Fact("tokens this run", total, tokens), self._cost()]
         notes = left_out(self.dropped, "input row")
-        notes += self.left_open
+        notes += self.warnings
         if self.output is not None:
             notes.append(f"rows written to {self.output}")
         notes += [f"note: {note}" for note in self.notes]
@@ -157,7 +167,7 @@ class JudgingPanel(Result):
 
     def view(self) -> list[Block]:
         runs = self.judges
-        notes = [f"{run.judge}: {line}" for run in runs for line in run.left_open]
+        notes = [f"{run.judge}: {line}" for run in runs for line in run.warnings]
         notes += left_out(runs[0].dropped, "input row")
         notes.append(
             "first slot: share of answers that prefer what is shown first; matches label: share of "
@@ -221,7 +231,7 @@ class JudgingCascade(Result):
             "cost: of this run",
             *left_out(self.judges[0].dropped, "input row"),
         ]
-        notes += [f"{run.judge}: {line}" for run in self.judges for line in run.left_open]
+        notes += [f"{run.judge}: {line}" for run in self.judges for line in run.warnings]
         if self.output is not None:
             notes.append(
                 f"rows of all judges written to {self.output}; adjudge select decides on them"

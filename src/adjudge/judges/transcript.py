@@ -31,7 +31,7 @@ NO_TEXTS = "the store does not keep the judged texts: add --pairs FILE to see th
 #: Fields of a stored reply that are shown unchanged.
 _AS_STORED = (
     *("text", "cut_off", "answer_mass", "exact_mass", "mean_logprob"),
-    *("prompt_tokens", "completion_tokens", "server"),
+    *("prompt_tokens", "completion_tokens", "server", "served_model"),
 )
 Worth = Callable[[Reply], tuple[Status, str | None]]
 
@@ -72,6 +72,7 @@ class JudgeReply:
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
     server: str | None = None
+    served_model: str | None = None
     created_at: str | None = None
     prompt: str | None = None
     asked: tuple[AskedMessage, ...] | None = None
@@ -320,7 +321,12 @@ def describe_reply(reply: JudgeReply) -> list[str]:
         lines.append(f"the letters hold {least}{percent(reply.answer_mass)} of the probability")
     if reply.mean_logprob is not None:
         lines.append(f"mean log probability of the response {reply.mean_logprob:.4f}")
-    facts = [reply.created_at, reply.server, reply.prompt and f"prompt {reply.prompt}"]
+    facts = [
+        reply.created_at,
+        reply.server,
+        reply.served_model,
+        reply.prompt and f"prompt {reply.prompt}",
+    ]
     if reply.completion_tokens is not None:
         end = ", cut off" if reply.cut_off else ""
         facts.append(

@@ -103,6 +103,7 @@ MIGRATIONS: tuple[Migration, ...] = (
                 exact_mass INTEGER NOT NULL DEFAULT 0,
                 cut_off INTEGER NOT NULL DEFAULT 0,
                 server TEXT,
+                served_model TEXT,
                 created_at TEXT NOT NULL,
                 raw TEXT
             )""",

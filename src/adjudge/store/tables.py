@@ -29,13 +29,13 @@ WRITTEN = (
     "call_key, judge_fingerprint, subject_id, content_hash, shown_order, repeat_index, slot, "
     "status, reply_text, logprobs, censored, counts, mean_logprob, scored_tokens, prompt_tokens, "
     "completion_tokens, latency_s, error, answer_mass, exact_mass, cut_off, server, "
-    "created_at, raw"
+    "served_model, created_at, raw"
 )
 #: What rows of a run are made from; the other columns describe the question.
 REPLY_COLUMNS = (
     *("call_id", "call_key", "slot", "status", "reply_text", "logprobs", "censored", "counts"),
     *("mean_logprob", "scored_tokens", "prompt_tokens", "completion_tokens", "latency_s", "error"),
-    *("answer_mass", "exact_mass", "cut_off", "server"),
+    *("answer_mass", "exact_mass", "cut_off", "server", "served_model"),
 )
 READ_COLUMNS = (
     *REPLY_COLUMNS,
@@ -53,6 +53,7 @@ SERVED_COLUMNS = f"served, {SERVED}"
 STATUS_COLUMNS = REPLY_COLUMNS[:4]
 #: Where these are in all of them.
 CALL_ID, _, SLOT, STATUS = range(4)
+SERVED_MODEL = REPLY_COLUMNS.index("served_model")
 
 _READ = ", ".join(READ_COLUMNS)
 _DECODER = json.JSONDecoder()
@@ -110,6 +111,7 @@ def row_of(call: Call, now: str) -> tuple[Any, ...]:
         reply.exact_mass,
         reply.cut_off,
         storable(reply.server),
+        storable(reply.served_model),
         call.created_at or now,
         storable(reply.raw),
     )
@@ -150,7 +152,7 @@ def call_of(row: Sequence[Any], raw: str | None) -> Call:
 def _reply_of(row: Sequence[Any], raw: str | None) -> Reply:
     status, text, logprobs, censored, counts, mean_logprob, scored = row[3:10]
     prompt_tokens, completion_tokens, latency_s, error = row[10:14]
-    answer_mass, exact_mass, cut_off, server = row[14:18]
+    answer_mass, exact_mass, cut_off, server, served_model = row[14:19]
     if status not in STATUSES:
         raise ValueError(f"status is {status!r}")
     return Reply(
@@ -169,6 +171,7 @@ def _reply_of(row: Sequence[Any], raw: str | None) -> Reply:
         exact_mass=bool(exact_mass),
         cut_off=bool(cut_off),
         server=server,
+        served_model=served_model,
         raw=raw,
     )
 
@@ -181,6 +184,7 @@ class PlainReply(NamedTuple):
     prompt_tokens: int | None
     completion_tokens: int | None
     server: str | None
+    served_model: str | None
 
 
 def plain_reply(row: CallRow) -> PlainReply | None:
@@ -197,7 +201,7 @@ def plain_reply(row: CallRow) -> PlainReply | None:
         return None
     if mass is not None and not isinstance(mass, float):
         return None
-    return PlainReply(logprobs, mass, row[10], row[11], row[17])
+    return PlainReply(logprobs, mass, row[10], row[11], row[17], row[18])
 
 
 def decode_reply(row: CallRow, store: str) -> Reply:

@@ -45,7 +45,7 @@ _VERSIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
 _SHORT_NAMES = frozenset({"ollama"})
 #: A server that does not answer within this time is treated as an unknown program.
 _PATIENCE_S = 5.0
-_LONGEST_NAME = 40
+_LONGEST_NAME, _LONGEST_MODEL = 40, 200
 #: HTTP statuses about one question, unless nothing was ever answered.
 PER_QUESTION = frozenset({400, 413, 422})
 #: After this many rejections in a row the server is taken as no longer answering.
@@ -194,9 +194,9 @@ def shapeless_reply(exchange: Exchange) -> Reply:
 
 
 def measure(exchange: Exchange, text: object, usage: object, *counts: str) -> dict[str, Any]:
-    """The fields of every successful answer: its text, and the token counts in `usage`.
+    """The fields of every successful answer: its text, the model, and the token counts in `usage`.
 
-    Both are as the server gave them; `check_reply` checks every reply.
+    They are as the server gave them; `check_reply` checks every reply.
     """
     prompt, completion = (usage.get(name) if isinstance(usage, dict) else None for name in counts)
     return {
@@ -204,6 +204,7 @@ def measure(exchange: Exchange, text: object, usage: object, *counts: str) -> di
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "latency_s": exchange.latency_s,
+        "served_model": named_in(exchange.payload, "model"),
         "raw": exchange.raw,
     }
 
@@ -281,9 +282,15 @@ async def look(server: Server, path: str) -> Mapping[str, Any]:
     return answer.payload if good else {}
 
 
-def _word(value: object) -> str:
+def _word(value: object, most: int = _LONGEST_NAME) -> str:
     """A name from a server, if it is valid."""
-    return value[:_LONGEST_NAME] if isinstance(value, str) and value.isprintable() else ""
+    return value[:most] if isinstance(value, str) and value.isprintable() else ""
+
+
+def named_in(payload: object, field: str) -> str | None:
+    """The name that an answer has in a field: `model`, `system_fingerprint`."""
+    value = payload.get(field) if isinstance(payload, dict) else None
+    return _word(value, _LONGEST_MODEL).strip() or None
 
 
 def read_reply(

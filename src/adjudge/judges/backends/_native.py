@@ -21,6 +21,7 @@ from adjudge.judges.backends._chat_server import (
     as_chat,
     failed_reply,
     measure,
+    named_in,
     read_choice,
     shapeless_reply,
 )
@@ -122,6 +123,7 @@ class NativeApi:
             completion_tokens=1,
             latency_s=answer.latency_s,
             server=self._backend.server_name(answer.payload),
+            served_model=named_in(answer.payload, "model"),
             raw=answer.raw,
         )
 

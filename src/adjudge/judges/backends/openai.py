@@ -28,6 +28,7 @@ from adjudge.judges.backends._chat_server import (
     ChatServerBackend,
     ServerKind,
     as_chat,
+    named_in,
     read_reply,
     recognise,
 )
@@ -225,8 +226,9 @@ class OpenAIBackend(ChatServerBackend):
         return read_reply(exchange, question, server=server, by_id=by_id)
 
     def server_name(self, payload: Any) -> str | None:
-        """The program that gave this answer, and its version, as written in rows."""
-        return str(self._kind) or None
+        """The program that gave this answer, its version and configuration, as written in rows."""
+        name, fingerprint = str(self._kind), named_in(payload, "system_fingerprint") or ""
+        return (name if fingerprint in name else f"{name} {fingerprint}".strip()) or None
 
     # --- what the server does not take ----------------------------------------------------------
 
