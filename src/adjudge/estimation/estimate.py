@@ -30,6 +30,7 @@ from adjudge.estimation.rate import (
     Request,
     best_for_random_labels,
     estimate_rate,
+    exact_intervals,
     how_drawn,
     no_profile_for,
 )
@@ -308,7 +309,10 @@ def estimate(
     warnings, dropped = _mixed_models(rows), rows.dropped
     group = None if rows.wins_of is None else f"win rate of {rows.wins_of}"
     del rows  # a large file is in memory once: its numbers are in `sample`
-    result, _ = estimate_rate(sample, request, group=group, dropped=dropped, warnings=warnings)
+    exact = exact_intervals([sample], request)[0]
+    result, _ = estimate_rate(
+        sample, request, group=group, dropped=dropped, warnings=warnings, exact=exact
+    )
     return result
 
 

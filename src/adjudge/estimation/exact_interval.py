@@ -10,6 +10,7 @@ independence, not a good judge, not many labels.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,12 +19,14 @@ from scipy.special import gammaln
 
 from adjudge.errors import ArgumentError
 from adjudge.estimation.sample import Sample
-from adjudge.validation import FloatArray, IntArray, open_unit
+from adjudge.validation import BoolArray, FloatArray, IntArray, open_unit
 
 #: Part of each side's level that is used to rule out impossible splits of the 1s over verdicts.
 _SPENT = 0.1
 #: The most splits that are evaluated; more are grouped in cells, conservatively.
 _CELLS = 128
+#: The most probabilities that are computed at once for several samples.
+_BLOCK = 1 << 18
 #: With more labels than this the computation is slow, and no exact interval is needed.
 MOST_LABELS = 5000
 
@@ -35,46 +38,67 @@ class VerdictCounts(NamedTuple):
     labelled: int
     ones: int
 
-    def flipped(self) -> VerdictCounts:
+
+class _Verdict(NamedTuple):
+    """The counts of one verdict in several samples."""
+
+    rows: IntArray
+    labelled: IntArray
+    ones: IntArray
+
+    def flipped(self) -> _Verdict:
         """The same rows with 0 and 1 exchanged."""
         return self._replace(ones=self.labelled - self.ones)
 
     def chances(self, ones: IntArray) -> FloatArray:
         """Hypergeometric probabilities of 0 to m labelled 1s, given the 1s among all rows.
 
-        There is a row for each number of 1s.
+        `ones` has a line of numbers of 1s for each sample; probabilities are on the third axis.
         """
-        x = np.arange(self.labelled + 1)
+        x = np.arange(self.labelled.max() + 1)
+        rows, labelled = self.rows[:, None, None], self.labelled[:, None, None]
         logs = (
-            self._log_ways(ones[:, None], x)
-            + self._log_ways(self.rows - ones[:, None], self.labelled - x)
-            - self._log_ways(np.array(self.rows), np.array(self.labelled))
+            self._log_ways(ones[:, :, None], x)
+            + self._log_ways(rows - ones[:, :, None], labelled - x)
+            - self._log_ways(rows, labelled)
         )
         return np.asarray(np.exp(logs))
 
     def _log_ways(self, total: IntArray, chosen: IntArray) -> FloatArray:
         """log of total over chosen; minus infinity if impossible."""
-        logs, rest = _log_factorials(self.rows), total - chosen
-        ways = logs[total] - logs[chosen] - logs[np.maximum(rest, 0)]
-        return np.where(rest < 0, -np.inf, ways)
+        logs = _log_factorials(int(self.rows.max()))
+        return np.asarray(logs[total] - logs[chosen] - logs[total - chosen])
 
-    def ends(self, tail: float) -> tuple[int, int]:
+    def ends(self, tail: float) -> tuple[IntArray, IntArray]:
         """Exact ends for the 1s of this verdict, each missed with probability below `tail`."""
         return self.rows - self.flipped()._top(tail), self._top(tail)
 
-    def _top(self, tail: float) -> int:
-        low, high = self.ones, self.rows - (self.labelled - self.ones)
-        while low < high:
-            middle = (low + high + 1) // 2
-            chance = self.chances(np.array([middle]))[0, : self.ones + 1].sum()
-            low, high = (middle, high) if chance > tail else (low, middle - 1)
-        return low
+    def _top(self, tail: float) -> IntArray:
+        few = np.arange(self.labelled.max() + 1) <= self.ones[:, None]
+
+        def possible(ones: IntArray) -> BoolArray:
+            return np.asarray((self.chances(ones[:, None])[:, 0] * few).sum(axis=1) > tail)
+
+        return _largest(possible, self.ones, self.rows - (self.labelled - self.ones))
+
+
+def _largest(possible: Callable[[IntArray], BoolArray], low: IntArray, high: IntArray) -> IntArray:
+    """The largest possible number from low to high, of which low is possible; by bisection."""
+    while (low < high).any():
+        middle = (low + high + 1) // 2
+        accepted = possible(middle)
+        low, high = np.where(accepted, middle, low), np.where(accepted, high, middle - 1)
+        high = np.maximum(low, high)
+    return low
 
 
 @lru_cache(maxsize=2)
 def _log_factorials(most: int) -> FloatArray:
-    """log k! for every k that occurs: probabilities are then sums of table entries."""
-    return np.asarray(gammaln(np.arange(most + 1) + 1.0))
+    """log k! for every k that occurs: probabilities are then sums of table entries.
+
+    An index below 0 or above `most` gives infinity, the logarithm of no way at all.
+    """
+    return np.append(gammaln(np.arange(most + 1) + 1.0), np.full(most, np.inf))
 
 
 def rows_interval(
@@ -100,15 +124,14 @@ def rows_interval(
     (0.498, 0.658)
     """
     tail = (1 - open_unit(confidence_level, "confidence_level")) / 2
-    for name, counts in (("negative", negative), ("positive", positive)):
-        if not 0 <= counts.ones <= counts.labelled <= counts.rows:
-            raise ArgumentError(name, tuple(counts), "give ones <= labelled <= rows")
+    for name, verdict in (("negative", negative), ("positive", positive)):
+        if not 0 <= verdict.ones <= verdict.labelled <= verdict.rows:
+            raise ArgumentError(name, tuple(verdict), "give ones <= labelled <= rows")
     total = negative.rows + positive.rows
     if negative.labelled + positive.labelled == 0:
         raise ArgumentError("labelled", 0, "label some rows")
-    upper = _most(negative, positive, tail)
-    lower = total - _most(negative.flipped(), positive.flipped(), tail)
-    return lower / total, upper / total
+    low, high = _intervals(np.array([[*negative, *positive]]), tail)[0].tolist()
+    return low / total, high / total
 
 
 def interval_of(sample: Sample, *, confidence_level: float) -> tuple[float, float] | None:
@@ -116,53 +139,82 @@ def interval_of(sample: Sample, *, confidence_level: float) -> tuple[float, floa
 
     Probabilities count as verdicts, 1 above one half: any fixed partition of the rows is valid.
     """
-    if not 0 < sample.m <= MOST_LABELS:
-        return None
-    rows, says = sample.test | sample.labelled, sample.judge > 0.5
-    counts = [
-        VerdictCounts(
-            int((rows & verdict).sum()),
-            int((sample.labelled & verdict).sum()),
-            int((sample.positive & verdict).sum()),
-        )
-        for verdict in (~says, says)
-    ]
-    return rows_interval(*counts, confidence_level=confidence_level)
+    return intervals_of([sample], confidence_level=confidence_level)[0]
 
 
-def _most(first: VerdictCounts, second: VerdictCounts, tail: float) -> int:
+def intervals_of(
+    samples: Sequence[Sample], *, confidence_level: float
+) -> list[tuple[float, float] | None]:
+    """`interval_of` for many samples at once."""
+    sums = [sample.sums for sample in samples]
+    said_one = np.array([(s.test.ones, s.labelled.ones, s.positive.ones) for s in sums])
+    everyone = np.array([(s.test.size, s.labelled.size, s.positive.size) for s in sums])
+    # For each verdict: rows, labelled, ones.
+    counts = np.hstack([everyone - said_one, said_one])
+    counts[:, ::3] += counts[:, 1::3]
+    labels = counts[:, 1] + counts[:, 4]
+    usable = (labels > 0) & (labels <= MOST_LABELS)
+    # Many small samples have the same counts.
+    different, place = np.unique(counts[usable], axis=0, return_inverse=True)
+    total = (different[:, 0] + different[:, 3])[:, None]
+    ends = _intervals(different, (1 - confidence_level) / 2) / total
+    intervals = iter(map(tuple, ends[place.ravel()].tolist()))
+    return [next(intervals) if use else None for use in usable]
+
+
+def _intervals(counts: IntArray, tail: float) -> IntArray:
+    """Least and most 1s among all rows of each sample: arrays of similar sizes are combined."""
+    ends = np.empty((len(counts), 2), dtype=np.int64)
+    labels = np.maximum(counts[:, 1], counts[:, 4])
+    order, at = np.argsort(-labels, kind="stable"), 0
+    while at < len(order):
+        size = int((labels[order[at]] + 1) * min(counts[order[at:], ::3].max() + 1, _CELLS))
+        samples = order[at : at + max(_BLOCK // size, 1)]
+        first, second = (_Verdict(*part.T) for part in np.split(counts[samples], 2, axis=1))
+        total = first.rows + second.rows
+        ends[samples, 0] = total - _most(first.flipped(), second.flipped(), tail)
+        ends[samples, 1] = _most(first, second, tail)
+        at += len(samples)
+    return ends
+
+
+def _most(first: _Verdict, second: _Verdict, tail: float) -> IntArray:
     """The largest number of 1s in all rows that the labels do not rule out."""
     (low0, high0), (low1, high1) = (verdict.ends(tail * _SPENT / 4) for verdict in (first, second))
-    low, high = low0 + low1, high0 + high1
-    while low < high:
-        middle = (low + high + 1) // 2
-        cells = _cells(max(low1, middle - high0), min(high1, middle - low0))
+
+    def possible(total: IntArray) -> BoolArray:
+        starts, ends = _cells(np.maximum(low1, total - high0), np.minimum(high1, total - low0))
         # A cell from a to b - 1 is evaluated at K_1 = a and K_0 = T - (b - 1): fewer 1s than in any
         # of its splits, so that the probability of a small count is not underestimated.
-        ones0, ones1 = np.maximum(middle - cells[1:] + 1, 0), cells[:-1]
-        if _chance(first, second, ones0, ones1).max() > tail * (1 - _SPENT):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+        ones0 = np.maximum(total[:, None] - ends + 1, 0)
+        return np.asarray(_chance(first, second, ones0, starts).max(axis=1) > tail * (1 - _SPENT))
+
+    return _largest(possible, low0 + low1, high0 + high1)
 
 
-def _cells(low: int, high: int) -> IntArray:
-    """Ends of cells over low..high: one value each if there are few."""
-    number = min(high - low + 1, _CELLS)
-    return np.rint(np.linspace(low, high + 1, number + 1)).astype(np.int64)
+def _cells(low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
+    """Starts and ends of cells over low..high: one value each if there are few.
+
+    A sample with fewer cells than another has its last one several times.
+    """
+    number = np.minimum(high - low + 1, _CELLS)[:, None]
+    at = np.minimum(np.arange(number.max()), number - 1)
+    step = (high - low + 1)[:, None] / number
+    starts, ends = (np.rint(low[:, None] + edge * step).astype(np.int64) for edge in (at, at + 1))
+    return starts, ends
 
 
-def _chance(
-    first: VerdictCounts, second: VerdictCounts, ones0: IntArray, ones1: IntArray
-) -> FloatArray:
+def _chance(first: _Verdict, second: _Verdict, ones0: IntArray, ones1: IntArray) -> FloatArray:
     """P(N_0 x_0/m_0 + N_1 x_1/m_1 <= observed) for each split of the 1s."""
-    if first.labelled == 0 or second.labelled == 0:
-        only, ones = (first, ones0) if second.labelled == 0 else (second, ones1)
-        return np.asarray(only.chances(ones)[:, : only.ones + 1].sum(axis=1))
-    x1 = np.arange(second.labelled + 1)
-    w0, w1 = first.rows * second.labelled, second.rows * first.labelled
-    most = (w0 * first.ones + w1 * (second.ones - x1)) // w0
-    below = np.cumsum(first.chances(ones0), axis=1)
-    reached = np.where(most < 0, 0.0, below[:, np.clip(most, 0, first.labelled)])
-    return np.asarray((second.chances(ones1) * reached).sum(axis=1))
+    m0, observed0, m1, observed1 = (
+        count[:, None] for count in (first.labelled, first.ones, second.labelled, second.ones)
+    )
+    x1 = np.arange(second.labelled.max() + 1)
+    w0, w1 = first.rows[:, None] * m1, second.rows[:, None] * m0
+    most = (w0 * observed0 + w1 * (observed1 - x1)) // np.maximum(w0, 1)
+    # Without labels of one verdict, those of the other decide.
+    most = np.where(m0 == 0, np.where(x1 <= observed1, 0, -1), np.where(m1 == 0, observed0, most))
+    below = np.cumsum(first.chances(ones0), axis=2)
+    columns = np.broadcast_to(np.clip(most, 0, m0)[:, None], (*ones0.shape, len(x1)))
+    reached = np.take_along_axis(below, columns, axis=2) * (most >= 0)[:, None]
+    return np.asarray((second.chances(ones1) * reached).sum(axis=2))

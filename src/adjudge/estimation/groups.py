@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from itertools import chain, pairwise, repeat
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -19,24 +19,28 @@ from adjudge.estimation.rate import (
     Request,
     condition_of_people,
     estimate_rate,
+    exact_intervals,
     known_seed,
     offer_declaration,
     rate_table,
 )
 from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
+    SHOWN,
     HasGroups,
     Line,
     describe_outside,
     level_text,
+    list_names,
     rates_figure,
     sentence,
     show_rates,
 )
 from adjudge.estimation.sample import Sample
-from adjudge.present.blocks import Block, Heading, Headline
+from adjudge.present.blocks import Block, Heading, Headline, Note
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
 from adjudge.present.text import count, level
+from adjudge.statistics.numbers import slices
 from adjudge.validation import FloatArray, IntArray, generator
 
 if TYPE_CHECKING:
@@ -48,6 +52,8 @@ POOLING = (
     "trivia answers of eight models: a 95 % interval covered 40 % for one of them). Calibrate per "
     "group unless you have a reason not to"
 )
+#: Groups times permutations: all of them, and those in memory at once.
+_PERMUTED, _IN_MEMORY = 10_000_000, 1_000_000
 
 
 # --- the result ---
@@ -89,13 +95,22 @@ class GroupedEstimate(HasGroups, Result):
 
     def view(self) -> list[Block]:
         """A row for each group, or a table of classes for each."""
-        rates = self.rates
-        tables: list[Block] = [rate_table(rates, self.by, pooled=self.pooled)] if rates else []
-        for group in self.groups:
+        rates, more = self.rates, len(self.groups) - SHOWN
+        tables: list[Block] = []
+        if rates:
+            tables.append(rate_table(rates[:SHOWN], self.by, pooled=self.pooled))
+        for group in self.groups[:SHOWN]:
             if isinstance(group, ClassEstimate):
                 tables += [Heading(str(group.group)), class_table(group)]
         first = self.groups[0]
-        notes = [f"{group.group}: {group.reason}" for group in self.groups if group.reason]
+        if more > 0:
+            tables.append(
+                Note([f"{count(more, 'more group')} in the result: -o FILE.json keeps all"])
+            )
+        reasons = [f"{group.group}: {group.reason}" for group in self.groups if group.reason]
+        notes = reasons[:SHOWN]
+        if len(reasons) > SHOWN:
+            notes.append(f"{count(len(reasons) - SHOWN, 'more group')} without a number")
         ruled_out = {
             str(rate.group): rate.label_shift.rules_out
             for rate in rates
@@ -104,12 +119,12 @@ class GroupedEstimate(HasGroups, Result):
         if ruled_out:
             *methods, last = next(iter(ruled_out.values()))
             notes.append(
-                f"label shift in {', '.join(ruled_out)}: {', '.join(methods)} and {last} are "
+                f"label shift in {list_names([*ruled_out])}: {', '.join(methods)} and {last} are "
                 "ruled out there"
             )
         narrower = [rate for rate in rates if rate.people_are_narrower]
         if narrower:
-            names = ", ".join(str(rate.group) for rate in narrower)
+            names = list_names([rate.group for rate in narrower])
             condition = condition_of_people(narrower[0])
             notes.append(f"people alone give a narrower interval for {names}{condition}")
         caption = (
@@ -132,21 +147,28 @@ class GroupedEstimate(HasGroups, Result):
 def estimate_groups(rows: Grades, sample: Sample | None, request: Request) -> GroupedEstimate:
     """One estimate for each group, or the shares of all classes if there is no sample."""
     pool = request.pool
+    names, checks = rows.group_names, len(rows.group_names)
     groups: list[Estimate | ClassEstimate] = []
-    for code, name in enumerate(rows.group_names):
-        if sample is None:
+    if sample is None:
+        for code, name in enumerate(names):
             members = np.asarray(rows.groups == code)
             calibrating = np.ones_like(members) if pool else members
             groups.append(estimate_classes(rows, request, members, calibrating, group=name))
-            continue
-        rate, _ = estimate_rate(
-            group_sample(sample, rows, code, pool).compact(),
-            request,
-            group=name,
-            checks=len(rows.group_names),
-            unpooled=group_sample(sample, rows, code, False).compact() if pool else None,
-        )
-        groups.append(rate)
+    elif rows.groups is not None:
+        unpooled: Iterator[Sample | None] = repeat(None)
+        if pool:
+            unpooled = chain.from_iterable(sample.split(rows.groups, checks))
+        for samples in sample.split(rows.groups, checks, pool=pool):
+            for part, exact in zip(samples, exact_intervals(samples, request), strict=True):
+                rate, _ = estimate_rate(
+                    part,
+                    request,
+                    group=names[len(groups)],
+                    checks=checks,
+                    unpooled=next(unpooled),
+                    exact=exact,
+                )
+                groups.append(rate)
     warnings, p_value = check_pooling(rows, sample, request)
     return GroupedEstimate(
         method=request.estimator.name,
@@ -191,10 +213,12 @@ def judge_differs(
     Pearson's statistic of verdict by group, summed over the two human classes. Groups are permuted
     within a class, so the false-alarm rate is exact. With few labels per group the test has little
     power: a large p-value does not justify pooling. None if no class has labels in two groups, and
-    for probabilities and labels that are shares.
+    for probabilities and labels that are shares. More than 5,000 groups are permuted less often,
+    at least 199 times.
     """
     if sample.scale != "binary" or sample.graded:
         return None
+    draws = min(draws, max(199, _PERMUTED // size))
     observed, drawn, any_table = 0.0, np.zeros(draws), False
     for rows in (sample.negative, sample.positive):
         sizes = np.bincount(groups[rows], minlength=size)
@@ -205,8 +229,13 @@ def judge_differs(
             continue
         any_table = True
         observed += float(_pearson(hits[None, :], sizes, ones, total)[0])
-        permuted = rng.multivariate_hypergeometric(sizes, ones, size=draws)
-        drawn += _pearson(permuted, sizes, ones, total)
+        # Labels of many small groups are faster shuffled than drawn group by group.
+        small = size > 500 and total < 20 * len(sizes)
+        method: Literal["count", "marginals"] = "count" if small else "marginals"
+        for block in slices(draws, max(1, _IN_MEMORY // len(sizes))):
+            part = block.stop - block.start
+            permuted = rng.multivariate_hypergeometric(sizes, ones, size=part, method=method)
+            drawn[block] += _pearson(permuted, sizes, ones, total)
     if not any_table:
         return None
     return float((1 + (drawn >= observed - 1e-9).sum()) / (draws + 1))
@@ -233,21 +262,17 @@ def _group_headline(result: GroupedEstimate) -> Headline:
         text = f"{quantity} for {groups} of {count(len(result.groups), 'value')} of {result.by}"
     text = sentence(None, text)
     if result.refused:
-        without = ", ".join(result.refused)
+        without = list_names(result.refused)
         return Headline(text, f"No estimate for {without}: the reasons are below.", tone="bad")
-    if any(_overlap(a, b) for a, b in combinations(estimated, 2)):
+    ends = [(a.low, a.high) for a in estimated if a.low is not None and a.high is not None]
+    # If two intervals overlap, then two that follow each other in this order.
+    if any(low <= high for (_, high), (low, _) in pairwise(sorted(ends))):
         return Headline(
             text,
             "Overlapping intervals do not show whether two groups differ: --compare A B (compare=) "
             "gives the interval of the difference, paired by --cluster.",
         )
     return Headline(text)
-
-
-def _overlap(a: Estimate, b: Estimate) -> bool:
-    if a.low is None or a.high is None or b.low is None or b.high is None:
-        return False
-    return a.low <= b.high and b.low <= a.high
 
 
 # --- the picture ---
@@ -258,7 +283,7 @@ def group_figure(result: GroupedEstimate) -> Drawing:
     if not result.rates:
         raise ArgumentError("result", "classes by group", "draw one group's result at a time")
     rates = sorted(
-        result.rates,
+        result.rates[:SHOWN],
         key=lambda rate: (rate.estimate is None, rate.estimate or rate.naive or 0),
     )
     lines = [Line(rate.group, rate, rate.naive, rate.naive_interval) for rate in rates]
@@ -268,6 +293,8 @@ def group_figure(result: GroupedEstimate) -> Drawing:
         title = describe_outside("rate", estimated, "groups")
     if 0 < len(estimated) < len(rates):
         title = f"Estimates for {len(estimated)} of {len(rates)} groups.\n{title}"
+    if len(result.rates) > SHOWN:
+        title += f"\nthe first {SHOWN} of {count(len(result.rates), 'group')}"
     if result.pooled:
         title += "\nlabels of all groups pooled"
     return rates_figure(result, lines, title=title)

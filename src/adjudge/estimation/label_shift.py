@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import stdtr
 
 from adjudge.estimation.estimators import all_estimators
-from adjudge.estimation.sample import Sample, active_clusters, variance
+from adjudge.estimation.sample import Moments, Sample, active_clusters, variance
 from adjudge.present.blocks import Block, Fact, Facts, Headline
 from adjudge.present.result import Proportion, Result, frozen
 from adjudge.present.text import DASH, number, percent, signed
-from adjudge.validation import FloatArray
 
 LEVEL = 0.05
+#: Two tables are equally probable if the logarithms of their probabilities differ by less.
+_TIE = 1e-7
 
 
 @frozen
@@ -64,21 +66,22 @@ def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
     """
     if sample.planned or sample.n == 0 or sample.m == 0:
         return None
-    x = sample.judge
-    labelled, test = x[sample.labelled], x[sample.test]
-    gap = float(labelled.mean() - test.mean())
+    labelled, test = sample.sums.labelled, sample.sums.test
+    gap = labelled.mean - test.mean
     p_value = _p_value(sample, labelled, test, gap)
-    needs_random = tuple(e.name for e in reversed(all_estimators()) if e.needs_random_labels)
+    needs_random: tuple[str, ...] = ()
+    if p_value is not None and p_value < level:
+        needs_random = tuple(e.name for e in reversed(all_estimators()) if e.needs_random_labels)
     shown = (
-        f"the judge says 1 on {percent(labelled.mean())} of labelled and "
-        f"{percent(test.mean())} of test rows"
+        f"the judge says 1 on {percent(labelled.mean)} of labelled and "
+        f"{percent(test.mean)} of test rows"
         if sample.scale == "binary"
-        else f"the judge's mean probability is {labelled.mean():.3f} on labelled and "
-        f"{test.mean():.3f} on test rows"
+        else f"the judge's mean probability is {labelled.mean:.3f} on labelled and "
+        f"{test.mean:.3f} on test rows"
     )
     if p_value is None:
         text = f"{shown}; too few rows to test whether they differ"
-    elif p_value < level:
+    elif needs_random:
         text = (
             f"{shown} (p = {p_value:.2g}): the labelled rows are not a random sample of the test "
             f"rows. That rules out {', '.join(needs_random)}; misclassification remains "
@@ -90,20 +93,20 @@ def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
             "none; no method is ruled out"
         )
     return LabelShift(
-        judge_rate_calibration=float(labelled.mean()),
-        judge_rate_test=float(test.mean()),
+        judge_rate_calibration=labelled.mean,
+        judge_rate_test=test.mean,
         difference=gap,
         p_value=p_value,
-        rules_out=needs_random if p_value is not None and p_value < level else (),
+        rules_out=needs_random,
         explanation=text,
     )
 
 
-def _p_value(sample: Sample, labelled: FloatArray, test: FloatArray, gap: float) -> float | None:
+def _p_value(sample: Sample, labelled: Moments, test: Moments, gap: float) -> float | None:
     if sample.clusters is not None:
         judge = sample.judge
-        influence = np.where(sample.labelled, (judge - labelled.mean()) / sample.m, 0.0)
-        influence -= np.where(sample.test, (judge - test.mean()) / sample.n, 0.0)
+        influence = np.where(sample.labelled, (judge - labelled.mean) / sample.m, 0.0)
+        influence -= np.where(sample.test, (judge - test.mean) / sample.n, 0.0)
         active = active_clusters(sample)
         if active is None or active < 2:
             return None
@@ -112,14 +115,32 @@ def _p_value(sample: Sample, labelled: FloatArray, test: FloatArray, gap: float)
             return 1.0 if gap == 0 else None
         return float(2 * stdtr(active - 1, -abs(gap) / se))
     if sample.scale == "binary":
-        from scipy.stats import fisher_exact
-
-        table = [[int(x.sum()), int(len(x) - x.sum())] for x in (labelled, test)]
-        return float(fisher_exact(np.array(table)).pvalue)
-    if len(labelled) < 2 or len(test) < 2:
+        return fisher_exact(labelled.ones, labelled.size, test.ones, test.size)
+    if labelled.size < 2 or test.size < 2:
         return None
-    v, w = (float(x.var(ddof=1)) / len(x) for x in (labelled, test))
+    v, w = (rows.squares / (rows.size - 1) / rows.size for rows in (labelled, test))
     if v + w == 0:
         return 1.0 if gap == 0 else None
-    freedom = 1 / ((v / (v + w)) ** 2 / (len(labelled) - 1) + (w / (v + w)) ** 2 / (len(test) - 1))
+    share = v / (v + w)
+    freedom = 1 / (share**2 / (labelled.size - 1) + (1 - share) ** 2 / (test.size - 1))
     return float(2 * stdtr(freedom, -abs(gap) / math.sqrt(v + w)))
+
+
+@lru_cache(maxsize=65_536)
+def fisher_exact(ones: int, size: int, other_ones: int, other_size: int) -> float:
+    """Two-sided p-value for two equal shares: of all tables that are no more probable.
+
+    Ratios of neighbouring probabilities are added up from the observed table, so that equal
+    probabilities are recognised with any number of rows.
+
+    >>> round(fisher_exact(8, 10, 1, 6), 4)
+    0.035
+    """
+    total = ones + other_ones
+    lowest, highest = max(0, total - other_size), min(total, size)
+    k = np.arange(lowest, highest)
+    steps = np.log((size - k) / (k + 1)) + np.log((total - k) / (other_size - total + k + 1))
+    logs = np.concatenate([[0.0], np.cumsum(steps)])
+    logs -= logs[ones - lowest]
+    chances = np.exp(logs - logs.max())
+    return min(float(chances[logs <= _TIE].sum() / chances.sum()), 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from adjudge.estimation.estimators import all_estimators, known_estimator
@@ -12,7 +12,7 @@ from adjudge.estimation.estimators.base import Estimator, Outcome, refusal
 from adjudge.estimation.estimators.conditional import CONDITIONAL
 from adjudge.estimation.estimators.misclassification import correct_means
 from adjudge.estimation.estimators.ppi import PPI
-from adjudge.estimation.exact_interval import interval_of
+from adjudge.estimation.exact_interval import intervals_of
 from adjudge.estimation.label_shift import LEVEL, LabelShift, label_shift
 from adjudge.estimation.rate_view import (
     Rate,
@@ -276,6 +276,7 @@ def estimate_rate(
     alternatives: bool = True,
     checks: int = 1,
     unpooled: Sample | None = None,
+    exact: tuple[float, float] | None = None,
 ) -> tuple[Estimate, Outcome]:
     """The complete result of one sample, and the raw outcome behind it.
 
@@ -290,8 +291,7 @@ def estimate_rate(
         if profile
         else estimator.estimate(sample, confidence_level=confidence)
     )
-    # Only its ends are shown: one number per row less in memory.
-    judge_alone = replace(NAIVE.compute(sample, confidence_level=confidence), influence=None)
+    judge_alone = NAIVE.compute(sample, confidence_level=confidence)
     shift = label_shift(sample, level=LEVEL / checks)
     ruled_out = shift.rules_out if shift is not None else ()
     has_profile = alternatives and no_profile_for(sample) is None
@@ -304,9 +304,6 @@ def estimate_rate(
             f"the check for label shift rules out {estimator.name}: its assumption does not hold; "
             "use method misclassification",
         )
-    rows = None
-    if request.random_labels and alternatives and not (ruled_out or request.pool or sample.graded):
-        rows = interval_of(sample, confidence_level=confidence)
     others = []
     if alternatives:
         unpooled_shift = shift if unpooled is None else label_shift(unpooled, level=LEVEL / checks)
@@ -324,14 +321,14 @@ def estimate_rate(
         interval=outcome.interval(confidence),
         confidence_level=confidence,
         standard_error=outcome.standard_error,
-        rows_interval=None if rows is None else Interval(*rows, level=confidence),
+        rows_interval=None if exact is None or ruled_out else Interval(*exact, level=confidence),
         reason=outcome.reason,
         naive=judge_alone.rate,
         naive_interval=judge_alone.interval(confidence),
         **_judge_quality(sample, confidence),
         n_test=sample.n,
-        n_calibration_positive=int((sample.labelled & (sample.human >= 0.5)).sum()),
-        n_calibration_negative=int((sample.labelled & (sample.human < 0.5)).sum()),
+        n_calibration_positive=sample.sums.halves,
+        n_calibration_negative=sample.m - sample.sums.halves,
         judge_scale=sample.scale,
         group=group,
         why=request.why,
@@ -348,6 +345,16 @@ def estimate_rate(
         seed=known_seed(request.seed),
     )
     return result, outcome
+
+
+def exact_intervals(
+    samples: Sequence[Sample], request: Request
+) -> Sequence[tuple[float, float] | None]:
+    """The exact intervals for the rows of samples, if their labels are a random sample of them."""
+    if not request.random_labels or request.pool:
+        return [None] * len(samples)
+    exact = intervals_of(samples, confidence_level=request.confidence_level)
+    return [None if s.graded else ends for s, ends in zip(samples, exact, strict=True)]
 
 
 def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, Any]:
@@ -379,9 +386,8 @@ def _alternative(
     elif sample.planned and not estimator.takes_plan:
         outcome = refusal("labels were picked by a plan")
     else:
-        flat = replace(sample, strata=None, random=not sample.planned)
-        outcome = estimator.estimate(flat, confidence_level=confidence_level)
-        assumption = estimator.assumption_for(flat)
+        outcome = estimator.estimate(sample.flat, confidence_level=confidence_level)
+        assumption = estimator.assumption_for(sample.flat)
     return Alternative(
         method=estimator.name,
         estimate=outcome.rate,

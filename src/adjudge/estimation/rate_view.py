@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 #: At most this many rates fit into a sentence; more are counted, and are in the table.
 IN_A_SENTENCE = 4
+#: At most this many groups are shown; the file of the result has all.
+SHOWN = 60
 _Part = TypeVar("_Part")
 
 
@@ -74,7 +76,7 @@ class HasGroups:
                 named.setdefault(text, []).append(group.group or "all rows")
         return (
             *self.warnings,
-            *(f"{', '.join(names)}: {text}" for text, names in named.items()),
+            *(f"{list_names(names)}: {text}" for text, names in named.items()),
         )
 
 
@@ -86,6 +88,12 @@ def width_of(interval: Interval | None) -> float | None:
 
 
 # --- sentences and blocks ---
+
+
+def list_names(names: Sequence[str | None]) -> str:
+    """The names, and how many more there are than can be shown."""
+    listed, more = ", ".join(map(str, names[:SHOWN])), len(names) - SHOWN
+    return f"{listed} and {more:,} more" if more > 0 else listed
 
 
 def sentence(group: str | None, text: str) -> str:

@@ -12,21 +12,54 @@ their shared part is counted once, with its sign.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from functools import cached_property, partial
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError, DataError
-from adjudge.statistics.numbers import normal_quantile, student_quantile
+from adjudge.statistics.numbers import normal_quantile, slices, student_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, count
 
 Scale = Literal["binary", "probability"]
 
 #: The value in `human` for a row without a label; never used as a number.
 UNLABELLED = -1
+#: Mean squared deviations below this are rounding: the values are equal.
+_EQUAL = 1e-28
+#: Groups whose sums are in memory at once.
+_BLOCK = 16_384
+
+
+class Moments(NamedTuple):
+    """Size, mean and sum of squared deviations of some values; `ones` are those above one half."""
+
+    size: int
+    mean: float
+    squares: float
+    ones: int
+
+
+class Sums(NamedTuple):
+    """All that estimators need to know of independent rows.
+
+    The judge's values on four kinds of rows; on labelled rows also the labels, labels minus judge,
+    and the sum of products of deviations of labels and judge. `halves` counts labels of one half
+    and more.
+    """
+
+    test: Moments
+    labelled: Moments
+    negative: Moments
+    positive: Moments
+    human: Moments
+    gap: Moments
+    products: float
+    halves: int
 
 
 @dataclass(frozen=True)
@@ -45,28 +78,38 @@ class Sample:
     strata: IntArray | None = None
     strata_names: tuple[str, ...] = ()
     random: bool = False
+    #: The scale of the table, if these are some of its rows: they could all be 0 and 1.
+    table_scale: Scale | None = None
+    #: Whether its sums are enough: then no estimator gives the influence of single rows.
+    lean: ClassVar[bool] = False
 
-    @property
+    @cached_property
     def scale(self) -> Scale:
         """Whether the judge says 0/1 or gives probabilities."""
+        if self.table_scale is not None:
+            return self.table_scale
         whole = (self.judge == 0) | (self.judge == 1)
         return "binary" if bool(whole.all()) else "probability"
+
+    @cached_property
+    def sums(self) -> Sums:
+        """The sums over its rows."""
+        return next(_sums(self.judge, self.human, self.test, self.labelled))
 
     @property
     def graded(self) -> bool:
         """Whether some labels are shares of people, between 0 and 1."""
-        labels = self.human[self.labelled]
-        return bool(((labels > 0) & (labels < 1)).any())
+        return self.m > self.sums.negative.size + self.sums.positive.size
 
     @property
     def n(self) -> int:
         """Test rows."""
-        return int(self.test.sum())
+        return self.sums.test.size
 
     @property
     def m(self) -> int:
         """Labelled rows."""
-        return int(self.labelled.sum())
+        return self.sums.labelled.size
 
     @property
     def positive(self) -> BoolArray:
@@ -81,7 +124,7 @@ class Sample:
     @property
     def fewest_labels(self) -> int:
         """Labels of the class that has fewer."""
-        return min(int(self.positive.sum()), int(self.negative.sum()))
+        return min(self.sums.positive.size, self.sums.negative.size)
 
     @property
     def planned(self) -> bool:
@@ -112,17 +155,117 @@ class Sample:
         values[~rows] = 0.0
         return values
 
-    def compact(self) -> Sample:
-        """Remove the rows that neither test nor calibrate; probabilities are left unchanged.
+    @cached_property
+    def flat(self) -> Sample:
+        """Without strata, and a random sample unless labels were picked by a plan."""
+        return replace(self, strata=None, random=not self.planned)
 
-        The probabilities of one group could all be 0 and 1, and would then look like verdicts.
-        """
-        if self.scale == "probability":
-            return self
-        used = self.test | self.labelled
+    def take(self, rows: IntArray) -> Sample:
+        """Only these rows, with codes of clusters from 0 on."""
         arrays = ((name, v) for name, v in vars(self).items() if isinstance(v, np.ndarray))
-        shorter: dict[str, Any] = {name: values[used] for name, values in arrays}
-        return replace(self, **shorter)
+        taken: dict[str, Any] = {name: values[rows] for name, values in arrays}
+        if self.clusters is not None:
+            taken["clusters"] = np.unique(taken["clusters"], return_inverse=True)[1]
+        return replace(self, table_scale=self.scale, **taken)
+
+    def split(self, groups: IntArray, size: int, *, pool: bool = False) -> Iterator[list[Sample]]:
+        """The sample of each group, in blocks; with `pool` it has the labels of all groups.
+
+        Of independent rows it has the sums, which are computed for a block at once.
+        """
+        order = np.argsort(groups, kind="stable")
+        starts = np.searchsorted(groups[order], np.arange(size + 1))
+        labels = np.flatnonzero(self.labelled)
+
+        def cut(code: int) -> Sample:
+            rows = order[starts[code] : starts[code + 1]]
+            used = np.union1d(rows, labels) if pool else rows
+            members = groups[used] == code
+            return self.take(used).restrict(members, calibration=np.ones_like(members))
+
+        independent = all(v is None for v in (self.clusters, self.strata, self.weights))
+        for block in slices(size, _BLOCK if independent else 1):
+            if not independent:
+                yield [cut(block.start)]
+                continue
+            rows = order[starts[block.start] : starts[block.stop]]
+            codes, number = groups[rows] - block.start, block.stop - block.start
+            judged, tested = self.judge[rows], self.test[rows]
+            sums = _sums(judged, self.human[rows], tested, self.labelled[rows], codes, number)
+            yield [
+                _Group(
+                    self.sums._replace(test=group.test) if pool else group,
+                    self.scale,
+                    self.random,
+                    partial(cut, code),
+                )
+                for code, group in enumerate(sums, block.start)
+            ]
+
+
+class _Group(Sample):
+    """A group of independent rows by its sums; the rows are cut out if an estimator reads them."""
+
+    lean = True
+
+    def __init__(self, sums: Sums, scale: Scale, random: bool, cut: Callable[[], Sample]) -> None:
+        vars(self).update(sums=sums, scale=scale, random=random, cut=cut)
+
+    def __getattr__(self, name: str) -> Any:
+        cut = vars(self)["cut"]()
+        vars(self).update(vars(cut) | {"random": self.random})
+        return getattr(cut, name)
+
+    @cached_property
+    def flat(self) -> Sample:
+        return _Group(self.sums, self.scale, True, vars(self)["cut"])
+
+
+def _sums(
+    judge: FloatArray,
+    human: FloatArray,
+    test: BoolArray,
+    labelled: BoolArray,
+    groups: IntArray | None = None,
+    size: int = 1,
+) -> Iterator[Sums]:
+    """The sums of each group, whose rows follow each other; without groups, of all rows."""
+
+    def sizes_of(rows: BoolArray) -> IntArray:
+        if groups is None:
+            return np.array([np.count_nonzero(rows)])
+        return np.bincount(groups[rows], minlength=size)
+
+    def add(values: FloatArray | BoolArray, sizes: IntArray) -> FloatArray:
+        total, filled = np.zeros(size), sizes > 0
+        if values.size:
+            starts = (np.cumsum(sizes) - sizes)[filled]
+            total[filled] = np.add.reduceat(values, starts, dtype=float)
+        return total
+
+    def moments(values: FloatArray, sizes: IntArray) -> Iterator[Moments]:
+        mean = add(values, sizes) / np.maximum(sizes, 1)
+        squares = add((values - np.repeat(mean, sizes)) ** 2, sizes)
+        equal = (squares <= _EQUAL * sizes) & (sizes > 0)
+        squares[equal], mean[equal] = 0, values[(np.cumsum(sizes) - sizes)[equal]]
+        columns = (sizes, mean, squares, add(values > 0.5, sizes).astype(np.int64))
+        return map(Moments, *(column.tolist() for column in columns))
+
+    sizes = sizes_of(labelled)
+    x, z = judge[labelled], human[labelled].astype(np.float64)
+    means = [np.repeat(add(v, sizes) / np.maximum(sizes, 1), sizes) for v in (x, z)]
+    negative, positive = labelled & (human == 0), labelled & (human == 1)
+    return map(
+        Sums,
+        moments(judge[test], sizes_of(test)),
+        moments(x, sizes),
+        moments(judge[negative], sizes_of(negative)),
+        moments(judge[positive], sizes_of(positive)),
+        moments(z, sizes),
+        moments(z - x, sizes),
+        add((x - means[0]) * (z - means[1]), sizes).tolist(),
+        add(z >= 0.5, sizes).astype(np.int64).tolist(),
+    )
 
 
 def make_sample(
@@ -185,7 +328,10 @@ class Spread(NamedTuple):
 
 
 def spread(
-    influence: FloatArray, clusters: IntArray | None, active: int | None, confidence_level: float
+    influence: FloatArray | None,
+    clusters: IntArray | None,
+    active: int | None,
+    confidence_level: float,
 ) -> Spread:
     """Inflation of the standard error by clusters, and the matching critical value.
 
@@ -199,7 +345,7 @@ def spread(
     >>> spread(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1]), 2, 0.95).inflation
     2.0
     """
-    if clusters is None or active is None:
+    if clusters is None or active is None or influence is None:
         return Spread(1.0, normal_quantile(confidence_level))
     critical = student_quantile(confidence_level, active - 1)
     alone = variance(influence, None, None)
@@ -288,14 +434,14 @@ class Counts:
 
 def counts_of(sample: Sample) -> Counts:
     """The counts of a 0/1 sample."""
-    said_one = sample.judge == 1
+    test, negative, positive = sample.sums.test, sample.sums.negative, sample.sums.positive
     return Counts(
-        k=int((sample.test & said_one).sum()),
-        n=sample.n,
-        c0=int((sample.negative & ~said_one).sum()),
-        m0=int(sample.negative.sum()),
-        c1=int((sample.positive & said_one).sum()),
-        m1=int(sample.positive.sum()),
+        k=test.ones,
+        n=test.size,
+        c0=negative.size - negative.ones,
+        m0=negative.size,
+        c1=positive.ones,
+        m1=positive.size,
     )
 
 
@@ -306,7 +452,8 @@ def missing(sample: Sample) -> str | None:
             "every row has a human label, so nothing is left to correct; "
             "use the human rate (method human-only)"
         )
-    absent = [str(z) for z, rows in ((1, sample.positive), (0, sample.negative)) if not rows.any()]
+    sums = sample.sums
+    absent = [str(z) for z, rows in ((1, sums.positive), (0, sums.negative)) if rows.size == 0]
     if len(absent) == 2:
         return "no row has a human label; label some rows at random first"
     if absent:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -48,6 +49,7 @@ def conformal_quantile(scores: FloatArray, alpha: Fraction) -> float | None:
 # --- exact binomial --------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=4096)
 def binomial_interval(successes: float, n: int, confidence_level: float) -> tuple[float, float]:
     """Clopper-Pearson interval; [0, 1] if n = 0.
 
@@ -68,6 +70,7 @@ def binomial_lower_tail(successes: NDArray[np.integer], n: IntArray, p: float) -
     return np.asarray(bdtr(successes, n, p), dtype=np.float64)
 
 
+@lru_cache(maxsize=64)
 def normal_quantile(confidence_level: float) -> float:
     """The two-sided normal quantile: 1.96 for 0.95."""
     return -float(ndtri((1 - confidence_level) / 2))

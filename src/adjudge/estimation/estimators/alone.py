@@ -13,9 +13,8 @@ from adjudge.estimation.estimators.base import (
     variance_floor,
     with_interval,
 )
-from adjudge.estimation.sample import TOO_FEW, Sample, holding, spread
+from adjudge.estimation.sample import TOO_FEW, Moments, Sample, holding, spread
 from adjudge.statistics.numbers import binomial_interval
-from adjudge.validation import BoolArray, FloatArray
 
 
 class _Naive(Estimator):
@@ -41,8 +40,10 @@ class _Naive(Estimator):
     def compute(self, sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         if sample.n == 0:
             return refusal("every row has a human label, so no row is left for the judge alone")
-        exact = self.interval(sample) == "exact"
-        return _share(sample, sample.judge, sample.test, confidence_level, exact, sample.n)
+        exact = sample.sums.test.ones if self.interval(sample) == "exact" else None
+        return _share(
+            sample, ("judge", "test"), sample.sums.test, confidence_level, exact, sample.n
+        )
 
     def interval(self, sample: Sample) -> str:
         return "exact" if sample.clusters is None and sample.scale == "binary" else "wald"
@@ -70,8 +71,8 @@ class _HumanOnly(Estimator):
     def compute(self, sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         if sample.m == 0:
             return refusal("no row has a human label; label some rows at random first")
-        exact = self.interval(sample) == "exact"
-        return _share(sample, sample.human, sample.labelled, confidence_level, exact)
+        exact = sample.sums.positive.size if self.interval(sample) == "exact" else None
+        return _share(sample, ("human", "labelled"), sample.sums.human, confidence_level, exact)
 
     def interval(self, sample: Sample) -> str:
         return "exact" if sample.clusters is None and not sample.graded else "wald"
@@ -79,20 +80,26 @@ class _HumanOnly(Estimator):
 
 def _share(
     sample: Sample,
-    values: FloatArray,
-    rows: BoolArray,
+    arrays: tuple[str, str],
+    moments: Moments,
     confidence_level: float,
-    exact: bool,
+    successes: int | None,
     floor_size: int | None = None,
 ) -> Outcome:
-    """Mean of the values on these rows; `floor_size` defaults to the number of their clusters."""
-    size, mean = int(rows.sum()), float(values[rows].mean())
-    influence = np.where(rows, (values - mean) / size, 0.0)
-    se = math.sqrt(float(influence @ influence))
-    if exact:
-        low, high = binomial_interval(int(values[rows].sum()), size, confidence_level)
+    """The mean of the first array on the rows of the second, which has these moments.
+
+    The interval is exact if there is a number of successes. `floor_size` defaults to the number of
+    clusters.
+    """
+    size, mean, squares, _ = moments
+    rows, influence, se = None, None, math.sqrt(squares) / size
+    if not sample.lean:
+        values, rows = (getattr(sample, name) for name in arrays)
+        influence = np.where(rows, (values - mean) / size, 0.0)
+    if successes is not None:
+        low, high = binomial_interval(successes, size, confidence_level)
         return Outcome(mean, low, high, se, influence, (low + high) / 2, (high - low) / 2)
-    active = None if sample.clusters is None else holding(sample.clusters, rows)
+    active = None if sample.clusters is None or rows is None else holding(sample.clusters, rows)
     if active is not None and active < 2:
         return refusal(TOO_FEW)
     widened = spread(influence, sample.clusters, active, confidence_level)

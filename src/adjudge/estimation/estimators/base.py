@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -114,7 +115,7 @@ def with_interval(
     centre: float,
     half: float,
     se: float,
-    influence: FloatArray,
+    influence: FloatArray | None,
     warnings: tuple[str, ...] = (),
     doubts: tuple[str, ...] = (),
 ) -> Outcome:
@@ -126,7 +127,7 @@ def with_interval(
 def widen(
     sample: Sample,
     estimate: float,
-    influence: FloatArray,
+    influence_of_rows: Callable[[], FloatArray],
     confidence_level: float,
     *,
     se: float | None = None,
@@ -137,15 +138,19 @@ def widen(
 ) -> Outcome:
     """An estimate with a normal interval; with clusters, Student's, widened by their variance.
 
-    `se` is the standard error of independent rows, by default from the influence values. `floor`
+    `se` is the standard error of independent rows, by default from the influence values, which are
+    computed unless the sample is `lean`. `floor`
     replaces it if it is zero. `around` is the centre of the interval and the standard error there,
     if they are not the estimate and `se` (Eq. 6). Refused with fewer than two clusters.
     """
     active = active_clusters(sample)
     if active is not None and active < 2:
         return refusal(TOO_FEW)
+    influence = None if sample.lean else influence_of_rows()
     wide = spread(influence, sample.clusters, active, confidence_level)
-    se = math.sqrt(variance(influence, None, None)) if se is None else se
+    if se is None:
+        rows = influence_of_rows() if influence is None else influence
+        se = math.sqrt(variance(rows, None, None))
     se = se * wide.inflation or floor
     centre, half = estimate, wide.critical * se
     if around is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -9,7 +11,7 @@ from adjudge.estimation.estimators.base import Estimator, Outcome, refusal, wide
 from adjudge.estimation.sample import Sample
 from adjudge.present.text import percent
 from adjudge.statistics.numbers import normal_quantile
-from adjudge.validation import BoolArray, FloatArray
+from adjudge.validation import FloatArray
 
 
 class _Conditional(Estimator):
@@ -48,31 +50,48 @@ class _Conditional(Estimator):
             return refusal("this method needs verdicts of 0 and 1, not probabilities")
         if sample.n == 0:
             return refusal("every row has a human label: use the human rate (method human-only)")
-        x = sample.judge
-        judged = sample.test | sample.labelled if sample.random else sample.test
-        p, n = float(x[judged].mean()), int(judged.sum())
+        test, labelled = sample.sums.test, sample.sums.labelled
+        n, ones = test.size, test.ones
+        if sample.random:
+            n, ones = n + labelled.size, ones + labelled.ones
+        p = ones / n
         weights = _weights(sample)
-        if weights is None:
+        if sample.planned and weights is None:
             return refusal(
                 "some labelled rows were picked with unequal probabilities within a verdict and "
                 "others have none; give a sampling probability for every labelled row"
             )
-        parts = []
-        for verdict, share in ((1, p), (0, 1 - p)):
-            rows = np.asarray(sample.labelled & (x == verdict))
-            if share > 0 and not rows.any():
-                seen = float((x[sample.test] == verdict).mean())
+        rates = []
+        for verdict, share, size in (
+            (1, p, labelled.ones),
+            (0, 1 - p, labelled.size - labelled.ones),
+        ):
+            if share > 0 and size == 0:
+                seen = (test.ones if verdict else test.size - test.ones) / test.size
                 return refusal(
                     f"the judge says {verdict} on {percent(seen, 0)} of the test rows, but no row "
                     "of that verdict has a human label; label a random sample of rows of verdict "
                     f"{verdict}"
                 )
-            parts.append((rows, *_verdict_rate(sample, weights, rows)))
-        (rows1, r1, part1, size1), (rows0, r0, part0, size0) = parts
+            rates.append(_verdict_rate(sample, weights, verdict, size))
+        (r1, size1), (r0, size0) = rates
         theta = p * r1 + (1 - p) * r0
-        influence = sample.spread(judged, p, r1 - r0, n)
-        influence[rows1] += p * part1
-        influence[rows0] += (1 - p) * part0
+
+        def influence() -> FloatArray:
+            judged = sample.test | sample.labelled if sample.random else sample.test
+            values = sample.spread(judged, p, r1 - r0, n)
+            for verdict, share, rate in ((1, p, r1), (0, 1 - p, r0)):
+                rows = sample.labelled & (sample.judge == verdict)
+                w = np.ones(len(rows)) if weights is None else weights
+                values[rows] += share * w[rows] * (sample.human[rows] - rate) / (w[rows].sum() or 1)
+            return values
+
+        plain = None
+        if not sample.planned:
+            between = (r1 - r0) ** 2 * p * (1 - p) / n
+            within = p**2 * r1 * (1 - r1) / max(size1, 1)
+            within += (1 - p) ** 2 * r0 * (1 - r0) / max(size0, 1)
+            plain = math.sqrt(between + within)
         z = normal_quantile(confidence_level)
         centre, se = adjust(p, r1, r0, n, size1, size0, z)
         warnings: tuple[str, ...] = ()
@@ -86,6 +105,7 @@ class _Conditional(Estimator):
             theta,
             influence,
             confidence_level,
+            se=plain,
             around=(float(centre), float(se)),
             warnings=warnings,
         )
@@ -123,7 +143,7 @@ def adjust(
 def _weights(sample: Sample) -> FloatArray | None:
     """Weights of labelled rows; None if they vary within a verdict and some are unknown."""
     if sample.weights is None:
-        return np.ones_like(sample.judge)
+        return None
     weights = sample.weights.copy()
     for verdict in (0.0, 1.0):
         rows = sample.labelled & (sample.judge == verdict)
@@ -137,15 +157,17 @@ def _weights(sample: Sample) -> FloatArray | None:
 
 
 def _verdict_rate(
-    sample: Sample, weights: FloatArray, rows: BoolArray
-) -> tuple[float, FloatArray, float]:
-    """Weighted human rate of these rows, the influence of each, and the unweighted size."""
-    if not rows.any():
-        return 0.0, np.empty(0), 0.0
-    w, z = weights[rows], sample.human[rows].astype(np.float64)
-    total = float(w.sum())
-    rate = float(w @ z) / total
-    return rate, w * (z - rate) / total, total**2 / float(w @ w)
+    sample: Sample, weights: FloatArray | None, verdict: int, size: int
+) -> tuple[float, float]:
+    """The human rate of the labelled rows of a verdict, and their number; weighted, if planned."""
+    if size == 0:
+        return 0.0, 0.0
+    if weights is None:
+        ones = sample.sums.positive.ones
+        return (ones if verdict else sample.sums.positive.size - ones) / size, size
+    rows = sample.labelled & (sample.judge == verdict)
+    w, total = weights[rows], float(weights[rows].sum())
+    return float(w @ sample.human[rows]) / total, total**2 / float(w @ w)
 
 
 CONDITIONAL = _Conditional()

@@ -201,7 +201,7 @@ def misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outc
     return widen(
         sample,
         float(corrected_rate(*shares[:3], clipped=False).estimate),
-        correct_means(sample).influence,
+        lambda: correct_means(sample).influence,
         confidence_level,
         se=math.sqrt(float(corrected_variance(*shares))),
         around=(float(centre), float(se)),
@@ -244,13 +244,30 @@ def _floats(*values: ArrayLike) -> tuple[FloatArray, ...]:
 
 
 class Correction(NamedTuple):
-    """The raw corrected rate, the judge's edge J = mu1 - mu0, its means and the influences."""
+    """The raw corrected rate of a sample, the judge's edge J = mu1 - mu0, and its means."""
 
     theta: float
     edge: float
     mu0: float
     mu1: float
-    influence: FloatArray
+    sample: Sample
+
+    @property
+    def influence(self) -> FloatArray:
+        """The influence of each row."""
+        sample = self.sample
+        if self.edge <= 0:
+            return np.zeros_like(sample.judge)
+        values = sample.spread(sample.test, sample.sums.test.mean, 1.0, sample.n)
+        for rows, share, mean in (
+            (sample.negative, 1 - self.theta, self.mu0),
+            (sample.positive, self.theta, self.mu1),
+        ):
+            weights = 1.0 if sample.weights is None else sample.weights[rows]
+            total = np.sum(np.broadcast_to(weights, int(rows.sum())))
+            values[rows] -= share * weights * (sample.judge[rows] - mean) / total
+        values /= self.edge
+        return values
 
 
 def correct_means(sample: Sample) -> Correction:
@@ -272,29 +289,15 @@ def correct_means(sample: Sample) -> Correction:
     >>> correct_means(rows).theta
     0.5
     """
-    x = sample.judge
-    mean = float(x[sample.test].mean())
-    negative, positive = sample.negative, sample.positive
-    mu0, part0 = _class_mean(sample, negative)
-    mu1, part1 = _class_mean(sample, positive)
-    edge = mu1 - mu0
-    if edge <= 0:
-        return Correction(0.0, edge, mu0, mu1, np.zeros_like(x))
-    theta = (mean - mu0) / edge
-    influence = sample.spread(sample.test, mean, 1.0, sample.n)
-    influence[negative] -= (1 - theta) * part0
-    influence[positive] -= theta * part1
-    influence /= edge
-    return Correction(theta, edge, mu0, mu1, influence)
-
-
-def _class_mean(sample: Sample, rows: BoolArray) -> tuple[float, FloatArray]:
-    """The weighted mean over these rows, and the influence of each."""
-    x = sample.judge[rows]
-    weights = np.ones_like(x) if sample.weights is None else sample.weights[rows]
-    total = float(weights.sum())
-    mean = float((weights * x).sum()) / total
-    return mean, weights * (x - mean) / total
+    negative, positive = sample.sums.negative.mean, sample.sums.positive.mean
+    if sample.weights is not None:
+        negative, positive = (
+            float(np.average(sample.judge[rows], weights=sample.weights[rows]))
+            for rows in (sample.negative, sample.positive)
+        )
+    edge = positive - negative
+    theta = (sample.sums.test.mean - negative) / edge if edge > 0 else 0.0
+    return Correction(theta, edge, negative, positive, sample)
 
 
 def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
@@ -311,9 +314,9 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     >>> round(soft(rows).estimate, 6)
     0.5
     """
-    sizes = {"1": int(sample.positive.sum()), "0": int(sample.negative.sum())}
-    for name, size in sizes.items():
-        if size < 2:
+    test, negative, positive = sample.sums.test, sample.sums.negative, sample.sums.positive
+    for name, rows in (("1", positive), ("0", negative)):
+        if rows.size < 2:
             return refusal(
                 f"one row with human label {name}: its spread is unknown; label more rows"
             )
@@ -326,10 +329,7 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
             "where they say 0: it does not separate the classes in the right direction; use the "
             "human labels alone (method human-only), or another judge"
         )
-    x = sample.judge
-    v0 = float(x[sample.negative].var(ddof=1)) / sizes["0"]
-    v1 = float(x[sample.positive].var(ddof=1)) / sizes["1"]
-    v = float(x[sample.test].var(ddof=1)) / sample.n
+    v0, v1, v = (rows.squares / (rows.size - 1) / rows.size for rows in (negative, positive, test))
     variance = (v + (1 - fit.theta) ** 2 * v0 + fit.theta**2 * v1) / fit.edge**2
     warnings: tuple[str, ...] = ()
     if fit.edge < 3 * math.sqrt(v0 + v1):
@@ -337,7 +337,7 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
             "the gap between the classes' mean probabilities is within three standard errors of "
             "zero: coverage can be below the stated level; label more rows",
         )
-    if min(sizes.values()) < 30:
+    if sample.fewest_labels < 30:
         warnings += (
             "fewer than 30 labels in one class: the normal interval is approximate; label more "
             "rows, or turn the probabilities into verdicts of 0 and 1 and use --interval profile",
@@ -356,7 +356,13 @@ def _around_itself(
     # Otherwise a judge whose errors or verdicts do not vary would be treated as certain.
     floor = variance_floor(fit.theta, min(sample.n, sample.m))
     return widen(
-        sample, fit.theta, fit.influence, confidence_level, se=se, floor=floor, warnings=warnings
+        sample,
+        fit.theta,
+        lambda: fit.influence,
+        confidence_level,
+        se=se,
+        floor=floor,
+        warnings=warnings,
     )
 
 
@@ -465,7 +471,7 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     return widen(
         sample,
         theta,
-        influence,
+        lambda: influence,
         confidence_level,
         around=(centre, math.sqrt(variance + between)),
         warnings=tuple(warnings),

@@ -19,7 +19,8 @@ from adjudge.estimation.estimators.base import (
     variance_floor,
     widen,
 )
-from adjudge.estimation.sample import Sample
+from adjudge.estimation.sample import Sample, Sums
+from adjudge.validation import FloatArray
 
 
 def tuned_weight(sample: Sample) -> float:
@@ -28,16 +29,13 @@ def tuned_weight(sample: Sample) -> float:
     The covariance is over the labelled rows (divided by m), the variance over all rows (divided by
     m + n - 1), as in the reference implementation.
     """
-    x, z = sample.judge, sample.human
-    labelled = sample.labelled
-    everything = np.concatenate([x[labelled], x[sample.test]])
-    variance = float(everything.var(ddof=1)) if everything.size > 1 else 0.0
+    test, labelled = sample.sums.test, sample.sums.labelled
+    n, m = test.size, labelled.size
+    between = (test.mean - labelled.mean) ** 2 * n * m / (n + m)
+    variance = (test.squares + labelled.squares + between) / max(n + m - 1, 1)
     if variance == 0:
         return 0.0
-    covariance = float(
-        ((z[labelled] - z[labelled].mean()) * (x[labelled] - x[labelled].mean())).mean()
-    )
-    return clamp(covariance / ((1 + sample.m / sample.n) * variance))
+    return clamp(sample.sums.products / m / ((1 + m / n) * variance))
 
 
 class _Ppi(Estimator):
@@ -68,26 +66,28 @@ class _Ppi(Estimator):
         if sample.m < 2:
             return refusal(f"{sample.m} human labels; this method needs at least two")
         lam = tuned_weight(sample) if self.weight is None else self.weight
-        x = sample.judge
-        on_test = float(x[sample.test].mean())
-        rest = np.zeros_like(x)
-        rest[sample.labelled] = sample.human[sample.labelled] - lam * x[sample.labelled]
-        correction = float(rest.sum()) / sample.m
+        sums = sample.sums
+        on_test, n, m = sums.test.mean, sample.n, sample.m
+        correction = sums.human.mean - lam * sums.labelled.mean
         theta = lam * on_test + correction
-        rest = rest[sample.labelled]
-        influence = sample.spread(sample.test, on_test, lam, sample.n)
-        influence[sample.labelled] += (rest - correction) / sample.m
-        se = math.sqrt(float(influence @ influence))
-        labelled_part = influence[sample.labelled]
+
+        def influence() -> FloatArray:
+            values = sample.spread(sample.test, on_test, lam, n)
+            rest = sample.human[sample.labelled] - lam * sample.judge[sample.labelled]
+            values[sample.labelled] += (rest - correction) / m
+            return values
+
+        rest = _squares_of_rest(sums, lam)
+        se = math.sqrt(lam**2 * sums.test.squares / n**2 + rest / m**2)
         warnings: tuple[str, ...] = ()
-        if float(labelled_part @ labelled_part) == 0:
+        if rest == 0:
             # A correction without variance would be treated as certain for every unlabelled row.
-            se = math.hypot(se, variance_floor(0.0, sample.m))
+            se = math.hypot(se, variance_floor(0.0, m))
             warnings = (
                 "the labelled rows do not vary: the interval uses the standard error after "
                 "adding two successes and two failures",
             )
-        elif sample.m < 30:
+        elif m < 30:
             warnings = (
                 "fewer than 30 labels: the normal interval covers less than its level (measured "
                 "with 25: 0.86 to 0.93 at 95 %); label more rows, or report method human-only, "
@@ -123,6 +123,17 @@ class _Difference(_Ppi):
     weight = 1.0
 
 
+def _squares_of_rest(sums: Sums, lam: float) -> float:
+    """Squared deviations of human - lam * judge on the labelled rows.
+
+    If the judge is almost always right, z - x is small: the sum is then made of small terms.
+    """
+    x, products = sums.labelled.squares, sums.products
+    if lam <= 0.5:
+        return max(sums.human.squares - 2 * lam * products + lam**2 * x, 0.0)
+    return max(sums.gap.squares + 2 * (1 - lam) * (products - x) + (1 - lam) ** 2 * x, 0.0)
+
+
 PPI = _Ppi()
 DIFFERENCE = _Difference()
 
@@ -145,7 +156,7 @@ def ppi_adjusted(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     outcome = PPI.compute(sample, confidence_level=confidence_level)
     if outcome.estimate is None or outcome.influence is None or outcome.standard_error is None:
         return outcome
-    lam, x = tuned_weight(sample), sample.judge
+    lam, x, influence = tuned_weight(sample), sample.judge, outcome.influence
     test, labelled = x[sample.test], x[sample.labelled]
     typical = lam * float(np.concatenate([test, labelled]).mean())
     rest = np.concatenate(
@@ -155,7 +166,7 @@ def ppi_adjusted(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     return widen(
         sample,
         outcome.estimate,
-        outcome.influence,
+        lambda: influence,
         confidence_level,
         se=outcome.standard_error,
         around=(lam * float(test.mean()) + float(rest.mean()), math.sqrt(variance)),
