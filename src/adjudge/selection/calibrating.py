@@ -12,7 +12,7 @@ from typing import Unpack
 
 import polars as pl
 
-from adjudge.data.judgments import Judgments, fixed_doubts
+from adjudge.data.judgments import Judgments
 from adjudge.data.rows import merge_dropped
 from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike
@@ -215,7 +215,9 @@ def calibrate(
     }
     fit = asked.learn(Labelled(frame, table.about, column, prepared, settings, store))
     frame = fit.rows
-    entries = make_entries(frame, by=by, cluster=column, weights=weights, seed=seed)
+    entries = make_entries(
+        frame, by=by, cluster=column, weights=weights, seed=seed, own=fit.doubt.own
+    )
     repeated = {f"same {column} as a row that is used": frame.height - sum(map(len, entries))}
     dropped = merge_dropped(table.dropped, chosen_on, fit.dropped, repeated)
     least = chosen.fewest_labels(chosen.levels_per_rule(levels, len(entries)))
@@ -354,7 +356,7 @@ def _cautions(
         lines += describe_choices(frame)
     elif mute:
         rows, why = count(mute, "labelled row"), doubt.no_verdict
-        if not doubt.learned and all(fixed_doubts(entry.protocol) for entry in entries):
+        if all(entry.labels.values for entry in entries):
             why = "the two orders contradict each other, or both say tie"
         lines.append(f"no verdict on {rows} ({why}): {_COUNTED}")
     if any(len(entry.fingerprints) > 1 for entry in entries):

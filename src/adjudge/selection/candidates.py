@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from adjudge.data.judgments import ERROR, HAS_VERDICT
+from adjudge.data.judgments import ERROR, HAS_VERDICT, fixed_doubts
 from adjudge.data.rows import one_row_per_cluster, partition
 from adjudge.policy.result import (
     KEPT_SCORES,
@@ -82,8 +82,12 @@ def make_entries(
     cluster: str | None,
     weights: str | None,
     seed: int,
+    own: bool = True,
 ) -> list[Entry]:
-    """Labelled rows split by judge, protocol and group; one row per repeated prompt."""
+    """Labelled rows split by judge, protocol and group; one row per repeated prompt.
+
+    `own`: their uncertainty is that of the protocol, not of something made from it.
+    """
     keys = ["judge", "protocol"] + ([] if by is None else [by])
     entries = []
     needed = {*ENTRY_COLUMNS, by, cluster, weights}
@@ -103,6 +107,7 @@ def make_entries(
                     rows.get_column("uncertainty").cast(pl.Float64).to_numpy(),
                     rows.get_column(ERROR).to_numpy(),
                     None if weights is None else rows.get_column(weights).to_numpy(),
+                    fixed_doubts(str(key[1])) if own else (),
                 ),
                 has_verdict=rows.select(HAS_VERDICT).to_series().to_numpy(),
                 seed=seed,

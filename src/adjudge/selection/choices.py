@@ -110,6 +110,8 @@ def prepare_choices(
 class ChoiceDoubt(OwnDoubt):
     """The doubt of a choice among all responses to a prompt."""
 
+    own = False
+
     @classmethod
     def prepare(
         cls, source: Source, judge: str | None, protocol: str | None, least: float | None

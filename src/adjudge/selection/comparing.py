@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from adjudge.data.judgments import ERROR, HAS_VERDICT, WORDS
+from adjudge.data.judgments import ERROR, HAS_VERDICT, WORDS, fixed_doubts
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Level, NotNegative, Proportion
 from adjudge.selection.doubts.base import DoubtRequest, Labelled
@@ -132,6 +132,7 @@ def _split_table(rows: pl.DataFrame) -> SplitTable:
         rows.get_column(ERROR).to_numpy().astype(np.int64),
         rows.select(HAS_VERDICT).to_series().to_numpy(),
         None,
+        values=fixed_doubts(rows["protocol"][0]),
     )
 
 

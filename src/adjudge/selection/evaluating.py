@@ -328,6 +328,7 @@ def evaluate(
                 delta=delta,
                 splits=splits,
                 seed=seed,
+                values=() if best else signal.values,
             )
             risks += [_risk(signal, row, baseline=row.method in baselines) for row in measured]
     comparisons, remarks = [], [f"split by {column}: one row of each calibrates"] if column else []

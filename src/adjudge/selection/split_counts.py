@@ -157,7 +157,8 @@ class SplitTable:
     """What does not change between splits. A cut is a number of columns: those before it.
 
     `before[i]` is the cut before the i-th block with an error; the last of `before` is the end of
-    all columns. `mute` marks rows without a verdict, which no method accepts.
+    all columns. `mute` marks rows without a verdict, which no method accepts. `values` are the
+    scores of a verdict, if the protocol allows only a few.
     """
 
     order: IntArray
@@ -167,6 +168,7 @@ class SplitTable:
     before: IntArray
     tied: bool
     confidence: FloatArray | None
+    values: tuple[float, ...] = ()
 
     @classmethod
     def build(
@@ -176,6 +178,7 @@ class SplitTable:
         has_verdict: BoolArray | None,
         confidence: FloatArray | None,
         by_score: ScoreOrder | None = None,
+        values: tuple[float, ...] = (),
     ) -> SplitTable:
         """Sort once, with ties in a random order that ignores the errors, and compute the cuts."""
         by_score = order_by_lot(scores, 0) if by_score is None else by_score
@@ -191,6 +194,7 @@ class SplitTable:
             before=np.append(starts[has_error], n),
             tied=len(starts) < n,
             confidence=None if confidence is None else confidence[order],
+            values=values,
         )
 
     def block_start(self, columns: IntArray) -> IntArray:

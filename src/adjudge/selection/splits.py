@@ -91,6 +91,7 @@ def split_risks(
     delta: float | Fraction = 0.1,
     splits: int = 1000,
     seed: Seed = 0,
+    values: Sequence[float] = (),
 ) -> list[SplitRisk]:
     """Calibrate on one random half and select from the other, `splits` times.
 
@@ -114,6 +115,7 @@ def split_risks(
         delta: How often a guarantee with high probability can fail.
         splits: Number of random halves.
         seed: Seed of everything random.
+        values: The doubts of a verdict, if the protocol allows only a few. Never from the data.
 
     >>> s = np.arange(200) / 200
     >>> e = (np.arange(200) % 7 == 0) & (s > 0.5)
@@ -129,9 +131,8 @@ def split_risks(
     if methods is None and sure is None:
         chosen = [method for method in chosen if not method.needs_confidence]
     same_length(scores=s, confidence=sure, has_verdict=has_verdict, clusters=clusters)
-    table = SplitTable.build(
-        s, e, None if has_verdict is None else np.asarray(has_verdict, dtype=np.bool_), sure
-    )
+    verdict = None if has_verdict is None else np.asarray(has_verdict, dtype=np.bool_)
+    table = SplitTable.build(s, e, verdict, sure, values=tuple(values))
     grid = [(method, level) for method in chosen for level in levels]
     batches: list[list[SplitOutcome]] = []
     count(splits, "splits", least=1)

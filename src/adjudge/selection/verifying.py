@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjudge.data import read_result
+from adjudge.data.judgments import fixed_doubts
 from adjudge.data.writing import read_json
 from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.policy.result import (
@@ -242,7 +243,8 @@ def _of_group(
         rule_levels = chosen.levels_per_rule(levels, len(policy.groups))
         rule = Rule(accepts="none")
         if len(scores) >= chosen.fewest_labels(rule_levels):
-            labels = Labels(scores.astype(np.float64), errors.astype(np.int64))
+            values = fixed_doubts(group.protocol) if load_doubt(policy).own else ()
+            labels = Labels(scores.astype(np.float64), errors.astype(np.int64), values=values)
             rule = chosen.decide(labels, rule_levels)
             rule = limit_rule(rule, scores, policy.cuts, group.judge, group.protocol)
         yield from Contradiction.between(

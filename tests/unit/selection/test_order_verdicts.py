@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+import numpy as np
 import polars as pl
 import pytest
 
-from adjudge.data.judgments import BY_ORDERS, prepare_judgments
+from adjudge.data.judgments import BY_ORDERS, fixed_doubts, prepare_judgments
 from adjudge.data.verdicts import prepare_verdicts
 from adjudge.errors import DataError, PolicyMismatchError
+from adjudge.policy.result import Contradiction, Policy
 from adjudge.selection import calibrate, evaluate, select
+from adjudge.selection.guarantees import Guarantee
+from adjudge.selection.guarantees.pac import PAC
+from adjudge.selection.split_counts import Levels, SplitCounts, SplitTable
+from adjudge.selection.splits import random_halves
+from adjudge.selection.verifying import contradictions
 from adjudge.statistics.entropy import entropy_of
 
 ROWS = {
@@ -107,3 +116,56 @@ def test_evaluate_measures_them() -> None:
     assert (quality.n, quality.n_no_verdict) == (200, 40)
     [scope] = [m for m in evaluation.methods if m.method == "scope" and m.signal == quality.signal]
     assert scope.coverage == pytest.approx(0.8, abs=0.02)
+
+
+def test_pac_tests_the_two_thresholds_of_the_protocol_and_needs_no_lot() -> None:
+    rows = many(80, 4, 20)
+    policies = [calibrate(rows, alpha=0.1, guarantee="pac", seed=seed) for seed in range(8)]
+    assert {policy.threshold for policy in policies} == {0.0}
+    assert not contradictory(policies[0])
+    # The band, which does not know the protocol, depends on the order of tied rows.
+    own = rows.with_columns(uncertainty=pl.Series([0.0] * 80 + [0.6931] * 20))
+    by_band = [calibrate(own, alpha=0.1, guarantee="pac", seed=seed).accepts for seed in range(8)]
+    assert "none" in by_band
+
+
+def contradictory(policy: Policy) -> list[Contradiction]:
+    return list(contradictions(policy, source="policy"))
+
+
+def test_the_looser_threshold_is_tested_only_after_the_stricter_one() -> None:
+    # 60 sure rows of which 6 are wrong fail, whatever 200 rows with a tie would show.
+    n = 260
+    rows = pl.DataFrame(
+        {
+            "id": range(n),
+            "verdict_fwd": ["A"] * n,
+            "verdict_rev": ["A"] * 60 + ["tie"] * 200,
+            "label": ["B"] * 6 + ["A"] * (n - 6),
+        }
+    )
+    assert calibrate(rows, alpha=0.1, guarantee="pac").accepts == "none"
+    assert calibrate(rows[6:], alpha=0.1, guarantee="pac").accepts == "all"
+
+
+def test_a_learned_doubt_is_not_one_of_the_few_values() -> None:
+    rng = np.random.default_rng(0)
+    lengths = {f"length_{side}": rng.integers(10, 200, 200) for side in "ab"}
+    rows = many(160, 4, 40).with_columns(**{name: pl.Series(v) for name, v in lengths.items()})
+    policy = calibrate(rows, alpha=0.1, guarantee="pac", doubt="learned")
+    assert not contradictory(policy)
+    assert policy.accepts != "none"
+
+
+def test_evaluate_decides_split_by_split_as_calibrate_does() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.choice([0.0, entropy_of(0.75), entropy_of(0.5)], size=120, p=[0.6, 0.2, 0.2])
+    errors = (rng.random(120) < np.where(scores == scores.max(), 1.0, 0.04)).astype(np.int64)
+    values, levels = fixed_doubts(BY_ORDERS), Levels(Fraction(1, 10))
+    table = SplitTable.build(scores, errors, None, None, values=values)
+    [halves] = random_halves(120, 40, 3)
+    counts = SplitCounts.build(table, halves)
+    together = PAC.counts_over_splits(counts, levels)
+    one_by_one = Guarantee.counts_over_splits(PAC, counts, levels)
+    assert all((a == b).all() for a, b in zip(together, one_by_one, strict=True))
+    assert together.accepted.max() > 0

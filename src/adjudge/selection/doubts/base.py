@@ -114,6 +114,8 @@ class Doubt(ABC):
 
     #: Whether its verdict can differ from the judge's.
     learned: ClassVar[bool] = False
+    #: Whether its doubt is the one that the protocol gives, with the few values it can allow.
+    own: ClassVar[bool] = False
     #: The noun, and its plural, for a row with infinite doubt.
     mute: ClassVar[tuple[str, str | None]] = ("judge tie", None)
     #: Why a labelled row has infinite doubt, and why one has no verdict.
@@ -368,6 +370,8 @@ class OwnDoubt(Doubt):
     """The judge's own verdict and uncertainty; each judge and protocol has its own rule."""
 
     groups: tuple[PolicyGroup, ...] = ()
+
+    own = True
 
     @classmethod
     def load(cls, policy: Policy) -> OwnDoubt | None:

@@ -11,7 +11,14 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge.data.columns import UNNAMED
-from adjudge.data.judgments import HAS_VERDICT, IS_ERROR, WORDS, doubt_ties
+from adjudge.data.judgments import (
+    BY_ORDERS,
+    HAS_VERDICT,
+    IS_ERROR,
+    WORDS,
+    doubt_ties,
+    fixed_doubts,
+)
 from adjudge.data.rows import stated_confidence, text_column
 from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError
@@ -36,6 +43,7 @@ TAIL = 0.01
 #: The log odds of the largest p below 1.
 _LARGEST = 37.0
 ORDER_GAP = "sign x order gap"
+SWAP_VOTE = "swap_vote"
 
 
 def log_odds(p: FloatArray, most: float = MOST_ODDS, tail: float = TAIL) -> FloatArray:
@@ -350,6 +358,11 @@ class Signal:
     scores: FloatArray
     errors: IntArray
 
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The scores of a verdict, if its protocol allows only a few; two votes always do."""
+        return fixed_doubts(BY_ORDERS if self.name == SWAP_VOTE else self.protocol)
+
 
 def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     """The signals of one judge and protocol, from its labelled rows.
@@ -385,7 +398,7 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     forward, reverse = _orders(rows)
     yield _signal(rows, "preference_entropy", p_a)
     yield _signal(rows, "single_order", _one_order(rows, seed))
-    yield _signal(rows, "swap_vote", swap_vote_preference(forward, reverse))
+    yield _signal(rows, SWAP_VOTE, swap_vote_preference(forward, reverse))
     if not is_entropy:
         yield _signal(rows, "uncertainty", p_a, scores=uncertainty)
 

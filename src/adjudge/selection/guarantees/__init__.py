@@ -27,11 +27,16 @@ from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level
 
 @dataclass(frozen=True)
 class Labels:
-    """Labelled rows: scores, errors (0 or 1) and, if the guarantee uses them, weights."""
+    """Labelled rows: scores, errors (0 or 1) and, if the guarantee uses them, weights.
+
+    `values` are the scores of a verdict, ascending, if the protocol allows only a few. They are
+    never read from the scores.
+    """
 
     scores: FloatArray
     errors: IntArray
     weights: FloatArray | None = None
+    values: tuple[float, ...] = ()
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -39,12 +44,12 @@ class Labels:
     def take(self, rows: IntArray | BoolArray) -> Labels:
         """Some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
-        return Labels(self.scores[rows], self.errors[rows], weights)
+        return Labels(self.scores[rows], self.errors[rows], weights, self.values)
 
     def sort(self, order: ScoreOrder) -> Labels:
         """The rows in this order of their scores."""
         weights = None if self.weights is None else self.weights[order.rows]
-        return Labels(order.scores, self.errors[order.rows], weights)
+        return Labels(order.scores, self.errors[order.rows], weights, self.values)
 
     @classmethod
     def join(cls, parts: Sequence[Labels]) -> Labels:
@@ -54,6 +59,7 @@ class Labels:
             np.concatenate([labels.scores for labels in parts]),
             np.concatenate([labels.errors for labels in parts]),
             np.concatenate(weights) if weights else None,
+            parts[0].values,
         )
 
 
@@ -129,7 +135,7 @@ class Guarantee(Method):
         tests/unit/selection/test_splits.py checks that every override gives the same counts.
         """
         table, accepted, wrong = splits.table, [], []
-        labels = Labels(table.scores, table.wrong.astype(np.int64))
+        labels = Labels(table.scores, table.wrong.astype(np.int64), values=table.values)
         for calibrates, new in splits.each():
             rule = self.decide(labels.take(calibrates), levels)
             chosen = self.accept(rule, table.scores[new], levels) & ~table.mute[new]

@@ -4,13 +4,16 @@ By an exact band: how many errors each rank can have, so that a bad threshold ra
 walk of n independent steps that rise by 1 with probability alpha. A boundary b allows b(k) errors
 among the k surest rows. This file computes P(W_k <= b(k) for some k >= k0), exactly except for
 rounding, which is upwards. docs/guarantees.md proves what this means for real rows.
+
+If the protocol allows only a few scores, their thresholds are known before any label. They are
+tested from strict to loose, each at delta, until one fails (fixed-sequence testing).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -38,6 +41,8 @@ _FIRST_SHARE = 20
 _RATIO = 1.04
 #: Precision of the bisection for the first level, and the margin below delta for float sums.
 _CLOSE, _MARGIN = 1e-7, 1e-9
+#: A score of a file this close to a value of the protocol is that value.
+_SAME = 1e-9
 #: How many standard deviations above the boundary, and off the mean, are kept.
 _REACH = 9.0
 
@@ -262,8 +267,9 @@ def pac_threshold(
     alpha: float | Fraction,
     delta: float | Fraction = 0.1,
     seed: Seed = 0,
+    values: Sequence[float] = (),
 ) -> Threshold:
-    """The loosest threshold that the exact band certifies.
+    """The loosest threshold that the exact band certifies, or one of a few fixed thresholds.
 
     With S_k errors among the k surest rows, the threshold at rank k is certified if S_k <= b(k).
     The boundary b is the loosest one that a walk of independent Bernoulli(alpha) steps crosses with
@@ -271,6 +277,11 @@ def pac_threshold(
     is used, which must hold only from k0 on (step-down, Romano and Wolf 2005). This is repeated
     until nothing changes. Tied scores are certified together as one block. For k0 they are put in a
     random order once, by `seed`, without using the errors.
+
+    With `values` the thresholds are fixed: each is tested in its turn, strict to loose, until
+    P(Binomial(k, alpha) <= E) <= delta fails for E errors among its k rows. The first bad threshold
+    passes with probability at most delta, and no later one is tested if it fails. With up to about
+    four values this accepts more than the band; with more, leave `values` out.
 
     Limits: with probability at least 1 - delta over calibration sets of independent rows,
     P(error | accepted) <= alpha for new rows of the same kind, for any relation of score and error,
@@ -283,13 +294,18 @@ def pac_threshold(
         alpha: Error level allowed among accepted verdicts.
         delta: How often the promise can fail.
         seed: Seed of the order of tied scores.
+        values: The scores of a verdict, if the protocol allows only a few. They must be known
+            before the labels: never read them from the data.
 
+    >>> rows, wrong = [0.0] * 40 + [0.7] * 20, [0] * 40 + [1] * 20
+    >>> pac_threshold(rows, wrong, alpha=0.1, values=[0.0]).threshold
+    0.0
     >>> pac_threshold([0.1] * 22, [0] * 22, alpha=0.1).accepts
     'all'
     >>> pac_threshold([0.1] * 21, [0] * 21, alpha=0.1).accepts
     'none'
     """
-    labels = _labels_by_lot(scores, errors, seed)
+    labels = replace(_labels_by_lot(scores, errors, seed), values=tuple(sorted(values)))
     rate, failure = exact_level(alpha), exact_level(delta, "delta")
     return _threshold(labels, rate, failure)
 
@@ -337,12 +353,39 @@ def _labels_by_lot(scores: ArrayLike, errors: ArrayLike, seed: Seed) -> Labels:
 
 def _threshold(labels: Labels, alpha: Fraction, delta: Fraction) -> Threshold:
     """The loosest certified threshold of sorted rows; ties are in their random order."""
-    band, rows = exact_band(len(labels), alpha, delta), 0
-    if band is not None:
+    rows = 0
+    if labels.values:
+        ends = _ends_of(labels.scores, labels.values)
+        counts = np.append(0, np.cumsum(labels.errors))[ends]
+        rows = int(_last_in_sequence(ends[None], counts[None], alpha, delta)[0])
+    elif (band := exact_band(len(labels), alpha, delta)) is not None:
         block_ends = _block_ends(labels.scores)
         rows = int(_loosest_ranks(1, _error_ranks(labels), band, block_ends)[0])
     ordered = SortedScores(labels.scores, labels.scores[labels.errors == 1])
     return threshold_at(ordered, rows, method="pac", alpha=alpha, delta=delta)
+
+
+def _ends_of(scores: FloatArray, values: Sequence[float]) -> IntArray:
+    """How many of the sorted scores are at most each of the values."""
+    return np.searchsorted(scores, np.asarray(values) + _SAME, side="right")
+
+
+def _last_in_sequence(
+    rows: IntArray, errors: IntArray, alpha: Fraction, delta: Fraction
+) -> IntArray:
+    """The rows of the last fixed threshold before the first that fails; 0 if the first fails.
+
+    A line for each calibration set, with the thresholds from strict to loose.
+
+    >>> tenth = Fraction(1, 10)
+    >>> _last_in_sequence(np.array([[30, 60]]), np.array([[0, 3]]), tenth, tenth).tolist()
+    [30]
+    """
+    level = float(delta) * (1 - _MARGIN)
+    allowed = most_errors(rows.ravel(), float(alpha), level).reshape(rows.shape)
+    passed = np.logical_and.accumulate(errors <= allowed, axis=1).sum(axis=1)
+    padded = np.column_stack([np.zeros(len(rows), dtype=np.int64), rows])
+    return np.asarray(padded[np.arange(len(rows)), passed])
 
 
 def _error_ranks(labels: Labels) -> ErrorRanks:
@@ -437,6 +480,10 @@ class Pac(Guarantee):
         return "the share of errors in one particular batch, which scatters around that rate"
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
+        if splits.table.values:
+            cuts = _ends_of(splits.table.scores, splits.table.values)
+            rows, errors = splits.calibrates.count(cuts), splits.wrong.count(cuts)
+            return splits.below_rank(_last_in_sequence(rows, errors, levels.alpha, levels.delta))
         # Every split has the same number of calibration rows, so one band serves all of them.
         band = exact_band(int(splits.n_calibration[0]), levels.alpha, levels.delta)
         if band is None:
