@@ -13,7 +13,10 @@ import pytest
 from scipy import stats
 
 from adjudge.selection import pac_threshold
-from adjudge.selection.guarantees.pac import _last_in_sequence
+from adjudge.selection.guarantees import Labels
+from adjudge.selection.guarantees.pac import PAC, _last_in_sequence
+from adjudge.selection.split_counts import Levels
+from adjudge.selection.thresholds import order_by_lot
 
 ALPHA, DELTA = Fraction(1, 10), Fraction(1, 10)
 #: One chance in a thousand that any of the judges is above its band though all promises hold.
@@ -63,6 +66,21 @@ def test_the_first_test_has_the_level_of_the_exact_binomial(repeats, n):
     allowed = stats.binom.ppf(float(DELTA) * (1 - 1e-9), k, 0.1) - 1
     exact = (stats.binom.pmf(k, n, 0.8) * stats.binom.cdf(allowed, k, 0.1001)).sum()
     assert abs(share - exact) <= 4 * np.sqrt(exact * (1 - exact) / repeats)
+
+
+@pytest.mark.parametrize("finer_by", ["errors last", "errors first", "noise"])
+def test_ties_ordered_by_a_finer_doubt_keep_the_promise_of_the_band(finer_by):
+    """Two tied doubts, both just bad; what a finer doubt knows of the errors must not matter."""
+    repeats, n, levels = 2_000, 150, Levels(ALPHA, DELTA)
+    rng, deployed = np.random.default_rng(len(finer_by)), 0
+    pull = {"errors last": 1.0, "errors first": -1.0, "noise": 0.0}[finer_by]
+    for _ in range(repeats):
+        scores = rng.choice(2, size=n, p=[0.7, 0.3]).astype(float)
+        errors = (rng.random(n) < 0.1001).astype(np.int64)
+        finer = rng.normal(size=n) + pull * errors
+        order = order_by_lot(scores, rng, finer)
+        deployed += PAC.decide(Labels(scores, errors).sort(order), levels).accepts != "none"
+    assert deployed <= stats.binom.isf(CHANCE, repeats, float(DELTA))
 
 
 def test_it_accepts_more_than_the_band_with_one_and_two_doubts():

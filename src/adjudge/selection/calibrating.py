@@ -19,10 +19,12 @@ from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.policy.audits import WITHOUT_PROOF, Monitor, audits_to_calibrate
 from adjudge.policy.result import Policy, names_of, sum_groups
-from adjudge.present.text import count
+from adjudge.present.text import count, percent
 from adjudge.records import GIVEN, LABELLED, MIN_ANSWER_MASS
 from adjudge.selection.candidates import (
     ENTRY_COLUMNS,
+    FINER_COLUMNS,
+    FINER_UP_TO,
     Candidate,
     Entry,
     Terms,
@@ -38,8 +40,8 @@ from adjudge.selection.split_counts import Levels
 from adjudge.selection.verifying import levels_of
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.store import StorePlace, read_judge_parts
+from adjudge.validation import FloatArray, exact_level, unit
 from adjudge.validation import count as check_count
-from adjudge.validation import exact_level, unit
 
 
 def calibrate(
@@ -186,7 +188,8 @@ def calibrate(
     used = None
     if not asked.reads_columns:
         options = [name for name in (by, cluster, weights) if name is not None]
-        used = {*ENTRY_COLUMNS, *NOTED_COLUMNS, *options}
+        finer = FINER_COLUMNS if prepared.frame.height <= FINER_UP_TO else ()
+        used = {*ENTRY_COLUMNS, *finer, *NOTED_COLUMNS, *options}
     table = read_labelled(
         prepared,
         ties=ties,
@@ -264,7 +267,12 @@ def calibrate(
     return replace(
         policy,
         assumptions=(*_assumptions(policy, fit.doubt), *table.makers, *fit.assumptions, *proof),
-        warnings=(*_cautions(policy, fit.doubt, entries, frame), *fit.remarks, *remarks),
+        warnings=(
+            *_cautions(policy, fit.doubt, entries, frame),
+            *_describe_lots(policy, candidates[chosen.name].over_lots()),
+            *fit.remarks,
+            *remarks,
+        ),
     )
 
 
@@ -328,6 +336,18 @@ def _assumptions(policy: Policy, doubt: Doubt) -> list[str]:
             "was not chosen with these labels; every row above it is left to people"
         )
     return lines
+
+
+def _describe_lots(policy: Policy, coverages: FloatArray) -> list[str]:
+    """How much the order of tied rows decides, if it does; `coverages` are those of other lots."""
+    if (coverages == policy.coverage).all():
+        return []
+    least, mean, most = (percent(x) for x in (coverages.min(), coverages.mean(), coverages.max()))
+    return [
+        f"labelled rows with equal doubt are in random order (seed {policy.seed}), which decides "
+        f"what {policy.guarantee} accepts: over {len(coverages)} other orders {least} to {most} of "
+        f"the labels, {mean} on average; do not choose the seed by it, use a finer doubt"
+    ]
 
 
 def _cautions(

@@ -28,7 +28,8 @@ from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitTable
 from adjudge.selection.splits import SplitRisk, random_halves
 from adjudge.selection.thresholds import ScoreOrder, order_by_lot
-from adjudge.validation import BoolArray, one_of
+from adjudge.statistics.entropy import preference_entropy
+from adjudge.validation import BoolArray, FloatArray, one_of
 
 SMALL_GROUPS = ("refuse", "pool")
 #: The name of small groups that were pooled on request.
@@ -36,6 +37,10 @@ POOLED = "(small groups)"
 #: The columns of every entry.
 ENTRY_COLUMNS = ("judge", "protocol", "judge_fingerprint", "uncertainty", "verdict", ERROR)
 HALF_SPLITS = 20
+#: Columns of a finer doubt than the uncertainty. With more rows a lot changes next to nothing.
+FINER_COLUMNS = ("score_a", "score_b", "p_fwd", "p_rev", "p_a")
+FINER_UP_TO = 20_000
+_LOTS = 20
 
 
 @dataclass(frozen=True)
@@ -60,19 +65,26 @@ class Entry:
     has_verdict: BoolArray
     seed: int
     members: tuple[str, ...] = ()
+    finer: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @cached_property
     def order(self) -> ScoreOrder:
-        """The rows by score; ties in a random order that ignores the errors."""
-        return order_by_lot(self.labels.scores, self.seed)
+        """The rows by score; ties by a finer doubt, then in a random order; no errors are used."""
+        return order_by_lot(self.labels.scores, self.seed, self.finer)
 
     @cached_property
     def in_order(self) -> Labels:
         """The labels in that order."""
         return self.labels.sort(self.order)
+
+    @property
+    def is_by_lot(self) -> bool:
+        """Whether rows are still tied after the finer doubt."""
+        keys = [self.labels.scores] if self.finer is None else [self.labels.scores, self.finer]
+        return len(np.unique(np.column_stack(keys), axis=0)) < len(self)
 
 
 def make_entries(
@@ -90,7 +102,7 @@ def make_entries(
     """
     keys = ["judge", "protocol"] + ([] if by is None else [by])
     entries = []
-    needed = {*ENTRY_COLUMNS, by, cluster, weights}
+    needed = {*ENTRY_COLUMNS, *FINER_COLUMNS, by, cluster, weights}
     for rows in partition(frame.select(c for c in frame.columns if c in needed), keys):
         key = rows.select(keys).row(0)
         if cluster is not None:
@@ -111,9 +123,35 @@ def make_entries(
                 ),
                 has_verdict=rows.select(HAS_VERDICT).to_series().to_numpy(),
                 seed=seed,
+                finer=finer_doubt(rows),
             )
         )
     return entries
+
+
+def finer_doubt(rows: pl.DataFrame) -> FloatArray | None:
+    """A doubt that orders tied rows, from the judge's answers alone; None if there is none.
+
+    The closeness of two scores, else the doubt of the less sure order, else that of p_a.
+
+    >>> finer_doubt(pl.DataFrame({"score_a": [9, 5], "score_b": [2, 4]})).tolist()
+    [-7.0, -1.0]
+    """
+
+    def numbers(*names: str) -> list[FloatArray]:
+        here = [rows[name].cast(pl.Float64, strict=False) for name in names if name in rows.columns]
+        usable = len(here) == len(names) and all(
+            c.is_finite().all(ignore_nulls=False) for c in here
+        )
+        return [column.to_numpy() for column in here] if usable else []
+
+    if rows.height > FINER_UP_TO:
+        return None
+    if scores := numbers("score_a", "score_b"):
+        return -np.abs(scores[0] - scores[1])
+    if orders := numbers("p_fwd", "p_rev") or numbers("p_a"):
+        return np.asarray(np.max([preference_entropy(p) for p in orders], axis=0))
+    return None
 
 
 def pool_small(entries: Sequence[Entry], least: int, *, small_groups: str) -> list[Entry]:
@@ -130,6 +168,9 @@ def pool_small(entries: Sequence[Entry], least: int, *, small_groups: str) -> li
             fingerprints=tuple(sorted({name for entry in groups for name in entry.fingerprints})),
             labels=Labels.join([entry.labels for entry in groups]),
             has_verdict=np.concatenate([entry.has_verdict for entry in groups]),
+            finer=None
+            if any(entry.finer is None for entry in groups)
+            else np.concatenate([entry.finer for entry in groups if entry.finer is not None]),
             members=tuple(entry.group or "" for entry in groups),
         )
         for groups in by_judge(small)
@@ -287,6 +328,21 @@ class Candidate:
                 for entry, rule in zip(entries, rules, strict=True)
             ]
         return cls(guarantee, terms, levels, entries, rules, seen)
+
+    def over_lots(self) -> FloatArray:
+        """The coverage over other lots; empty if no lot decides."""
+        entries = self.entries
+        tied = self.guarantee.uses_lot and any(
+            not entry.labels.values and entry.is_by_lot for entry in entries
+        )
+        if not tied or sum(map(len, entries)) > FINER_UP_TO:
+            return np.array([])
+        others = (
+            [replace(entry, seed=entry.seed + lot) for entry in entries]
+            for lot in range(1, _LOTS + 1)
+        )
+        built = (Candidate.build(self.guarantee, e, self.terms, pooled=False) for e in others)
+        return np.array([candidate.alternative().coverage for candidate in built])
 
     def alternative(self) -> Alternative:
         """All entries together, as listed in the policy's alternatives."""

@@ -85,6 +85,8 @@ class Guarantee(Method):
     per_batch: ClassVar[bool] = False
     #: The promise can fail with a probability of at most delta.
     uses_delta: ClassVar[bool] = False
+    #: The order of tied rows, which a lot decides, can change the rule.
+    uses_lot: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
     #: Can promise over all groups together (`accept_pooled`).
     takes_pooled: ClassVar[bool] = False

@@ -460,6 +460,7 @@ class Pac(Guarantee):
     summary = "this threshold, with probability 1 - delta"
     assumption = "the labelled rows are an independent random sample of the rows to be judged"
     uses_delta = True
+    uses_lot = True
 
     def decide(self, labels: Labels, levels: Levels) -> Rule:
         if (labels.scores[1:] < labels.scores[:-1]).any():
