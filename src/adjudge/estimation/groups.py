@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import chain, pairwise, repeat
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -36,7 +36,7 @@ from adjudge.estimation.rate_view import (
     sentence,
     show_rates,
 )
-from adjudge.estimation.sample import Sample
+from adjudge.estimation.sample import Sample, counts_of
 from adjudge.present.blocks import Block, Heading, Headline, Note
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
 from adjudge.present.text import count, level
@@ -158,17 +158,19 @@ def estimate_groups(rows: Grades, sample: Sample | None, request: Request) -> Gr
         unpooled: Iterator[Sample | None] = repeat(None)
         if pool:
             unpooled = chain.from_iterable(sample.split(rows.groups, checks))
+        # Many small groups have the same counts, and so the same rate.
+        by_counts = sample.scale == "binary" and not sample.graded and isinstance(request.seed, int)
         for samples in sample.split(rows.groups, checks, pool=pool):
+            rates: dict[object, Estimate] = {}
             for part, exact in zip(samples, exact_intervals(samples, request), strict=True):
-                rate, _ = estimate_rate(
-                    part,
-                    request,
-                    group=names[len(groups)],
-                    checks=checks,
-                    unpooled=next(unpooled),
-                    exact=exact,
-                )
-                groups.append(rate)
+                own, key = next(unpooled), object()
+                if by_counts and part.lean:
+                    key = (counts_of(part), None if own is None else counts_of(own))
+                if key not in rates:
+                    rates[key], _ = estimate_rate(
+                        part, request, checks=checks, unpooled=own, exact=exact
+                    )
+                groups.append(replace(rates[key], group=names[len(groups)]))
     warnings, p_value = check_pooling(rows, sample, request)
     return GroupedEstimate(
         method=request.estimator.name,
