@@ -29,10 +29,11 @@ from adjudge.present.result import (
     same_length,
 )
 from adjudge.present.text import group_name
+from adjudge.selection.candidates import finer_doubt
 from adjudge.selection.choices import describe_choices
 from adjudge.selection.comparing import MOST_SPLITS, Comparison, compare_doubts
 from adjudge.selection.doubts.base import DoubtOptions, ask_doubt
-from adjudge.selection.doubts.evidence import Signal, advise_learning, signals_of
+from adjudge.selection.doubts.evidence import SINGLE_ORDER, Signal, advise_learning, signals_of
 from adjudge.selection.labelled import LabelledRows, only_ids, read_labelled
 from adjudge.selection.splits import ALPHAS, SplitRisk, choose_methods, split_risks
 from adjudge.statistics.numbers import (
@@ -200,7 +201,7 @@ class Evaluation(Result):
         """
         rows = [m for m in self.methods if m.key == key]
         main, order = self.main_signal(key).signal, list(dict.fromkeys(m.method for m in rows))
-        single = "single_order" if any(m.signal == "single_order" for m in rows) else main
+        single = SINGLE_ORDER if any(m.signal == SINGLE_ORDER for m in rows) else main
         shown = [m for m in rows if m.signal == (single if m.baseline else main)]
         return sorted(shown, key=lambda m: (order.index(m.method), m.alpha))
 
@@ -312,6 +313,7 @@ def evaluate(
         units = rows.height if clusters is None else cluster_codes(clusters)[1]
         if units < 2:
             raise ArgumentError("judgments", rows["judge"][0], "needs two labelled rows to split")
+        finer = finer_doubt(rows)
         for signal in signals_of(rows, seed=seed):
             if best:
                 signal = replace(signal, name="least_sure")
@@ -329,6 +331,7 @@ def evaluate(
                 splits=splits,
                 seed=seed,
                 values=() if best else signal.values,
+                finer=None if signal.name == SINGLE_ORDER else finer,
             )
             risks += [_risk(signal, row, baseline=row.method in baselines) for row in measured]
     comparisons, remarks = [], [f"split by {column}: one row of each calibrates"] if column else []

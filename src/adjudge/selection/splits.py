@@ -21,7 +21,7 @@ from adjudge.selection.split_counts import (
     SplitOutcome,
     SplitTable,
 )
-from adjudge.selection.thresholds import Threshold, sort_scores, threshold_at
+from adjudge.selection.thresholds import Threshold, order_by_lot, sort_scores, threshold_at
 from adjudge.statistics.numbers import cluster_codes, slices
 from adjudge.validation import (
     BoolArray,
@@ -92,6 +92,7 @@ def split_risks(
     splits: int = 1000,
     seed: Seed = 0,
     values: Sequence[float] = (),
+    finer: FloatArray | None = None,
 ) -> list[SplitRisk]:
     """Calibrate on one random half and select from the other, `splits` times.
 
@@ -116,6 +117,7 @@ def split_risks(
         splits: Number of random halves.
         seed: Seed of everything random.
         values: The doubts of a verdict, if the protocol allows only a few. Never from the data.
+        finer: A finer doubt that orders tied scores; the rest is random.
 
     >>> s = np.arange(200) / 200
     >>> e = (np.arange(200) % 7 == 0) & (s > 0.5)
@@ -132,7 +134,7 @@ def split_risks(
         chosen = [method for method in chosen if not method.needs_confidence]
     same_length(scores=s, confidence=sure, has_verdict=has_verdict, clusters=clusters)
     verdict = None if has_verdict is None else np.asarray(has_verdict, dtype=np.bool_)
-    table = SplitTable.build(s, e, verdict, sure, values=tuple(values))
+    table = SplitTable.build(s, e, verdict, sure, order_by_lot(s, 0, finer), tuple(values))
     grid = [(method, level) for method in chosen for level in levels]
     batches: list[list[SplitOutcome]] = []
     count(splits, "splits", least=1)

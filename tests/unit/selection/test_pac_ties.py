@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.policy.result import Policy
-from adjudge.selection import calibrate
+from adjudge.selection import calibrate, evaluate
 from adjudge.selection.candidates import finer_doubt
 from adjudge.selection.thresholds import order_by_lot
 from adjudge.selection.verifying import contradictions
@@ -73,3 +73,16 @@ def test_ties_are_ordered_by_the_finer_doubt_and_the_rest_by_lot() -> None:
     scores, finer = np.array([1.0, 0.0, 1.0, 1.0]), np.array([2.0, 9.0, 1.0, 2.0])
     seen = {tuple(order_by_lot(scores, seed, finer).rows.tolist()) for seed in range(20)}
     assert seen == {(1, 2, 0, 3), (1, 2, 3, 0)}
+
+
+def test_evaluate_orders_ties_by_the_finer_doubt_too() -> None:
+    rows = tied_rows(1, n=400)
+    known, by_lot = (
+        evaluate(frame, splits=100, alphas=[0.1], methods=["pac", "scope"]).methods
+        for frame in (rows, rows.drop("score_a", "score_b").with_columns(p_a=pl.lit(0.9)))
+    )
+    assert [m.coverage for m in known if m.method == "scope"] == [
+        m.coverage for m in by_lot if m.method == "scope"
+    ]
+    assert known[0].method == by_lot[0].method == "pac"
+    assert known[0].coverage != by_lot[0].coverage

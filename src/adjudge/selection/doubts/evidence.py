@@ -43,7 +43,7 @@ TAIL = 0.01
 #: The log odds of the largest p below 1.
 _LARGEST = 37.0
 ORDER_GAP = "sign x order gap"
-SWAP_VOTE = "swap_vote"
+SINGLE_ORDER, SWAP_VOTE = "single_order", "swap_vote"
 
 
 def log_odds(p: FloatArray, most: float = MOST_ODDS, tail: float = TAIL) -> FloatArray:
@@ -397,7 +397,7 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
         return
     forward, reverse = _orders(rows)
     yield _signal(rows, "preference_entropy", p_a)
-    yield _signal(rows, "single_order", _one_order(rows, seed))
+    yield _signal(rows, SINGLE_ORDER, _one_order(rows, seed))
     yield _signal(rows, SWAP_VOTE, swap_vote_preference(forward, reverse))
     if not is_entropy:
         yield _signal(rows, "uncertainty", p_a, scores=uncertainty)
