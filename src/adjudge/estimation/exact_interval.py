@@ -25,7 +25,7 @@ from adjudge.validation import BoolArray, FloatArray, IntArray, open_unit
 _SPENT = 0.1
 #: The most splits that are evaluated; more are grouped in cells, conservatively.
 _CELLS = 128
-#: The most probabilities that are computed at once for several samples.
+#: The most probabilities that are computed together for several samples.
 _BLOCK = 1 << 18
 #: With more labels than this the computation is slow, and no exact interval is needed.
 MOST_LABELS = 5000
@@ -145,7 +145,7 @@ def interval_of(sample: Sample, *, confidence_level: float) -> tuple[float, floa
 def intervals_of(
     samples: Sequence[Sample], *, confidence_level: float
 ) -> list[tuple[float, float] | None]:
-    """`interval_of` for many samples at once."""
+    """`interval_of` for many samples together."""
     sums = [sample.sums for sample in samples]
     said_one = np.array([(s.test.ones, s.labelled.ones, s.positive.ones) for s in sums])
     everyone = np.array([(s.test.size, s.labelled.size, s.positive.size) for s in sums])

@@ -52,7 +52,7 @@ POOLING = (
     "trivia answers of eight models: a 95 % interval covered 40 % for one of them). Calibrate per "
     "group unless you have a reason not to"
 )
-#: Groups times permutations: all of them, and those in memory at once.
+#: Groups times permutations: all of them, and those in memory together.
 _PERMUTED, _IN_MEMORY = 10_000_000, 1_000_000
 
 

@@ -31,7 +31,7 @@ Scale = Literal["binary", "probability"]
 UNLABELLED = -1
 #: Mean squared deviations below this are rounding: the values are equal.
 _EQUAL = 1e-28
-#: Groups whose sums are in memory at once.
+#: Groups whose sums are in memory together.
 _BLOCK = 16_384
 
 
@@ -171,7 +171,7 @@ class Sample:
     def split(self, groups: IntArray, size: int, *, pool: bool = False) -> Iterator[list[Sample]]:
         """The sample of each group, in blocks; with `pool` it has the labels of all groups.
 
-        Of independent rows it has the sums, which are computed for a block at once.
+        Of independent rows it has the sums, which are computed for a block together.
         """
         order = np.argsort(groups, kind="stable")
         starts = np.searchsorted(groups[order], np.arange(size + 1))
