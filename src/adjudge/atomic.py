@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from adjudge.errors import DataError
 
@@ -23,9 +24,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     The file and its folder are synced first, so that a power failure leaves the old or the new
     file. For a link, its target is replaced. A device or a pipe is written to, never replaced.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise DataError(path, "is a folder", remedy="name a file in it")
+    path = _refuse_folder(path)
     if path.exists() and not path.is_file():
         try:
             yield path
@@ -53,6 +52,32 @@ def replacing(path: str | Path) -> Iterator[Path]:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def check_writable(path: str | Path) -> None:
+    """Refuse a file that `replacing` could not write, before the work whose result it is for.
+
+    A file without a name is made in its folder, or in the nearest folder that exists.
+    """
+    path = _refuse_folder(path)
+    if path.exists() and not path.is_file():
+        return
+    folder = Path(os.path.realpath(path)).parent
+    while not folder.exists():
+        folder = folder.parent
+    try:
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+def _refuse_folder(path: str | Path) -> Path:
+    path = Path(path)
+    if path.is_dir():
+        raise DataError(path, "is a folder", remedy="name a file in it")
+    return path
 
 
 def _explain_full_disk(error: BaseException, path: Path) -> None:

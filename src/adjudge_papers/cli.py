@@ -5,6 +5,8 @@ The entry point `reproduce` of the group `adjudge.verbs` is REPRODUCE, a group o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from adjudge.cli.output import deliver, echo, remark, show, watch_run
 from adjudge.cli.verb import (
     SPELLED,
@@ -17,6 +19,7 @@ from adjudge.cli.verb import (
     store_option,
 )
 from adjudge.present.text import safe_json
+from adjudge.validation import one_of
 
 _PRINTED = "output plot figures json"
 _COLUMNS, _LABELS_AS = SPELLED["columns"], SPELLED["labels_as"]
@@ -44,17 +47,24 @@ def _open_files(arguments: Values, options: Values, *names: str) -> None:
                 arguments[name] = named(files)
 
 
-def run_scope(arguments: Values, options: Values) -> bool:
-    from adjudge_papers.scope import reproduce_scope
+def _check_figure(options: Values, drawings: Mapping[str, object]) -> None:
+    if options.get("figure") is not None:
+        one_of(options["figure"], tuple(drawings), "figure")
 
+
+def run_scope(arguments: Values, options: Values) -> bool:
+    from adjudge_papers.scope import ScopeReproduction, reproduce_scope
+
+    _check_figure(options, ScopeReproduction.drawings)
     _open_files(arguments, options, "data")
     deliver(reproduce_scope(**arguments), options)
     return False
 
 
 def run_reporting(arguments: Values, options: Values) -> bool:
-    from adjudge_papers.reporting import reproduce_reporting
+    from adjudge_papers.reporting import ReportingReproduction, reproduce_reporting
 
+    _check_figure(options, ReportingReproduction.drawings)
     _open_files(arguments, options, "data")
     with watch_run("asked") as watch:
         result = reproduce_reporting(**arguments, progress=watch.show)
@@ -63,8 +73,9 @@ def run_reporting(arguments: Values, options: Values) -> bool:
 
 
 def run_diagnosis(arguments: Values, options: Values) -> bool:
-    from adjudge_papers.diagnosis import reproduce_diagnosis
+    from adjudge_papers.diagnosis import DiagnosisReproduction, reproduce_diagnosis
 
+    _check_figure(options, DiagnosisReproduction.drawings)
     _open_files(arguments, options, "tournaments", "scores")
     if options["whole"]:
         arguments |= {"documents": None, "systems": None}

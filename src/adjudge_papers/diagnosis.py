@@ -39,7 +39,7 @@ from adjudge_papers.diagnosis_data import (
     whose,
 )
 from adjudge_papers.items import ItemBook, PaperItem
-from adjudge_papers.reproduction import Pictures, Reproduction
+from adjudge_papers.reproduction import REHEARSAL, Pictures, Reproduction, costs_calls
 
 #: The name of each set of rows.
 ASKED, YOURS, CROWD, SIMULATOR = "asked judges", "your judges", "SummEval, crowd", "simulator"
@@ -179,17 +179,22 @@ def reproduce_diagnosis(
     compared: dict[str, TournamentRows] = {}
     scored: dict[str, Scores] = {}
     remarks: list[str] = []
+    yours = None if tournaments is None else prepare_tournaments(tournaments)
+    your_scores = None if scores is None else prepare_scores(scores)
+    crowd = None if summeval is None else prepare_scores(crowd_as_judge(summeval, size))
     if judges and summeval is not None:
+        if costs_calls(judges[0]):
+            ask_judges(summeval, [REHEARSAL], size, samples=samples, store=None, limit=50)
         answers = ask_judges(summeval, judges, size, repeats=repeats, samples=samples, **asking)
         compared[ASKED] = prepare_tournaments(answers.tournaments)
         scored[ASKED] = prepare_scores(answers.scores)
         remarks = _blind_judges(answers.tournaments)
-    if tournaments is not None:
-        compared[YOURS] = prepare_tournaments(tournaments)
-    if scores is not None:
-        scored[YOURS] = prepare_scores(scores)
-    if summeval is not None:
-        scored[CROWD] = prepare_scores(crowd_as_judge(summeval, size))
+    if yours is not None:
+        compared[YOURS] = yours
+    if your_scores is not None:
+        scored[YOURS] = your_scores
+    if crowd is not None:
+        scored[CROWD] = crowd
     if not compared or not scored:
         study = simulate_study(repeats=repeats, seed=seed)
         if not compared:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from adjudge.atomic import replacing
+from adjudge.atomic import check_writable, replacing
 from adjudge.data import write_result
 from adjudge.data.tables import TableLike
 from adjudge.judges.flow import ProgressCallback
@@ -30,7 +30,7 @@ from adjudge_papers.items import (
     read_published,
 )
 from adjudge_papers.reporting import SIMULATED_BATTLES, reproduce_reporting
-from adjudge_papers.reproduction import Reproduction
+from adjudge_papers.reproduction import REHEARSAL, Reproduction, costs_calls
 from adjudge_papers.scope import reproduce_scope
 from adjudge_papers.simulated_release import simulate_release
 from adjudge_papers.soft_elo import reproduce_soft_elo
@@ -118,6 +118,11 @@ def reproduce_all(
         seed=seed,
     )
     folder, runs = Path(out), []
+    check_writable(folder / PAGE)
+    if costs_calls(judge):
+        small = replace(given, judge=REHEARSAL, store=None, watch=None, size=min(size, 0.01))
+        for name in chosen:
+            PAPERS[name](small)
     for name in chosen:
         started = time.perf_counter()
         run = PAPERS[name](given)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from adjudge.data.tables import TableLike, source_name
-from adjudge.errors import ArgumentError
+from adjudge.errors import ArgumentError, DataError
 from adjudge.present.blocks import Block, Headline, notes_of
 from adjudge.present.result import Check, Count, Level, frozen
 from adjudge.present.text import count as count_of
@@ -18,7 +19,7 @@ from adjudge.validation import count, open_unit
 from adjudge_papers import reporting_arena as section_82
 from adjudge_papers import reporting_simulation as simulation
 from adjudge_papers.items import ItemBook, read_published
-from adjudge_papers.reproduction import Pictures, Reproduction
+from adjudge_papers.reproduction import REHEARSAL, Pictures, Reproduction, costs_calls
 
 #: Battles without data; the length of intervals is then near Table 2's.
 SIMULATED_BATTLES = 4500
@@ -178,11 +179,13 @@ def reproduce_reporting(
         )
     else:
         source = source_name(data)
-        if judge is not None:
-            data = section_82.ask_judge(data, judge, sample=sample, seed=seed, asking=asking)
-        arena = section_82.gather_rows(
-            data, judge_column=judge_column, human_column=human_column, by=by
+        ask = partial(section_82.ask_judge, data, sample=sample, seed=seed)
+        gather = partial(
+            section_82.gather_rows, judge_column=judge_column, human_column=human_column, by=by
         )
+        if costs_calls(judge) and not gather(ask(REHEARSAL, asking={"store": None})).frame.height:
+            raise DataError(source, "has no row with a label and a model: nothing can be measured")
+        arena = gather(data if judge is None else ask(judge, asking=asking))
     models = section_82.measure_models(
         arena.frame, splits=splits, share=share, level=level, seed=seed
     )

@@ -36,6 +36,15 @@ class Gallery(dict[str, tuple[Draw, str]]):
         return declare
 
 
+#: The judge that is asked first: what is wrong with the data must not cost calls of another.
+REHEARSAL = "simulated:"
+
+
+def costs_calls(judge: object) -> bool:
+    """Whether a rehearsal is needed before this judge is asked."""
+    return judge is not None and not str(judge).startswith(REHEARSAL)
+
+
 @frozen
 class Reproduction(Result):
     """A paper's protocol on the given data: tables, items with the paper's numbers, figures.

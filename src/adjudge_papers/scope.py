@@ -53,7 +53,7 @@ from adjudge.selection.evaluating import (
 from adjudge.selection.labelled import read_labelled
 from adjudge.validation import count
 from adjudge_papers.items import read_published, read_rows
-from adjudge_papers.reproduction import Reproduction, contains, size_of
+from adjudge_papers.reproduction import REHEARSAL, Reproduction, contains, costs_calls, size_of
 from adjudge_papers.scope_figures import PICTURES, SIGNALS
 from adjudge_papers.scope_items import list_items
 from adjudge_papers.simulated_benchmarks import simulate_benchmarks
@@ -236,6 +236,11 @@ def reproduce_scope(
     (True, ['mt-bench', 'rewardbench', 'chatbot-arena'])
     """
     count(sample, "sample", least=10)
+    count(splits, "splits", least=1)
+    if data and costs_calls(judge):
+        for name, table in data.items():
+            source = _open(name, table, REHEARSAL, sample, seed, {"store": None})
+            _reproduce(source, sample, 1, seed)
     if data:
         sources = [_open(name, table, judge, sample, seed, asking) for name, table in data.items()]
     elif judge is not None:

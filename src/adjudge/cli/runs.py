@@ -470,6 +470,8 @@ def run_serve(arguments: Values, options: Values) -> bool:
     path, audit_rate, store = arguments.pop("policy"), options["audit_rate"], options["store"]
     source = PolicyFile(path)
     service = make_service(source.policy, **arguments)
+    for judge in service.judges:
+        judge.backend.check()
     trail = monitor = None
     if audit_rate is not None:
         open_store(store).close()  # so that a bad store is an error before the first request

@@ -24,6 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from adjudge.atomic import check_writable
 from adjudge.cli.output import deliver, remark
 from adjudge.cli.signature import COMPUTED, REQUIRED, Argument, read_arguments
 from adjudge.errors import ArgumentError
@@ -170,6 +171,12 @@ def _families(path: Path) -> dict[str, str]:
     if not isinstance(families, dict) or not all(isinstance(v, str) for v in families.values()):
         raise ArgumentError("--families", str(path), 'write {"model name": "family"}')
     return families
+
+
+def _folder(path: Path) -> Path:
+    """A folder that files can be written to; it need not exist."""
+    check_writable(path / "picture.png")
+    return path
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -372,7 +379,7 @@ DELIVERED: Mapping[str, Option] = {
     "plot": Option(
         "plot", "Save a picture (.png, .svg or .pdf).", Path, written=True, read=_picture
     ),
-    "figures": Option("figures", "Save all pictures into this folder.", Path),
+    "figures": Option("figures", "Save all pictures into this folder.", Path, read=_folder),
     "explain": Option("explain", "Also print what the result assumes and does not promise.", bool),
     "json": Option("json", "Print one JSON object to standard output, nothing else.", bool),
 }
@@ -511,6 +518,7 @@ class Verb:
                 if os.path.realpath(path) == os.path.realpath(written) != os.devnull:
                     remedy = f"give another file: this one is already {other}"
                     raise ArgumentError(name, str(written), remedy)
+            check_writable(written)
         return inputs
 
 

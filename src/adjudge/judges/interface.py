@@ -180,6 +180,9 @@ class Backend(ABC):
         """What must be redacted in every reply before it is stored: the key it uses."""
         return ()
 
+    def check(self) -> None:  # noqa: B027  (most need nothing)
+        """Raise a JudgeError if it cannot be asked, as far as this is known without a call."""
+
     async def start(self) -> None:  # noqa: B027  (nothing to load is a fine start)
         """Load weights, open connections. Called once in the event loop before the first ask."""
 

@@ -246,6 +246,8 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
     judges = options.make_judges()
     stages = None if options.stop_rule is None else Stages(options.stop_rule, judges)
     tallies = [Tally(options.price_of(judge, for_run=True)) for judge in judges]
+    for judge in judges:
+        judge.backend.check()
     stop, store, team = options.stop, StoreThread(options.store), None
     contexts: list[RunContext] = []
     with (

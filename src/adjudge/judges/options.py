@@ -9,6 +9,7 @@ from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Self
 
+from adjudge.atomic import check_writable
 from adjudge.data.writing import check_output
 from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import parse_scale, read_criteria
@@ -173,7 +174,7 @@ class JudgingOptions:
             object.__setattr__(self, "progress", ProgressLine() if self.progress else None)
         check_secrets(api_key_env=self.api_key_env, extra_body=self.extra_body)
         if self.output is not None:
-            check_output(self.output)
+            check_writable(check_output(self.output))
             check_not_store(self.store, self.output)
         for name, least in (("limit", 1), ("concurrency", 1), ("seed", 0), ("max_reply", 1024)):
             if getattr(self, name) is not None:

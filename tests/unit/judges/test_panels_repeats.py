@@ -16,8 +16,9 @@ from adjudge.cli import run as run_command
 from adjudge.data import read_judgments
 from adjudge.data.judgments import prepare_judgments
 from adjudge.diagnosis import diagnose_bias, diagnose_transitivity
-from adjudge.errors import ArgumentError, JudgeRefusedError
+from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges import judge_pairs, plan_judging
+from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.flow import Progress
 from adjudge.judges.interface import Backend, Question, Text
@@ -143,6 +144,10 @@ def write_pairs() -> str:
     return "pairs.jsonl"
 
 
+async def refuse_to_start(_: Backend) -> None:
+    raise JudgeError("it does not start")
+
+
 def test_on_the_command_line_none_is_left_out(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,14 +160,19 @@ def test_on_the_command_line_none_is_left_out(
     assert read_judgments("out.jsonl").height == 80
     assert run_command(["judge", pairs, "--judge", GOOD, "--limit", "1", "-o", "one.jsonl"]) == 0
     assert "1 pair x 2 questions = 2 calls" in capsys.readouterr().err
-    # The first judge was complete when the second could not start: its replies are counted.
+    # A missing key is known before the first judge is asked.
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     lost = ["--judge", "simulated:seed=9", "--judge", "openai:m"]
+    assert run_command(["judge", pairs, *lost, "-o", "lost.jsonl"]) == 1
+    assert capsys.readouterr().err.startswith("adjudge: OPENAI_API_KEY is not set")
+    # The first judge was complete when the second could not start: its replies are counted.
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    monkeypatch.setattr(OpenAIBackend, "start", refuse_to_start)
     assert run_command(["judge", pairs, *lost, "-o", "lost.jsonl"]) == 1
     calls, kept, problem = capsys.readouterr().err.splitlines()
     assert calls == "40 pairs x 2 questions x 2 judges = 160 calls"
     assert kept.startswith("80 replies of this run are kept in adjudge.db")
-    assert "OPENAI_API_KEY is not set" in problem
+    assert "it does not start" in problem
     assert not Path("lost.jsonl").exists()
 
 

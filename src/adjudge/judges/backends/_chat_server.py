@@ -130,11 +130,14 @@ class ChatServerBackend(Backend):
         tokens = want.max_tokens if isinstance(want, Text | Reasoned) else 1
         return self._max_reply or _LEAST_ROOM + tokens * _TOKEN_ROOM
 
-    async def start(self) -> None:
+    def check(self) -> None:
         if self.needs_key and not self._has_key and self.server.base_url == self.maker_url:
             raise JudgeError(
                 f"{self._key_variable} is not set; export it, or give your own --base-url"
             )
+
+    async def start(self) -> None:
+        self.check()
         await self.server.open()
 
     async def close(self) -> None:
