@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import re
+import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +25,9 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
     The file and its folder are synced first, so that a power failure leaves the old or the new
     file. For a link, its target is replaced. A device or a pipe is written to, never replaced.
+
+    A replaced file keeps its mode. A new one in a folder where everybody can write (/tmp) is for
+    its owner alone; elsewhere the umask decides, as for any program.
     """
     path = _refuse_folder(path)
     if path.exists() and not path.is_file():
@@ -33,25 +38,66 @@ def replacing(path: str | Path) -> Iterator[Path]:
             raise
         return
     target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
+    make_folder(target.parent)
+    kept = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    private = kept is not None or _is_shared(target.parent)
+    with scratch_file(path, "partial", mode=0o600 if private else 0o666) as partial:
         yield partial
         with partial.open("rb") as written:
             os.fsync(written.fileno())
+        if kept is not None:
+            partial.chmod(kept)
         partial.replace(target)
-    except BaseException as error:
-        partial.unlink(missing_ok=True)
-        _explain_full_disk(error, path)
-        # The error must name the user's file, not the temporary one next to it.
-        if isinstance(error, OSError) and partial.name in str(error.filename):
-            error.filename = str(path)
-        raise
     folder = os.open(target.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextmanager
+def scratch_file(path: str | Path, suffix: str, *, mode: int = 0o600) -> Iterator[Path]:
+    """A new empty file next to `path`, under a name that nobody can foresee; removed at the end.
+
+    Errors of the block name `path`, not the temporary file.
+    """
+    target = Path(os.path.realpath(path))
+    scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}.{suffix}")
+    try:
+        os.close(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+        yield scratch
+    except BaseException as error:
+        _explain_full_disk(error, Path(path))
+        if isinstance(error, OSError) and scratch.name in str(error.filename):
+            error.filename = str(path)
+        raise
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and its missing parents; those in a shared folder are for their owner alone."""
+    for path in [*reversed(folder.parents), folder]:
+        if not path.is_dir():
+            path.mkdir(mode=0o700 if _is_shared(path.parent) else 0o777, exist_ok=True)
+
+
+def _is_shared(folder: Path) -> bool:
+    return bool(folder.stat().st_mode & stat.S_IWOTH)
+
+
+@contextmanager
+def locking_folder(folder: Path) -> Iterator[None]:
+    """Let one process at a time read and replace a file of this folder; the others wait."""
+    import fcntl  # not on every system
+
+    make_folder(folder)
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def check_writable(path: str | Path) -> None:

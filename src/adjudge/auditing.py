@@ -79,28 +79,28 @@ def check_audits(
     doubt = load_doubt(rules)
     remarks = doubt.check_judges(rows.frame)
     doubt.check_decided(rows.frame)
-    previous = None if state is None else read_monitor(state, state_name(rules.rules_id, by))
     options = {"limit": limit, "delta": delta, "horizon": horizon, "by": by}
     chosen: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    if previous is not None:
-        check_terms(previous, rules, chosen)
-        terms = MonitorTerms.of(previous)
-    else:
-        if limit is None:
-            chosen["limit"] = _default_limit(rules)
-        terms = MonitorTerms(**chosen)
-    monitor = continue_monitor(
-        previous,
-        rows,
-        rules,
-        terms,
-        remarks=remarks,
-        wait_days=wait,
-        now=time.time() if now is None else now,
-    )
-    if state is not None:
-        write_state(monitor, state)
-    return monitor
+    while True:
+        previous = None if state is None else read_monitor(state, state_name(rules.rules_id, by))
+        if previous is not None:
+            check_terms(previous, rules, chosen)
+            terms = MonitorTerms.of(previous)
+        else:
+            default: dict[str, Any] = {"limit": _default_limit(rules)} if limit is None else {}
+            terms = MonitorTerms(**default, **chosen)
+        monitor = continue_monitor(
+            previous,
+            rows,
+            rules,
+            terms,
+            remarks=remarks,
+            wait_days=wait,
+            now=time.time() if now is None else now,
+        )
+        # If another check wrote the state meanwhile, continue from what that one counted.
+        if state is None or write_state(monitor, state, previous):
+            return monitor
 
 
 def _default_limit(policy: Policy) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import resource
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -307,3 +309,69 @@ def test_idle_connections_are_closed_and_do_not_lock_others_out_for_long(
         assert ask_once(service).status == 200
         descriptors = psutil.Process(service.process.pid).num_fds()
         assert descriptors < 100
+
+
+@pytest.mark.parametrize("verb", ["serve", "label"])
+def test_a_thousand_connections_at_once_half_of_them_slow(
+    serve: Callable[..., Any], tmp_path: Path, verb: str
+) -> None:
+    (tmp_path / "pairs.jsonl").write_text(json.dumps({"id": "1", **PAIR}))
+    label = partial(running, "label", "pairs.jsonl", "--no-browser", cwd=tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with (serve if verb == "serve" else label)() as service, contextlib.ExitStack() as stack:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, before[1]), before[1]))
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        process = psutil.Process(service.process.pid)
+        rest = process.memory_info().rss
+        clients = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=30))
+            for _ in range(1000)
+        ]
+        began = time.monotonic()
+        refused = []
+        while time.monotonic() - began < 10.5:
+            for client in clients[::2]:
+                with contextlib.suppress(OSError):
+                    client.sendall(b"GET / HTTP/1.1\r\n" if not refused else b"X-Slow: 1\r\n")
+            answer = talk(service.port, request(service.port))
+            refused.append(None if answer is None else answer.status)
+            time.sleep(0.5)
+        time.sleep(1)
+        answer = talk(service.port, request(service.port))
+        grown = (process.memory_info().rss - rest) / 1e6
+        print(f"{Counter(refused)}, then {answer and answer.status}, {grown:.0f} MB more")
+        assert set(refused) <= {None, 503, 200}
+        assert answer is not None
+        assert answer.status == 200
+        assert process.num_fds() < 100
+        assert grown < 60
+        assert service.stop()[0] == 0
+
+
+def test_two_hundred_clients_that_never_read_are_let_go(tmp_path: Path) -> None:
+    """Answers of 1 MB each, five asked for at once on every connection."""
+    row = {"id": "1", **PAIR, "prompt": "x" * 1_000_000}
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(row))
+    with (
+        running("label", "pairs.jsonl", "--no-browser", cwd=tmp_path) as service,
+        contextlib.ExitStack() as stack,
+    ):
+        process = psutil.Process(service.process.pid)
+        for number in range(200):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(("127.0.0.1", service.port))
+            client.sendall(request(service.port, "GET", f"/api/next?rater=r{number}") * 5)
+        peak, slowest, held = 0, 0.0, 200
+        began = time.monotonic()
+        while held > 50 and time.monotonic() - began < 120:
+            answer = talk(service.port, request(service.port))
+            assert answer is not None
+            peak, slowest = max(peak, process.memory_info().rss), max(slowest, answer.seconds)
+            held = process.num_fds()
+            time.sleep(0.5)
+        seconds = time.monotonic() - began
+        print(f"all let go after {seconds:.0f} s, {peak / 1e6:.0f} MB at most, {slowest:.1f} s")
+        assert held <= 50
+        assert peak < 1.5e9
+        assert service.stop()[0] == 0

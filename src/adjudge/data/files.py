@@ -446,6 +446,8 @@ def is_workbook(path: str | Path) -> bool:
 _LARGEST_BOOK = 1 << 30
 #: A sheet is read as a table with all cells up to the last: a cell far away would fill the memory.
 _MOST_CELLS = 100_000_000
+#: The reader reserves memory for as many texts as are announced.
+_TEXTS = rb"""<sst\b[^>]*ount\s*=\s*["'][0-9]{9,}"""
 _COLUMN_OF = rb"""\br\s*=\s*["']([A-Z]{%d,})"""
 _ROW_OF = rb"""\br\s*=\s*["'][A-Z]*([0-9]{%d,})"""
 
@@ -491,9 +493,16 @@ def workbook_frame(path: str | Path) -> pl.DataFrame:
 
 def _refuse_large_book(path: str | Path) -> None:
     with zipfile.ZipFile(path) as archive:
-        if sum(entry.file_size for entry in archive.infolist()) > _LARGEST_BOOK:
+        size = sum(entry.file_size for entry in archive.infolist())
+        if size > _LARGEST_BOOK:
             raise DataError(path, "unpacks to more than 1 GiB", remedy="export it as CSV")
+        if size > max(PIECE * 64, 200 * Path(path).stat().st_size):
+            problem = "unpacks to more than 200 times its size"
+            raise DataError(path, problem, remedy="export it as CSV")
         for name in archive.namelist():
+            with archive.open(name) as part:
+                if re.search(_TEXTS, part.read(4096)):
+                    raise DataError(path, "announces too many texts", remedy="export it as CSV")
             if not name.startswith("xl/worksheets/") or not name.endswith(".xml"):
                 continue
             width, height = _used_range(archive.read(name))

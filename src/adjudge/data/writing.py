@@ -18,7 +18,7 @@ from typing import IO, Any, TypeVar, cast, overload
 
 import polars as pl
 
-from adjudge.atomic import replacing
+from adjudge.atomic import make_folder, replacing, scratch_file
 from adjudge.data.csv_files import neutralise, neutralise_frame
 from adjudge.data.files import open_regular
 from adjudge.data.json_files import as_json_text, column_series
@@ -100,13 +100,15 @@ def row_writer(path: str | Path, *, schema: Schema) -> Iterator[RowWriter]:
     """
     path = check_output(path)
     suffix = _suffix(path)
-    with replacing(path) as partial:
-        lines_path = partial.with_name(partial.name + ".lines")
-        try:
-            # A lone surrogate from a JSON file has no UTF-8: a question mark is written.
-            with lines_path.open("w", encoding="utf-8", errors="replace") as lines:
-                writer = RowWriter(lines)
-                yield writer
+    if path.is_dir():
+        raise DataError(path, "is a folder", remedy="name a file in it")
+    make_folder(path.parent)
+    with scratch_file(path, "lines") as lines_path:
+        # A lone surrogate from a JSON file has no UTF-8: a question mark is written.
+        with lines_path.open("w", encoding="utf-8", errors="replace") as lines:
+            writer = RowWriter(lines)
+            yield writer
+        with replacing(path) as partial:
             if suffix == ".parquet":
                 known = {name: dtype for name, dtype in schema.items() if name in writer.columns}
                 try:
@@ -125,8 +127,6 @@ def row_writer(path: str | Path, *, schema: Schema) -> Iterator[RowWriter]:
                 else:
                     while piece := lines.read(1 << 20):
                         text.write(piece)
-        finally:
-            lines_path.unlink(missing_ok=True)
 
 
 def rows_frame(rows: list[Row], *, schema: Schema) -> pl.DataFrame:
@@ -204,16 +204,13 @@ def _write_mixed_as_text(path: Path, known: Collection[str]) -> set[str]:
         for name, own in kinds.items()
         if name not in known and not any(own <= kind for kind in plain)
     }
-    again = path.with_name(path.name + ".text")
-    try:
+    with scratch_file(path, "text") as again:
         with path.open(encoding="utf-8") as lines, again.open("w", encoding="utf-8") as out:
             for line in lines:
                 row = json.loads(line)
                 texts = {name: as_json_text(row[name]) for name in mixed & row.keys()}
                 out.write(_line({**row, **texts}) + "\n")
         again.replace(path)
-    finally:
-        again.unlink(missing_ok=True)
     return mixed
 
 

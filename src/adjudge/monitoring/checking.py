@@ -401,7 +401,8 @@ def _join_returns(
                 column="drawn",
                 remedy="give the audits that the state was made from, or another state",
             )
-        start = since.get(name, now if drawn_at is None else drawn_at)
+        # A start in the future is of a clock that was set back: the audit would wait for years.
+        start = min(since.get(name, now if drawn_at is None else drawn_at), now)
         ledger.append(Audit(number, name, code, outcome, returned, start))
     return ledger
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import polars as pl
 
+from adjudge.atomic import locking_folder
 from adjudge.data.judgments import Judgments
 from adjudge.data.names import refuse_values
 from adjudge.data.rows import Rows, truth_column
@@ -308,13 +309,23 @@ def _parse_monitor(text: str, source: str) -> Monitor:
     return from_dict(loaded, Monitor, source=source)
 
 
-def write_state(monitor: Monitor, place: str | Path) -> None:
-    """Save the monitor atomically: by a rename, or in one transaction of a store."""
+def write_state(monitor: Monitor, place: str | Path, previous: Monitor | None) -> bool:
+    """Save the monitor atomically, unless the state is no longer `previous`; whether it was saved.
+
+    Two checks at once would otherwise undo each other, and an audit that was counted would count
+    again by a label that was changed since.
+    """
     if not is_store(place):
-        write_result(monitor, place)
-        return
+        with locking_folder(Path(place).resolve().parent):
+            unchanged = read_monitor(place) == previous
+            if unchanged:
+                write_result(monitor, place)
+        return unchanged
+    name = state_name(monitor.rules_id, monitor.by)
     with use_store(place) as store:
-        store.keep_monitor(state_name(monitor.rules_id, monitor.by), monitor.to_json(indent=None))
+        text = store.monitors().get(name)
+        now = None if text is None else _parse_monitor(text, f"{store_name(place)}, monitor {name}")
+        return now == previous and store.replace_monitor(name, text, monitor.to_json(indent=None))
 
 
 def state_name(rules_id: str, by: str | None) -> str:

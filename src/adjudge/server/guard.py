@@ -24,7 +24,7 @@ import math
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType, TracebackType
 from typing import Any, cast
@@ -157,6 +157,8 @@ class Limits:
     body_bytes: int = 1_000_000
     body_seconds: float = 10.0
     answer_seconds: float = 120.0
+    #: Seconds for a client to read an answer that does not fit into the system's buffers.
+    read_seconds: float = 30.0
     #: Seconds for requests in flight to finish after a stop signal.
     stop_seconds: float = 1.0
     connections: int = 500
@@ -468,9 +470,12 @@ class _OneSend:
     uvicorn writes the head of an answer and its body separately: two system calls, two packets.
     """
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, read_seconds: float
+    ) -> None:
         self._transport = transport
         self._loop = loop
+        self._read_seconds = read_seconds
         self._written: list[bytes] = []
 
     def __getattr__(self, name: str) -> Any:
@@ -484,6 +489,9 @@ class _OneSend:
     def close(self) -> None:
         self._send()
         self._transport.close()
+        if self._transport.get_write_buffer_size():
+            # It closes once the rest is sent: never, if the client does not read.
+            self._loop.call_later(self._read_seconds, self._transport.abort)
 
     def _send(self) -> None:
         if self._written:
@@ -496,12 +504,14 @@ class _Connection(H11Protocol):
         super().__init__(*args, **kwargs)
         self._limits = limits
         self._head_wait: asyncio.TimerHandle | None = None
+        self._read_wait: asyncio.TimerHandle | None = None
         self._heard = False
         self._too_many = False
         self._hung_up = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(cast(asyncio.Transport, _OneSend(transport, self.loop)))
+        joined = _OneSend(transport, self.loop, self._limits.read_seconds)
+        super().connection_made(cast(asyncio.Transport, joined))
         many = len(self.connections)
         self._too_many = many > self._limits.connections
         if many > 1.25 * self._limits.connections:
@@ -523,8 +533,24 @@ class _Connection(H11Protocol):
         elif self._head_wait is None and not self._hung_up:
             self._await_head()  # a part of the next request of a connection that was kept alive
 
+    def pause_writing(self) -> None:
+        """The buffers are full: the client must read them in time."""
+        super().pause_writing()
+        self._read_wait = self.loop.call_later(self._limits.read_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client has read what was sent."""
+        super().resume_writing()
+        self._end_read_wait()
+
+    def _end_read_wait(self) -> None:
+        if self._read_wait is not None:
+            self._read_wait.cancel()
+            self._read_wait = None
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_wait()
+        self._end_read_wait()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
@@ -593,6 +619,30 @@ async def _unexpected(request: Request, error: Exception) -> Response:
     return JSONResponse({"detail": "unexpected error; see the server's log"}, status_code=500)
 
 
+#: Connections that the system keeps until they are accepted.
+_QUEUE = 1024
+#: asyncio accepts this many before it looks at one of them: too many to be refused in time, if all
+#: that wait are accepted at once. Then no file can be opened, and it logs that for each of them.
+_ACCEPTED_AT_ONCE = 64
+_OPEN_FILES = 4096
+
+
+def _within_open_files(limits: Limits) -> Limits:
+    """No more connections than files can be open; a low limit (256 on macOS) is raised first."""
+    try:
+        import resource
+    except ImportError:  # not on every system
+        return limits
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return limits
+    most = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+    if soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    room = int((max(soft, most) - 2 * _ACCEPTED_AT_ONCE) / 1.25)
+    return replace(limits, connections=min(limits.connections, max(16, room)))
+
+
 def serve(
     make_app: Callable[[int], Guard],
     *,
@@ -609,7 +659,7 @@ def serve(
     require_token_beyond_loopback(host, token)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        bound = socket.create_server((host, port), family=family, backlog=1024)
+        bound = socket.create_server((host, port), family=family, backlog=_QUEUE)
     except OSError as error:
         raise ArgumentError(
             "port", port, f"cannot listen there ({error.strerror or error}); choose another --port"
@@ -619,7 +669,8 @@ def serve(
         guard = make_app(taken)
         config = uvicorn.Config(
             guard,
-            http=limited_connection(guard.limits),
+            http=limited_connection(_within_open_files(guard.limits)),
+            backlog=_ACCEPTED_AT_ONCE,
             log_level="warning",
             access_log=False,  # addresses can contain ids of pairs, which must not be logged
             server_header=False,
@@ -651,6 +702,8 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
+        for bound in sockets or ():
+            bound.listen(_QUEUE)  # uvicorn's `backlog` is both; clients can wait in a longer queue
         if self.started:
             self._ready()
 

@@ -232,6 +232,9 @@ class Store(Protocol):
     def keep_monitor(self, name: str, state: str) -> None:
         """Store the state of a monitor; it replaces the earlier one."""
 
+    def replace_monitor(self, name: str, previous: str | None, state: str) -> bool:
+        """Store the state of a monitor if the earlier one is still `previous`; whether it was."""
+
     def monitors(self) -> dict[str, str]:
         """The state of every monitor, by name."""
 

@@ -524,6 +524,14 @@ class PostgresStore(SharedTables):
 
         return self._patiently(add) if kept else frozenset()
 
+    def replace_monitor(self, name: str, previous: str | None, state: str) -> bool:
+        def replace() -> bool:
+            with self.transaction():
+                self._lock_until_commit("monitors")
+                return SharedTables.replace_monitor(self, name, previous, state)
+
+        return self._patiently(replace)
+
     def check(self) -> StoreCheck:
         """Decode every row; nothing is written."""
         census = Census()

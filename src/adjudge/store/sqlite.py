@@ -303,6 +303,10 @@ class SQLiteStore(SharedTables):
         with self.synchronously():
             super().keep_monitor(name, state)
 
+    def replace_monitor(self, name: str, previous: str | None, state: str) -> bool:
+        with self.synchronously():
+            return super().replace_monitor(name, previous, state)
+
     def heartbeat(self) -> None:
         """Record that this owner lives; the first call adds it."""
         me = self.owner

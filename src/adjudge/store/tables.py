@@ -7,6 +7,7 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -275,6 +276,10 @@ class SharedTables(ABC):
     _mark: ClassVar[str]
 
     @abstractmethod
+    def transaction(self) -> AbstractContextManager[None]:
+        """Everything inside is stored together or not at all."""
+
+    @abstractmethod
     def _all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """The rows of a statement."""
 
@@ -425,6 +430,13 @@ class SharedTables(ABC):
             " DO UPDATE SET state = excluded.state, saved_at = excluded.saved_at",
             values,
         )
+
+    def replace_monitor(self, name: str, previous: str | None, state: str) -> bool:
+        with self.transaction():
+            if self.monitors().get(name) not in (previous, state):
+                return False
+            self.keep_monitor(name, state)
+            return True
 
     def monitors(self) -> dict[str, str]:
         return dict(sorted(self._all("SELECT name, state FROM monitors")))

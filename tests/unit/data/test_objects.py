@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from peoples_files import saved_dataset, write_workbook
 
-from adjudge.data import iter_rows, open_pairs, read_binary, read_pairs, read_table
+from adjudge.data import iter_rows, open_pairs, read_binary, read_pairs, read_table, write_rows
 from adjudge.errors import DataError
 from adjudge.judges import judge_pairs
 
@@ -208,6 +208,61 @@ def test_a_workbook_that_was_made_to_fill_the_memory(tmp_path: Path) -> None:
     add(b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>')
     with pytest.raises(DataError, match="has a cell in row 1,048,576 and column 16,384; export"):
         read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "words"),
+    [
+        pytest.param("sheet", b"</sheetData>", b" " * 100_000_000 + b"</sheetData>",
+                     "unpacks to more than 200 times its size", id="spaces"),
+        pytest.param("String", b"<sst ", b'<sst count="1" uniqueCount="4294967295" ',
+                     "announces too many texts", id="texts announced"),
+        pytest.param("String", b"<t>", b'<t>&lol;</t><t>', "is not a complete", id="entity"),
+        pytest.param("sheet", b"<row r=\"1\">", b"<row r=\"4294967295\"><c r=\"ZZZZZZ1\"/></row>"
+                     b"<row r=\"1\">", "has a cell in row 4,294,967,295", id="far away"),
+        pytest.param("sheet", b"<sheetData>", b'<dimension ref="A1:XFD1048576"/><sheetData>', None,
+                     id="dimension"),
+        pytest.param("sheet", b"</sheetData>", b"<row><c>" + b"<is>" * 50_000 + b"</is>" * 50_000
+                     + b"</c></row></sheetData>", None, id="deep"),
+        pytest.param("sheet", b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>',
+                     b'<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">'
+                     b'<!ENTITY % r SYSTEM "http://127.0.0.1:9/"> %r;]>', None,
+                     id="external entity"),
+    ],
+)  # fmt: skip
+def test_hostile_workbooks_are_read_or_refused_in_one_line(
+    tmp_path: Path, name: str, old: bytes, new: bytes, words: str | None
+) -> None:
+    pytest.importorskip("fastexcel")
+    path = write_workbook(tmp_path / "book.xlsx", [["id", "judge"], ["x", 1]])
+    with zipfile.ZipFile(path) as archive:
+        parts = {part: archive.read(part) for part in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for part, content in parts.items():
+            archive.writestr(part, content.replace(old, new, 1) if name in part else content)
+    if words is None:
+        assert read_table(path).rows() == [("x", 1.0)]
+        return
+    with pytest.raises(DataError, match=words):
+        read_table(path)
+
+
+def test_a_formula_is_read_as_its_value_and_written_without_effect(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel")
+    path = write_workbook(tmp_path / "book.xlsx", [["id", "judge"], ["x", 1]])
+    with zipfile.ZipFile(path) as archive:
+        parts = {part: archive.read(part) for part in archive.namelist()}
+    formula = (b'<row r="3"><c r="A3" t="str"><f>WEBSERVICE("http://127.0.0.1:9/")</f>'
+               b"<v>=cmd|'/c calc'!A0</v></c><c r=\"B3\"><v>2</v></c></row>"
+               b"</sheetData>")  # fmt: skip
+    with zipfile.ZipFile(path, "w") as archive:
+        for part, content in parts.items():
+            archive.writestr(part, content.replace(b"</sheetData>", formula))
+    frame = read_table(path)
+    assert frame["id"].to_list() == ["x", "=cmd|'/c calc'!A0"]
+    written = write_rows(frame, tmp_path / "rows.csv").read_text()
+    assert "\n'" in written
+    assert "\n=" not in written
 
 
 def test_a_workbook_without_the_package_that_reads_it(

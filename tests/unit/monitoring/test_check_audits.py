@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from plain_monitor import first_alarm
 
-from adjudge import calibrate, check_audits, draw_audits, select
+from adjudge import auditing, calibrate, check_audits, draw_audits, select
 from adjudge.cli import run
 from adjudge.data import read_result, write_result, write_rows
 from adjudge.errors import AdjudgeError
@@ -469,3 +470,44 @@ def test_an_audit_of_a_verdict_that_was_not_accepted_is_refused(policy: Policy) 
         AdjudgeError, match=r"row 3, column accepted: this audit is of a verdict that"
     ):
         check_audits(mixed, policy)
+
+
+@pytest.mark.parametrize("place", ["s.json", "s.db"])
+def test_a_check_that_another_one_overtakes_continues_from_its_counts(
+    policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """The first check has read the old state when a second one counts more audits and ends."""
+    state = tmp_path / place
+    labels = random_labels(40, 0.1)
+    check_audits(audits(labels[:10]), policy, state=state, now=NOW)
+    read, overtaken = auditing.read_monitor, []
+
+    def read_and_be_overtaken(*given: Any) -> Monitor | None:
+        before = read(*given)
+        if not overtaken:
+            overtaken.append(True)
+            check_audits(audits(labels), policy, state=state, now=NOW)
+        return before
+
+    monkeypatch.setattr(auditing, "read_monitor", read_and_be_overtaken)
+    changed = ["B" if label == "A" else "A" for label in labels[:20]]
+    slow = check_audits(audits(changed), policy, state=state, now=NOW)
+    assert (len(slow.ids), slow.dropped) == (40, {"label changed after it was counted": 20})
+    assert outcomes(slow) == "".join("w" if label == "B" else "r" for label in labels)
+    assert auditing.read_monitor(state, policy.rules_id) == slow
+
+
+def test_a_clock_that_was_set_back_keeps_no_audit_pending_for_years(
+    policy: Policy, tmp_path: Path
+) -> None:
+    """Ten years ahead at the first check, or where the audits were served."""
+    state, years = tmp_path / "s.json", 3650 * DAY
+    rows = audits(["A", None, "A"])
+    assert outcomes(check_audits(rows, policy, state=state, now=NOW + years)) == "rpp"
+    assert outcomes(check_audits(rows, policy, state=state, now=NOW)) == "rpp"
+    assert outcomes(check_audits(rows, policy, state=state, now=NOW + 13 * DAY)) == "rpp"
+    assert outcomes(check_audits(rows, policy, state=state, now=NOW + 14 * DAY)) == "rmr"
+    ahead = rows.with_columns(drawn_at=pl.lit("2070-01-01T00:00:00"))
+    served = tmp_path / "served.json"
+    assert outcomes(check_audits(ahead, policy, state=served, now=NOW)) == "rpp"
+    assert outcomes(check_audits(ahead, policy, state=served, now=NOW + 14 * DAY)) == "rmr"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import resource
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 
 import pytest
 from web_attacks import read_answer, request, talk
@@ -58,10 +61,11 @@ from adjudge.server.guard import Guard, Limits
 
 async def app(scope, receive, send):
     if scope["type"] == "http":
-        await send({"type": "http.response.start", "status": 204, "headers": []})
-        await send({"type": "http.response.body"})
+        size = int(scope["path"].strip("/")) if scope["path"] != "/healthz" else 0
+        await send({"type": "http.response.start", "status": 200 if size else 204, "headers": []})
+        await send({"type": "http.response.body", "body": b"x" * size})
 
-limits = Limits(head_seconds=0.5, body_seconds=0.5, connections=4)
+limits = Limits(head_seconds=0.5, body_seconds=0.5, read_seconds=0.5, connections=4)
 serve(
     lambda port: Guard(app, host="127.0.0.1", port=port, limits=limits),
     host="127.0.0.1", port=0, token=None, ready=lambda address: print(address, flush=True),
@@ -115,3 +119,50 @@ def test_one_connection_too_many_hears_why(tight_port: int) -> None:
     assert answer is not None
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
     assert answer.missing_headers() == []
+
+
+def test_an_answer_that_nobody_reads_is_given_up(tight_port: int) -> None:
+    """The rest of it would stay in memory, and its connection open, until the server ends."""
+    with socket.create_connection(("127.0.0.1", tight_port), timeout=20) as raw:
+        raw.sendall(request(tight_port, "GET", "/50000000", Connection="close"))
+        time.sleep(1.5)
+        received = 0
+        with suppress(ConnectionResetError):
+            while piece := raw.recv(1 << 20):
+                received += len(piece)
+    assert received < 50_000_000
+
+
+def test_an_answer_that_is_read_slowly_arrives(tight_port: int) -> None:
+    with socket.create_connection(("127.0.0.1", tight_port), timeout=20) as raw:
+        raw.sendall(request(tight_port, "GET", "/4000000", Connection="close"))
+        received = 0
+        while piece := raw.recv(1 << 18):
+            received += len(piece)
+            time.sleep(0.05)
+    assert received > 4_000_000
+
+
+def test_more_connections_at_once_than_files_can_be_open_leave_no_line_in_the_log() -> None:
+    """asyncio would log each of them with a traceback, and accept nobody meanwhile."""
+
+    def few_files() -> None:
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+
+    process = subprocess.Popen(
+        [sys.executable, "-c", TIGHT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=few_files,
+    )  # fmt: skip
+    assert process.stdout is not None
+    port = int(process.stdout.readline().strip().rstrip("/").rpartition(":")[2])
+    process.send_signal(signal.SIGSTOP)  # all of them wait when it looks
+    with ExitStack() as stack:
+        for _ in range(300):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+        process.send_signal(signal.SIGCONT)
+        time.sleep(1)
+        answer = talk(port, request(port))
+    process.terminate()
+    _, written = process.communicate(timeout=20)
+    assert (answer.status if answer else None, written) == (204, "")
