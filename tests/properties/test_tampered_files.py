@@ -5,6 +5,8 @@ The long run over the same damages is tests/conformance/test_tampering.py.
 
 from __future__ import annotations
 
+import itertools
+import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from tampering import damages
 from tampering_checks import check_policy_file, check_report
 
 from adjudge.data import read_result
+from adjudge.errors import AdjudgeError
 from adjudge.present.kinds import KINDS
 from adjudge.present.result import digest_of
 from adjudge.selection import read_policy
@@ -74,3 +77,22 @@ def test_an_example_comes_back_from_its_file(tmp_path: Path) -> None:
         for result in results:
             (tmp_path / "x.json").write_text(result.to_json())
             assert read_result(tmp_path / "x.json") == result
+
+
+def test_policies_mixed_from_two_are_not_obeyed(tmp_path: Path) -> None:
+    """Any field of one (a cascade, a jury, weights) in another, with the digest of either."""
+    policies = {name: policy.to_dict() for name, (policy, _) in example_policies().items()}
+    path, tried = tmp_path / "policy.json", 0
+    for one, other in itertools.permutations(policies, 2):
+        for field in policies[one].keys() - {"digest"}:
+            given = policies[other].get(field)
+            if given == policies[one][field]:
+                continue
+            for digest in (policies[one]["digest"], policies[other]["digest"]):
+                mixed = {**policies[one], field: given, "digest": digest}
+                path.write_text(json.dumps(mixed))
+                with pytest.raises(AdjudgeError):
+                    read_policy(path)
+                tried += 1
+    print(f"{tried} mixed policies")
+    assert tried > 100

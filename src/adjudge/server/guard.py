@@ -39,7 +39,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from adjudge.errors import ArgumentError, InputError
+from adjudge.errors import ArgumentError, InputError, StoreError
 from adjudge.present.text import clip
 
 #: Seconds between two checks of the requests in flight.
@@ -601,6 +601,7 @@ _log = logging.getLogger("adjudge.server")
 def explain_in_one_line(app: FastAPI) -> None:
     """Replace the framework's answers to bad requests and to internal errors."""
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(StoreError, _not_kept)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -611,6 +612,14 @@ async def _invalid(request: Request, error: Exception) -> Response:
     # The location can contain a field name of the client, of any length and content.
     where = clip(where.encode("utf-8", "replace").decode(), 200)
     return JSONResponse({"detail": f"{where}: {said}"}, status_code=422)
+
+
+async def _not_kept(request: Request, error: Exception) -> Response:
+    _log.error("%s", error)
+    return JSONResponse(
+        {"detail": "nothing was kept: the store cannot be written; see the server's log"},
+        status_code=503,
+    )
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

@@ -7,9 +7,16 @@ from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 
-from adjudge.errors import ArgumentError, InputError
-from adjudge.server.guard import Guard, is_loopback, require_token_beyond_loopback
+from adjudge.errors import ArgumentError, InputError, StoreError
+from adjudge.server.guard import (
+    Guard,
+    explain_in_one_line,
+    is_loopback,
+    require_token_beyond_loopback,
+)
 
 TOKEN = "a-token-of-some-length"
 
@@ -81,3 +88,21 @@ def test_work_for_a_client_that_left_is_given_up() -> None:
         return seen
 
     assert asyncio.run(ask())[:2] == ["body", "given up"]
+
+
+def test_a_store_that_cannot_be_written_is_one_line_and_no_label(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = FastAPI()
+    explain_in_one_line(app)
+
+    @app.post("/api/label")
+    def keep() -> None:
+        raise StoreError("s.db: database or disk is full; free space on the disk")
+
+    with caplog.at_level("ERROR", "adjudge.server"):
+        answer = TestClient(app).post("/api/label")
+    assert answer.status_code == 503
+    assert answer.json()["detail"].startswith("nothing was kept: the store cannot be written")
+    assert [record.exc_info for record in caplog.records if "adjudge" in record.name] == [None]
+    assert "free space on the disk" in caplog.text
