@@ -57,7 +57,9 @@ def test_every_call_has_the_options_by_name_with_the_same_defaults(call: Any) ->
 
 
 def test_every_option_is_explained_once() -> None:
-    explained = re.findall(r"^        (\w+): [A-Za-z]", JudgingOptions.__doc__ or "", re.MULTILINE)
+    explained = re.findall(
+        r"^    (\w+): [A-Za-z]", inspect.getdoc(JudgingOptions) or "", re.MULTILINE
+    )
     assert explained == [field.name for field in dataclasses.fields(JudgingOptions)]
 
 

@@ -7,7 +7,14 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from adjudge.judges.backends._causal import fill_row, make_tree, mark_blocks, plan_rows
+pytest.importorskip("torch", reason="torch is not installed: prefix trees untested")
+
+from adjudge.judges.backends._causal import (
+    fill_row,
+    make_tree,
+    mark_blocks,
+    plan_rows,
+)
 
 
 def draw_prompts(seed: int) -> list[list[int]]:
