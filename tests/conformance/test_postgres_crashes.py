@@ -17,10 +17,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from calls import make_call
+from cutting_proxy import cutting_proxy
 from judge_runs import CONCURRENCY, finish, start, undisturbed_run, wait_for, write_pairs
 from postgres import DATABASE, PASSWORD, USER, PostgresServer, programs, running_server
 
-from adjudge.store import check_store, copy_store, open_store
+from adjudge.store import LabelEvent, Served, check_store, copy_store, open_store
 from adjudge.store.interface import PATIENCE_S
 
 PAIRS = 2000
@@ -284,3 +286,35 @@ def test_labels_and_audits_from_many_processes_are_numbered_as_they_are_committe
         audits, events = now_audits, now_events
     assert [writer.wait() for writer in writers] == [0] * 4
     assert (len(reader.audits("r")), len(reader.label_events())) == (1200, 240)
+
+
+@pytest.mark.parametrize("rounds", [8, pytest.param(60, marks=pytest.mark.crash)])
+def test_commits_that_are_lost_or_not_confirmed_lose_and_double_nothing(
+    server: PostgresServer, rounds: int
+) -> None:
+    """Three in ten commits are cut before they reach the server, or before they are confirmed."""
+    place = server.url()
+    reader = open_store(place)
+    with cutting_proxy(server.port, share=0.3, seed=1) as proxy:
+        store = open_store(place.replace(f":{server.port}/", f":{proxy.port}/"))
+        for n in range(rounds):
+            keys = [f"{n}-{i}" for i in range(5)]
+            assert store.claim(keys, retry=(), since=0).ours == set(keys)
+            store.save([make_call(key) for key in keys])
+            store.add_label_event(
+                LabelEvent(nonce=f"n{n}", rater="r", subject_id=f"s{n}", action="skip")
+            )
+            store.add_served(
+                Served(rules_id="r", subject_id=key, accepted=True, audited=True, content={})
+                for key in keys
+            )
+            assert store.replace_monitor("m", str(n - 1) if n else None, str(n))
+        store.close()
+    print(f"{rounds} rounds: {proxy.cut}")
+    keys = [f"{n}-{i}" for n in range(rounds) for i in range(5)]
+    assert {call.call_key for call in reader.calls()} == set(keys)
+    assert [event.nonce for event in reader.label_events()] == [f"n{n}" for n in range(rounds)]
+    assert [audit.subject_id for audit in reader.audits("r")] == keys
+    assert reader.monitors() == {"m": str(rounds - 1)}
+    assert min(proxy.cut.values()) > 0
+    reader.close()
