@@ -631,7 +631,7 @@ async def _unexpected(request: Request, error: Exception) -> Response:
 #: Connections that the system keeps until they are accepted.
 _QUEUE = 1024
 #: asyncio accepts this many before it looks at one of them: too many to be refused in time, if all
-#: that wait are accepted at once. Then no file can be opened, and it logs that for each of them.
+#: that wait are accepted together. Then no file can be opened, and it logs that for each of them.
 _ACCEPTED_AT_ONCE = 64
 _OPEN_FILES = 4096
 
