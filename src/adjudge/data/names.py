@@ -97,7 +97,7 @@ def repeated_keys(frame: pl.DataFrame, key: Sequence[str]) -> pl.Series | None:
 def equal_rows(frame: pl.DataFrame, key: Sequence[str]) -> pl.Series:
     """Which rows are equal to an earlier row in every column, of rows that share a key."""
     shared = frame.with_row_index("__row").filter(pl.struct(key).is_duplicated())
-    texts = _columns_as_text(shared, frame.columns)
+    texts = columns_as_text(shared, frame.columns)
     first = texts.select(pl.struct(pl.all()).is_first_distinct()).to_series()
     equal = shared["__row"].filter(~first)
     return pl.int_range(frame.height, eager=True).is_in(equal.cast(pl.Int64).implode())
@@ -351,7 +351,7 @@ def add_ids(frame: pl.DataFrame, source: str, apart: Sequence[str] = ()) -> pl.D
     maker = IdMaker()
     ids = [
         maker.make(row[: len(content)], row[len(content) :])
-        for row in _columns_as_text(frame, [*content, *apart]).iter_rows()
+        for row in columns_as_text(frame, [*content, *apart]).iter_rows()
     ]
     maker.remark(source, content)
     return frame.select(pl.Series("id", ids, dtype=pl.String), pl.all())
@@ -374,7 +374,7 @@ def add_documents(frame: pl.DataFrame, source: str) -> pl.DataFrame:
         return frame
     if "prompt" in frame.columns:
         rows = "rows with the same prompt are one document"
-        prompts = _columns_as_text(frame, ["prompt"]).to_series()
+        prompts = columns_as_text(frame, ["prompt"]).to_series()
         documents = pl.Series([content_hash([prompt]) for prompt in prompts], dtype=pl.String)
     else:
         rows = "every row is a separate document"
@@ -383,7 +383,8 @@ def add_documents(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     return frame.with_columns(documents.alias("doc_id"))
 
 
-def _columns_as_text(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+def columns_as_text(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """These columns as text; lists and objects as JSON."""
     return frame.select(
         pl.struct(name).struct.json_encode().alias(name)
         if frame.schema[name].is_nested()

@@ -21,6 +21,7 @@ from adjudge.data.names import (
     AS_SAID,
     GRADE,
     MISSING,
+    columns_as_text,
     equal_rows,
     is_missing,
     plain_word,
@@ -72,14 +73,15 @@ def first_repeats(rows: Rows) -> Rows:
     >>> first_repeats(Rows(pl.DataFrame(asked))).dropped
     {'repeat of another row': 1}
     """
-    if "repeat" not in rows.frame.columns:
+    if rows.frame.schema.get("repeat", pl.List(pl.String)).is_nested():
         return rows
     again = pl.col("repeat").cast(pl.Int64, strict=False) > 0
     if "judge_fingerprint" not in rows.frame.columns:
         if "id" not in rows.frame.columns:
             return rows
         key = ["id", *(name for name in _APART if name in rows.frame.columns and name != "repeat")]
-        again &= pl.struct(key).is_duplicated() & pl.col("id").is_not_null()
+        keys = columns_as_text(rows.frame, key)
+        again &= pl.lit(keys.is_duplicated()) & pl.col("id").is_not_null()
     return rows.without(again, "repeat of another row")
 
 
@@ -104,6 +106,8 @@ def distinct_rows(rows: Rows, source: str, *, apart: Collection[str] = ()) -> Ro
     if "id" not in frame.columns:
         return rows
     key = ["id", *(name for name in dict.fromkeys((*_APART, *apart)) if name in frame.columns)]
+    if any(frame.schema[name].is_nested() for name in key):
+        frame = frame.with_columns(columns_as_text(frame, key))
     known = frame.filter(pl.col("id").is_not_null()) if frame["id"].null_count() else frame
     if repeated_keys(known, key) is None:
         return rows

@@ -107,3 +107,11 @@ def test_a_log_row_that_is_there_twice_is_converted_once(log: str, tmp_path: Pat
     rows = len([line for line in text.splitlines() if line.strip()])
     assert again.dropped["the same row again"] == rows
     assert json.dumps(again.frame["id"].to_list()) == json.dumps(once.frame["id"].to_list())
+
+
+@pytest.mark.parametrize("column", ["id", "repeat", "model"])
+def test_objects_in_a_column_of_the_key_are_compared_as_text(column: str) -> None:
+    rows: dict[str, Any] = {"id": ["x", "x", "y"], "judge": [1, 1, 0], "human": [1, 1, None]}
+    rows[column] = [{"k": 1}, {"k": 1}, {"k": 2}]
+    kept = {"id": 2, "repeat": 2, "model": 2}[column]
+    assert len(prepare_grades(pl.DataFrame(rows)).judge) == kept
