@@ -65,21 +65,19 @@ BATTLE_COLUMNS = Layout(
     Column(name="model_a", required=True, filled=True),
     Column(name="model_b", required=True, filled=True),
     _WINNER,
-    Column(name="verdict_fwd", choices=VERDICTS, words=PAIR),
-    Column(name="verdict_rev", choices=VERDICTS, words=PAIR),
+    Column(name="verdict_fwd", choices=VERDICTS, words=PAIR, answer=True),
+    Column(name="verdict_rev", choices=VERDICTS, words=PAIR, answer=True),
     Column(name="length_a", type="number", low=0),
     Column(name="length_b", type="number", low=0),
-    Column(name="score_a", type="number"),
-    Column(name="score_b", type="number"),
+    Column(name="score_a", type="number", answer=True),
+    Column(name="score_b", type="number", answer=True),
     Column(name="prompt_id"),
     Column(name="language"),
     Column(name="judge"),
-)
-#: The judge's answers, under every usual name.
-_ANSWERS = (
-    *JUDGE_VERDICTS,
-    *("verdict_fwd", "verdict_rev", "p_a", "p_fwd", "p_rev", "p_tie", "uncertainty"),
-    *("score_difference", "score_a", "score_b", "scores_a", "scores_b"),
+    answers=(
+        *(*JUDGE_VERDICTS, "p_a", "p_fwd", "p_rev", "p_tie", "uncertainty"),
+        *("score_difference", "scores_a", "scores_b"),
+    ),
 )
 _SHARES = {1.0: "model_a", 0.0: "model_b", 0.5: "tie"}
 _OBJECT = 'write {"clarity": 7, ...}'
@@ -101,9 +99,8 @@ def read_battles(
     >>> read_battles({"model_a": ["x"], "model_b": ["y"], "human_pref": ["B"]})["winner"].to_list()
     ['model_b']
     """
-    name, words = source_name(source), labels_as_of(source)
-    frame = settle_status(BATTLE_COLUMNS.load(source, columns), name, _ANSWERS, labels_as=words)
-    frame = BATTLE_COLUMNS.check(frame, name, labels_as=words)
+    frame, name = BATTLE_COLUMNS.read(source, columns), source_name(source)
+    words = labels_as_of(source)
     if not votes_required and not {"winner", "human_pref"} & set(frame.columns):
         votes = as_text(frame["label"]) if "label" in frame.columns else pl.lit(None, pl.String)
         frame = check_columns(frame.with_columns(winner=votes), [_WINNER], name, labels_as=words)

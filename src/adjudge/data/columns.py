@@ -107,6 +107,7 @@ class Layout:
         one_of: Sequence[str] = (),
         unlike: Sequence[str] = (),
         apart: Sequence[str] = (),
+        answers: Sequence[str] = (),
         texts_needed: bool = False,
         usual: str | None = None,
     ) -> None:
@@ -120,6 +121,8 @@ class Layout:
         self.unlike = unlike
         #: Columns that distinguish rows with equal texts, if ids have to be made.
         self.apart = apart
+        #: The judge's answers: its declared ones, and others that a file can have.
+        self.answers = [*(column.name for column in columns if column.answer), *answers]
         #: Whether ids are made of texts alone: such rows are useful only with other files.
         self.texts_needed = texts_needed
         #: Other text columns, which can group rows.
@@ -208,8 +211,7 @@ class Layout:
 
         `more` are additional columns of this file. Rows without an id get one.
         """
-        answers = [column.name for column in self.columns if column.answer]
-        frame = settle_status(frame, source, answers, labels_as=labels_as)
+        frame = settle_status(frame, source, self.answers, labels_as=labels_as)
         frame = check_columns(frame, (*self.columns, *more), source, labels_as=labels_as)
         if "id" in self.required and "id" not in frame.columns:
             frame = add_ids(frame, source, self.apart)

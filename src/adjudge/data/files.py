@@ -266,6 +266,19 @@ def _read(path: Path, stream: IO[bytes], size: int) -> bytes:
         raise DataError(path, problem, remedy=_COPY) from None
 
 
+def has_half_characters(value: object) -> bool:
+    r"""Whether a text in the value cannot be written to a file or sent, though it was parsed.
+
+    >>> has_half_characters({"name": "\ud83d"}), has_half_characters({"name": "\u00e9"})
+    (True, False)
+    """
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 _STATE, _SPLITS = "state.json", "dataset_dict.json"
 
 
@@ -355,12 +368,10 @@ class Archive:
         data = self._unpack(self._members[name])
         try:
             value = json.loads(data)
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError:
-            problem = "contains half of a character: a lone surrogate escape"
-            raise self._damaged(name, problem) from None
         except (ValueError, RecursionError) as error:
             raise self._damaged(name, f"is not valid JSON: {error}") from None
+        if has_half_characters(value):
+            raise self._damaged(name, "contains half of a character: a lone surrogate escape")
         return value
 
     def _unpack(self, member: zipfile.ZipInfo) -> bytes:

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.conversations import is_conversation
-from adjudge.data.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File
+from adjudge.data.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File, has_half_characters
 from adjudge.data.names import LOG
 from adjudge.errors import DataError
 
@@ -491,19 +491,6 @@ def check_record(file: File, value: object, text: str, row: int) -> Record:
     if _HALF.search(text) and has_half_characters(value):
         raise file.error(*HALF_CHARACTER, row=row)
     return value
-
-
-def has_half_characters(value: object) -> bool:
-    r"""Whether a text in the value cannot be written to a file or sent, though it was parsed.
-
-    >>> has_half_characters({"name": "\ud83d"}), has_half_characters({"name": "\u00e9"})
-    (True, False)
-    """
-    try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 def _array_records(file: File) -> Iterator[Record]:

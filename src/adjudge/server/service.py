@@ -124,6 +124,7 @@ class JudgeService:
         self.policy = policy
         self.policy_id = hashlib.sha256(policy.to_json(indent=None).encode()).hexdigest()[:16]
         self._doubt = load_doubt(policy)
+        self._by_orders = is_by_orders(policy)
         routed, rules = self._doubt.take_judges(policy, judges)
         self.judges, self.rules = tuple(routed), list(rules)
         own = [own_cuts(policy.cuts, rule.judge, rule.protocol) for rule in self.rules]
@@ -220,7 +221,7 @@ class JudgeService:
         least, mass = self.policy.min_answer_mass, rows[0].answer_mass
         if least is not None and mass is not None and mass < least:
             return _off_answer(rows[0])
-        if isinstance(rows[0], Judgment) and is_by_orders(self.policy):
+        if self._by_orders and isinstance(rows[0], Judgment):
             return read_orders(rows[0])
         return rows[0]
 

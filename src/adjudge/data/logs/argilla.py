@@ -8,10 +8,11 @@ from typing import Any
 
 from adjudge.data.formats import Format, Kind, Row, UnusableRow, signature
 from adjudge.data.logs.values import (
-    TASK_CONVERTERS,
+    TASK_KINDS,
     Answer,
     Question,
     Task,
+    convert_task,
     list_in,
     name_in,
     object_in,
@@ -81,7 +82,7 @@ ARGILLA = Format(
     title="Argilla records",
     source="argilla SDK, records.to_json",
     signature=signature("fields responses suggestions"),
-    gives={kind: partial(convert, read_task) for kind, convert in TASK_CONVERTERS.items()},
+    gives={kind: partial(convert_task, read_task, kind) for kind in TASK_KINDS},
     log=True,
     ids=("id", "_server_id"),
     kind_of=kind_of,

@@ -14,10 +14,11 @@ from typing import Any
 from adjudge.data.formats import Format, Kind, Row, UnusableRow, signature
 from adjudge.data.json_files import Record
 from adjudge.data.logs.values import (
-    TASK_CONVERTERS,
+    TASK_KINDS,
     Answer,
     Question,
     Task,
+    convert_task,
     is_comparison,
     list_in,
     name_in,
@@ -142,7 +143,7 @@ LABEL_STUDIO = Format(
     title="a Label Studio export",
     source="label-studio 1.23.2, JSON",
     signature=signature("data", "annotations predictions completions", without="info"),
-    gives={kind: partial(convert, read_task) for kind, convert in TASK_CONVERTERS.items()},
+    gives={kind: partial(convert_task, read_task, kind) for kind in TASK_KINDS},
     log=True,
     kind_of=kind_of,
     notes=("a prediction's score is the judge's confidence; without one p_a is 1 or 0",),

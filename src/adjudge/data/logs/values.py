@@ -381,10 +381,8 @@ def sureness(score: Any) -> float | None:
     return float(score) if known else None
 
 
-def _task_judgments(read: TaskReader, row: Row) -> Iterator[Record | UnusableRow]:
+def _task_judgments(task: Task, row: Row) -> Iterator[Record | UnusableRow]:
     """The judge's side on every question, with people's majority."""
-    task = read(row)
-    yield from _reasons(task, needs_judge=True)
     for question, judge in _judged_annotation(task):
         label, reasons = _annotation_label(question, side_of, "label")
         yield from reasons
@@ -399,10 +397,8 @@ def _task_judgments(read: TaskReader, row: Row) -> Iterator[Record | UnusableRow
         }
 
 
-def _task_grades(read: TaskReader, row: Row) -> Iterator[Record | UnusableRow]:
+def _task_grades(task: Task, row: Row) -> Iterator[Record | UnusableRow]:
     """The judge's grade on every question, with people's majority."""
-    task = read(row)
-    yield from _reasons(task, needs_judge=True)
     for question, judge in _judged_annotation(task):
         label, reasons = _annotation_label(question, read_share, "human")
         yield from reasons
@@ -414,10 +410,8 @@ def _task_grades(read: TaskReader, row: Row) -> Iterator[Record | UnusableRow]:
         }
 
 
-def _task_labels(read: TaskReader, row: Row) -> Iterator[Record | UnusableRow]:
+def _task_labels(task: Task, row: Row) -> Iterator[Record | UnusableRow]:
     """One label per person and question."""
-    task = read(row)
-    yield from _reasons(task)
     read_word = side_of if is_comparison(task) else _word
     for answer in (answer for question in task.questions for answer in question.people):
         try:
@@ -435,20 +429,16 @@ def _task_labels(read: TaskReader, row: Row) -> Iterator[Record | UnusableRow]:
         }
 
 
-def _task_pairs(read: TaskReader, row: Row) -> Iterator[Record | UnusableRow]:
+def _task_pairs(task: Task, row: Row) -> Iterator[Record | UnusableRow]:
     """The pair, with people's majority on the first question."""
-    task = read(row)
-    yield from _reasons(task)
     for question in task.questions[:1] or (Question(name="", judge=None),):
         label, reasons = _annotation_label(question, side_of, "label")
         yield from reasons
         yield {**task.columns, **label}
 
 
-def _task_battles(read: TaskReader, row: Row) -> Iterator[Record | UnusableRow]:
+def _task_battles(task: Task, row: Row) -> Iterator[Record | UnusableRow]:
     """One battle per question: the judge's side and people's majority."""
-    task = read(row)
-    yield from _reasons(task)
     for side in ("model_a", "model_b"):
         if not task.columns.get(side):
             raise row.error("is missing", side, "battles need the names of both models")
@@ -464,14 +454,22 @@ def _task_battles(read: TaskReader, row: Row) -> Iterator[Record | UnusableRow]:
         }
 
 
-#: The converters of a labelling tool, by kind; each takes the function that reads one of its tasks.
-TASK_CONVERTERS: dict[Kind, Callable[[TaskReader, Row], Iterator[Record | UnusableRow]]] = {
+_TASK_CONVERTERS: dict[Kind, Callable[[Task, Row], Iterator[Record | UnusableRow]]] = {
     "judgments": _task_judgments,
     "grades": _task_grades,
     "labels": _task_labels,
     "pairs": _task_pairs,
     "battles": _task_battles,
 }
+#: What a task of a labelling tool can be read as.
+TASK_KINDS = tuple(_TASK_CONVERTERS)
+
+
+def convert_task(read: TaskReader, kind: Kind, row: Row) -> Iterator[Record | UnusableRow]:
+    """The rows of that kind in one task of a labelling tool, which `read` reads."""
+    task = read(row)
+    yield from _reasons(task, needs_judge=kind in ("judgments", "grades"))
+    yield from _TASK_CONVERTERS[kind](task, row)
 
 
 def _judged_annotation(task: Task) -> Iterator[tuple[Question, Answer]]:
