@@ -435,8 +435,8 @@ def _write_tasks(round_: Any, path: Any, limit: int | None, plan: Any) -> None:
 def _open_page(round_: Any, store: str, options: Values) -> None:
     import webbrowser
 
-    from adjudge.server.guard import serve
     from adjudge.server.label_page import label_app
+    from adjudge.server.running import serve
     from adjudge.store import store_name
 
     host, token = options["host"], os.environ.get("ADJUDGE_TOKEN") or None
@@ -462,8 +462,9 @@ def run_serve(arguments: Values, options: Values) -> bool:
     require_extra("server", "fastapi", "uvicorn", "prometheus_client")
     from adjudge.monitoring import AuditCoin
     from adjudge.server.audits import AuditTrail, MonitorMetrics
-    from adjudge.server.guard import Limits, serve
+    from adjudge.server.guard import Limits
     from adjudge.server.judge_app import judge_app
+    from adjudge.server.running import serve
     from adjudge.server.service import PolicyFile, make_service
     from adjudge.store import open_store, store_name
 

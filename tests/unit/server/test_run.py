@@ -16,7 +16,7 @@ from web_attacks import read_answer, request, talk
 
 STOPPED_AT_ONCE = """
 import os, signal, sys
-from adjudge.server.guard import serve
+from adjudge.server.running import serve
 from adjudge.server.guard import Guard
 
 async def app(scope, receive, send):
@@ -56,7 +56,7 @@ def test_a_signal_as_soon_as_the_address_is_told_stops_the_server(number: str) -
 
 
 TIGHT = """
-from adjudge.server.guard import serve
+from adjudge.server.running import serve
 from adjudge.server.guard import Guard, Limits
 
 async def app(scope, receive, send):
