@@ -50,7 +50,8 @@ class Facts:
 class Table:
     """A table; the first `text_columns` columns are words, the others numbers.
 
-    `detail` marks a table that is not essential: folded in HTML, left out of terminal and Markdown.
+    `detail` marks a table that is not essential: folded in HTML, left out of Markdown, and printed
+    in a terminal by --explain.
     `optional` names columns that a terminal too narrow for all of them leaves out, first to last.
     """
 
@@ -84,8 +85,8 @@ def table_of(
 class Note:
     """Sentences: one is a paragraph, several are a list.
 
-    `detail` as in Table; --explain prints it in a terminal. `title` names what is folded, `brief`
-    is the line that a terminal prints in its place.
+    `detail` as in Table. `title` names what is folded, `brief` is the line that a terminal prints
+    in its place.
     """
 
     lines: Sequence[str]

@@ -151,16 +151,15 @@ _NOTES = 24
 
 
 def render_terminal(blocks: Iterable[Block], *, explain: bool = False) -> list[RenderableType]:
-    """What a terminal prints for the blocks; `explain` adds folded notes, never folded tables."""
+    """What a terminal prints for the blocks; `explain` adds folded notes and tables."""
     shown = (_block(block, explain) for block in blocks)
     return [part for part in shown if part is not None]
 
 
 def render_explanation(blocks: Iterable[Block]) -> str:
-    """The folded notes alone, as plain text, for `result.explain()`."""
-    return render_text(
-        (block for block in blocks if isinstance(block, Note) and block.detail), explain=True
-    )
+    """The folded notes and tables alone, as plain text, for `result.explain()`."""
+    folded = (block for block in blocks if isinstance(block, Note | Table) and block.detail)
+    return render_text(folded, explain=True)
 
 
 def render_text(blocks: Iterable[Block], *, explain: bool = False) -> str:
@@ -182,7 +181,7 @@ def _block(block: Block, explain: bool) -> RenderableType | None:
         case Facts():
             return _FactsGrid(block)
         case Table():
-            return None if block.detail else TerminalTable(block)
+            return None if block.detail and not explain else TerminalTable(block)
         case Commands():
             return Group(*(Text(safe(line)) for line in block.lines))
         case Note(detail=True):
