@@ -380,7 +380,7 @@ DELIVERED: Mapping[str, Option] = {
         "plot", "Save a picture (.png, .svg or .pdf).", Path, written=True, read=_picture
     ),
     "figures": Option("figures", "Save all pictures into this folder.", Path, read=_folder),
-    "explain": Option("explain", "Also print the details, what is assumed and what is not promised.", bool),
+    "explain": Option("explain", "Also print the details, and what is assumed and promised.", bool),
     "json": Option("json", "Print one JSON object to standard output, nothing else.", bool),
 }
 
