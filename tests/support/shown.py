@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import unescape
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,8 @@ def assert_shown(result: Result, lines: Sequence[str]) -> None:
     """The result shows exactly these lines, in every format."""
     fragment = render_fragment(result.view())
     assert read_lines(fragment) == list(lines)
+    assert markdown_lines(result) == [line.removeprefix("bad: ") for line in lines]
     said = [line.removeprefix("bad: ") for line in _unfold(lines)]
-    assert markdown_lines(result) == said
     # An empty cell between two others leaves no trace in the terminal.
     assert terminal_lines(result) == [
         line.replace(" |  | ", " | ") for line in said if not line.startswith("figure: ")
@@ -65,15 +66,19 @@ def terminal_lines(result: Result) -> list[str]:
 
 
 def markdown_lines(result: Result) -> list[str]:
-    lines = []
+    lines, mark = [], ""
     for line in render_blocks(result.view()).splitlines():
         text = line.removeprefix("- ").removeprefix("#### ").strip("*")
+        if folded := re.fullmatch("<details><summary>(.*)</summary>", line):
+            text, mark = unescape(folded[1]), "detail: "
+        elif line == "</details>":
+            text, mark = "", ""
         if line.startswith("_"):
             text = f"figure: {line.strip('_')}"
         elif line.startswith("| "):
             text = line.strip("| ")
         if text and not set(text) <= set("|-") and line != "|  | value |  |":
-            lines.append(re.sub(r"\\(.)", r"\1", text))
+            lines.append(mark + re.sub(r"\\(.)", r"\1", text))
     return lines
 
 

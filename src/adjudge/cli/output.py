@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -110,7 +111,6 @@ def deliver(result: Result, options: Mapping[str, Any]) -> None:
     Files are written first, so that a closed pipe loses nothing. The options are output, plot,
     figure, figures, explain and json, of which a verb can have fewer.
     """
-    from adjudge.present.blocks import Note
     from adjudge.present.figure import save_figure
 
     if (output := options.get("output")) is not None:
@@ -126,10 +126,21 @@ def deliver(result: Result, options: Mapping[str, Any]) -> None:
         echo(safe_json(result.to_json()))
         return
     blocks, explain = result.view(), options.get("explain")
+    if explain is False:
+        blocks = _with_hint(blocks)
     show(*blocks, explain=bool(explain))
-    folded = [block.title for block in blocks if isinstance(block, Note) and block.detail]
-    if folded and explain is False:
-        show(f"--explain prints {folded[0][:1].lower()}{folded[0][1:]}")
+
+
+def _with_hint(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, with a hint at --explain if anything is folded."""
+    from adjudge.present.blocks import Note, is_folded
+
+    hinted = list(blocks)
+    for at, block in enumerate(blocks):
+        if isinstance(block, Note) and block.detail and block.brief:
+            hinted[at] = replace(block, brief=f"{block.brief} (--explain: more)")
+            return hinted
+    return [*hinted, Note(["--explain prints more"])] if any(map(is_folded, blocks)) else hinted
 
 
 def deliver_rows(rows: Any, summary: Result, options: Mapping[str, Any]) -> None:

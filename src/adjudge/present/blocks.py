@@ -41,17 +41,17 @@ class Fact:
 
 @dataclass(frozen=True)
 class Facts:
-    """A row of numbers."""
+    """A row of numbers; `detail` as in Table."""
 
     facts: Sequence[Fact]
+    detail: bool = False
 
 
 @dataclass(frozen=True)
 class Table:
     """A table; the first `text_columns` columns are words, the others numbers.
 
-    `detail` marks a table that is not essential: folded in HTML, left out of Markdown, and printed
-    in a terminal by --explain.
+    `detail` marks what is not essential: a terminal prints it only with --explain, a page folds it.
     `optional` names columns that a terminal too narrow for all of them leaves out, first to last.
     """
 
@@ -166,6 +166,11 @@ class Sides:
 
 
 Block = Headline | Facts | Table | Note | Figure | Heading | Commands | Sides
+
+
+def is_folded(block: Block) -> bool:
+    """Whether a terminal prints it only with --explain."""
+    return isinstance(block, Facts | Table | Note) and block.detail
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,6 @@ def test_calibrate_then_select(files, capsys):
     short = [line for line in out.splitlines() if "promise" in line.lower()]
     assert short == [
         "Promise: averaged over calibration sets, at most 20 % of the accepted verdicts are wrong",
-        "--explain prints what this assumes and does not promise",
     ]
     code, out, _err = out_of(capsys, "policy", "show", policy, "--explain")
     assert all(name in out for name in ("It does not promise", "fdr promises", "It assumes"))

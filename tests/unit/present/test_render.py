@@ -75,6 +75,15 @@ def test_terminal_text() -> None:
     ]
     assert "small print" in render_text(BLOCKS, explain=True)
     assert "hidden" in render_text(BLOCKS, explain=True)
+    assert "hidden" not in render_text(BLOCKS)
+
+
+def test_a_long_folded_table_is_printed_to_its_limit() -> None:
+    table = Table(["n"], [[str(n)] for n in range(500)], "many", detail=True)
+    text = render_text([table], explain=True)
+    assert " 199" in text
+    assert " 200" not in text
+    assert "and 300 more rows (see --json or the report)" in text
 
 
 def test_only_the_notes_of_facts_wrap_if_there_is_room() -> None:
@@ -91,13 +100,19 @@ def test_only_the_notes_of_facts_wrap_if_there_is_room() -> None:
 
 
 def test_markdown_text() -> None:
+    def folded(title: str, *lines: str) -> list[str]:
+        return [f"<details><summary>{title}</summary>", "", *lines, "", "</details>", ""]
+
     assert render_blocks(BLOCKS).splitlines() == [
         "**It holds**", "", "Do this.", "",
         "#### a part", "",
         "|  | value |  |", "|---|---|---|", "| rate | 0.5 | \\[0.4, 0.6\\] |", "",
         "counts", "", "| name | n |", "|---|---|", "| x | 1 |", "| y | 22 |", "",
+        *folded("more counts", "| hidden | n |", "|---|---|", "| z | 3 |"),
         "- one line", "",
         "- first", "- second", "",
+        *folded("Details", "- small print"),
+        *folded("What this assumes", "- a condition"),
         "_what to read off it_", "",
         "_never shown_",
     ]  # fmt: skip

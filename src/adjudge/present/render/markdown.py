@@ -1,9 +1,10 @@
-"""Blocks as Markdown, short enough for a pull request."""
+"""Blocks as Markdown, short enough for a pull request: what is not essential is folded."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from html import escape
 
 from adjudge.present.blocks import (
     Block,
@@ -52,15 +53,14 @@ def _block(block: Block) -> list[str]:
         case Facts():
             rows = [(fact.label, fact.value, fact.note) for fact in block.facts]
             return [*_table(("", "value", ""), rows), ""]
-        case Note(detail=True):
-            return [_text(block.brief), ""] if block.brief else []
         case Note():
-            return [*(f"- {_text(line)}" for line in block.lines), ""]
+            listed = [*(f"- {_text(line)}" for line in block.lines), ""]
+            return _fold(block.title, listed) if block.detail else listed
         case Table():
+            table = [*_table(block.columns, block.rows), ""]
             if block.detail:
-                return []
-            caption = [_text(block.caption), ""] if block.caption else []
-            return [*caption, *_table(block.columns, block.rows), ""]
+                return _fold(block.caption, table)
+            return [_text(block.caption), "", *table] if block.caption else table
         case Figure():
             return [f"_{_text(block.caption)}_", ""] if block.on_page else []
         case Heading():
@@ -71,6 +71,10 @@ def _block(block: Block) -> list[str]:
             return [f"{fence}sh", *map(safe, block.lines), fence, ""]
         case Sides():
             return []
+
+
+def _fold(title: str, lines: Sequence[str]) -> list[str]:
+    return [f"<details><summary>{escape(safe(title))}</summary>", "", *lines, "</details>", ""]
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

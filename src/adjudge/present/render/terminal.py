@@ -28,6 +28,7 @@ from adjudge.present.blocks import (
     Note,
     Sides,
     Table,
+    is_folded,
 )
 from adjudge.present.text import clip, clip_names, safe, shorten
 
@@ -35,6 +36,8 @@ from adjudge.present.text import clip, clip_names, safe, shorten
 LONGEST = 2_000
 #: Words up to this width stay complete while a column can be left out; then shorter ones.
 _WORDS = (52, 24, 16, 10)
+#: Rows of a folded table that --explain prints.
+_MOST_ROWS = 200
 #: The spaces between two columns, and at both edges.
 _GAP, _EDGES = 3, 2
 
@@ -46,7 +49,9 @@ class TerminalTable:
         self._title = shorten(block.caption)
         self._text_columns = block.text_columns
         self._names = [safe(name) for name in block.columns]
-        self._rows = [[clip(cell, LONGEST) for cell in row] for row in block.rows]
+        rows = block.rows[:_MOST_ROWS] if block.detail else block.rows
+        self._rows = [[clip(cell, LONGEST) for cell in row] for row in rows]
+        self._more = len(block.rows) - len(rows)
         self._optional = [at for name in block.optional for at in _places(block.columns, name)]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -116,6 +121,8 @@ class TerminalTable:
         if left_out:
             names = "; ".join(self._names[at] for at in left_out)
             yield Text(f"left out at this width: {names} (see --json or the report)")
+        if self._more:
+            yield Text(f"and {self._more:,} more rows (see --json or the report)")
 
     def _stacked(self, every: Sequence[int], room: int) -> RenderResult:
         """A list of its cells for each row, for a console too narrow for a table."""
@@ -129,6 +136,7 @@ class TerminalTable:
                 else:  # a number is not broken while a separate line can hold it
                     yield Text(f"{self._names[at]}:")
                     yield Padding(Text(row[at]), (0, 0, 0, 2))
+        yield from self._remark(())
 
 
 def _places(columns: Sequence[str], name: str) -> list[int]:
@@ -151,15 +159,14 @@ _NOTES = 24
 
 
 def render_terminal(blocks: Iterable[Block], *, explain: bool = False) -> list[RenderableType]:
-    """What a terminal prints for the blocks; `explain` adds folded notes and tables."""
+    """What a terminal prints for the blocks; `explain` adds what is folded."""
     shown = (_block(block, explain) for block in blocks)
     return [part for part in shown if part is not None]
 
 
 def render_explanation(blocks: Iterable[Block]) -> str:
-    """The folded notes and tables alone, as plain text, for `result.explain()`."""
-    folded = (block for block in blocks if isinstance(block, Note | Table) and block.detail)
-    return render_text(folded, explain=True)
+    """What is folded alone, as plain text, for `result.explain()`."""
+    return render_text((block for block in blocks if is_folded(block)), explain=True)
 
 
 def render_text(blocks: Iterable[Block], *, explain: bool = False) -> str:
@@ -179,9 +186,9 @@ def _block(block: Block, explain: bool) -> RenderableType | None:
                 lines.append(Text(safe(block.action)))
             return Group(*lines)
         case Facts():
-            return _FactsGrid(block)
+            return _FactsGrid(block) if explain or not block.detail else None
         case Table():
-            return None if block.detail and not explain else TerminalTable(block)
+            return TerminalTable(block) if explain or not block.detail else None
         case Commands():
             return Group(*(Text(safe(line)) for line in block.lines))
         case Note(detail=True):
