@@ -50,14 +50,14 @@ class Ruling(BaseModel):
     guarantee: str
     policy_id: str
     verdict: str | None
-    learned_verdict: str | None
+    judge_verdict: str | None
     p_a: float | None
 @app.post("/v1/judge")
 async def judge(pair: Pair) -> Ruling:
     return Ruling(
         id=pair.id, accepted=True, uncertainty=0.2, learned_doubt=None, status="ok", reason=None,
         group=None, stage=None, judges_asked=1, guarantee="scope", policy_id="0123456789abcdef",
-        verdict="A", learned_verdict=None, p_a=0.95,
+        verdict="A", judge_verdict=None, p_a=0.95,
     )
 uvicorn.run(app, port=%d, log_level="error", access_log=False)
 """

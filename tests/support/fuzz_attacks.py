@@ -24,7 +24,7 @@ OURS = (
     *("set_low", "set_high", "set_size", "advice", "calibrated", "_row", "__label", "__row"),
     *("__verdict", "__cluster", "__by", "input_verdict", "length_a", "extra", "repeats", "cluster"),
     *("verdict_fwd", "verdict_rev", "judge_pref", "language", "topic", "", " id", "id_right"),
-    *("drawn", "drawn_at", "audit_rate", "learned_verdict", "input_drawn", "cut"),
+    *("drawn", "drawn_at", "audit_rate", "judge_verdict", "learned_doubt", "input_drawn", "cut"),
 )
 ODD: tuple[Any, ...] = (
     *(None, "", " ", True, False, 0, 1, -1, 7, 2**31, 2**63, -(2**70), 10**400, 0.5, -0.0, 1e308),

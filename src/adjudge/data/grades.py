@@ -54,6 +54,7 @@ from adjudge.data.rows import (
     fill_status,
     fill_uncertainty,
     first_repeats,
+    is_learned,
     merge_dropped,
     pass_by_share,
     pass_or_fail,
@@ -252,7 +253,7 @@ def _with_verdict(frame: pl.DataFrame, source: str, labels_as: Mapping[str, str]
     said = pl.Series([None] * frame.height, dtype=pl.String)
     if "judge" in frame.columns:
         said = pass_or_fail(frame["judge"], source, labels_as)
-    if "p_pass" not in frame.columns:
+    if "p_pass" not in frame.columns or is_learned(frame.columns):
         return frame.with_columns(said.alias("verdict"))
     derived = pass_by_share(frame["p_pass"])
     remedy = "1 needs p_pass above 0.5 and 0 below; at 0.5 there is none"

@@ -37,9 +37,11 @@ from adjudge.data.rows import (
     fill_uncertainty,
     first_repeats,
     in_chunks_of,
+    is_learned,
     merge_dropped,
     tidy,
     verdict_by,
+    without_numbers,
 )
 from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
@@ -232,7 +234,7 @@ def _with_uncertainty(frame: pl.DataFrame, source: str) -> pl.DataFrame:
 def _with_verdict(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     derived = verdict_by(frame.columns)
     if "verdict" in frame.columns:
-        stated = pl.col("p_a").is_null()
+        stated = pl.col("p_a").is_null() | is_learned(frame.columns)
         derived = pl.when(stated).then(pl.col("verdict")).otherwise(derived)
         refuse_where(
             frame,
@@ -323,6 +325,14 @@ def _read_verdicts(source: Source, judge: str | None, protocol: str | None) -> J
         new = [name for name in texts.columns if name == "id" or name not in frame.columns]
         frame = frame.join(texts.select(new), on="id", how="left", maintain_order="left")
     return Judgments(frame=frame, name=table.name, dropped=dropped, about=about)
+
+
+def own_verdicts(rows: Judgments) -> pl.DataFrame:
+    """The rows with the verdict by p_a, also if an earlier policy learned another one."""
+    if not is_learned(rows.frame.columns):
+        return rows.frame
+    derived = verdict_by(rows.frame.columns, WORDS[rows.about])
+    return rows.frame.with_columns(verdict=derived)
 
 
 def measured(rows: Rows) -> Rows:
@@ -431,6 +441,7 @@ def read_wins(
 
 def _with_certainty(table: Table) -> Table:
     """Verdicts without probabilities as probabilities of 0, 0.5 and 1."""
+    table = replace(table, frame=without_numbers(table.frame))
     here = table.frame.columns
     if "verdict" not in here or recognise(here, "judgments", ["p_a", "p_fwd"]):
         return table
@@ -444,7 +455,8 @@ def _with_certainty(table: Table) -> Table:
             remedy="say what it means: --labels-as WORD=A (labels_as=)",
         )
     sure = said.replace_strict(OUTCOMES, return_dtype=pl.Float64).alias("p_a")
-    return replace(table, frame=table.frame.drop("verdict").with_columns(sure), fields=None)
+    frame = table.frame.drop("verdict", "judge_verdict", strict=False).with_columns(sure)
+    return replace(table, frame=frame, fields=None)
 
 
 def _worth(column: str) -> pl.Expr:

@@ -234,6 +234,9 @@ def match_columns(
     taken: dict[str, str] = {}
     used = {*(given or {}).values(), *(name for name in wanted if name in here)}
     plain = {column: plain_name(column) for column in here if column not in used}
+    if {"accepted", "verdict", "judge_verdict"} <= {*here}:
+        # Rows of `select`: their verdict is the one that was accepted or refused.
+        plain.pop("judge_verdict", None)
     for ours in wanted:
         if ours in here or ours in (given or {}):
             continue

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.names import PAIR, read_word, word_refusal
-from adjudge.data.rows import Identity
+from adjudge.data.rows import Identity, without_numbers
 from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError
 from adjudge.present.text import count
@@ -128,6 +128,7 @@ def judge_scores(
 
     `exclude` is the column of people's votes, which is not a verdict of the judge.
     """
+    frame = without_numbers(frame)
     columns = set(frame.columns)
     warnings: tuple[str, ...] = ()
     s: FloatArray | None = None

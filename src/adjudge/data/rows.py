@@ -401,6 +401,23 @@ def check_status(
     )
 
 
+def is_learned(columns: Collection[str]) -> bool:
+    """Whether these are rows of `select` by a learned doubt: p_a does not give their verdict.
+
+    Readers use the verdict, which was accepted or refused; p_a is the judge's.
+
+    >>> is_learned(["id", "verdict", "accepted", "learned_doubt", "p_a"]), is_learned(["verdict"])
+    (True, False)
+    """
+    return {"verdict", "accepted", "learned_doubt"} <= {*columns}
+
+
+def without_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows without the judge's probabilities if a learned doubt gave their verdict."""
+    numbers = ("p_fwd", "p_rev", "p_a", "p_tie") if is_learned(frame.columns) else ()
+    return frame.drop(numbers, strict=False)
+
+
 def verdict_by(columns: Collection[str], words: tuple[str, str] = ("A", "B")) -> pl.Expr:
     """The verdict by p_a and, if that column is there, p_tie; as `uncertainty.verdict`."""
     above, below = words

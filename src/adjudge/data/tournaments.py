@@ -15,7 +15,7 @@ import polars as pl
 from adjudge.data.battles import VERDICTS, refuse_self_meetings
 from adjudge.data.columns import Column, Layout, add_unnamed, missing_columns
 from adjudge.data.names import PAIR, add_documents, refuse_where
-from adjudge.data.rows import judge_names, merge_dropped, verdict_by
+from adjudge.data.rows import judge_names, merge_dropped, verdict_by, without_numbers
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, source_name
 from adjudge.data.verdicts import LABEL_VALUES
@@ -63,6 +63,7 @@ def read_tournaments(
     [('ab', 'A'), ('ba', 'B')]
     """
     frame, name = TOURNAMENT_COLUMNS.read(source, columns), source_name(source)
+    frame = without_numbers(frame)
     if not {"doc_id", "prompt"} & set(frame.columns):
         raise missing_columns(frame.columns, ["doc_id"], name)
     frame = add_documents(frame, name)

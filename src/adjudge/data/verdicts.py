@@ -30,6 +30,7 @@ from adjudge.data.rows import (
     first_repeats,
     judge_names,
     merge_dropped,
+    without_numbers,
 )
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import Table, TableLike, as_text, parse_table, read_object
@@ -108,7 +109,7 @@ def _prepare(
         if "judge" in table.frame.columns:
             raise ArgumentError("judge", judge, "leave it out: the file names its judges")
         table = replace(table, frame=table.frame.with_columns(judge=pl.lit(judge)))
-    rows = _VERDICTS.load(table)
+    rows = without_numbers(_VERDICTS.load(table))
     here = set(rows.columns)
     graded = "p_a" in here or {"p_fwd", "p_rev"} <= here
     by_orders = here.issuperset(ORDER_VERDICTS)
@@ -205,6 +206,6 @@ def _from_verdicts(table: pl.DataFrame) -> pl.DataFrame:
     if "verdict" in table.columns:
         # A verdict of "tie" is not a verdict; p_a = 1/2 expresses that.
         answer = pl.col("verdict").replace_strict(LABEL_VALUES, return_dtype=pl.Float64)
-        return table.with_columns(p_a=answer).drop("verdict")
+        return table.with_columns(p_a=answer).drop("verdict", "judge_verdict", strict=False)
     gap = pl.col("score_a") - pl.col("score_b")
     return table.with_columns(p_a=(gap.sign() + 1) / 2)

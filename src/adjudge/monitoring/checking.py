@@ -21,7 +21,6 @@ import polars as pl
 
 from adjudge.data.judgments import IS_ERROR, Judgments
 from adjudge.data.rows import merge_dropped, text_column, tidy
-from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError, DataError
 from adjudge.monitoring.evidence import (
     check_horizon,
@@ -331,9 +330,6 @@ class Audit:
 def _read_returns(audits: Judgments, policy: Policy, by: str | None) -> pl.DataFrame:
     """The audits in the order of drawing, with `group`, `since` and, if labelled, `returned`."""
     frame = order_audits(audits.frame, audits.name)
-    if "learned_verdict" in frame.columns and policy.learned:
-        # The learned verdict was accepted, not the judge's own.
-        frame = frame.with_columns(verdict=as_text(frame["learned_verdict"]))
     if "label" not in frame.columns:
         frame = frame.with_columns(label=pl.lit(None, pl.String))
     outcome = pl.when(IS_ERROR == 1).then(pl.lit("wrong")).otherwise(pl.lit("right"))

@@ -130,6 +130,7 @@ class CascadeRows:
     In `rows`, verdict and uncertainty are the cascade's. `judged` has the same rows with the values
     of the judge at which each ended. `stage` is that judge's position, `failed` marks the judges
     that were asked and gave no score, `incomplete` are the rows that need a judge not yet asked.
+    `first` are the verdicts of the first judge.
     """
 
     rows: pl.DataFrame
@@ -137,6 +138,7 @@ class CascadeRows:
     stage: IntArray
     failed: BoolArray
     incomplete: pl.DataFrame
+    first: pl.Series
 
 
 def find_stages(cascade: str | Sequence[str], frame: pl.DataFrame) -> tuple[Member, ...]:
@@ -297,6 +299,7 @@ def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs
         judged=judged.filter(decided),
         stage=stage[complete],
         failed=(way & laid.asked & ~laid.evidence.measured)[complete],
+        first=laid.stages[0]["verdict"].filter(decided),
         incomplete=judged.filter(~decided),
     )
 
@@ -385,7 +388,7 @@ class CascadeDoubt(Doubt):
         verdicts = decided.rows.select("verdict", "uncertainty").get_columns()
         return CascadeScores(
             rows=doubt_ties(decided.judged).with_columns(verdicts),
-            judge_verdicts=decided.judged["verdict"],
+            judge_verdicts=decided.first,
             everything=pl.concat([decided.judged, decided.incomplete]),
             unscored={NOT_ASKED: decided.incomplete.height},
             reason=pl.lit(NOT_ASKED),

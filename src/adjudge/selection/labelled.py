@@ -22,6 +22,7 @@ from adjudge.data.judgments import (
     doubt_ties,
     mark_off_answer,
     measured,
+    own_verdicts,
     prepare_judgments,
 )
 from adjudge.data.labels import (
@@ -118,7 +119,7 @@ def read_labelled(
     prepared = prepare_judgments(
         judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol
     )
-    frame = mark_off_answer(prepared.frame, min_answer_mass)
+    frame = mark_off_answer(own_verdicts(prepared), min_answer_mass)
     if by is not None:
         frame = frame.with_columns(text_column(frame, by, "by"))
     if "label" not in frame.columns:
@@ -174,7 +175,7 @@ def read_new(judgments: TableLike | Judgments, *, min_answer_mass: float | None 
     """The rows that select decides on; `min_answer_mass` as in `read_labelled`."""
     prepared = prepare_judgments(judgments)
     # `select` adds columns of one chunk, and polars copies a frame whose chunks differ.
-    frame = mark_off_answer(prepared.frame.rechunk(), min_answer_mass)
+    frame = mark_off_answer(own_verdicts(prepared).rechunk(), min_answer_mass)
     usable = measured(Rows(frame))
     return NewRows(frame, usable.frame, prepared.dropped, usable.dropped, prepared.about)
 

@@ -49,11 +49,8 @@ from adjudge.validation import BoolArray, FloatArray, IntArray
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
 _GRADE_COLUMNS = ["id", "judge_name", "judge", "verdict", "p_pass", "uncertainty", "accepted"]
 _CHOICE_COLUMNS = ["id", "judge", "choice", "mean_p", "uncertainty", "accepted"]
-#: Names for the learned columns, which hold verdict and doubt while a policy decides.
-_LEARNED = {
-    "learned_verdict": pl.col("verdict"),
-    "learned_doubt": pl.when(pl.col("uncertainty") < INFINITE_DOUBT).then("uncertainty"),
-}
+#: The doubt that a policy learned, as a column next to the judge's own.
+_LEARNED_DOUBT = pl.when(pl.col("uncertainty") < INFINITE_DOUBT).then("uncertainty")
 SAME_ROWS = (
     "these are, or include, the rows that the policy was calibrated on: the error share among them "
     "is not a promise about new rows"
@@ -75,8 +72,8 @@ class GroupCount:
 class Selection(Result):
     """The result of a policy on a file of new rows; the rows are returned with it.
 
-    `n_overturned`: accepted rows whose learned verdict is not the judge's; None if the policy
-    learned no doubt. `stages` are those of a cascade, `cost` the cost of its rows, if known.
+    `n_overturned`: accepted rows whose verdict is not `judge_verdict`; None if the rows have no
+    such column. `stages` are those of a cascade, `cost` the cost of its rows, if known.
     """
 
     kind: ClassVar[str] = "selection"
@@ -127,8 +124,8 @@ class Selection(Result):
         lines = []
         if self.n_overturned is not None:
             lines.append(
-                f"accepted is about learned_verdict, which differs from the judge's verdict in "
-                f"{self.n_overturned:,} of {count(self.n_accepted, 'accepted row')}"
+                f"verdict differs from judge_verdict in {self.n_overturned:,} of "
+                f"{count(self.n_accepted, 'accepted row')}"
             )
         lines += [
             f"not accepted, {count(rows, 'row')}: {reason}"
@@ -146,9 +143,10 @@ class SelectionRun(ResultWithRows):
     `reason`. The columns of the input follow; input columns named accepted or reason become
     input_accepted or input_reason. For grades it has judge_name, judge (0 or 1) and p_pass instead.
     For choices it has one row per prompt, with the `choice`, its `mean_p` and the number of
-    `responses`. If the policy learned its doubt, `accepted` is about `learned_verdict`, at
-    `learned_doubt`; verdict, p_a and uncertainty remain the judge's. For a cascade there is one row
-    per id: verdict, p_a and uncertainty are those of the judge in `stage`, at which the row ended.
+    `responses`. `verdict` is what was accepted or refused. If the policy learned its doubt, or
+    combines judges, `judge_verdict` is the judge's own, of several judges the first one's. A
+    learned doubt is in `learned_doubt`; p_a and uncertainty remain the judge's. For a cascade there
+    is one row per id: p_a and uncertainty are those of the judge in `stage`, at which it ended.
     """
 
     summary: Selection
@@ -225,14 +223,19 @@ def select(
     decidable = np.where(below, placed, -1)
     accepted = _accept(rules, usable, decidable)
     reasons = _reasons(rules, usable, placed, accepted, below)
-    learned = _LEARNED if doubt.learned else {}
-    decided = usable.select(
-        "id", "judge", "protocol", *(expression.alias(name) for name, expression in learned.items())
-    ).with_columns(
-        accepted=pl.Series(accepted, dtype=pl.Boolean), reason=pl.Series(reasons, dtype=pl.String)
+    key, others = ["id", "judge", "protocol"], {}
+    if doubt.overturns:
+        others = {"verdict": usable["verdict"], "judge_verdict": scored.judge_verdicts}
+        everything = everything.drop("verdict")
+    if doubt.learned:
+        others["learned_doubt"] = usable.select(_LEARNED_DOUBT).to_series()
+    decided = usable.select(key).with_columns(
+        accepted=pl.Series(accepted, dtype=pl.Boolean),
+        reason=pl.Series(reasons, dtype=pl.String),
+        **others,
     )
-    rows = make_room(everything, ["accepted", "reason", *learned]).join(
-        decided, on=["id", "judge", "protocol"], how="left", maintain_order="left"
+    rows = make_room(everything, decided.drop(key).columns).join(
+        decided, on=key, how="left", maintain_order="left"
     )
     rows = rows.with_columns(
         accepted=pl.col("accepted").fill_null(False),
@@ -249,7 +252,7 @@ def select(
         n_accepted=n_accepted,
         accepted_share=share(n_accepted, n),
         n_overturned=count_overturned(scored.judge_verdicts, usable["verdict"], among=accepted)
-        if doubt.learned
+        if doubt.overturns
         else None,
         stages=scored.stages(accepted),
         cost=scored.cost,
@@ -268,10 +271,9 @@ def select(
         first, rows = _GRADE_COLUMNS, _as_grades(rows)
     elif rules.about == "choices":
         first, rows = _CHOICE_COLUMNS, _as_choices(rows)
-    at = first.index("verdict") if learned else 0
-    first = [*first[:at], *learned, *first[at:], "reason", *doubt.columns]
-    others = [name for name in rows.columns if name not in first]
-    return SelectionRun(summary=summary, rows=rows.select([*first, *others]))
+    at = first.index("verdict") if others else 0
+    first = [*first[:at], *others, *first[at + bool(others) :], "reason", *doubt.columns]
+    return SelectionRun(summary=summary, rows=rows.select(*first, pl.exclude(first)))
 
 
 def _place(policy: Policy, rows: pl.DataFrame) -> IntArray:

@@ -16,9 +16,9 @@ from adjudge.errors import AdjudgeError
 from adjudge.monitoring import AuditCoin
 from adjudge.policy.audits import Monitor, MonitorGroup, read_monitor, state_name
 from adjudge.policy.result import Policy
-from adjudge.records import Judgment, Pair, Subject
+from adjudge.records import Grade, Judgment, Pair, Subject
 from adjudge.server.service import JudgeService, Ruling
-from adjudge.server.webhook import Case
+from adjudge.server.webhook import PASSES, Case
 from adjudge.store import Served, Store, StorePlace, content_hash, is_store, store_name
 from adjudge.store.thread import StoreThread
 
@@ -107,13 +107,15 @@ class AuditTrail:
             "judge_fingerprint": ruling.judgment.judge_fingerprint or judge.fingerprint,
             "stage": ruling.stage,
             "verdict": ruling.verdict,
-            "learned_verdict": ruling.learned_verdict,
+            "judge_verdict": ruling.judge_verdict,
             "learned_doubt": ruling.learned_doubt,
             "accepted": ruling.accepted,
             "reason": ruling.reason,
             "audit_rate": self._coin.rate,
             _TEXTS: digest,
         }
+        if isinstance(ruling.judgment, Grade):
+            content["judge"] = None if ruling.verdict is None else int(PASSES[ruling.verdict])
         if self._policy.by is not None:
             content[self._policy.by] = case.group
         if self._policy.category is not None:

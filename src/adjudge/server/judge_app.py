@@ -80,7 +80,8 @@ class Shortcut:
 _log = logging.getLogger("adjudge.server")
 
 BATCH_LIMIT = 64
-_LEARNED = "The accepted verdict, if the policy learned its doubt."
+_VERDICT = "The verdict that is accepted or refused."
+_JUDGE = "The judge's own, of a cascade the first judge's, if the policy learned its doubt."
 PassOrFail = Literal["pass", "fail"]
 TextField = Annotated[str, Field(max_length=TEXT_LIMIT)]
 
@@ -191,16 +192,16 @@ class Decision(BaseModel):
 class RulingOut(Decision):
     """A verdict on a pair, or an abstention with its reason."""
 
-    verdict: Annotated[Verdict | None, Field(description="The judge's verdict.")]
-    learned_verdict: Annotated[Verdict | None, Field(description=_LEARNED)]
+    verdict: Annotated[Verdict | None, Field(description=_VERDICT)]
+    judge_verdict: Annotated[Verdict | None, Field(description=_JUDGE)]
     p_a: Annotated[float | None, Field(description="Probability that response_a is better.")]
 
 
 class GradeOut(Decision):
     """Pass or fail, or an abstention with its reason."""
 
-    verdict: Annotated[PassOrFail | None, Field(description="The judge's verdict.")]
-    learned_verdict: Annotated[PassOrFail | None, Field(description=_LEARNED)]
+    verdict: Annotated[PassOrFail | None, Field(description=_VERDICT)]
+    judge_verdict: Annotated[PassOrFail | None, Field(description=_JUDGE)]
     p_pass: Annotated[float | None, Field(description="Probability that the answer passes.")]
 
 

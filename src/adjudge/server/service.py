@@ -74,14 +74,14 @@ class PolicyFile:
 class Ruling:
     """The service's ruling on one subject; `group` names the rule, `reason` why it abstains.
 
-    `verdict` is the judge's verdict. If the policy learned its doubt, `accepted` is about
-    `learned_verdict`. For a cascade, `judgment` is from the judge of `stage`, at which it ended,
-    and `asked` counts the judges that were asked.
+    `verdict` is what was accepted or refused. If the policy learned its doubt, `judge_verdict` is
+    the judge's own, for a cascade that of the first judge. `judgment` is then from the judge of
+    `stage`, at which it ended, and `asked` counts the judges that were asked.
     """
 
     judgment: Judgment | Grade
     verdict: str | None
-    learned_verdict: str | None
+    judge_verdict: str | None
     learned_doubt: float | None
     accepted: bool
     reason: str | None
@@ -184,8 +184,8 @@ class JudgeService:
         doubt = decision.doubt if learned and decision.doubt != INFINITE_DOUBT else None
         return Ruling(
             judgment=judgment,
-            verdict=verdict_of(judgment),
-            learned_verdict=decision.verdict if learned else None,
+            verdict=decision.verdict,
+            judge_verdict=verdict_of(answers[0][1]) if self._doubt.overturns else None,
             learned_doubt=doubt,
             accepted=accepted,
             reason=reason,

@@ -92,21 +92,21 @@ def read_case(
 
 
 def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
-    """The accepted verdict, or an abstention with its reason and the judge's verdict."""
+    """The accepted verdict, or an abstention with its reason and the refused verdict."""
     judgment, policy = ruling.judgment, service.policy
     ended_at = [one for one in service.judges if one.backend.name == ruling.stage]
     judge = ended_at[0] if ended_at else service.judge
-    verdict = ruling.learned_verdict if policy.learned else ruling.verdict
+    verdict = ruling.verdict
     name, p = ("p_pass", judgment.p_pass) if isinstance(judgment, Grade) else ("p_a", judgment.p_a)
     numbers = f"{name} {number(p)}, doubt {number(judgment.uncertainty)}"
     if ruling.accepted and verdict is not None:
         held = f"accepted by {policy.guarantee} at error level {policy.alpha:g}"
         explanation = f"{_SAYS[verdict]}: {held} ({numbers})"
-    elif ruling.verdict is None:
+    elif verdict is None:
         explanation = f"abstained: {ruling.reason}"
     else:
-        said = f"the judge alone says {_SAYS[ruling.verdict]}"
-        explanation = f"abstained: {ruling.reason}; {said} ({numbers})"
+        refused = f"the refused verdict is {_SAYS[verdict]}"
+        explanation = f"abstained: {ruling.reason}; {refused} ({numbers})"
     return Outcome(
         passed=PASSES[verdict] if ruling.accepted and verdict is not None else None,
         explanation=explanation,
@@ -127,7 +127,7 @@ def describe_ruling(ruling: Ruling, service: JudgeService) -> dict[str, Any]:
         "id": judgment.id,
         "accepted": ruling.accepted,
         "verdict": ruling.verdict,
-        "learned_verdict": ruling.learned_verdict,
+        "judge_verdict": ruling.judge_verdict,
         "learned_doubt": ruling.learned_doubt,
         "uncertainty": judgment.uncertainty,
         "status": judgment.status,

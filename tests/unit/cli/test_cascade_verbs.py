@@ -83,7 +83,7 @@ def test_the_strong_judge_is_called_only_where_it_is_needed(folder: Path) -> Non
     assert selected.height == 120
     accepted = selected.filter("accepted")
     assert accepted.height > 40
-    assert (accepted["learned_verdict"] != accepted["label"]).mean() < 0.2
+    assert (accepted["verdict"] != accepted["label"]).mean() < 0.2
     summary = json.loads((folder / "selection.json").read_text())
     assert [one["n"] for one in summary["stages"]][-1] == counts[-1]
     assert summary["cost"] == pytest.approx(rows["cost"].sum())

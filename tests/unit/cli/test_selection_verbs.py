@@ -177,7 +177,7 @@ def test_choose_on_some_rows_then_learn_on_the_others(files, capsys):
     assert (code, "response_a" in err) == (1, True)
     code, _out, _err = out_of(capsys, *select, "--pairs", files / "new-pairs.csv")
     assert code == 0
-    assert pl.read_csv(rows).columns[2:5] == ["learned_verdict", "learned_doubt", "verdict"]
+    assert pl.read_csv(rows).columns[2:5] == ["verdict", "judge_verdict", "learned_doubt"]
 
 
 def test_plan_selection_writes_ids(files, capsys):

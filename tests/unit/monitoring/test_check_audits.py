@@ -381,7 +381,7 @@ def test_after_alarms_of_several_groups_the_first_counts(policy: Policy) -> None
 
 @pytest.mark.parametrize("options", [{"jury": "mean"}, {"jury": "learned"}, {"doubt": "learned"}])
 def test_what_select_wrote_is_audited_as_it_was_accepted(options: dict[str, str]) -> None:
-    """By the learned verdict where there is one; a jury's rows have the jury's."""
+    """By the learned verdict or the jury's; the judge's own is in another column."""
     rng = np.random.default_rng(5)
     people = rng.integers(0, 2, 500)
     parts = []
@@ -394,8 +394,7 @@ def test_what_select_wrote_is_audited_as_it_was_accepted(options: dict[str, str]
     served = select(rows.with_columns(pl.col("id") + 1000), made).rows
     drawn = draw_audits(served, audit_rate=1, secret="a secret for these tests").rows
     assert drawn.height == served["accepted"].sum()
-    said = "learned_verdict" if "learned_verdict" in drawn.columns else "verdict"
-    wrong = (drawn[said] != drawn["label"]).sum()
+    wrong = (drawn["verdict"] != drawn["label"]).sum()
     monitor = check_audits(drawn, made)
     assert (monitor.groups[0].rate.n, monitor.groups[0].rate.n_errors) == (drawn.height, wrong)
     assert "but a cut needs a judge's own uncertainty" in str(monitor.no_recalibration)

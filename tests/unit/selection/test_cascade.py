@@ -376,7 +376,7 @@ def test_select_decides_once_per_id(old, policy):
     assert sum(one.n_accepted for one in run.summary.stages) == run.summary.n_accepted
     accepted = run.rows.filter("accepted")
     assert (accepted["learned_doubt"] <= policy.threshold).all()
-    assert (accepted["learned_verdict"] != accepted["label"]).mean() < 0.15
+    assert (accepted["verdict"] != accepted["label"]).mean() < 0.15
     failed = run.rows.filter(pl.col("status") == "error")
     assert set(failed["reason"]) == {"status error"}
     assert not failed["accepted"].any()

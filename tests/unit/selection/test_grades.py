@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge.data import write_result
+from adjudge.data import prepare_grades, read_grades, write_result
 from adjudge.errors import ArgumentError, PolicyMismatchError
 from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, read_policy, select
 from adjudge.selection.labelled import BEYOND
@@ -106,12 +106,25 @@ def test_a_doubt_learned_from_grades() -> None:
         select(rows, policy).rows for rows, policy in zip((grades, pairs), policies, strict=True)
     )
     assert one.columns[:6] == [
-        *("id", "judge_name", "judge", "learned_verdict", "learned_doubt", "verdict"),
+        *("id", "judge_name", "judge", "verdict", "judge_verdict", "learned_doubt"),
     ]
     words = {"A": "pass", "B": "fail"}
-    assert one["learned_verdict"].to_list() == [words[w] for w in other["learned_verdict"]]
+    assert one["verdict"].to_list() == [words[w] for w in other["verdict"]]
+    assert one["judge"].to_list() == [int(word == "pass") for word in one["verdict"]]
     assert one["accepted"].to_list() == other["accepted"].to_list()
     assert not any("pair" in line for line in policies[0].assumptions + policies[0].warnings)
+
+
+def test_the_accepted_grade_is_the_verdict_and_the_judges_own_is_kept() -> None:
+    """A judge that is worse than a coin: the learned doubt overturns it."""
+    right, _ = tables(600)
+    wrong = right.with_columns(judge=1 - pl.col("judge"), p_pass=1 - pl.col("p_pass"))
+    rows = select(wrong, calibrate(wrong, alpha=0.15, doubt="learned")).rows
+    assert rows["judge"].to_list() == right["judge"].to_list()
+    assert (rows["verdict"] != rows["judge_verdict"]).all()
+    assert read_grades(rows)["verdict"].to_list() == rows["verdict"].to_list()
+    assert prepare_grades(rows).judge.tolist() == right["judge"].to_list()
+    assert calibrate(rows, alpha=0.45) == calibrate(wrong, alpha=0.45)
 
 
 def test_low_answer_mass_is_off_the_answer() -> None:

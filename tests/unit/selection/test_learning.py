@@ -8,7 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge.data import write_result
+from adjudge.data import prepare_grades, read_judgments, read_tournaments, write_result
+from adjudge.data.judgments import read_wins
+from adjudge.data.outcomes import judge_scores
+from adjudge.data.verdicts import prepare_verdicts
 from adjudge.errors import ArgumentError, DataError
 from adjudge.selection import calibrate, evaluate, read_policy, scope_threshold, select
 from adjudge.selection.doubts.evidence import Evidence, LearnedMargin, doubt_of, log_odds
@@ -131,11 +134,41 @@ def test_the_judges_word_is_kept_and_overturned_verdicts_are_counted():
     assert policy.dropped["label used to learn the doubt"] == 90 == policy.doubt.n_learning
     mean = select(frame.drop("label"), calibrate(frame, alpha=0.3, jury="mean")).rows
     run = select(frame.drop("label"), policy)
-    assert run.rows["verdict"].to_list() == mean["verdict"].to_list()
+    own = read_judgments(frame).filter(pl.col("judge") == "judge-0").sort("id")["verdict"].to_list()
+    for rows in (run.rows, mean):
+        assert rows.sort("id")["judge_verdict"].to_list() == own
     assert run.rows["p_a"].to_list() == mean["p_a"].to_list()
-    turned = run.rows.filter("accepted", pl.col("verdict") != pl.col("learned_verdict"))
+    assert run.rows["verdict"].to_list() != mean["verdict"].to_list()
+    assert mean["verdict"].to_list() == [None if p == 0.5 else "AB"[p < 0.5] for p in mean["p_a"]]
+    assert "learned_doubt" not in mean.columns
+    turned = run.rows.filter("accepted", pl.col("verdict") != pl.col("judge_verdict"))
     assert run.summary.n_overturned == turned.height > 0
-    assert "learned_verdict, which differs from the judge's verdict in" in str(run)
+    assert f"verdict differs from judge_verdict in {turned.height} of" in str(run)
+
+
+def test_readers_of_a_selection_take_its_verdict_and_calibrate_takes_the_judges():
+    """Also if the names in the file would allow both; a lone judge_verdict is the verdict."""
+    frame = misled().with_columns(model_a=pl.lit("x"), model_b=pl.lit("y"), doc_id="id")
+    selected = select(frame, calibrate(frame, alpha=0.1, jury="learned")).rows
+    decided = selected["verdict"].to_list()
+    assert decided != read_judgments(selected.select("id", "p_a"))["verdict"].to_list()
+    assert read_judgments(selected)["verdict"].to_list() == decided
+    wins = [None if one is None else float(one == "A") for one in decided]
+    assert read_wins(selected, "x").frame["judge"].to_list() == wins
+    assert read_tournaments(selected).filter(pl.col("verdict").is_not_null()).height
+    assert "p_a" not in read_tournaments(selected).columns
+    scores = judge_scores(selected, verdict=None, score=None, exclude="label")
+    assert scores.source == "verdicts in verdict"
+    biased = prepare_verdicts(selected)
+    assert (biased.graded, biased.frame["verdict"].to_list()) == (False, decided)
+    names = {"human": [1], "accepted": [True], "verdict": [1], "judge_verdict": [0]}
+    assert prepare_grades(names).judge.tolist() == [1.0]
+    assert prepare_grades({"human": [1], "judge_verdict": [0]}).judge.tolist() == [0.0]
+    plain = selected.drop("accepted", "verdict", "judge_verdict", "learned_doubt")
+    assert calibrate(selected, alpha=0.3) == calibrate(plain, alpha=0.3)
+    again, first = (select(rows, calibrate(plain, alpha=0.3)).rows for rows in (selected, plain))
+    assert again.select(first.columns).equals(first)
+    assert again["input_accepted"].to_list() == selected["accepted"].to_list()
 
 
 def test_errors_are_those_of_the_learned_verdict():
@@ -144,7 +177,7 @@ def test_errors_are_those_of_the_learned_verdict():
     rows = select(frame.drop("label"), policy).rows
     label = frame.filter(pl.col("judge") == "judge-0").select("id", "label")
     right = rows.join(label, on="id")
-    wrong = right.filter("accepted")["learned_verdict"] != right.filter("accepted")["label"]
+    wrong = right.filter("accepted")["verdict"] != right.filter("accepted")["label"]
     assert wrong.mean() < 0.12
     assert policy.n_errors < 0.3 * policy.n_calibration
 
@@ -157,7 +190,7 @@ def test_no_margin_is_no_verdict():
     policy = calibrate(frame, alpha=0.45, doubt="learned")
     assert any("labelled rows (margin 0): each counts" in line for line in policy.warnings)
     rows = select(frame.drop("label"), policy).rows.head(20)
-    assert rows["learned_verdict"].null_count() == 20
+    assert rows["verdict"].null_count() == 20
     assert rows["reason"].unique().to_list() == ["no verdict"]
 
 
@@ -169,7 +202,7 @@ def test_a_tie_of_the_judge_stays_one():
     )
     policy = calibrate(frame, alpha=0.45, doubt="learned")
     rows = select(frame.drop("label"), policy).rows.head(20)
-    assert rows["learned_verdict"].unique().to_list() == ["tie"]
+    assert rows["verdict"].unique().to_list() == ["tie"]
     assert rows["learned_doubt"].null_count() == 20
     assert not rows["accepted"].any()
     seen = evaluate(frame, doubt="learned", splits=5, alphas=[0.45])

@@ -77,8 +77,8 @@ def test_a_doubt_learned_from_grades_is_that_of_select(tmp_path: Path) -> None:
     for at in (0, 1, 50, 199):
         row = chosen.row(at, named=True)
         ruling = asyncio.run(service.rule(items[at], category=row["kind"]))
-        assert (ruling.verdict, ruling.learned_verdict, ruling.learned_doubt, ruling.accepted) == (
-            row["verdict"], row["learned_verdict"], row["learned_doubt"], row["accepted"]
+        assert (ruling.verdict, ruling.judge_verdict, ruling.learned_doubt, ruling.accepted) == (
+            row["verdict"], row["judge_verdict"], row["learned_doubt"], row["accepted"]
         )  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def folder(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert {one["judges_asked"] for one in batch["rulings"]} == {1, 2}
             assert ask(service.port, "/v1/promptfoo?abstain=pass", hook)[0] == 200
             audits = read_served_audits(folder / "s.db").rows
-            labels = audits.select("id", label=pl.col("learned_verdict").replace(OTHER))
+            labels = audits.select("id", label=pl.col("verdict").replace(OTHER))
             labels.write_csv(folder / "labels.csv")
             check_audits(folder / "s.db", policy, labels=labels, state=folder / "s.db")
             with closing(http.client.HTTPConnection("127.0.0.1", service.port)) as connection:
@@ -111,7 +111,7 @@ def test_what_select_wrote_for_a_cascade_is_audited_as_what_was_served(
 ) -> None:
     rows = select(judge_cascade(NEW, policy, store=None).judgments, policy).rows
     drawn = draw_audits(rows, audit_rate=0.9, secret=SECRET).rows
-    wrong = drawn.with_columns(label=pl.col("learned_verdict").replace(OTHER))
+    wrong = drawn.with_columns(label=pl.col("verdict").replace(OTHER))
     monitor = check_audits(wrong, policy)
     assert monitor.groups[0].rate.error_rate == 1.0
     served = check_audits(folder / "s.db", policy)
@@ -122,14 +122,19 @@ def test_what_select_wrote_for_a_cascade_is_audited_as_what_was_served(
             check_audits(other, policy)
 
 
-def test_a_cascade_of_grades_is_audited_too(tmp_path: Path) -> None:
-    policy = make_policy("grades")
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_a_cascade_of_grades_is_audited_too(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    policy, place = make_policy("grades"), str(tmp_path / "s.db")
+    if database == "postgresql":
+        place = str(request.getfixturevalue("postgres_server").url())
     judges = [make_judge(parse_judge(one), parse_protocol("grade")) for one in STAGES]
     items = [replace(item, extra={}) for item in simulate_items(20, seed=3)]
 
     async def serve() -> list[bool]:
         service = JudgeService(judges, policy)
-        trail = AuditTrail(AuditCoin(1, SECRET), service, tmp_path / "s.db")
+        trail = AuditTrail(AuditCoin(1, SECRET), service, place)
         await service.start()
         await trail.start()
         rulings = await service.rule_many(items, [None] * len(items))
@@ -139,12 +144,14 @@ def test_a_cascade_of_grades_is_audited_too(tmp_path: Path) -> None:
         return [one.accepted for one in rulings]
 
     accepted = asyncio.run(serve())
-    audits = read_served_audits(tmp_path / "s.db").rows
+    audits = read_served_audits(place).rows
     assert audits.height == sum(accepted) > 0
-    turned = pl.when(pl.col("learned_verdict") == "pass").then(0).otherwise(1)
+    assert "judge_verdict" in audits.columns
+    assert audits["judge"].to_list() == [int(word == "pass") for word in audits["verdict"]]
+    turned = pl.when(pl.col("verdict") == "pass").then(0).otherwise(1)
     for human, wrong in ((turned, 1.0), (1 - turned, 0.0)):
         labels = audits.select("id", human=human)
-        monitor = check_audits(tmp_path / "s.db", policy, labels=labels)
+        monitor = check_audits(place, policy, labels=labels)
         assert monitor.groups[0].rate.error_rate == wrong
     rows = judge_cascade(items, policy, store=None).judgments
     drawn = draw_audits(select(rows, policy).rows, audit_rate=1, secret=SECRET).rows

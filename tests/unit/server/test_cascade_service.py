@@ -86,10 +86,10 @@ def test_rulings_are_those_of_select_and_the_strong_judge_rests(policy: Policy) 
     for ruling in rulings:
         row = rows[ruling.judgment.id]
         assert (ruling.accepted, ruling.reason) == (row["accepted"], row["reason"])
-        assert (ruling.learned_verdict, ruling.learned_doubt) == (
-            row["learned_verdict"], row["learned_doubt"],
+        assert (ruling.verdict, ruling.judge_verdict, ruling.learned_doubt) == (
+            row["verdict"], row["judge_verdict"], row["learned_doubt"],
         )  # fmt: skip
-        assert (ruling.verdict, ruling.stage) == (row["verdict"], row["stage"])
+        assert ruling.stage == row["stage"]
         assert ruling.asked == (1 if ruling.stage == served[0].name else 2)
     failed = [ruling for ruling in rulings if ruling.judgment.status == "error"]
     assert [one.reason for one in failed] == ["status error"] * 2
@@ -132,8 +132,8 @@ def test_grades_lengths_and_categories() -> None:
     )
     for ruling in rulings:
         row = chosen[ruling.judgment.id]
-        assert (ruling.accepted, ruling.learned_verdict, ruling.learned_doubt) == (
-            row["accepted"], row["learned_verdict"], row["learned_doubt"],
+        assert (ruling.accepted, ruling.verdict, ruling.learned_doubt) == (
+            row["accepted"], row["verdict"], row["learned_doubt"],
         )  # fmt: skip
 
 

@@ -201,10 +201,11 @@ def test_a_learned_doubt_is_that_of_select(tmp_path: Path) -> None:
     for at in (0, 1, 50, 199):
         row = chosen.row(at, named=True)
         ruling = asyncio.run(service.rule(pairs[at], category=row["kind"]))
-        assert (ruling.learned_verdict, ruling.learned_doubt, ruling.accepted) == (
-            row["learned_verdict"], row["learned_doubt"], row["accepted"]
+        assert (ruling.verdict, ruling.learned_doubt, ruling.accepted) == (
+            row["verdict"], row["learned_doubt"], row["accepted"]
         )  # fmt: skip
-        assert (ruling.judgment.verdict, ruling.judgment.p_a) == (row["verdict"], row["p_a"])
+        assert ruling.judge_verdict == ruling.judgment.verdict == row["judge_verdict"]
+        assert ruling.judgment.p_a == row["p_a"]
     with pytest.raises(ArgumentError, match="learned from kind: give its value"):
         asyncio.run(service.rule(pairs[0]))
     numbers = judged.with_columns(length_a=pl.lit(3), length_b=pl.int_range(1, 201))

@@ -58,7 +58,7 @@ def test_accepted_verdicts_decide_and_abstentions_count_as_the_address_says(port
                 assert f"p_pass {as_grade['p_pass']:.3f}" in body["reason"]
             continue
         seen.add("abstained")
-        said = f"abstained: too uncertain; the judge alone says {as_grade['verdict']} (p_pass "
+        said = f"abstained: too uncertain; the refused verdict is {as_grade['verdict']} (p_pass "
         for kind in ("pass", "fail"):
             status, body = answers[kind]
             assert (status, body["pass"], body["score"]) == (200, kind == "pass", kind == "pass")

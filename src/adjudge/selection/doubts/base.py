@@ -85,7 +85,8 @@ class Decision:
 class ScoredRows:
     """New rows as a doubt decides them: one row per decision.
 
-    `rows` have its verdict and uncertainty; `judge_verdicts` are the judge's own on the same rows.
+    `rows` have its verdict and uncertainty; `judge_verdicts` are those of the judge, of several the
+    first, on the same rows.
     `everything` has these rows with the judge's own values, and those that could not be scored:
     they are counted in `unscored`, and `reason` is the reason of each. `evidence` is what a learned
     doubt can use.
@@ -112,7 +113,7 @@ class ScoredRows:
 class Doubt(ABC):
     """A fixed function of what judges said about a row: its verdict and its doubt."""
 
-    #: Whether its verdict can differ from the judge's.
+    #: Whether its verdict and doubt were learned from labels.
     learned: ClassVar[bool] = False
     #: Whether its doubt is the one that the protocol gives, with the few values it can allow.
     own: ClassVar[bool] = False
@@ -128,6 +129,11 @@ class Doubt(ABC):
     def judges(self) -> tuple[str, ...]:
         """The judges that it combines; empty if every row is of one judge."""
         return ()
+
+    @property
+    def overturns(self) -> bool:
+        """Whether its verdict can differ from that of the judge, or of the first of several."""
+        return self.learned or bool(self.judges)
 
     @property
     def fingerprints(self) -> tuple[str, ...]:

@@ -147,10 +147,12 @@ class JuryDoubt(Doubt):
             )
         frame = frame.filter(pl.col(MEMBER).is_in(list(self.judges)))
         rows, evidence, _ = self.assemble(frame, new.about)
+        of_first = frame.filter(pl.col(MEMBER) == self.judges[0]).select("id", "verdict")
+        first = rows.select("id").join(of_first, on="id", how="left", maintain_order="left")
         everything = _with_incomplete(new.everything, rows)
         return ScoredRows(
             rows=doubt_ties(rows),
-            judge_verdicts=rows["verdict"],
+            judge_verdicts=first["verdict"],
             everything=everything,
             unscored={INCOMPLETE: everything.height - rows.height},
             reason=pl.lit(INCOMPLETE),
