@@ -92,8 +92,14 @@ class State:
         self.batches: dict[str, dict[str, Any]] = {}
         self.polls_needed = 1
         self.batch_faults: list[str] = []
-        self.named: dict[str, str] = {}
+        self.named: dict[str, str] | list[dict[str, str]] = {}
         self.batch_key = "no-key-was-set"
+
+    def names(self) -> dict[str, str]:
+        """What every answer says of its server; a list is used up in turn, to its last entry."""
+        if isinstance(self.named, dict):
+            return self.named
+        return self.named.pop(0) if len(self.named) > 1 else self.named[0]
 
     def next_step(self, content: str, key: str) -> str:
         number, steps = next(
@@ -187,7 +193,7 @@ def chat_answer(body: dict[str, Any], key: str, step: str) -> dict[str, Any]:
             "completion_tokens": 1,
             "total_tokens": words + 1,
         },
-        **STATE.named,
+        **STATE.names(),
     }
 
 
@@ -203,7 +209,7 @@ def anthropic_answer(body: dict[str, Any], key: str, step: str) -> dict[str, Any
         "content": [] if refused or kind == "empty" else [{"type": "text", "text": text}],
         "stop_reason": "refusal" if refused else "end_turn",
         "usage": {"input_tokens": 40, "output_tokens": 1},
-        **STATE.named,
+        **STATE.names(),
     }
 
 

@@ -41,6 +41,7 @@ from adjudge.present.text import count
 from adjudge.records import STATUSES
 from adjudge.store import Store, store_name, use_store
 from adjudge.store.interface import KnownPrompt
+from adjudge.store.tables import decode_reply
 from adjudge.store.thread import StoreThread
 
 P = ParamSpec("P")
@@ -189,6 +190,7 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
     price = options.price_of(judge)
     subjects = options.subjects(pairs, judge)
     calls = reused = characters = written = rows = 0
+    place = store_name(options.store) or "memory"
     with ExitStack() as stack:
         try:
             store = stack.enter_context(use_store(options.store, readonly=True))
@@ -202,18 +204,13 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
         for subject in subjects.read():
             rows += 1
             work = prepare_calls(judge, subject)
-            stored = store.lookup([call.key for call in work]) if store is not None else {}
-            latest = [
-                (call.key, answered.call_id or 0, answered.reply.served_model)
-                if (answered := stored.get(call.key)) is not None
-                else (call.key, 0, None)
-                for call in work
-            ]
-            outdated = outdated_calls(latest, judge.repeats)
+            keys = [call.key for call in work]
+            stored = {} if store is None else store.lookup_rows(keys)
+            outdated = outdated_calls(keys, stored, judge.repeats)
             for call in work:
                 calls += 1
-                answered = None if call.key in outdated else stored.get(call.key)
-                if answered is not None and not options.asks_again(judge, answered.reply):
+                row = None if call.key in outdated else stored.get(call.key)
+                if row is not None and not options.asks_again(judge, decode_reply(row, place)):
                     reused += 1
                     continue
                 characters += call.characters

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Literal
@@ -24,7 +24,14 @@ from adjudge.judges.prices import Price
 from adjudge.judges.subjects import OpenSubjects, Spool
 from adjudge.records import MEASURED, STATUSES, Grade, Judgment, Pair, Reply, Score, Subject
 from adjudge.store.interface import CallRow
-from adjudge.store.tables import SLOT, PlainReply, decode_reply, plain_reply
+from adjudge.store.tables import (
+    CALL_ID,
+    SERVED_MODEL,
+    SLOT,
+    PlainReply,
+    decode_reply,
+    plain_reply,
+)
 
 _COLUMNS: dict[type, tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind) if entry.name != "extra")
@@ -250,21 +257,26 @@ def _of_one_model(replies: Sequence[Reply]) -> Sequence[Reply]:
     return [replace(reply, status="error", error=error) for reply in replies]
 
 
-def outdated_calls(latest: Sequence[tuple[str, int, str | None]], repeats: int) -> set[str]:
-    """Which calls of one subject to ask again, from the key, call id and model of each.
+def outdated_calls(
+    keys: Sequence[str], stored: Mapping[str, CallRow], repeats: int, *, until: int | None = None
+) -> set[str]:
+    """Which calls of one subject to ask again, given what is stored of them (`until` a call id).
 
     If several models answered for one row, these are the calls of all but the latest model.
-
-    >>> outdated_calls([("ab", 1, "m-2024"), ("ba", 7, "m-2025")], 1)
-    {'ab'}
     """
-    if len({model for _, _, model in latest if model}) < 2:
+    rows = [(key, stored[key]) for key in keys if key in stored]
+    latest = {
+        key: (row[CALL_ID], row[SERVED_MODEL])
+        for key, row in rows
+        if row[SERVED_MODEL] and (until is None or row[CALL_ID] <= until)
+    }
+    if len({model for _, model in latest.values()}) < 2:
         return set()
-    each, outdated = len(latest) // repeats, set()
-    for start in range(0, len(latest), each):
-        calls = [call for call in latest[start : start + each] if call[2]]
-        last = max(calls, key=lambda call: call[1], default=("", 0, None))[2]
-        outdated |= {key for key, _, model in calls if model != last}
+    each, outdated = len(keys) // repeats, set()
+    for start in range(0, len(keys), each):
+        calls = {key: latest[key] for key in keys[start : start + each] if key in latest}
+        _, last = max(calls.values(), default=(0, None))
+        outdated |= {key for key, (_, model) in calls.items() if model != last}
     return outdated
 
 

@@ -55,7 +55,7 @@ from adjudge.judges.subjects import (
 )
 from adjudge.records import Reply, Status, Subject
 from adjudge.store.interface import Call, CallRow, Claim, Store
-from adjudge.store.tables import CALL_ID, SERVED_MODEL, answered, decode_reply
+from adjudge.store.tables import CALL_ID, SERVED_MODEL, STATUS, answered, decode_reply
 from adjudge.store.thread import StoreThread
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ _NEIGHBOURS = 16
 #: Calls looked up and sent to a batch service together; also the maximum held in memory.
 _CALLS_AT_ONCE = 10_000
 _ROWS_AT_ONCE = 512
+#: Half-answered rows that are compared with the model of their new replies, in memory.
+_MOST_HALVES = 10_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,6 +112,8 @@ class RunContext:
     claimed: set[str] = field(default_factory=set)
     #: Calls to ask again, because another model has answered the others of their row.
     outdated: set[str] = field(default_factory=set)
+    #: Subjects that an earlier run left with some of their calls answered, by a named model.
+    halves: list[tuple[Subject, list[str]]] = field(default_factory=list)
     _remembered: bool = False
     _shown: float = 0.0
 
@@ -193,16 +197,26 @@ class RunContext:
 
     def note_outdated(self, keys: Sequence[str], stored: Mapping[str, CallRow]) -> set[str]:
         """The calls of one subject to ask again, given what an earlier run stored of them."""
-        rows = [stored.get(key) for key in keys]
-        latest = [
-            (key, row[CALL_ID], row[SERVED_MODEL])
-            if row is not None and row[CALL_ID] <= self.since
-            else (key, 0, None)
-            for key, row in zip(keys, rows, strict=True)
-        ]
-        outdated = outdated_calls(latest, self.judge.repeats)
+        outdated = outdated_calls(keys, stored, self.judge.repeats, until=self.since)
         self.outdated |= outdated
         return outdated
+
+    async def mixed_calls(self) -> list[Work]:
+        """Calls of an earlier run whose rows are now answered by another model too."""
+        halves, self.halves = self.halves, []
+        keys = [key for _, own in halves for key in own]
+        stored: dict[str, CallRow] = await self.store.do(methodcaller("lookup_rows", keys))
+        began, self.since = self.since, await self.store.do_apart(methodcaller("latest_call_id"))
+        work = [
+            call
+            for subject, own in halves
+            if (mixed := self.note_outdated(own, stored))
+            for call in prepare_calls(self.judge, subject)
+            if call.key in mixed
+        ]
+        again = [stored[call.key] for call in work]
+        self.tally.reused -= Counter(row[STATUS] for row in again if row[CALL_ID] <= began)
+        return work
 
     def _read_again(self, stored: Mapping[str, CallRow]) -> frozenset[str]:
         """Calls whose stored reply is ok, but is read as a status that is asked again."""
@@ -385,6 +399,9 @@ class Feeder:
             rows = None
             if any(key not in done for key in keys):
                 work += [call for call in prepare(subject) if call.key not in done]
+                named = any(stored[key][SERVED_MODEL] for key in keys if key in done)
+                if named and len(context.halves) < _MOST_HALVES:
+                    context.halves.append((subject, keys))
             elif context.copied:
                 # All are answered: its rows are made of what was looked up for that.
                 rows = self._maker.rows_of(subject, [stored[key] for key in keys])
@@ -507,10 +524,18 @@ class Runner:
 
     async def _feed(self, parts: Sequence[AsyncIterator[Iterable[Subject]]]) -> None:
         feeds = zip(reversed(self._feeders), reversed(parts), strict=True)
-        work = [self._or_fail(feeder.feed(blocks)) for feeder, blocks in feeds]
-        await asyncio.gather(*work)
+        await asyncio.gather(*(self._or_fail(feeder.feed(blocks)) for feeder, blocks in feeds))
+        await self._or_fail(self._ask_mixed())
         for _ in range(self._concurrency):
             await self._queue.put(None)
+
+    async def _ask_mixed(self) -> None:
+        """Ask again what an earlier run has of rows that another model now answered too, once."""
+        await self._queue.join()
+        if self._context.halves and not self._stop.requested:
+            ours, _ = await self._context.claim(await self._context.mixed_calls())
+            for work in ours:
+                await self._queue.put(work)
 
     async def _or_fail(self, work: Awaitable[None]) -> None:
         """Do it. Its error stops the run, after the calls in flight; the first error is kept."""
@@ -524,6 +549,7 @@ class Runner:
         while (work := await self._queue.get()) is not None:
             if not self._stop.requested:
                 await self._or_fail(self._make(work))
+            self._queue.task_done()
 
     async def _make(self, work: Work) -> None:
         context = self._context

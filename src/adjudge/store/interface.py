@@ -456,7 +456,8 @@ ENCODE = (
 #: What libpq or another tool takes as a connection, and we would take for the name of a file.
 _CONNECTION = re.compile(
     r"(?i)(?:^|\s)(?:host|hostaddr|dbname|user|password|service|passfile)\s*="
-    r"|^[a-z][a-z0-9+.-]+:/?[^/\\][^/]*@|^(?:postgres(?:ql)?|mysql|mariadb|mongodb|redis):"
+    r"|^[a-z][a-z0-9+.-]+:/?[^/\\][^/]*@|^(?:postgres(?:ql)?|mysql|mariadb|mongodb|redis)(?::|//)"
+    r"|[^/\\\s:@]:[^/\\\s@]+@[\w.-]"
 )
 
 

@@ -18,6 +18,8 @@ PLACES = [
     "postgresql:/ann:hunter2@db.example/evals",
     "postgres:ann:hunter2@db.example/evals",
     "mysql:hunter2",
+    "postgres//ann:hunter2@db.example/evals",
+    "ann:hunter2@db.example/evals",
 ]
 
 
