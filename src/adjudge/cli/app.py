@@ -337,6 +337,8 @@ def _completion() -> tuple[str, str]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its exit code."""
+    # As Ctrl-C: temporary files are removed, and a child process is ended.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:  # a second one, while the first is handled

@@ -55,6 +55,7 @@ from adjudge.data.rows import (
     fill_uncertainty,
     first_repeats,
     is_learned,
+    measured,
     merge_dropped,
     pass_by_share,
     pass_or_fail,
@@ -63,7 +64,7 @@ from adjudge.data.rows import (
 from adjudge.data.source import Needs, Reading, Source, open_table
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
 from adjudge.errors import ArgumentError, DataError
-from adjudge.records import MEASURED, STATUSES
+from adjudge.records import STATUSES
 from adjudge.validation import FloatArray, IntArray
 
 #: The rows of `estimate`: any verdicts and labels. Ids are needed only to join labels.
@@ -556,11 +557,8 @@ def _complete(
         if role in columns:
             out = pl.col("__verdict").is_not_null() & pl.col(f"__{role}").is_null()
             rows = rows.without(out, f"no {role} value")
-    if "status" in frame.columns:
-        for status in sorted(set(STATUSES) - MEASURED):
-            without = pl.col("__verdict").is_null() & (pl.col("status") == status)
-            rows = rows.without(without, f"status {status}")
-    rows = rows.without(pl.col("__verdict").is_null(), "no judge verdict")
+    empty = pl.col("__verdict").is_null()
+    rows = measured(rows, without=empty).without(empty, "no judge verdict")
     if rows.frame.height == 0:
         remedy = "give rows that the judge has answered"
         raise DataError(

@@ -335,14 +335,6 @@ def own_verdicts(rows: Judgments) -> pl.DataFrame:
     return rows.frame.with_columns(verdict=derived)
 
 
-def measured(rows: Rows) -> Rows:
-    """Rows with a usable score; the others are counted by status."""
-    for status in rows.frame.get_column("status").unique().sort().to_list():
-        if status not in MEASURED:
-            rows = rows.without(pl.col("status") == status, f"status {status}")
-    return rows
-
-
 def mark_off_answer(frame: pl.DataFrame, least: float | None) -> pl.DataFrame:
     """Mark rows with a known answer_mass below `least` as `off_answer`, without a score.
 

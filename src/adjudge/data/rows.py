@@ -117,6 +117,21 @@ def distinct_rows(rows: Rows, source: str, *, apart: Collection[str] = ()) -> Ro
     return rows.without(again, "the same row again")
 
 
+def measured(rows: Rows, *, without: pl.Expr | None = None) -> Rows:
+    """Rows that the judge answered; the others (of those `without` an answer) by their status.
+
+    >>> rows = Rows(pl.DataFrame({"status": ["ok", "error", "censored", "error"]}))
+    >>> measured(rows).dropped
+    {'status error': 2}
+    """
+    if "status" not in rows.frame.columns:
+        return rows
+    for status in sorted(set(rows.frame["status"].drop_nulls()) - MEASURED):
+        failed = pl.col("status") == status
+        rows = rows.without(failed if without is None else failed & without, f"status {status}")
+    return rows
+
+
 def merge_dropped(*parts: Mapping[str, int]) -> dict[str, int]:
     """Counts of several steps summed, in the order of the steps; reasons without rows are omitted.
 

@@ -29,13 +29,13 @@ from adjudge.data.rows import (
     distinct_rows,
     first_repeats,
     judge_names,
+    measured,
     merge_dropped,
     without_numbers,
 )
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import Table, TableLike, as_text, parse_table, read_object
 from adjudge.errors import ArgumentError, DataError
-from adjudge.records import MEASURED
 from adjudge.validation import FloatArray
 
 #: Labels and verdicts as the share of a win for response_a.
@@ -144,10 +144,10 @@ def _prepare(
     column = cluster_column(frame, cluster) or "id"
     codes = code_clusters(frame[column], frame["id"])
     frame = frame.with_columns(pl.Series(CLUSTER, codes))
-    first = first_repeats(Rows(frame, dropped))
+    first = measured(first_repeats(Rows(frame, dropped)))
     return Verdicts(
         frame=first.frame,
-        repeats=frame.filter(pl.col("status").is_in(list(MEASURED))),
+        repeats=measured(Rows(frame)).frame,
         name=table.name,
         graded=graded,
         by_score=not graded and "verdict" not in here and not by_orders,

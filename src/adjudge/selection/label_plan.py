@@ -12,9 +12,16 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge.data.columns import UNNAMED
-from adjudge.data.judgments import Judgments, measured, prepare_judgments
+from adjudge.data.judgments import Judgments, prepare_judgments
 from adjudge.data.labels import BY_SCORE, ways_of
-from adjudge.data.rows import Rows, cluster_column, identities, merge_dropped, one_row_per_cluster
+from adjudge.data.rows import (
+    Rows,
+    cluster_column,
+    identities,
+    measured,
+    merge_dropped,
+    one_row_per_cluster,
+)
 from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError

@@ -21,7 +21,6 @@ from adjudge.data.judgments import (
     Judgments,
     doubt_ties,
     mark_off_answer,
-    measured,
     own_verdicts,
     prepare_judgments,
 )
@@ -33,7 +32,7 @@ from adjudge.data.labels import (
     state_model_labels,
 )
 from adjudge.data.names import refuse_values, shorten
-from adjudge.data.rows import Rows, cluster_column, sort_rows, text_column, tidy
+from adjudge.data.rows import Rows, cluster_column, measured, sort_rows, text_column, tidy
 from adjudge.data.source import Source
 from adjudge.data.tables import TableLike, as_text, read_table, source_name
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError

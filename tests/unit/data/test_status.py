@@ -17,8 +17,9 @@ from adjudge.data import (
     read_grades,
     read_judgments,
 )
-from adjudge.data.judgments import measured, open_verdicts
-from adjudge.data.rows import Rows
+from adjudge.data.judgments import open_verdicts
+from adjudge.data.rows import Rows, measured
+from adjudge.data.verdicts import prepare_verdicts
 from adjudge.errors import DataError
 from adjudge.estimation import estimate
 from adjudge.selection import calibrate
@@ -77,6 +78,10 @@ def test_failed_battles_scores_and_tournaments_have_no_answer() -> None:
         {"doc_id": [1, 2], "judge_score": [4, 5], "human_score": [4, 5], "status": status}
     )
     assert scores.frame["judge_score"].to_list() == [4, None]
+    judged: dict[str, Any] = {"id": [1, 2], "status": status}
+    for answers in ({"p_a": [0.9, 0.8]}, {"verdict": ["A", "B"]}):
+        biased = prepare_verdicts({**judged, **answers})
+        assert (biased.frame["id"].to_list(), biased.dropped) == (["1"], {"status error": 1})
     played = prepare_tournaments({**sides, "doc_id": [1, 2], "verdict": ["A", "B"]})
     assert list(played.dropped.values()) == [1]
 
