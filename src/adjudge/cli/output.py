@@ -109,7 +109,8 @@ def deliver(result: Result, options: Mapping[str, Any]) -> None:
     """Write a result and its pictures to the given files, then print it: as JSON, or for a person.
 
     Files are written first, so that a closed pipe loses nothing. The options are output, plot,
-    figure, figures, explain and json, of which a verb can have fewer.
+    figure, figures, explain and json, of which a verb can have fewer; `next_step` returns the
+    command to print at the end.
     """
     from adjudge.present.figure import save_figure
 
@@ -129,6 +130,8 @@ def deliver(result: Result, options: Mapping[str, Any]) -> None:
     if explain is False:
         blocks = _with_hint(blocks)
     show(*blocks, explain=bool(explain))
+    if (command := options["next_step"](result)) is not None:
+        show(f"next: adjudge {command}")
 
 
 def _with_hint(blocks: Sequence[Block]) -> list[Block]:

@@ -240,10 +240,6 @@ def run_plan_labels(arguments: Values, options: Values) -> bool:
     from adjudge.data import write_rows
     from adjudge.selection import plan_labels
 
-    if options["random"] == ("surest" in arguments):
-        raise ArgumentError(
-            "surest", arguments.get("surest"), "give either --surest SHARE or --random"
-        )
     plan = plan_labels(**arguments)
     if (write_ids := options["write_ids"]) is not None:
         write_rows(plan.to_frame(), write_ids)

@@ -37,6 +37,21 @@ from adjudge.cli.runs import (
     run_report,
     run_serve,
 )
+from adjudge.cli.steps import (
+    after_calibration,
+    after_cascade_plan,
+    after_check,
+    after_conversion,
+    after_drawing,
+    after_estimate,
+    after_evaluation,
+    after_judging,
+    after_label_plan,
+    after_labelling,
+    after_selection,
+    after_selection_plan,
+    save_as,
+)
 from adjudge.cli.verb import (
     SPELLED,
     Group,
@@ -113,6 +128,7 @@ _JUDGE = Verb(
         ),
     ],
     run=run_judge,
+    step=after_judging,
 )
 _REPLIES = Verb(
     "replies",
@@ -139,6 +155,7 @@ _CONVERT = Verb(
         Option("output", "Write the rows here (.jsonl, .csv, .parquet)."),
     ],
     run=run_convert,
+    step=after_conversion,
 )
 _CALIBRATE = Verb(
     "calibrate",
@@ -152,6 +169,7 @@ _CALIBRATE = Verb(
         Option("output", "Write the policy here (JSON)."),
     ],
     finish=finish_policy,
+    step=after_calibration,
 )
 _SELECT = Verb(
     "select",
@@ -168,6 +186,7 @@ _SELECT = Verb(
         )
     ],
     finish=finish_selection,
+    step=after_selection,
 )
 _POLICY = Group(
     "policy",
@@ -216,6 +235,7 @@ _EVALUATE = Verb(
         ),
     ],
     finish=finish_evaluation,
+    step=after_evaluation,
 )
 _ESTIMATE = Verb(
     "estimate",
@@ -235,6 +255,7 @@ _ESTIMATE = Verb(
         ),
     ],
     finish=finish_estimate,
+    step=after_estimate,
 )
 _PLAN = Group(
     "plan",
@@ -262,6 +283,7 @@ _PLAN = Group(
                 replace(SPELLED["seed"], help="Seed of everything random.", type=int, default=0),
             ],
             run=run_plan_rate,
+            step=after_label_plan,
         ),
         Verb(
             "plan selection",
@@ -277,6 +299,7 @@ _PLAN = Group(
                 )
             ],
             run=run_plan_selection,
+            step=after_selection_plan,
         ),
         Verb(
             "plan battles",
@@ -287,21 +310,22 @@ _PLAN = Group(
             added="output json",
             options=[_written("write_rows", "Write the chosen rows of the pool to this file.")],
             run=run_plan_battles,
+            step=save_as("battles_plan.json"),
         ),
         Verb(
             "plan labels",
             "adjudge.selection:plan_labels",
-            "Draw the rows to label: from all, or from the surest.",
-            "plan labels judgments.jsonl --surest 0.6 --write-ids rows.csv",
+            "Draw the rows to label, at random.",
+            "plan labels judgments.jsonl --write-ids rows.csv",
             added="output json",
             options=[
-                Option("random", "Draw among all pairs: for any policy or rate.", bool),
                 _written(
                     "write_ids",
                     "Write the ids and how they were drawn here, for `adjudge label --plan`.",
                 ),
             ],
             run=run_plan_labels,
+            step=after_label_plan,
         ),
         Verb(
             "plan cascade",
@@ -314,6 +338,7 @@ _PLAN = Group(
             main="cascade alpha costs tau labels pairs learning_share output plot json",
             options=[Option("cascade", type=str)],
             finish=finish_cascade_plan,
+            step=after_cascade_plan,
         ),
     ],
 )
@@ -335,6 +360,7 @@ _MONITOR = Group(
                 Option("policy", "With a store: only audits of this policy.", Path),
             ],
             run=run_monitor_draw,
+            step=after_drawing,
         ),
         Verb(
             "monitor check",
@@ -346,6 +372,7 @@ _MONITOR = Group(
             without="now",
             options=[Option("figure", "With --by: the group to plot.", str)],
             run=run_monitor_check,
+            step=after_check,
         ),
     ],
 )
@@ -366,6 +393,7 @@ _DIAGNOSE = Group(
                 thresholds(*CYCLES),
             ],
             finish=finish_transitivity,
+            step=save_as("transitivity.json"),
         ),
         Verb(
             "diagnose scores",
@@ -399,6 +427,7 @@ _DIAGNOSE = Group(
                 thresholds(*SCORE_SETS),
             ],
             run=run_diagnose_scores,
+            step=save_as("scores.json"),
         ),
         Verb(
             "diagnose bias",
@@ -413,6 +442,7 @@ _DIAGNOSE = Group(
             main="pairs labels by floor families column fail_above output plot explain json",
             options=[Option("judgments", argument="source"), thresholds(*BIASES)],
             finish=finish_bias,
+            step=save_as("bias.json"),
         ),
         Verb(
             "diagnose prompts",
@@ -425,6 +455,7 @@ _DIAGNOSE = Group(
             rows=("first", "second"),
             options=[thresholds(*PROMPTS)],
             finish=finish_prompts,
+            step=save_as("prompts.json"),
         ),
     ],
 )
@@ -460,6 +491,7 @@ _RANK = Verb(
         ),
     ],
     run=run_rank,
+    step=save_as("leaderboard.json"),
 )
 _LABEL = Verb(
     "label",
@@ -487,6 +519,7 @@ _LABEL = Verb(
         Option("browser", "Open the page in a browser.", bool, default=True),
     ],
     run=run_label,
+    step=after_labelling,
 )
 _SERVE = Verb(
     "serve",

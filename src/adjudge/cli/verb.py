@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +27,7 @@ from typing import Any
 from adjudge.atomic import check_writable
 from adjudge.cli.output import deliver, remark
 from adjudge.cli.signature import COMPUTED, REQUIRED, Argument, read_arguments
+from adjudge.cli.steps import Step, Typed, no_step
 from adjudge.errors import ArgumentError
 
 #: A file, or the URL of a store.
@@ -438,6 +439,7 @@ class Verb:
         options: Options of its own, and what differs from an argument or from `SPELLED`.
         without: Arguments of the function that are no options.
         finish: Delivers the result.
+        step: Returns the command that comes next.
         run: Replaces the plain call.
     """
 
@@ -452,6 +454,7 @@ class Verb:
     options: Sequence[Option] = ()
     without: str = ""
     finish: Finish = finish_plainly
+    step: Step = no_step
     run: Run | None = None
 
     @cached_property
@@ -483,7 +486,8 @@ class Verb:
         with _spool_standard_input(self._inputs(files)) as spooled:
             typed = {**values, **spooled}
             arguments: Values = {}
-            options: Values = {}
+            next_step = partial(self.step, typed=Typed(self.positional, values))
+            options: Values = {"next_step": next_step}
             for name, option in self.parameters.items():
                 value = typed.get(name)
                 if value is not None and option.read is not None:

@@ -176,7 +176,7 @@ def test_columns_of_one_name_in_two_files(capsys: pytest.CaptureFixture[str]) ->
     [
         "judge x --judge simulated:", "calibrate x", "select x --policy p", "evaluate x",
         "estimate x", "plan rate x", "plan selection x", "plan battles x --budget 1",
-        "plan labels x --random", "diagnose transitivity x", "diagnose scores x",
+        "plan labels x", "diagnose transitivity x", "diagnose scores x",
         "diagnose bias x", "rank x", "label x --export-only", "replies --pairs x",
     ],
 )  # fmt: skip

@@ -87,13 +87,10 @@ def test_plan_labels_draws_at_random_or_among_the_surest(files, capsys):
     assert (plan["kind"], plan["n_below"], plan["n_pool"]) == ("plan_labels", 72, 120)
     assert ids["id"].to_list() == plan["ids"]
     assert set(ids["cut"]) == {plan["cut"]["at"]}
-    code, out, err = out_of(capsys, "plan", "labels", files / "new.jsonl", "--random", "--n", "20")
+    code, out, err = out_of(capsys, "plan", "labels", files / "new.jsonl", "--n", "20")
     assert code == 0
     assert "Label these 20 of 120 pairs, drawn at random" in out
     assert "give --write-ids FILE" in err
-    for options in ([], ["--random", "--surest", "0.6"]):
-        code, _out, err = out_of(capsys, "plan", "labels", files / "new.jsonl", *options)
-        assert (code, "give either --surest SHARE or --random" in err) == (1, True)
 
 
 def test_drift_is_exit_2(files, capsys):

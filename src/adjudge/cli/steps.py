@@ -1,0 +1,206 @@
+"""The command that comes next: one line at the end of a verb, with the files that were typed.
+
+A step looks at the result and at what was typed. It returns the next command without "adjudge", or
+None if there is none. A word in capitals stands for a file that the command cannot know.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adjudge.cli.output import command_line
+
+if TYPE_CHECKING:
+    from adjudge.cli.verb import Option
+
+#: Options that say how rows are read: the next command on the same rows needs them too.
+_READING = (
+    *("labels", "column", "labels_column", "labels_as", "format", "judge", "protocol", "cluster"),
+    *("pairs", "model_labels", "judge_column", "human_column", "positive", "raters", "scale"),
+)
+
+
+@dataclass(frozen=True)
+class Typed:
+    """The command that ran: the names of its positional arguments, and all values as typed."""
+
+    positional: Sequence[str]
+    values: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values.get(name)
+
+    @property
+    def rows(self) -> str | None:
+        """The file it read; None if that was standard input or no file."""
+        file = self[self.positional[0]] if self.positional else None
+        return None if file is None or str(file) == "-" else str(file)
+
+    def again(self, *more: str) -> str | None:
+        """The same command with more options."""
+        line = command_line()
+        if line is None:
+            return None
+        return " ".join([line.removeprefix("adjudge ").replace(" --explain", ""), *more])
+
+    def on_same_rows(self, verb: str, *words: object) -> str | None:
+        """A verb on the file that this one read, read in the same way."""
+        from adjudge.cli.app import all_verbs
+
+        if self.rows is None:
+            return None
+        options = all_verbs()[verb].parameters
+        names = [name for name in _READING if name in options and self[name] is not None]
+        reading = [word for name in names for word in _words(options[name], self[name])]
+        return command(verb, self.rows, *words, *reading)
+
+
+def _words(option: Option, value: Any) -> Iterator[object]:
+    for each in value if option.repeats and isinstance(value, (list, tuple)) else [value]:
+        yield option.flag
+        if option.type is not bool:
+            yield from each if isinstance(each, (list, tuple)) else [each]
+
+
+def command(verb: str, *words: object) -> str:
+    """The verb and its words, quoted for a shell.
+
+    >>> command("rank", "my battles.csv", "--evaluate")
+    "rank 'my battles.csv' --evaluate"
+    """
+    return " ".join([verb, *(shlex.quote(str(word)) for word in words)])
+
+
+#: Returns the command that comes after a result.
+Step = Callable[..., str | None]
+
+
+def no_step(_: Any, typed: Typed) -> str | None:
+    return None
+
+
+def save_as(name: str) -> Step:
+    """First write the result to a file of this name, then make a report of its folder."""
+
+    def step(_: Any, typed: Typed) -> str | None:
+        output = typed["output"]
+        if output is None:
+            return typed.again("-o", name)
+        return command("report", Path(output).parent)
+
+    return step
+
+
+def after_label_plan(_: Any, typed: Typed) -> str | None:
+    if (ids := typed["write_ids"]) is not None:
+        return command("label", "ROWS", "--plan", ids, "-o", "labels.csv")
+    return None if typed.rows is None else typed.again("--write-ids", "to_label.csv")
+
+
+def after_selection_plan(plan: Any, typed: Typed) -> str | None:
+    if plan.recommended is None or plan.recommended > plan.n_labelled:
+        return after_label_plan(plan, typed)
+    alpha = f"{plan.alpha:g}"
+    return typed.on_same_rows("calibrate", "--alpha", alpha, "-o", "policy.json")
+
+
+def after_judging(result: Any, typed: Typed) -> str | None:
+    from adjudge.judges.judge import PROTOCOLS
+    from adjudge.records import Score
+
+    if typed["dry_run"]:
+        line = typed.again(*([] if typed["output"] else ["-o", "judgments.jsonl"]))
+        return None if line is None else line.replace(" --dry-run", "")
+    output, summaries = typed["output"], getattr(result, "judges", (result,))
+    if output is None:
+        return None
+    if any(judging.statuses.get("error") or judging.not_asked for judging in summaries):
+        return typed.again()
+    protocol = PROTOCOLS.load(summaries[0].protocol)
+    if issubclass(protocol.record, Score):
+        return command("diagnose scores", output)
+    if any(judging.agreement_rows for judging in summaries):
+        return command("calibrate", output, "--alpha", "0.1", "-o", "policy.json")
+    plan = command("plan labels", output, "--write-ids", "to_label.csv")
+    rows = typed.rows or "ROWS"
+    label = command("label", rows, "--plan", "to_label.csv", "-o", "labels.csv")
+    return f"{plan} && adjudge {label}"
+
+
+def after_conversion(result: Any, typed: Typed) -> str | None:
+    rows = typed["output"] or typed.rows
+    verbs = {
+        "judgments": "calibrate",
+        "grades": "estimate",
+        "battles": "rank",
+    }
+    verb = verbs.get(result.rows_kind)
+    if rows is None or verb is None:
+        return None
+    groups = ("--by", "metric") if verb == "estimate" and len(result.metrics) > 1 else ()
+    return command(verb, rows, *groups)
+
+
+def after_calibration(policy: Any, typed: Typed) -> str | None:
+    if not policy.feasible:
+        return typed.on_same_rows("plan selection", "--alpha", f"{policy.alpha:g}")
+    if (output := typed["output"]) is None:
+        return typed.again("-o", "policy.json")
+    unlabelled = any("no label" in reason for reason in policy.dropped)
+    rows = typed.rows if unlabelled and typed.rows else "NEW_JUDGMENTS"
+    return command("select", rows, "--policy", output, "-o", "selected.csv")
+
+
+def after_selection(summary: Any, typed: Typed) -> str | None:
+    if summary.n_accepted == 0 or summary.drift.flagged:
+        return typed.on_same_rows("plan labels", "--write-ids", "to_label.csv")
+    if (output := typed["output"]) is None:
+        return typed.again("-o", "selected.csv")
+    if summary.n_accepted == summary.n:
+        return command("report", Path(output).parent)
+    rows = typed["pairs"] or "ROWS"
+    return command("label", rows, "--abstentions", output, "-o", "labels.csv")
+
+
+def after_evaluation(evaluation: Any, typed: Typed) -> str | None:
+    alpha = 0.1 if 0.1 in evaluation.alphas else evaluation.alphas[0]
+    return typed.on_same_rows("calibrate", "--alpha", f"{alpha:g}", "-o", "policy.json")
+
+
+def after_estimate(result: Any, typed: Typed) -> str | None:
+    if any(rate.low is None for rate in result.intervals()) and typed["by"] is None:
+        return typed.on_same_rows("plan rate", "--write-ids", "to_label.csv")
+    return save_as("estimate.json")(result, typed)
+
+
+def after_cascade_plan(_: Any, typed: Typed) -> str | None:
+    if (output := typed["output"]) is None:
+        return typed.again("-o", "plan.json")
+    return typed.on_same_rows("calibrate", "--plan", output, "-o", "policy.json")
+
+
+def after_drawing(_: Any, typed: Typed) -> str | None:
+    if (output := typed["output"]) is None:
+        return typed.again("-o", "audits.csv")
+    return command("label", output, "-o", "audited.csv")
+
+
+def after_check(monitor: Any, typed: Typed) -> str | None:
+    if monitor.alarm:
+        policy = command("calibrate", "NEW_JUDGMENTS", "--alpha", f"{monitor.alpha:g}")
+        return f"{policy} -o policy.json"
+    return save_as("monitor.json")(monitor, typed)
+
+
+def after_labelling(summary: Any, typed: Typed) -> str | None:
+    if (output := typed["output"]) is None:
+        return None
+    if summary.about == "scores":
+        return command("diagnose scores", "SCORES", "--labels", output)
+    verb = "calibrate" if summary.about == "pairs" else "estimate"
+    rows = "JUDGMENTS" if summary.about == "pairs" else "GRADES"
+    return command(verb, rows, "--labels", output)

@@ -1,0 +1,127 @@
+"""The last line of a verb is the command that comes next; it can be typed as it is."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from adjudge.cli.app import build, run
+
+ROOT = Path(__file__).parents[3]
+JUDGE = "simulated:accuracy=0.85,noise=0.3"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("examples")
+    sys.path.insert(0, str(ROOT / "examples"))
+    try:
+        from example_data import write_examples
+    finally:
+        sys.path.remove(str(ROOT / "examples"))
+    write_examples(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert run(["judge", "pairs.jsonl", "--judge", JUDGE, "-o", "judged.jsonl", "--json"]) == 0
+        new = ["judge", "new_pairs.jsonl", "--judge", JUDGE, "-o", "my new.jsonl", "--json"]
+        assert run(new) == 0
+        assert run(["calibrate", "judged.jsonl", "-o", "policy.json", "--json"]) == 0
+    return folder
+
+
+@pytest.fixture
+def examples(written: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(written)
+    return written
+
+
+def next_command(capsys: pytest.CaptureFixture[str], line: str) -> str:
+    """The command that this one ends with; it is checked to be complete."""
+    capsys.readouterr()
+    run(shlex.split(line))
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("next: adjudge ")
+    command = last.removeprefix("next: adjudge ")
+    for part in command.split(" && adjudge "):
+        _parse(build(), shlex.split(part))
+    return command
+
+
+def _parse(root: click.Group, words: list[str]) -> None:
+    """Refuses an unknown verb or option, and a missing argument."""
+    name, command, context = words[0], root.commands[words[0]], None
+    while isinstance(command, click.Group):
+        words = words[1:]
+        name, command = words[0], command.commands[words[0]]
+    context = command.make_context(name, words[1:])
+    context.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "follows"),
+    [
+        (
+            f"judge pairs.jsonl --judge {JUDGE} -o judged.jsonl",
+            "calibrate judged.jsonl --alpha 0.1 -o policy.json",
+        ),
+        (
+            f"judge new_pairs.jsonl --judge {JUDGE} -o 'my new.jsonl'",
+            "plan labels 'my new.jsonl' --write-ids to_label.csv && "
+            "adjudge label new_pairs.jsonl --plan to_label.csv -o labels.csv",
+        ),
+        (
+            f"judge new_pairs.jsonl --judge {JUDGE} --dry-run",
+            f"judge new_pairs.jsonl --judge {JUDGE} -o judgments.jsonl",
+        ),
+        ("convert promptfoo.json", "estimate promptfoo.json"),
+        ("calibrate judged.jsonl", "calibrate judged.jsonl -o policy.json"),
+        (
+            "calibrate judged.jsonl -o policy.json",
+            "select NEW_JUDGMENTS --policy policy.json -o selected.csv",
+        ),
+        (
+            "calibrate judged.jsonl --alpha 0.001 --column label=label",
+            "plan selection judged.jsonl --alpha 0.001 --column label=label",
+        ),
+        (
+            "select 'my new.jsonl' --policy policy.json",
+            "select 'my new.jsonl' --policy policy.json -o selected.csv",
+        ),
+        (
+            "select 'my new.jsonl' --policy policy.json -o s.csv --pairs new_pairs.jsonl",
+            "label new_pairs.jsonl --abstentions s.csv -o labels.csv",
+        ),
+        (
+            "evaluate judged.jsonl --splits 20 --explain",
+            "calibrate judged.jsonl --alpha 0.1 -o policy.json",
+        ),
+        (
+            "estimate answers.csv --labels-are-random --explain",
+            "estimate answers.csv --labels-are-random -o estimate.json",
+        ),
+        ("estimate answers.csv -o here.json", "report ."),
+        ("plan labels 'my new.jsonl'", "plan labels 'my new.jsonl' --write-ids to_label.csv"),
+        (
+            "plan labels 'my new.jsonl' --write-ids ids.csv",
+            "label ROWS --plan ids.csv -o labels.csv",
+        ),
+        ("diagnose bias judged.jsonl", "diagnose bias judged.jsonl -o bias.json"),
+        ("diagnose transitivity tournaments.csv -o sub/cycles.json", "report sub"),
+        ("rank battles.csv -o board.json", "report ."),
+    ],
+)
+def test_the_command_that_comes_next(
+    examples: Path, capsys: pytest.CaptureFixture[str], line: str, follows: str
+) -> None:
+    (examples / "sub").mkdir(exist_ok=True)
+    assert next_command(capsys, line) == follows
+
+
+@pytest.mark.usefixtures("examples")
+def test_json_has_no_next_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["calibrate", "judged.jsonl", "--json"]) == 0
+    assert "next:" not in capsys.readouterr().out
