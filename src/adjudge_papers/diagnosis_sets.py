@@ -17,7 +17,8 @@ import numpy as np
 
 from adjudge.data.scores import Scores, scored_by_both
 from adjudge.diagnosis.scores.evaluation import error_by_width, split_by_judge
-from adjudge.diagnosis.scores.result import ScoreDiagnosis, WidthBin, size_map, width_matrices
+from adjudge.diagnosis.scores.figures import size_map, width_matrices
+from adjudge.diagnosis.scores.result import ScoreDiagnosis, WidthBin
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Table, table_of
 from adjudge.present.figure import (

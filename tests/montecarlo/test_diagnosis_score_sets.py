@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from adjudge.diagnosis import ScoreSets, ordinal_nonconformity
+from adjudge.diagnosis import ScoreSets, diagnose_scores, ordinal_nonconformity
 from adjudge.diagnosis.scores.nonconformity import document_quantiles, human_target, learn_scale
 from adjudge.simulate.scores import simulate_scores
 
@@ -70,7 +70,7 @@ CASES = [
     (40, 1, 0.0, 0.05, "residual", "mean"),
     (25, 3, 0.7, 0.15, "residual", "rater"),
     (20, 8, 1.0, 0.1, "learned", "mean"),
-    (36, 3, 0.8, 0.1, "auto", "rater"),
+    (26, 3, 0.8, 0.1, "auto", "rater"),
 ]
 #: Those that take a third of a second at 250 trials.
 QUICK = CASES[3:6]
@@ -103,6 +103,37 @@ def test_documents_cover_at_least_as_promised_in_full(
     case: tuple[int, int, float, float, str, str],
 ) -> None:
     _check(case, 2500)
+
+
+def _mean_excludes_zero(trials: int) -> int:
+    """Trials whose interval of judge minus people excludes 0, the truth: documents differ alike."""
+    rng = np.random.default_rng(8)
+    documents, rows = 20, 4
+    alarms = 0
+    for _ in range(trials):
+        signs = np.repeat(rng.choice([-1, 1], documents), rows)
+        judge = 3 + signs * rng.integers(0, 3, documents * rows)
+        report = diagnose_scores(
+            {
+                "id": list(range(len(judge))),
+                "doc_id": np.repeat(np.arange(documents), rows).tolist(),
+                "judge_score": judge.tolist(),
+                "human_score": [3] * len(judge),
+            },
+            alphas=[0.1],
+            sets="residual",
+            splits=1,
+        )
+        interval = report.means[0].interval
+        alarms += interval is not None and 0.0 not in interval
+    return alarms
+
+
+@pytest.mark.parametrize(
+    "trials", [40, pytest.param(400, marks=pytest.mark.montecarlo)], ids=["short", "full"]
+)
+def test_the_interval_of_the_mean_difference_keeps_its_level(trials: int) -> None:
+    assert _mean_excludes_zero(trials) <= binom.ppf(1 - 1e-4, trials, 0.05)
 
 
 def test_nine_documents_are_the_fewest_that_say_anything_at_one_in_ten() -> None:

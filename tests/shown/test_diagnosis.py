@@ -11,15 +11,17 @@ from adjudge.diagnosis.cycles import CycleCount
 from adjudge.diagnosis.family import FamilyScores
 from adjudge.diagnosis.scores.result import (
     HumanAgreement,
+    MeanScore,
     PooledWidth,
     ScoreDiagnosis,
     ScoreSetGroup,
+    SizeErrors,
     WidthAgreement,
     WidthBin,
-    agreement_figure,
 )
 from adjudge.diagnosis.transitivity import Transitivity, TransitivityGroup, Triple, WorstDocument
 from adjudge.errors import ArgumentError
+from adjudge.present.render.terminal import render_text
 from shown import assert_shown, drawn, ends, html_lines, legend, terminal_lines
 
 # --- cycles ----------------------------------------------------------------------------------
@@ -190,6 +192,14 @@ def _group(
             WidthBin(width=2, n=60, mean_error=0.31, interval=ends(0.2, 0.4)),
             WidthBin(width=3, n=180, mean_error=round(size / 5, 3), interval=ends(0.5, 0.9)),
         ),
+        errors=SizeErrors(small=0.31, large=round(size / 5, 3), interval=ends(size - 1.93, size)),
+    )  # fmt: skip
+
+
+def _mean(judge: str, criterion: str | None, model: str | None, low: float) -> MeanScore:
+    return MeanScore(
+        judge=judge, criterion=criterion, model=model, n=240, judge_mean=3 + low, human_mean=3.5,
+        difference=low - 0.5, interval=ends(low - 0.6, low - 0.4),
     )  # fmt: skip
 
 
@@ -247,7 +257,13 @@ SCORES = ScoreDiagnosis(
         ),
     ),
     documents=30, scale=(1, 5), target="mean", weigh="documents", splits=20, confidence_level=0.95,
-    seed=0, dropped={"no human score": 13}, assumptions=("the promise is an average",),
+    seed=0, dropped={"no human score": 13, "no judge score": 1},
+    assumptions=("the promise is an average",),
+    means=(
+        _mean("gpt-x", None, None, 0.3), _mean("gpt-x", "fluency", None, 0.2),
+        _mean("gpt-x", "relevance", None, 0.4), _mean("gpt-x", None, "m1", 0.1),
+        _mean("gpt-x", None, "m2", 0.9), _mean("other", None, None, 1.1),
+    ),
 )  # fmt: skip
 #: The same judge with sets that learn its scale, whose width can say something.
 LEARNED = replace(
@@ -263,7 +279,8 @@ LEARNED = replace(
         *SCORES.pooled,
         PooledWidth(method="learned", alpha=0.1, n=720, pooled=0.31, within=0.24),
     ),
-    assumptions=("it holds on average", "learned on one half"),
+    assumptions=("it holds on average", "learned on a third"),
+    means=SCORES.means[:-1],
 )
 FIGURES = [
     "figure: Mean number of scores in a set, and coverage on held-out documents (bold: below 1 - "
@@ -272,12 +289,21 @@ FIGURES = [
     "figure: Mean error of the judge by the number of scores in the set.",
     "figure: Whether two judges give the same rows wide sets.",
 ]
+MEANS = [
+    "detail: Mean scores on labelled rows",
+    "detail: judge, criterion, model | rows | judge | people | difference | 95 % interval",
+    "detail: gpt-x | 240 | 3.30 | 3.50 | -0.20 | [-0.30, -0.10]",
+    "detail: gpt-x, fluency | 240 | 3.20 | 3.50 | -0.30 | [-0.40, -0.20]",
+    "detail: gpt-x, relevance | 240 | 3.40 | 3.50 | -0.10 | [-0.20, 0.00]",
+    "detail: gpt-x, m1 | 240 | 3.10 | 3.50 | -0.40 | [-0.50, -0.30]",
+    "detail: gpt-x, m2 | 240 | 3.90 | 3.50 | +0.40 | [0.30, 0.50]",
+]
 AGREEMENT = [
-    "Agreement with people (kappa with quadratic weights)",
-    "judge, criterion | agree | kappa | 95 % interval | Krippendorff's alpha | two people",
-    "gpt-x, fluency | 61 % | 0.51 | [0.44, 0.59] | 0.49 | 67 %",
-    "gpt-x, relevance | 68 % | 0.58 | [0.51, 0.66] | 0.56 | 74 %",
-    "other, fluency | 57 % | 0.47 | [0.40, 0.55] | 0.45 | 63 %",
+    "detail: Agreement with people (kappa with quadratic weights)",
+    "detail: judge, criterion | agree | kappa | 95 % interval | Krippendorff's alpha | two people",
+    "detail: gpt-x, fluency | 61 % | 0.51 | [0.44, 0.59] | 0.49 | 67 %",
+    "detail: gpt-x, relevance | 68 % | 0.58 | [0.51, 0.66] | 0.56 | 74 %",
+    "detail: other, fluency | 57 % | 0.47 | [0.40, 0.55] | 0.45 | 63 %",
 ]
 FAMILY = (
     "gpt-x gives 1 OpenAI model +0.20 points compared with 7 others, measured against "
@@ -285,66 +311,187 @@ FAMILY = (
 )
 
 
-def test_residual_scores_say_nothing_about_width() -> None:
+def _table_4(method: str, value: str) -> list[str]:
+    return [
+        f"detail: Spearman of two judges' set sizes, {method} (Table 4 of the diagnosis paper)",
+        "detail: judges | fluency",
+        f"detail: gpt-x and other | {value}",
+        f"detail: mean | {value}",
+    ]
+
+
+def test_scores_of_two_judges_with_residual_sets() -> None:
     assert_shown(
         SCORES,
         [
-            "Residual sets for 90 % coverage contain 1.93 to 4.07 of 5 scores on average and "
-            "cover 89.4 to 93.1 % on held-out documents",
-            "gpt-x: coverage in % and mean size of sets at each alpha, scale 1 to 5",
-            "criterion | method | α 0.1 | α 0.2",
-            "fluency | per-criterion | 91.2 3.45 | 82.3 2.88",
-            "relevance | per-criterion | 89.4 1.93 | 80.6 1.52",
-            "fluency | constant | 84.1 2.97 | 75.7 2.34",
-            "relevance | constant | 96.8 3.02 | 88.9 2.41",
-            "other: coverage in % and mean size of sets at each alpha, scale 1 to 5",
-            "criterion | method | α 0.1 | α 0.2",
-            "fluency | per-criterion | 93.1 4.07 | 84.8 3.16",
-            "Rows by size of their per-criterion set at alpha 0.1 (1 or 2 scores: trust; the "
-            "entire scale: human; between: look)",
-            "judge, criterion | trust | look | human",
-            "gpt-x, fluency | 61.2 % | 28.8 % | 10 %",
-            "gpt-x, relevance | 59.4 % | 30.6 % | 10 %",
-            "other, fluency | 63.1 % | 26.9 % | 10 %",
+            "2 judges score 3.30 to 4.10 on average and people 3.50",
+            "gpt-x | 3.30, people 3.50 | -0.20 [-0.30, -0.10]",
+            "other | 4.10, people 3.50 | +0.60 [0.50, 0.70]",
+            "at least 90 % of the time people's score is one of 1.9 to 4.1 scores on average",
+            "1 or 2 scores in a set: smaller errors in 2 of 3 groups; trust rows only there",
+            "left out 13 rows: no human score; 1 row: no judge score",
+            *MEANS,
+            "detail: other | 240 | 4.10 | 3.50 | +0.60 | [0.50, 0.70]",
+            "detail: gpt-x: scores in a set on average, scale 1 to 5",
+            "detail: criterion | method | alpha 0.1 | alpha 0.2",
+            "detail: fluency | per-criterion | 3.45 | 2.88",
+            "detail: relevance | per-criterion | 1.93 | 1.52",
+            "detail: fluency | constant | 2.97 | 2.34",
+            "detail: relevance | constant | 3.02 | 2.41",
+            "detail: gpt-x: sets that contain people's score, on held-out documents",
+            "detail: criterion | method | alpha 0.1 | alpha 0.2",
+            "detail: fluency | per-criterion | 91.2 % | 82.3 %",
+            "detail: relevance | per-criterion | 89.4 % | 80.6 %",
+            "detail: fluency | constant | 84.1 % | 75.7 %",
+            "detail: relevance | constant | 96.8 % | 88.9 %",
+            "detail: other: scores in a set on average, scale 1 to 5",
+            "detail: criterion | method | alpha 0.1 | alpha 0.2",
+            "detail: fluency | per-criterion | 4.07 | 3.16",
+            "detail: other: sets that contain people's score, on held-out documents",
+            "detail: criterion | method | alpha 0.1 | alpha 0.2",
+            "detail: fluency | per-criterion | 93.1 % | 84.8 %",
+            "detail: Rows by size of their per-criterion set at alpha 0.1, and the judge's mean "
+            "error on them",
+            "detail: judge, criterion | 1 or 2 scores | their error | error of others | entire "
+            "scale | trust 1 or 2",
+            "detail: gpt-x, fluency | 61.2 % | 0.31 | 0.69 | 10 % | yes",
+            "detail: gpt-x, relevance | 59.4 % | 0.31 | 0.39 | 10 % | no",
+            "detail: other, fluency | 63.1 % | 0.31 | 0.81 | 10 % | yes",
+            "detail: Spearman of set size and error at alpha 0.1 (Table 3 of the diagnosis paper)",
+            "detail: judge, criterion | per-criterion",
+            "detail: gpt-x, fluency | +0.21",
+            "detail: gpt-x, relevance | +0.19",
+            "detail: other, fluency | +0.23",
+            *_table_4("per-criterion", "+0.36"),
             *AGREEMENT,
-            FAMILY,
-            "left out 13 rows: no human score",
-            "Promise: the promise is an average",
-            *FIGURES[:2],
-        ],
-    )
-
-
-def test_learned_scores() -> None:
-    assert_shown(
-        LEARNED,
-        [
-            "Learned sets for 90 % coverage contain 1.35 to 2.65 of 5 scores on average and "
-            "cover 91.7 to 92.1 % on held-out documents",
-            "gpt-x: coverage in % and mean size of sets at each alpha, scale 1 to 5",
-            "criterion | method | α 0.1",
-            "fluency | learned | 92.1 2.65",
-            "relevance | learned | 91.7 1.35",
-            "relevance | constant | 96.8 3.02",
-            "fluency | per-criterion | 91.2 3.45",
-            "Rows by size of their learned set at alpha 0.1 (1 or 2 scores: trust; the entire "
-            "scale: human; between: look), and Spearman of size and error",
-            "judge, criterion | trust | look | human | Spearman",
-            "gpt-x, fluency | 62.1 % | 27.9 % | 10 % | +0.22",
-            "gpt-x, relevance | 61.7 % | 28.3 % | 10 % | +0.22",
-            *AGREEMENT,
-            "learned sets have 2.00 scores on average over judges and criteria, residual sets "
-            "3.45, at alpha 0.1",
-            "set size against error, learned sets: Spearman +0.31 over all rows, +0.24 within "
-            "one judge and criterion",
-            FAMILY,
-            "left out 13 rows: no human score",
-            "Promise: it holds on average",
-            "detail: What this assumes",
-            "detail: learned on one half",
+            "detail: Details",
+            "detail: coverage of per-criterion sets on held-out documents at alpha 0.1: 89.4 to "
+            "93.1 %",
+            "detail: set size against error, per-criterion sets: Spearman +0.42 over all rows, "
+            "+0.19 to +0.23 within a judge and criterion",
+            f"detail: {FAMILY}",
+            "detail: the promise is an average",
             *FIGURES,
         ],
     )
+
+
+def test_scores_of_one_judge_with_learned_sets() -> None:
+    assert_shown(
+        LEARNED,
+        [
+            "gpt-x scores 3.30 on average and people 3.50: -0.20 [-0.30, -0.10]",
+            "fluency | 3.20, people 3.50 | -0.30 [-0.40, -0.20], one of 2.6 scores",
+            "relevance | 3.40, people 3.50 | -0.10 [-0.20, 0.00], one of 1.4 scores",
+            "judge minus people by system: -0.40 (m1) to +0.40 (m2)",
+            "at least 90 % of the time people's score is one of 1.4 to 2.6 scores on average",
+            "1 or 2 scores in a set: smaller errors in 1 of 2 groups; trust rows only there",
+            "left out 13 rows: no human score; 1 row: no judge score",
+            *MEANS,
+            "detail: gpt-x: scores in a set on average, scale 1 to 5",
+            "detail: criterion | method | alpha 0.1",
+            "detail: fluency | learned | 2.65",
+            "detail: relevance | learned | 1.35",
+            "detail: relevance | constant | 3.02",
+            "detail: fluency | per-criterion | 3.45",
+            "detail: gpt-x: sets that contain people's score, on held-out documents",
+            "detail: criterion | method | alpha 0.1",
+            "detail: fluency | learned | 92.1 %",
+            "detail: relevance | learned | 91.7 %",
+            "detail: relevance | constant | 96.8 %",
+            "detail: fluency | per-criterion | 91.2 %",
+            "detail: Rows by size of their learned set at alpha 0.1, and the judge's mean error on "
+            "them",
+            "detail: judge, criterion | 1 or 2 scores | their error | error of others | entire "
+            "scale | trust 1 or 2",
+            "detail: gpt-x, fluency | 62.1 % | 0.31 | 0.53 | 10 % | yes",
+            "detail: gpt-x, relevance | 61.7 % | 0.31 | 0.27 | 10 % | no",
+            "detail: Spearman of set size and error at alpha 0.1 (Table 3 of the diagnosis paper)",
+            "detail: judge, criterion | learned | per-criterion",
+            "detail: gpt-x, relevance | +0.22 | –",
+            "detail: gpt-x, fluency | +0.22 | +0.21",
+            *_table_4("learned", "+0.27"),
+            *_table_4("per-criterion", "+0.36"),
+            *AGREEMENT,
+            "detail: Details",
+            "detail: coverage of learned sets on held-out documents at alpha 0.1: 91.7 to 92.1 %",
+            "detail: learned sets have 2.00 scores on average over judges and criteria, residual "
+            "sets 3.45, at alpha 0.1",
+            "detail: set size against error, per-criterion sets: Spearman +0.42 over all rows, "
+            "+0.21 within a judge and criterion",
+            "detail: set size against error, learned sets: Spearman +0.31 over all rows, +0.22 "
+            "within a judge and criterion",
+            f"detail: {FAMILY}",
+            "detail: it holds on average",
+            "detail: learned on a third",
+            *FIGURES,
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("errors", "line"),
+    [
+        (
+            SizeErrors(small=0.31, large=0.69, interval=ends(0.1, 0.6)),
+            "mean error 0.31 if a set has 1 or 2 scores, else 0.69: trust those rows",
+        ),
+        (
+            SizeErrors(small=0.6, large=0.42, interval=ends(-0.3, -0.1)),
+            "mean error 0.60 if a set has 1 or 2 scores, else 0.42: size does not predict it",
+        ),
+        (
+            SizeErrors(small=0.4, large=0.42),
+            "mean error 0.40 if a set has 1 or 2 scores, else 0.42: size does not predict it",
+        ),
+        (
+            SizeErrors(small=0.4),
+            "every set has 1 or 2 scores: size does not show where the judge errs",
+        ),
+        (
+            SizeErrors(large=0.4),
+            "no set has 1 or 2 scores: size does not show where the judge errs",
+        ),
+    ],
+)
+def test_a_small_set_is_trusted_only_where_errors_are_smaller(
+    errors: SizeErrors, line: str
+) -> None:
+    group = replace(LEARNED.groups[-1], errors=errors)
+    assert line in terminal_lines(replace(LEARNED, groups=(group,)))
+    both = replace(LEARNED, groups=(group, replace(group, criterion="fluency")))
+    unlike = "set size is not shown to predict the judge's error: look at every row"
+    assert (unlike in terminal_lines(both)) == (errors.tells is False)
+    assert (": trust" in str(both) or "trust rows" in str(both)) == bool(errors.tells)
+
+
+def test_many_criteria_and_judges_are_a_range() -> None:
+    names = ("a", "b", "c", "d", "e")
+    means = [_mean("gpt-x", name, None, at / 10) for at, name in enumerate(names)]
+    lines = terminal_lines(replace(LEARNED, means=(LEARNED.means[0], *means)))
+    assert lines[1] == "judge minus people by criterion: -0.50 (a) to -0.10 (e)"
+    judges = [_mean(name, None, None, at / 10) for at, name in enumerate(names)]
+    lines = terminal_lines(replace(SCORES, means=tuple(judges)))
+    assert lines[:2] == [
+        "5 judges score 3.00 to 3.40 on average and people 3.50",
+        "judge minus people by judge: -0.50 (a) to -0.10 (e)",
+    ]
+    # Files from before there were means have the sets alone.
+    assert terminal_lines(replace(SCORES, means=()))[0] == (
+        "at least 90 % of the time people's score is one of 1.9 to 4.1 scores on average"
+    )
+
+
+def test_what_is_promised_is_said_with_its_sets() -> None:
+    crossed = terminal_lines(replace(SCORES, sets="cross-fitted", target="rater"))
+    assert "about 90 % of the time a person's score is one of 1.9 to 4.1 scores on average" in (
+        crossed
+    )
+    assert any(
+        line.startswith("about 90 %") for line in terminal_lines(replace(SCORES, weigh="rows"))
+    )
+    rows = replace(SCORES, groups=tuple(replace(g, documents=g.n) for g in SCORES.groups))
+    assert "on held-out rows at alpha 0.1" in render_text(rows.view(), explain=True)
 
 
 def test_judges_that_do_not_judge_are_named() -> None:
@@ -379,8 +526,8 @@ def test_sets_that_are_the_whole_scale_are_said_to_be() -> None:
     for other in (replace(short, weigh="rows"), replace(short, documents=18)):
         assert "alpha 0.1: every set is the entire scale" in terminal_lines(other)
     all_whole = tuple(replace(g, whole_scale=True) for g in groups)
-    assert html_lines(replace(short, groups=all_whole))[0] == (
-        "bad: Every set is the entire scale: 16 labelled documents are too few"
+    assert "every set is the entire scale: 16 labelled documents are too few" in terminal_lines(
+        replace(short, groups=all_whole)
     )
 
 
@@ -403,20 +550,18 @@ def test_the_picture_of_sizes() -> None:
 
 def test_the_picture_of_width_and_error() -> None:
     figure = LEARNED.plot(figure="width")
-    title = "Width against error within a criterion (Spearman): learned +0.24"
+    title = "Width against error within a criterion (Spearman): learned +0.24, per-criterion –"
     assert figure.get_suptitle() == title
     panels = {panel["title"]: panel for panel in map(drawn, figure.axes)}
     fluency, relevance = panels["fluency"], panels["relevance"]
     assert fluency["x"] == "scores in the set (larger: more rows)"
     assert drawn(figure.axes[0])["y"] == "mean |judge − human|"
-    assert fluency["lines"] == [[(2, 0.31), (3, 0.53)]]
+    assert fluency["lines"] == [[(2, 0.31), (3, 0.53)], [(2, 0.31), (3, 0.69)]]
     assert relevance["lines"] == [[(2, 0.31), (3, 0.27)]]
-    assert legend(figure) == ["learned"]  # one judge: the lines are its own
+    assert legend(figure) == ["learned", "per-criterion"]  # one judge: the lines are its own
     two = (*LEARNED.groups, *(replace(group, judge="other") for group in LEARNED.groups))
     both = replace(LEARNED, groups=two).plot(figure="width")
-    assert legend(both) == ["learned", "small dots: one judge"]
-    with pytest.raises(ArgumentError, match="choose one of sizes, coverage"):
-        SCORES.plot(figure="width")
+    assert legend(both) == ["learned", "per-criterion", "small dots: one judge"]
 
 
 @pytest.mark.parametrize(
@@ -474,8 +619,8 @@ def test_the_picture_of_widths_of_two_judges() -> None:
     assert panel["title"] == "fluency: +0.27"
     assert panel["x ticks"] == panel["y ticks"] == ["gpt-x", "other"]
     assert panel["texts"] == ["+0.27", "+0.27"]
-    assert drawn(agreement_figure(SCORES, ["per-criterion"]).axes[0])["title"] == "fluency: +0.36"
-    for alone in (replace(LEARNED, agreement=()), replace(LEARNED, agreement=SCORES.agreement)):
-        with pytest.raises(ArgumentError, match="choose one of sizes, coverage, width"):
-            alone.plot(figure="agreement")
-        assert html_lines(alone)[-3:] == FIGURES[:3]
+    assert drawn(SCORES.plot(figure="agreement").axes[0])["title"] == "fluency: +0.36"
+    alone = replace(LEARNED, agreement=())
+    with pytest.raises(ArgumentError, match="choose one of sizes, coverage, width"):
+        alone.plot(figure="agreement")
+    assert html_lines(alone)[-3:] == FIGURES[:3]

@@ -25,7 +25,7 @@ from adjudge.data.rows import has_values, merge_dropped
 from adjudge.data.verdicts import CLUSTER, Verdicts
 from adjudge.errors import ArgumentError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Headline, Table, notes_of, table_of
+from adjudge.present.blocks import Block, Headline, Note, Table, notes_of, table_of
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
 from adjudge.present.text import DASH, left_out, level, number
 from adjudge.records import HasInterval, Interval
@@ -187,10 +187,26 @@ def table_of_groups(
     caption: str,
     *,
     optional: Sequence[str] = (),
+    detail: bool = False,
 ) -> Table:
     """A row for each judge and criterion."""
     named = {"judge, criterion": name_group, **columns}
-    return table_of(groups, named, caption=caption, optional=optional)
+    return table_of(groups, named, caption=caption, optional=optional, detail=detail)
+
+
+def details_of(lines: Sequence[str]) -> list[Block]:
+    """A folded note of these lines, if there are any."""
+    return [Note(lines, detail=True)] if lines else []
+
+
+def left_out_together(dropped: Mapping[str, int]) -> list[str]:
+    """What was left out by reason, in one line.
+
+    >>> left_out_together({"no label": 3, "human tie": 1})
+    ['left out 3 rows: no label; 1 row: human tie']
+    """
+    parts = [line.removeprefix("left out ") for line in left_out(dropped)]
+    return [f"left out {'; '.join(parts)}"] if parts else []
 
 
 # --- rows ------------------------------------------------------------------------------------

@@ -174,7 +174,7 @@ def test_a_judge_can_have_decimals_and_a_scale_of_its_own(method: str) -> None:
 
 def test_documents_alone_decide_whether_the_scale_is_learned() -> None:
     rng = np.random.default_rng(0)
-    for documents, rule in ((35, "residual"), (36, "learned")):
+    for documents, rule in ((25, "residual"), (26, "learned")):
         for _ in range(3):
             judge, human = rng.integers(1, 6, (2, documents))
             sets = ScoreSets(alpha=0.1).calibrate(judge, human, documents=range(documents))
@@ -199,8 +199,8 @@ def test_a_document_never_calibrates_what_it_taught() -> None:
 
 
 def test_rows_of_one_document_teach_and_calibrate_together() -> None:
-    # 18 documents of many rows: nine teach, nine calibrate, and 17 are too few.
-    for documents, whole in ((18, False), (16, True)):
+    # 13 documents of many rows: four teach, nine calibrate, and 12 are too few.
+    for documents, whole in ((13, False), (12, True)):
         rows = np.repeat(np.arange(documents), 30)
         sets = ScoreSets(alpha=0.1, method="learned")
         sets.calibrate(np.full(len(rows), 3), np.full(len(rows), 3), documents=rows)

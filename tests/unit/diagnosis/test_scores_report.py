@@ -11,7 +11,7 @@ from rich.console import Console
 
 from adjudge.diagnosis import diagnose_scores, score_set_rows
 from adjudge.errors import ArgumentError, DataError
-from adjudge.present.render.terminal import render_terminal, render_text
+from adjudge.present.render.terminal import render_terminal
 from adjudge.simulate.scores import simulate_scores
 
 DRAWN = simulate_scores(
@@ -56,35 +56,78 @@ def test_adaptive_width_follows_the_error_where_constant_width_does_not() -> Non
     assert of["adaptive"] is not None
     assert of["per-criterion"] is not None
     assert of["adaptive"] > 0.05 > of["per-criterion"]
-    assert "set size against error, adaptive sets" in str(report)
+    assert "set size against error, adaptive sets" in report.explain()
 
 
-def test_nothing_is_said_of_a_width_that_cannot_tell() -> None:
-    rows = DRAWN.drop("score_probs")
-    report = diagnose_scores(rows, alphas=[0.1], sets="residual", splits=3)
-    assert report.telling_methods == ()
-    assert "Spearman" not in str(report)
-    assert "set size against error" not in str(report)
-    assert "it has no information about a row" in render_text(report.view(), explain=True)
-    with pytest.raises(ArgumentError, match="choose one of sizes, coverage"):
-        report.plot(figure="width")
-    learned = diagnose_scores(rows, alphas=[0.1], splits=3)
-    assert learned.telling_methods == ("learned",)
-    assert "set size against error, learned sets" in str(learned)
-    assert "residual sets" in str(learned)
+def test_the_width_of_residual_sets_follows_the_judges_score() -> None:
+    """A width that is a function of the judge's score can still rank rows by error."""
+    judge = [5] * 60 + [3] * 60
+    human = [5] * 60 + [1, 2, 4, 5] * 15
+    ids = [str(at) for at in range(120)]
+    report = diagnose_scores(
+        {"doc_id": ids, "judge_score": judge, "human_score": human}, alphas=[0.1], sets="residual"
+    )
+    [group] = report.groups
+    assert group.spearman is not None
+    assert group.spearman > 0.8
+    assert "set size against error, constant sets: Spearman +0.9" in report.explain()
+    assert "their width is a function of the judge's score" in report.explain()
+    assert report.unit == "row"
+
+
+def test_means_of_the_judge_and_of_people_lead() -> None:
+    report = diagnose_scores(DRAWN, alphas=[0.1], splits=1)
+    rated = DRAWN.with_columns(people=pl.mean_horizontal("rater1", "rater2", "rater3"))
+    for part in report.means:
+        named = {"judge": part.judge, "criterion": part.criterion, "model": part.model}
+        rows = rated.filter(**{key: name for key, name in named.items() if name is not None})
+        assert part.n == rows.height
+        assert part.judge_mean == pytest.approx(rows["judge_score"].mean())
+        assert part.human_mean == pytest.approx(rows["people"].mean())
+        assert part.difference == pytest.approx(part.judge_mean - part.human_mean)
+        assert part.interval is not None
+        assert part.difference in part.interval
+    assert len(report.means) == 2 * (1 + 2 + 6)
+    assert str(report).startswith("2 judges score ")
+
+
+def test_equal_rows_of_a_document_do_not_narrow_the_interval_of_the_means() -> None:
+    once = DRAWN.filter(judge="one", criterion="fluency", model="system-0").drop("id", strict=False)
+    many = pl.concat(once.with_columns(model=pl.lit(f"m{k}")) for k in range(10))
+    single, repeated = (diagnose_scores(rows, splits=1).means[0] for rows in (once, many))
+    assert (single.n, repeated.n) == (60, 600)
+    assert repeated.low == pytest.approx(single.low)
+    assert repeated.high == pytest.approx(single.high)
+
+
+@pytest.mark.parametrize("misleading", [False, True])
+def test_a_row_is_trusted_only_if_small_sets_have_small_errors(misleading: bool) -> None:
+    """A judge a point too high where people always say 5 has small sets and the larger errors."""
+    rng = np.random.default_rng(4)
+    judge = np.repeat([2.0, 4.0], 100)
+    human = np.where(
+        judge == 4, 5 if misleading else 4, np.clip(judge + rng.integers(-1, 2, 200), 1, 5)
+    )
+    rows = {"doc_id": [str(at) for at in range(200)], "judge_score": judge, "human_score": human}
+    written = score_set_rows(rows)
+    small = written.filter(pl.col("set_size") <= 2)
+    assert small["judge_score"].unique().to_list() == [4.0]
+    assert small["advice"].unique().to_list() == ["look" if misleading else "trust"]
+    assert ("trust" in str(diagnose_scores(rows, alphas=[0.1]))) == (not misleading)
 
 
 def test_sets_are_chosen_by_the_documents_or_by_name() -> None:
     rows = DRAWN.drop("score_probs")
     assert diagnose_scores(rows, alphas=[0.1], splits=1).sets == "learned"
-    # 76 documents are needed at 0.05, and 60 are here.
-    report = diagnose_scores(rows, alphas=[0.05], splits=1)
+    # 56 documents are needed at 0.05, and 98 at 0.03.
+    assert diagnose_scores(rows, alphas=[0.05], splits=1).sets == "learned"
+    report = diagnose_scores(rows, alphas=[0.03], splits=1)
     assert report.sets == "residual"
-    explained = render_text(report.view(), explain=True)
-    assert "need 76 labelled documents for each judge and criterion at alpha 0.05" in explained
+    needed = "need 98 labelled documents for each judge and criterion at alpha 0.03"
+    assert needed in report.explain()
     crossed = diagnose_scores(rows, alphas=[0.1], sets="cross-fitted", splits=2)
     assert (crossed.sets, crossed.main_method) == ("cross-fitted", "cross-fitted")
-    assert "at least about 1 - 2 alpha - sqrt(2/D)" in str(crossed)
+    assert "at least about 1 - 2 alpha - sqrt(2/D)" in crossed.explain()
     assert diagnose_scores(DRAWN, alphas=[0.1], sets="adaptive", splits=1).main_method == "adaptive"
     with pytest.raises(DataError, match="column score_probs"):
         diagnose_scores(rows, sets="adaptive")
@@ -235,13 +278,16 @@ def test_the_sizes_of_several_judges_fit_eighty_columns() -> None:
         for criterion in ("coherence", "consistency")
     ]
     screen = Console(file=io.StringIO(), width=80, color_system=None, record=True)
-    for part in render_terminal(diagnose_scores(pl.DataFrame(rows)).view()[1:3]):
+    report = diagnose_scores(pl.DataFrame(rows))
+    for part in render_terminal(report.view(), explain=True):
         screen.print(part)
     text = screen.export_text()
-    assert text.count("another-long-name-70b-chat-hf: coverage in % and mean size") == 1
-    shown = [line.split() for line in text.splitlines() if line.strip().startswith("consistency")]
-    assert len(shown) == 6
-    assert all(len(cells) == 2 + 2 * 4 for cells in shown)
+    assert text.count("another-long-name-70b-chat-hf: scores in a set on average") == 1
+    shown = [line.split() for line in text.splitlines() if line.strip().startswith("consistency ")]
+    sizes = [cells for cells in shown if len(cells) == 2 + 4]
+    assert len(sizes) == 6
+    assert "left out at this width: Krippendorff's alpha" in text
+    assert "left out at this width" not in text.replace("left out at this width: Krippendorff", "")
 
 
 def test_points_for_the_own_family_are_held_against_people() -> None:

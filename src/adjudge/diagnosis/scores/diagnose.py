@@ -21,12 +21,15 @@ from adjudge.diagnosis.scores.evaluation import (
     Evaluation,
     ScoreRows,
     evaluate_method,
+    judge_errors,
+    size_errors,
     split_by_judge,
     width_agreement,
 )
-from adjudge.diagnosis.scores.nonconformity import TARGETS, fewest_documents
+from adjudge.diagnosis.scores.nonconformity import TARGETS
 from adjudge.diagnosis.scores.result import (
     HumanAgreement,
+    MeanScore,
     PooledWidth,
     ScoreDiagnosis,
     WidthAgreement,
@@ -37,12 +40,14 @@ from adjudge.diagnosis.scores.sets import (
     ScoreSets,
     checked_scale,
     default_rule,
-    random_half,
+    fewest_to_learn,
+    random_part,
 )
 from adjudge.errors import ArgumentError, DataError
 from adjudge.statistics.agreement import spearman
-from adjudge.statistics.numbers import mean_known
-from adjudge.validation import Seed, count, exact_level, generator, one_of, open_unit
+from adjudge.statistics.clusters import mean_interval
+from adjudge.statistics.numbers import cluster_codes, mean_known
+from adjudge.validation import BoolArray, Seed, count, exact_level, generator, one_of, open_unit
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20)
 #: The level at which judges' widths are compared, as in the paper.
@@ -53,12 +58,11 @@ _WEAKER = "about 1 - 2 alpha - sqrt(2/D) from D documents, usually near 1 - alph
 #: What kind of set the numbers are about, and its limits.
 _ABOUT = {
     "learned": "learned sets: the distribution of human scores given the judge's score is learned "
-    "on half of the calibration documents, and calibrated on the other half",
+    "on a third of the calibration documents, and calibrated on the others",
     "cross-fitted": "cross-fitted sets use every document to learn and to calibrate, and have a "
     "weaker promise than learned sets",
-    "residual": "residual sets have one quantile, so their width depends only on the judge's score "
-    "and changes only where an end of the scale truncates the set: it has no information about a "
-    "row",
+    "residual": "residual sets have one quantile, so their width is a function of the judge's "
+    "score: it changes where an end of the scale cuts the set",
     "adaptive": "adaptive sets are as wide as the judge's own probabilities are spread, calibrated "
     "on human scores",
 }
@@ -156,7 +160,7 @@ def diagnose_scores(
     if used == "adaptive" and not any("adaptive" in rows.plans for rows in judges):
         raise DataError(scores.name, "is missing", column="score_probs", remedy=_OTHER_SETS)
     random = generator(seed)
-    halves = [random_half(np.arange(documents), random) for _ in range(splits)]
+    halves = [random_part(np.arange(documents), random, 2) for _ in range(splits)]
     evaluations = [
         evaluate_method(
             rows,
@@ -190,6 +194,7 @@ def diagnose_scores(
             for criterion, among in rows.by_criterion.items()
         ),
         family=tuple(_family_points(judges, families, confidence_level)),
+        means=tuple(mean for rows in judges for mean in _mean_scores(rows, confidence_level)),
         documents=documents,
         scale=limits,
         sets=used,
@@ -200,7 +205,7 @@ def diagnose_scores(
         seed=seed if isinstance(seed, int) else None,
         dropped=labelled.dropped,
         assumptions=(
-            *_promise_and_limits(used, weigh, target),
+            *_promise_and_limits(frame, used, weigh, target),
             *_why_not_learned(sets, used, fewest, weigh, main),
             *_without_adaptive(frame),
             *scores.makers,
@@ -226,7 +231,8 @@ def score_set_rows(
     Each judge is calibrated on its labelled rows, per criterion. The sets are for rows without a
     human score. A row without a judge score gets no set; an empty set has no set_low and set_high.
     The advice is the paper's: one or two scores "trust", the entire scale (or an empty set)
-    "human", between "look".
+    "human", between "look". It is "look" instead of "trust" if labelled rows of the judge and
+    criterion do not show smaller errors (at 95 %) where sets are small.
 
     Args:
         source: doc_id, judge_score and human_score or one column per rater. Optional: model,
@@ -276,12 +282,21 @@ def score_set_rows(
             groups=groups[labelled_rows],
         )
         predicted = learned.predict(judge, groups=groups)
+        advice = predicted.advice
+        score = people["judge_score"].to_numpy().astype(np.float64)
+        error = judge_errors(score, ratings_table(people), target)
+        document = cluster_codes(people["doc_id"].to_list())[0]
+        for group in set(groups):
+            among = groups[labelled_rows] == group
+            sizes = predicted.sizes[labelled_rows][among]
+            if size_errors(sizes, error[among], document[among], 0.95).tells is False:
+                advice[(groups == group) & (advice == "trust")] = "look"
         set_rows.append(
             judge_rows.select("__row").with_columns(
                 pl.Series("set_low", predicted.low),
                 pl.Series("set_high", predicted.high),
                 pl.Series("set_size", predicted.sizes),
-                pl.Series("advice", predicted.advice.tolist()),
+                pl.Series("advice", advice.tolist()),
                 pl.Series("calibrated", labelled_rows),
                 pl.lit(sets).alias("sets"),
             )
@@ -295,6 +310,33 @@ def score_set_rows(
 
 
 # --- judges ----------------------------------------------------------------------------------
+
+
+def _mean_scores(rows: ScoreRows, confidence_level: float) -> Iterator[MeanScore]:
+    """The judge's mean and people's: over all rows, per criterion and per model if several."""
+    people = np.nanmean(rows.ratings, axis=1)
+    reach = float(rows.scale[1] - rows.scale[0])
+    criteria = rows.by_criterion if len(rows.by_criterion) > 1 else {}
+    models = dict.fromkeys(model for model in rows.model if model is not None)
+    parts: list[tuple[str | None, str | None, BoolArray]] = [
+        (None, None, np.ones(len(people), dtype=bool)),
+        *((criterion, None, among) for criterion, among in criteria.items()),
+        *((None, model, rows.model == model) for model in models if len(models) > 1),
+    ]
+    for criterion, model, among in parts:
+        gap = (rows.score - people)[among]
+        yield MeanScore(
+            judge=rows.judge,
+            criterion=criterion,
+            model=model,
+            n=len(gap),
+            judge_mean=float(rows.score[among].mean()),
+            human_mean=float(people[among].mean()),
+            difference=float(gap.mean()),
+            interval=mean_interval(
+                gap, rows.document[among], confidence_level, bounds=(-reach, reach)
+            ),
+        )
 
 
 def _family_points(
@@ -381,24 +423,29 @@ def _why_not_learned(asked: str, used: str, fewest: int, weigh: str, level: Frac
     """Why sets that learn the judge's scale are not the default here."""
     if asked != "auto" or used == "learned" or weigh == "rows":
         return []
-    needed = 4 * fewest_documents(level)
+    needed = fewest_to_learn(level)
     return [
         f"sets that learn the judge's scale need {needed} labelled documents for each judge and "
         f"criterion at alpha {float(level):g}; the fewest here is {fewest}"
     ]
 
 
-def _promise_and_limits(sets: str, weigh: str, target: str) -> tuple[str, ...]:
+def _promise_and_limits(frame: pl.DataFrame, sets: str, weigh: str, target: str) -> tuple[str, ...]:
     """The promise and its conditions, one sentence each."""
     mean = "the rounded mean of the raters (halves up)"
     whom = mean if target == "mean" else "a random rater's score"
     chance = "1 - alpha" if sets != "cross-fitted" else _WEAKER
-    promise = (
-        f"a set contains {whom} with probability at least {chance} for a random row of a new "
-        "document like these, on average over documents; not for each document, and not for one "
-        "criterion if several share a quantile"
-    )
-    if weigh == "rows":
+    alone = frame.select("judge", "criterion", "doc_id").is_unique().all()
+    about = "for a new row like these, on average over rows; not for each row"
+    if not alone:
+        about = (
+            "for a random row of a new document like these, on average over documents; not for "
+            "each document"
+        )
+    if frame["criterion"].n_unique() > 1:
+        about += ", and not for one criterion if all share a quantile (constant)"
+    promise = f"a set contains {whom} with probability at least {chance} {about}"
+    if weigh == "rows" and not alone:
         promise = (
             "row-wise calibration as in the paper: its promise needs exchangeable rows, and rows "
             "of one document are not exchangeable"

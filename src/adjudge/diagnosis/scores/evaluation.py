@@ -17,7 +17,7 @@ from adjudge.data.scores import ratings_table
 from adjudge.data.tables import as_text
 from adjudge.diagnosis.measures import mean_or_none
 from adjudge.diagnosis.scores.nonconformity import Target, human_target, round_half_up
-from adjudge.diagnosis.scores.result import ScoreSetGroup, WidthBin
+from adjudge.diagnosis.scores.result import ScoreSetGroup, SizeErrors, WidthBin
 from adjudge.diagnosis.scores.sets import LabelledRows, SetRule, advise, answers_for, members_of
 from adjudge.errors import ArgumentError
 from adjudge.records import Interval
@@ -76,9 +76,6 @@ def split_by_judge(
         rows = judge_rows["__row"].to_numpy()
         score = judge_rows["judge_score"].to_numpy().astype(np.float64)
         table = ratings[rows]
-        targets = table
-        if target == "mean":
-            targets = round_half_up(np.nanmean(table, axis=1, keepdims=True))
         judges.append(
             ScoreRows(
                 judge=str(judge),
@@ -90,11 +87,19 @@ def split_by_judge(
                 score=score,
                 ratings=table,
                 target=human_target(table, target=target, scale=scale),
-                error=np.nanmean(np.abs(targets - score[:, None]), axis=1),
+                error=judge_errors(score, table, target),
                 plans=_plans(judge_rows, score, scale, by, several=several, sets=sets),
             )
         )
     return judges
+
+
+def judge_errors(score: FloatArray, ratings: FloatArray, target: str) -> FloatArray:
+    """|judge - human| of each row: of the raters' rounded mean, or the mean over raters."""
+    people = ratings
+    if target == "mean":
+        people = round_half_up(np.nanmean(ratings, axis=1, keepdims=True))
+    return np.asarray(np.nanmean(np.abs(people - score[:, None]), axis=1))
 
 
 def _plans(
@@ -208,6 +213,7 @@ def evaluate_method(
                 by_width=error_by_width(
                     widths, rows.error[in_criterion], documents, scale, confidence_level
                 ),
+                errors=size_errors(widths, rows.error[in_criterion], documents, confidence_level),
             )
             groups.append(group)
     return Evaluation(rows, method, groups, dict(zip(levels, final, strict=True)))
@@ -236,6 +242,27 @@ def error_by_width(
         n, mean = int(among.sum()), float(error[among].mean())
         bins.append(WidthBin(width=int(width), n=n, mean_error=mean, interval=ends))
     return tuple(bins)
+
+
+def size_errors(
+    widths: IntArray, error: FloatArray, documents: IntArray, confidence_level: float
+) -> SizeErrors:
+    """The mean error of rows with one or two scores in their set, and of the others."""
+    small = (widths == 1) | (widths == 2)
+    codes, groups = recode(documents)
+    sums = [
+        np.bincount(codes, weights=values, minlength=groups)
+        for values in (small, small * error, ~small, ~small * error)
+    ]
+
+    def gap(totals: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(totals[:, 3] / totals[:, 2] - totals[:, 1] / totals[:, 0])
+
+    bounds = -float(error.max(initial=0.0)), float(error.max(initial=0.0))
+    ends = jackknife_interval(gap, np.stack(sums, axis=1), confidence_level, bounds=bounds)
+    sides = mean_or_none(error[small]), mean_or_none(error[~small])
+    return SizeErrors(small=sides[0], large=sides[1], interval=ends)
 
 
 def width_agreement(

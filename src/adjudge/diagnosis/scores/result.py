@@ -3,44 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from adjudge.diagnosis.agreement import MANY_ROWS, Agreement
 from adjudge.diagnosis.family import FamilyScores
-from adjudge.diagnosis.measures import table_of_groups
-from adjudge.errors import ArgumentError
-from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of
-from adjudge.present.figure import (
-    ACCENT,
-    CENTRED,
-    GRID,
-    INK,
-    MARKS,
-    MUTED,
-    ON_TINT,
-    SERIES,
-    SMALL_TO_LARGE,
-    WARM,
-    axis_name,
-    axis_names,
-    criterion_panels,
-    draw_cells,
-    draw_legend,
-    draw_promise,
-    legend_mark,
-    new_figure,
-    plot_band,
-    set_suptitle,
-    themed,
-    unique,
-    write_cell,
+from adjudge.diagnosis.measures import details_of, left_out_together, table_of_groups
+from adjudge.diagnosis.scores.figures import (
+    agreement_figure,
+    coverage_figure,
+    sizes_figure,
+    width_figure,
 )
+from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Table, notes_of, table_of
+from adjudge.present.figure import unique
 from adjudge.present.result import (
     Check,
     Correlation,
@@ -54,9 +33,10 @@ from adjudge.present.result import (
 )
 from adjudge.present.text import (
     DASH,
+    begin,
+    clip,
     count,
     group_name,
-    left_out,
     level,
     number,
     percent,
@@ -67,13 +47,30 @@ from adjudge.present.text import (
 from adjudge.records import HasInterval, Interval
 from adjudge.statistics.numbers import mean_known
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
+#: The most judges or criteria that get a line each; the tables have all.
+_MOST_LINES = 4
 
 
-#: Methods whose sets all have the same width, except at the ends of the scale.
-_ONE_QUANTILE = ("constant", "per-criterion", "per-group")
+@dataclass(frozen=True, kw_only=True)
+class MeanScore(HasInterval):
+    """The judge's and people's mean on labelled rows: of all criteria and models, or of one.
+
+    `difference` is the judge's mean minus people's, `interval` its interval over documents.
+    """
+
+    judge: str | None
+    criterion: str | None
+    model: str | None
+    n: Count
+    judge_mean: float
+    human_mean: float
+    difference: float
+    interval: Interval | None
+
+    @property
+    def gap(self) -> str:
+        """The difference with its interval."""
+        return f"{signed(self.difference, 2)} {show_interval(self.interval, 2)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +84,31 @@ class WidthBin(HasInterval):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SizeErrors(HasInterval):
+    """The judge's mean error on rows with one or two scores in their set, and on the others.
+
+    The interval is of the difference, over documents.
+    """
+
+    small: NotNegative | None = None
+    large: NotNegative | None = None
+    interval: Interval | None = None
+
+    @property
+    def tells(self) -> bool | None:
+        """Whether small sets are shown to have smaller errors; None if one side has no row."""
+        if self.small is None or self.large is None:
+            return None
+        return self.low is not None and self.low > 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class ScoreSetGroup:
     """One judge, criterion, method and alpha; means over the splits by document.
 
     `quantile` is calibrated on all labelled documents; None if a method has none or several.
     `whole_scale`: too few documents are labelled for this alpha, so every set is the entire scale.
+    `trust`, `look` and `human` are the paper's advice, by size alone.
     """
 
     judge: str | None
@@ -111,6 +128,7 @@ class ScoreSetGroup:
     look: Proportion
     human: Proportion
     by_width: tuple[WidthBin, ...] = field(repr=False)
+    errors: SizeErrors = SizeErrors()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,24 +192,25 @@ class ScoreDiagnosis(Result):
     dropped: Mapping[str, Count]
     assumptions: tuple[str, ...]
     sets: str = "residual"
+    means: tuple[MeanScore, ...] = ()
 
     @property
     def main_method(self) -> str:
         """For each criterion, the method with a promise: the one to read first."""
         methods = {group.method for group in self.groups}
-        if self.sets in methods:
-            return self.sets
+        return self.sets if self.sets in methods else self.residual_method
+
+    @property
+    def residual_method(self) -> str:
+        """The method of residual sets with a promise for each criterion."""
+        methods = {group.method for group in self.groups}
         return "per-criterion" if "per-criterion" in methods else "constant"
 
     @property
-    def telling_methods(self) -> tuple[str, ...]:
-        """Methods whose width can differ between rows, the main one first.
-
-        With one quantile for all rows, the width changes only where the scale's end truncates a
-        set.
-        """
+    def methods(self) -> list[str]:
+        """The methods with a promise for each criterion, the main one first."""
         methods = dict.fromkeys((self.main_method, *(group.method for group in self.groups)))
-        return tuple(name for name in methods if name not in _ONE_QUANTILE)
+        return [name for name in methods if name != "constant" or name == self.residual_method]
 
     @property
     def main_alpha(self) -> float:
@@ -210,17 +229,34 @@ class ScoreDiagnosis(Result):
         """How many scores the scale has."""
         return self.scale[1] - self.scale[0] + 1
 
+    @property
+    def unit(self) -> str:
+        """What is exchangeable: a document, or a row if every document has one."""
+        return "row" if all(g.n == g.documents for g in self.groups) else "document"
+
     def view(self) -> list[Block]:
         return view_scores(self)
 
 
 def view_scores(result: ScoreDiagnosis) -> list[Block]:
-    """Coverage and size of the sets, advice by size, agreement with people."""
+    """The judge's mean next to people's, what sets contain, what their size shows; then tables."""
     ends = f"{level(result.confidence_level)} interval"
+    lines, more = _remarks(result)
+    means: dict[str, Callable[[MeanScore], str]] = {
+        "rows": lambda m: number(m.n),
+        "judge": lambda m: number(m.judge_mean, 2),
+        "people": lambda m: number(m.human_mean, 2),
+        "difference": lambda m: signed(m.difference, 2),
+        ends: lambda m: show_interval(m.interval, 2),
+    }
+    names = {"judge, criterion, model": lambda m: group_name(m.judge, m.criterion, m.model)}
     return [
-        _sets_headline(result),
+        *_means_shown(result),
+        *notes_of([*lines, *left_out_together(result.dropped)]),
+        table_of(result.means, names | means, caption="Mean scores on labelled rows", detail=True),
         *_size_tables(result),
-        _advice_table(result),
+        _small_sets_table(result),
+        *_paper_tables(result),
         table_of_groups(
             result.human_agreement,
             {
@@ -232,97 +268,214 @@ def view_scores(result: ScoreDiagnosis) -> list[Block]:
             },
             "Agreement with people (kappa with quadratic weights)",
             optional=("Krippendorff's alpha",),
+            detail=True,
         ),
-        *notes_of([*_remarks(result), *left_out(result.dropped)]),
-        *notes_of([f"Promise: {result.assumptions[0]}"] if result.assumptions else []),
-        *explain(result.assumptions[1:]),
+        *details_of([*more, *result.assumptions]),
         *_score_figures(result),
     ]
 
 
-def _sets_headline(result: ScoreDiagnosis) -> Headline:
-    documents = count(result.documents, "labelled document")
+def _means_shown(result: ScoreDiagnosis) -> list[Block]:
+    """The means of the judge, or of the lowest and highest; each criterion or judge if they fit."""
+    judges = [m for m in result.means if m.criterion is None and m.model is None]
+    if not judges:
+        return [Headline(_describe_sets(result))]
+    score, people = (
+        span(number(min(values), 2), number(max(values), 2))
+        for values in ([m.judge_mean for m in judges], [m.human_mean for m in judges])
+    )
+    several = len(judges) > 1
+    who = f"{len(judges)} judges score" if several else f"{_who(judges[0].judge)} scores"
+    finding = begin(f"{who} {score} on average and people {people}")
+    sizes = {g.criterion: g.mean_size for g in result.main_groups}
+    parts = {group_name(m.judge): m for m in judges}
+    if not several:
+        finding += f": {judges[0].gap}"
+        parts = {m.criterion: m for m in result.means if m.criterion is not None}
+    shown = [
+        Fact(
+            name,
+            f"{number(m.judge_mean, 2)}, people {number(m.human_mean, 2)}",
+            m.gap + ("" if several else f", one of {number(sizes.get(name), 1)} scores"),
+        )
+        for name, m in parts.items()
+    ]
+    lines = [] if several else _extremes("system", [m for m in result.means if m.model is not None])
+    if len(shown) > _MOST_LINES:
+        shown, lines = [], [*_extremes("judge" if several else "criterion", parts.values()), *lines]
+    return [Headline(finding), *([Facts(shown)] if shown else []), *notes_of(lines)]
+
+
+def _extremes(kind: str, means: Iterable[MeanScore]) -> list[str]:
+    """The parts with the lowest and the highest difference; nothing without two."""
+    ordered = sorted(means, key=lambda m: m.difference)
+    if len(ordered) < 2:
+        return []
+    low, high = (
+        f"{signed(m.difference, 2)} ({clip(m.model or m.criterion or m.judge)})"
+        for m in (ordered[0], ordered[-1])
+    )
+    return [f"judge minus people by {kind}: {low} to {high}"]
+
+
+def _describe_sets(result: ScoreDiagnosis) -> str:
+    """How many scores contain people's score, at which rate."""
     if all(g.whole_scale for g in result.groups):
-        return Headline(f"Every set is the entire scale: {documents} are too few", tone="bad")
-    sizes, covered = zip(*((g.mean_size, g.coverage) for g in result.main_groups), strict=True)
-    return Headline(
-        f"{result.sets.capitalize()} sets for {percent(1 - result.main_alpha)} coverage contain "
-        f"{span(number(min(sizes), 2), number(max(sizes), 2))} of {result.size} scores on average "
-        f"and cover {span(percent(min(covered)), percent(max(covered)))} on held-out documents"
+        labelled = count(result.documents, f"labelled {result.unit}")
+        return f"every set is the entire scale: {labelled} are too few"
+    proven = result.weigh == "documents" and result.sets != "cross-fitted"
+    sizes = [g.mean_size for g in result.main_groups]
+    return (
+        f"{'at least' if proven else 'about'} {percent(1 - result.main_alpha)} of the time "
+        f"{'people' if result.target == 'mean' else 'a person'}'s score is one of "
+        f"{span(number(min(sizes), 1), number(max(sizes), 1))} scores on average"
     )
 
 
-def _size_tables(result: ScoreDiagnosis) -> list[Block]:
-    """A table for each judge, the main method first.
-
-    The names of both would leave 80 columns no room for the numbers.
-    """
-    levels = sorted({g.alpha for g in result.groups})
-    judges: dict[str | None, dict[tuple[str | None, str], dict[float, str]]] = {}
-    for g in sorted(result.groups, key=lambda g: g.method != result.main_method):
-        cells = judges.setdefault(g.judge, {}).setdefault((g.criterion, g.method), {})
-        cells[g.alpha] = f"{percent(g.coverage).removesuffix(' %')} {number(g.mean_size, 2)}"
-    return [
-        Table(
-            ("criterion", "method", *(f"α {alpha:g}" for alpha in levels)),
-            [
-                (group_name(criterion, none="all"), method, *(cells.get(a, DASH) for a in levels))
-                for (criterion, method), cells in rows.items()
-            ],
-            caption=f"{group_name(judge, none='the judge')}: coverage in % and mean size of sets "
-            f"at each alpha, scale {result.scale[0]} to {result.scale[1]}",
-            text_columns=2,
+def _describe_small_sets(result: ScoreDiagnosis) -> str:
+    """Whether rows with one or two scores in their set have smaller errors here."""
+    groups = result.main_groups
+    compared = [g for g in groups if g.errors.tells is not None]
+    tells = [g for g in compared if g.errors.tells]
+    if not compared:
+        small = sum(g.errors.small is not None for g in groups)
+        which = {0: "no set", len(groups): "every set"}.get(small, "every set of some groups")
+        return f"{which} has 1 or 2 scores: size does not show where the judge errs"
+    if len(groups) == 1:
+        [group] = groups
+        advice = "trust those rows" if tells else "size does not predict it"
+        return (
+            f"mean error {number(group.errors.small, 2)} if a set has 1 or 2 scores, else "
+            f"{number(group.errors.large, 2)}: {advice}"
         )
-        for judge, rows in sorted(judges.items(), key=lambda named: named[0] or "")
-    ]
+    if not tells:
+        return "set size is not shown to predict the judge's error: look at every row"
+    where = f"in {len(tells)} of {len(groups)} groups"
+    return f"1 or 2 scores in a set: smaller errors {where}; trust rows only there"
 
 
-def _advice_table(result: ScoreDiagnosis) -> Table:
-    """Rows by the size of their set, and how size and error correlate if that is known."""
-    columns: dict[str, Callable[[ScoreSetGroup], str]] = {
-        "trust": lambda g: percent(g.trust),
-        "look": lambda g: percent(g.look),
-        "human": lambda g: percent(g.human),
+def _size_tables(result: ScoreDiagnosis) -> list[Block]:
+    """Two tables for each judge, the main method first: size and coverage at each alpha."""
+    levels = sorted({g.alpha for g in result.groups})
+    ordered = sorted(result.groups, key=lambda g: g.method != result.main_method)
+    held_out = f"held-out {result.unit}s"
+    cells: dict[str, Callable[[ScoreSetGroup], str]] = {
+        f"scores in a set on average, scale {span(*map(str, result.scale))}": lambda g: number(
+            g.mean_size, 2
+        ),
+        f"sets that contain people's score, on {held_out}": lambda g: percent(g.coverage),
     }
-    caption = f"Rows by size of their {result.main_method} set at alpha {result.main_alpha:g} "
-    caption += "(1 or 2 scores: trust; the entire scale: human; between: look)"
-    if result.main_method in result.telling_methods:
-        columns["Spearman"] = lambda g: signed(g.spearman, 2)
-        caption += ", and Spearman of size and error"
-    return table_of_groups(result.main_groups, columns, caption)
+    tables: list[Block] = []
+    for judge in sorted({g.judge for g in ordered}, key=lambda name: name or ""):
+        for caption, cell in cells.items():
+            rows: dict[tuple[str, str], dict[float, str]] = {}
+            for g in (g for g in ordered if g.judge == judge):
+                name = group_name(g.criterion, none="all"), g.method
+                rows.setdefault(name, {})[g.alpha] = cell(g)
+            tables.append(
+                Table(
+                    ("criterion", "method", *(f"alpha {alpha:g}" for alpha in levels)),
+                    [(*name, *(at.get(a, DASH) for a in levels)) for name, at in rows.items()],
+                    caption=f"{_who(judge)}: {caption}",
+                    text_columns=2,
+                    detail=True,
+                )
+            )
+    return tables
+
+
+def _small_sets_table(result: ScoreDiagnosis) -> Table:
+    """Rows by the size of their set, and the judge's error on them."""
+    trust = {True: "yes", False: "no", None: DASH}
+    columns: dict[str, Callable[[ScoreSetGroup], str]] = {
+        "1 or 2 scores": lambda g: percent(g.trust),
+        "their error": lambda g: number(g.errors.small, 2),
+        "error of others": lambda g: number(g.errors.large, 2),
+        "entire scale": lambda g: percent(g.human),
+        "trust 1 or 2": lambda g: trust[g.errors.tells],
+    }
+    caption = f"Rows by size of their {result.main_method} set at alpha {result.main_alpha:g}, and "
+    return table_of_groups(
+        result.main_groups, columns, f"{caption}the judge's mean error on them", detail=True
+    )
+
+
+def _paper_tables(result: ScoreDiagnosis) -> list[Block]:
+    """The diagnosis paper's r_s(w, e), Table 3, and its Table 4, for every method."""
+    alpha = result.main_alpha
+    tables: list[Block] = []
+    groups = [g for g in result.groups if g.alpha == alpha]
+    of = {(g.judge, g.criterion, g.method): signed(g.spearman, 2) for g in groups}
+    names = dict.fromkeys((g.judge, g.criterion) for g in groups)
+    rows = [
+        (group_name(*name), *(of.get((*name, method), DASH) for method in result.methods))
+        for name in names
+    ]
+    caption = f"Spearman of set size and error at alpha {alpha:g} (Table 3 of the diagnosis paper)"
+    columns = ("judge, criterion", *result.methods)
+    tables.append(Table(columns, rows, caption=caption, detail=True))
+    for method in result.methods:
+        pairs = [a for a in result.agreement if a.method == method]
+        criteria = unique(a.criterion for a in pairs)
+        judges = list(dict.fromkeys((a.judge_a, a.judge_b) for a in pairs))
+        of_pair = {(a.judge_a, a.judge_b, a.criterion): a.spearman for a in pairs}
+        rows = [
+            (" and ".join(both), *(signed(of_pair.get((*both, c)), 2) for c in criteria))
+            for both in judges
+        ]
+        means = (mean_known(of_pair.get((*both, c)) for both in judges) for c in criteria)
+        rows.append(("mean", *(signed(mean, 2) for mean in means)))
+        caption = f"Spearman of two judges' set sizes, {method} (Table 4 of the diagnosis paper)"
+        columns = ("judges", *(group_name(c, none="all") for c in criteria))
+        tables += [Table(columns, rows, caption=caption, detail=True)] if pairs else []
+    return tables
 
 
 # --- remarks ---------------------------------------------------------------------------------
 
 
-def _remarks(result: ScoreDiagnosis) -> list[str]:
-    """Odd judges, uninformative sets, what learning gained, what width shows, own families."""
+def _who(judge: str | None) -> str:
+    return group_name(judge, none="the judge")
+
+
+def _remarks(result: ScoreDiagnosis) -> tuple[list[str], list[str]]:
+    """What a person has to know: sets, their size, odd judges, own families; and what is left."""
     judges = dict.fromkeys(entry.judge for entry in result.human_agreement)
     lines = [line for judge in judges for line in _odd_scores(result, judge)]
+    if result.means:
+        lines = [_describe_sets(result), _describe_small_sets(result), *lines]
+    more = _describe_gain(result)
     for alpha in sorted({g.alpha for g in result.groups}):
         sizes = {g.mean_size for g in result.groups if g.alpha == alpha}
         if sizes == {float(result.size)}:
-            lines.append(
-                f"alpha {alpha:g}: every set is the entire scale{_why_whole_scale(result, alpha)}"
+            line = f"alpha {alpha:g}: every set is the entire scale"
+            (lines if alpha == result.main_alpha else more).append(
+                line + _why_whole_scale(result, alpha)
             )
-    lines += _describe_gain(result)
-    lines += [
-        f"set size against error, {entry.method} sets: Spearman {signed(entry.pooled, 2)} over all "
-        f"rows, {signed(entry.within, 2)} within one judge and criterion"
-        for entry in result.pooled
-        if entry.alpha == result.main_alpha and entry.method in result.telling_methods
-    ]
+    for entry in result.pooled:
+        key = entry.method, result.main_alpha
+        among = [g.spearman for g in result.groups if (g.method, g.alpha) == key]
+        within = [value for value in among if value is not None]
+        if entry.alpha == result.main_alpha and entry.method in result.methods and within:
+            more.append(
+                f"set size against error, {entry.method} sets: Spearman {signed(entry.pooled, 2)} "
+                f"over all rows, {span(signed(min(within), 2), signed(max(within), 2))} within a "
+                "judge and criterion"
+            )
     for family in result.family:
-        lines.append(f"{group_name(family.judge, none='the judge')} {family.describe()}")
-    return lines
+        sentence = f"{_who(family.judge)} {family.describe()}"
+        (lines if family.biased else more).append(sentence)
+    return lines, more
 
 
 def _describe_gain(result: ScoreDiagnosis) -> list[str]:
-    """Mean size next to that of residual sets with the same promise."""
-    methods = dict.fromkeys(g.method for g in result.groups)
-    residual = "per-criterion" if "per-criterion" in methods else "constant"
-    if result.main_method not in result.telling_methods or residual not in methods:
-        return []
+    """Coverage on held-out documents, and the mean size next to that of residual sets."""
+    at, covered = f"at alpha {result.main_alpha:g}", [g.coverage for g in result.main_groups]
+    shown = span(percent(min(covered)), percent(max(covered)))
+    lines = [f"coverage of {result.main_method} sets on held-out {result.unit}s {at}: {shown}"]
+    residual = result.residual_method
+    if result.main_method == residual or residual not in result.methods:
+        return lines
     main, other = (
         mean_known(
             g.mean_size for g in result.groups if (g.method, g.alpha) == (method, result.main_alpha)
@@ -330,14 +483,15 @@ def _describe_gain(result: ScoreDiagnosis) -> list[str]:
         for method in (result.main_method, residual)
     )
     return [
+        *lines,
         f"{result.main_method} sets have {number(main, 2)} scores on average over judges and "
-        f"criteria, residual sets {number(other, 2)}, at alpha {result.main_alpha:g}"
+        f"criteria, residual sets {number(other, 2)}, {at}",
     ]
 
 
 def _odd_scores(result: ScoreDiagnosis, judge: str | None) -> list[str]:
     """A judge whose scores are all the same, or always the human score."""
-    who = group_name(judge, none="the judge")
+    who = _who(judge)
     entries = [entry for entry in result.human_agreement if entry.judge == judge]
     answers = [{value for value, n in e.agreement.judge_values.items() if n} for e in entries]
     rows = sum(entry.agreement.n for entry in entries)
@@ -369,223 +523,18 @@ def _why_whole_scale(result: ScoreDiagnosis, alpha: float) -> str:
     return f", because calibration needs {needed} labelled documents and has {half}"
 
 
-# --- figures ---------------------------------------------------------------------------------
-
-_COLOURS = {
-    "learned": ACCENT,
-    "constant": MUTED,
-    "per-criterion": SERIES[7],
-    "per-group": SERIES[2],
-    "adaptive": WARM,
-    "cross-fitted": SERIES[4],
-}
-_MARKS = dict(zip(_COLOURS, MARKS, strict=False))
-_APART_TO_ALIKE = ("#9ab7d9", "#f7f7f7", "#eda383")
-
-
 def _score_figures(result: ScoreDiagnosis) -> list[Block]:
-    """In the order of importance; widths are left out if they are not informative."""
-    telling = result.telling_methods
-    compared = {entry.method for entry in result.agreement} & set(telling)
-    sizes = (
-        "Mean number of scores in a set, and coverage on held-out documents (bold: below 1 - "
-        "alpha)."
-    )
-    coverage = "Coverage on held-out documents at each alpha; the dashed line is 1 - alpha."
-    figures: list[Block] = [
-        Figure("sizes", partial(sizes_figure, result), sizes),
-        Figure("coverage", partial(coverage_figure, result), coverage),
+    """In the order of importance; the last needs two judges."""
+    held_out = f"held-out {result.unit}s"
+    captions = {
+        sizes_figure: f"Mean number of scores in a set, and coverage on {held_out} (bold: below 1 "
+        "- alpha).",
+        coverage_figure: f"Coverage on {held_out} at each alpha; the dashed line is 1 - alpha.",
+        width_figure: "Mean error of the judge by the number of scores in the set.",
+    }
+    if result.agreement:
+        captions[agreement_figure] = "Whether two judges give the same rows wide sets."
+    return [
+        Figure(draw.__name__.removesuffix("_figure"), partial(draw, result), caption)
+        for draw, caption in captions.items()
     ]
-    if telling:
-        caption = "Mean error of the judge by the number of scores in the set."
-        figures.append(Figure("width", partial(width_figure, result, telling), caption))
-    if compared:
-        caption = "Whether two judges give the same rows wide sets."
-        figures.append(Figure("agreement", partial(agreement_figure, result, telling), caption))
-    return figures
-
-
-def sizes_figure(result: ScoreDiagnosis) -> Drawing:
-    """Heat map of mean set size, judge by criterion, coverage below it."""
-    sets = f"{result.sets.capitalize()} sets for {percent(1 - result.main_alpha)} coverage"
-    return size_map(result.main_groups, sets, whole=result.size, room=(2.9, 1.25, 0.62))
-
-
-def size_map(
-    cells: Sequence[Any],
-    sets: str,
-    *,
-    whole: int,
-    room: tuple[float, float, float],
-    note: Callable[[Any], str] = lambda cell: "",
-) -> Drawing:
-    """Heat map of the mean set size of judges and criteria, and the coverage below it.
-
-    A cell has judge, criterion, alpha, mean_size and coverage; `note` is written after its size.
-    `room`: width of the margins and of a criterion, height of a judge.
-    """
-    judges, criteria = unique(c.judge for c in cells), unique(c.criterion for c in cells)
-    margins, wide, high = room
-    with themed():
-        figure = new_figure(margins + wide * len(criteria), 1.9 + high * len(judges))
-        axes = figure.subplots()
-        grid = np.full((len(judges), len(criteria)), np.nan)
-        for c in cells:
-            row, column = judges.index(c.judge), criteria.index(c.criterion)
-            grid[row, column] = c.mean_size
-            size, covers = f"{c.mean_size:.2f}{note(c)}", f"covers {percent(c.coverage)}"
-            write_cell(axes, column, row, size, covers, bold=_shortfall(c) > 0)
-        image = draw_cells(axes, grid, SMALL_TO_LARGE, (1, whole), aspect="auto")
-        axes.set_xticks(range(len(criteria)), [axis_name(c) for c in criteria])
-        axes.set_yticks(range(len(judges)), axis_names(judges).values())
-        bar = figure.colorbar(image, ax=axes, pad=0.02, aspect=14)
-        bar.set_label(f"mean size, of {whole} scores")
-        bar.outline.set_visible(False)
-        sizes = [c.mean_size for c in cells]
-        shown = span(f"{min(sizes):.1f}", f"{max(sizes):.1f}")
-        set_suptitle(figure, f"{sets} have {shown} of {whole} scores")
-    return figure
-
-
-def width_figure(result: ScoreDiagnosis, methods: Sequence[str]) -> Drawing:
-    """Mean error at each set width, one panel per criterion, one line per method."""
-    groups = [g for g in result.groups if g.alpha == result.main_alpha]
-    within = {p.method: p.within for p in result.pooled if p.alpha == result.main_alpha}
-    with themed():
-        criteria = unique(g.criterion for g in groups)
-        figure, panels = criterion_panels(criteria)
-        for axes, criterion in zip(panels, criteria, strict=True):
-            for method in methods:
-                among = [g for g in groups if g.criterion == criterion and g.method == method]
-                _draw_widths(axes, among, method)
-            axes.set_xticks(range(1, result.size + 1))
-            axes.set_xlim(0.6, result.size + 0.4)
-            axes.set_xlabel("scores in the set (larger: more rows)", fontsize=8.5)
-        panels[0].set_ylabel("mean |judge − human|")
-        panels[0].set_ylim(bottom=0)
-        values = ", ".join(f"{method} {signed(within.get(method), 2)}" for method in methods)
-        set_suptitle(figure, f"Width against error within a criterion (Spearman): {values}")
-        judges = {g.judge for g in groups}
-        dots = {"label": "small dots: one judge", "marker": "o", "ms": 3, "linestyle": ""}
-        _draw_methods_legend(figure, methods, extra=dots if len(judges) > 1 else None)
-    return figure
-
-
-def _draw_widths(axes: Axes, groups: Sequence[ScoreSetGroup], method: str) -> None:
-    colour = _COLOURS[method]
-    entries = [entry for g in groups for entry in g.by_width]
-    for entry in entries:
-        axes.scatter(entry.width, entry.mean_error, s=8, color=colour, alpha=0.35, linewidth=0)
-    widths, at = np.unique([entry.width for entry in entries], return_inverse=True)
-    rows = np.bincount(at, [entry.n for entry in entries])
-    errors = np.bincount(at, [entry.n * entry.mean_error for entry in entries]) / rows
-    axes.plot(widths, errors, color=colour, linewidth=1.4, zorder=3)
-    dots = 18 + 90 * rows / rows.max(initial=1)
-    axes.scatter(widths, errors, s=dots, color=colour, marker=_MARKS[method], zorder=4, linewidth=0)
-
-
-def agreement_figure(result: ScoreDiagnosis, methods: Sequence[str]) -> Drawing:
-    """Spearman of set widths between judges, one matrix per criterion; of the last method."""
-    there = {a.method for a in result.agreement}
-    drawn = [method for method in methods if method in there]
-    if not drawn:
-        raise ArgumentError("plot", "one judge", "agreement between judges needs two")
-    pairs = [a for a in result.agreement if a.method == drawn[-1]]
-    about = f"({drawn[-1]}, α = {pairs[0].alpha:g})"
-    return width_matrices(pairs, f"Spearman of two judges' set widths, mean {about}")
-
-
-def width_matrices(pairs: Sequence[Any], title: str) -> Drawing:
-    """A matrix of judges by judges for each criterion, its mean in the title of its panel.
-
-    A pair has judge_a, judge_b, criterion and spearman.
-    """
-    criteria = unique(a.criterion for a in pairs)
-    judges = unique(name for a in pairs for name in (a.judge_a, a.judge_b))
-    names = list(axis_names(judges).values())
-    with themed():
-        panel = max(1.9, 0.55 * len(judges))
-        figure = new_figure(3.2 + panel * len(criteria), 1.9 + panel)
-        panels = figure.subplots(1, len(criteria), squeeze=False)[0]
-        for axes, criterion in zip(panels, criteria, strict=True):
-            grid = np.full((len(judges), len(judges)), np.nan)
-            for a in pairs:
-                if a.criterion == criterion and a.spearman is not None:
-                    i, j = judges.index(a.judge_a), judges.index(a.judge_b)
-                    grid[i, j] = grid[j, i] = a.spearman
-            values = grid[~np.isnan(grid)]
-            mean = f" {signed(values.mean(), 2)}" if len(values) else "\nwidths do not vary"
-            for i, j in np.ndindex(*grid.shape):
-                value = None if np.isnan(grid[i, j]) else float(grid[i, j])
-                colour = INK if value is None else ON_TINT
-                axes.text(j, i, "" if i == j else signed(value, 2), color=colour, size=8, **CENTRED)
-            np.fill_diagonal(grid, 1.0)
-            image = draw_cells(axes, grid, _APART_TO_ALIKE, (-1, 1))
-            axes.set_facecolor(GRID)  # shows where there is no correlation
-            axes.set_title(f"{axis_name(criterion)}:{mean}", fontsize=10)
-            axes.set_xticks(range(len(judges)), names, rotation=40, ha="right")
-            axes.set_yticks(range(len(judges)), names if axes is panels[0] else [])
-            axes.tick_params(labelsize=8)
-        bar = figure.colorbar(image, ax=list(panels), shrink=0.9, pad=0.01)
-        bar.set_label("Spearman of widths")
-        set_suptitle(figure, title)
-    return figure
-
-
-def coverage_figure(result: ScoreDiagnosis) -> Drawing:
-    """Coverage against alpha, one panel per criterion; bands are one standard deviation."""
-    methods = list(dict.fromkeys(g.method for g in result.groups))
-    levels = sorted({g.alpha for g in result.groups})
-    with themed():
-        criteria = unique(g.criterion for g in result.groups)
-        figure, panels = criterion_panels(criteria)
-        for axes, criterion in zip(panels, criteria, strict=True):
-            for method in methods:
-                cells = [g for g in result.groups if (g.criterion, g.method) == (criterion, method)]
-                lines = [[100 * g.coverage for g in cells if g.alpha == alpha] for alpha in levels]
-                if len({*map(len, lines)}) == 1 and lines[0]:
-                    plot_band(axes, levels, np.array(lines).T, _COLOURS[method], method,
-                              _MARKS[method])  # fmt: skip
-            draw_promise(axes, levels)
-        panels[0].set_ylabel("coverage on held-out documents, %")
-        panels[0].set_ylim(top=100.8)
-        set_suptitle(figure, _coverage_title(result))
-        judges = {g.judge for g in result.groups}
-        band = {"label": "band: one standard deviation over judges", "linewidth": 7}
-        _draw_methods_legend(figure, methods, extra=band if len(judges) > 1 else None, promise=True)
-    return figure
-
-
-def _coverage_title(result: ScoreDiagnosis) -> str:
-    """A quantile shared by several criteria has no guarantee for one of them: it comes last."""
-    shared = [g for g in result.groups if g.method == "constant" != result.main_method]
-    cells = [g for g in result.groups if g not in shared]
-    short = [gap for gap in map(_shortfall, cells) if gap]
-    if short:
-        where = f"{len(short)} of {len(cells)} cells, by at most {100 * max(short):.1f} points"
-        title = f"Coverage is below 1 − alpha in {where}"
-    else:
-        title = f"Coverage is at least 1 − alpha in all {len(cells)} cells"
-    below = sum(_shortfall(g) > 0 for g in shared)
-    return f"{title}; constant: below in {below} of {len(shared)}" if below else title
-
-
-def _shortfall(group: Any) -> float:
-    """How far coverage is below 1 - alpha; 0 if the difference is only rounding."""
-    return max(0.0, round(float(1 - group.alpha - group.coverage), 9))
-
-
-def _draw_methods_legend(
-    figure: Drawing,
-    methods: Sequence[str],
-    *,
-    extra: Mapping[str, Any] | None,
-    promise: bool = False,
-) -> None:
-    """A mark for each method, for 1 - alpha if it is drawn, and for pale lines."""
-    marks = [legend_mark(m, color=_COLOURS[m], marker=_MARKS[m], ms=5) for m in methods]
-    if promise:
-        marks.append(legend_mark("1 − alpha", color=INK, linestyle="--", linewidth=1.3))
-    if extra is not None:
-        marks.append(legend_mark(color=INK, alpha=0.3, **extra))
-    draw_legend(figure, marks)

@@ -44,6 +44,8 @@ _Group = TypeVar("_Group")
 WEIGHS = ("documents", "rows")
 #: The number of folds of documents; one per document if there are fewer.
 _FOLDS = 10
+#: One in this many documents is for learning the judge's scale.
+_TEACHING = 3
 
 
 @dataclass(frozen=True)
@@ -79,14 +81,14 @@ class ScoreSets:
 
     `method`, all of them intervals:
 
-    - "learned": P(human score | judge score) is learned on a random half of the documents, and the
-      cumulative probability of a set is calibrated on the other half. The judge's scores can be
+    - "learned": P(human score | judge score) is learned on a random third of the documents, and the
+      cumulative probability of a set is calibrated on the others. The judge's scores can be
       decimals, and on a different scale.
     - "cross-fitted": the same in ten folds. Smaller sets, a weaker promise: at least about
       1 - 2 alpha - sqrt(2/D) from D documents, usually near 1 - alpha.
     - "residual": C(x) = {y : |judge - y| <= q}, q the quantile of |judge - human| (Eq. 3).
     - "adaptive": from `score_probs`, the judge's own probability of each score.
-    - "auto": learned if every group has 4 * (1 - alpha)/alpha documents, else residual.
+    - "auto": learned if every group has about 3 * (1 - alpha)/alpha documents, else residual.
 
     Documents are exchangeable, rows are not: each document has weight 1/(D + 1) and the rest is at
     infinity, so that similar rows of a document do not count as more evidence. The promise is about
@@ -323,12 +325,14 @@ def calibrate_known(rows: LabelledRows) -> SetRule:
 
 
 def calibrate_learned(rows: LabelledRows) -> SetRule:
-    """Learn the judge's scale on a random half of the documents, calibrate it on the other half.
+    """Learn the judge's scale on a random third of the documents, calibrate it on the others.
 
-    Given the first half, the nonconformity is a fixed function of a row. So the second half and a
-    new document are exchangeable, and each document has weight 1/(D + 1) as everywhere.
+    Given the first third, the nonconformity is a fixed function of a row. So the others and a new
+    document are exchangeable, and each document has weight 1/(D + 1) as everywhere. A scale has few
+    parameters, and the remaining weight at infinity costs more than a coarser scale: half of the
+    documents for learning gives larger sets.
     """
-    teaches = random_half(rows.documents[rows.entries.row], rows.random)
+    teaches = random_part(rows.documents[rows.entries.row], rows.random, _TEACHING)
     learned, values = rows.only(teaches).learn()
 
     def nonconformity(judge: FloatArray) -> FloatArray:
@@ -369,11 +373,11 @@ def _one_entry_per_document(
     return np.asarray(order[first], dtype=np.int64)
 
 
-def random_half(documents: IntArray, random: np.random.Generator) -> BoolArray:
-    """Whether each row is in a random half of the documents, the smaller one of an odd number."""
+def random_part(documents: IntArray, random: np.random.Generator, parts: int) -> BoolArray:
+    """Whether each row is in a random one of `parts` equal parts of the documents, rounded down."""
     names, index = np.unique(documents, return_inverse=True)
     chosen = np.zeros(len(names), dtype=bool)
-    chosen[random.permutation(len(names))[: len(names) // 2]] = True
+    chosen[random.permutation(len(names))[: len(names) // parts]] = True
     return np.asarray(chosen[index])
 
 
@@ -403,15 +407,23 @@ def answers_for(judge: ArrayLike, rule: str, scale: tuple[int, int]) -> FloatArr
 
 
 def default_rule(documents: int, alpha: Fraction, *, weigh: str = "documents") -> str:
-    """ "learned" if a quarter of the documents has a finite quantile, else "residual".
+    """ "learned" if there are enough documents to test learned sets, else "residual".
 
-    Half of the documents calibrate in a test on the other half, and half of that half is used for
-    learning. With fewer documents, learned sets could not be tested before use. The choice depends
-    only on the number of documents and on no score, so it does not weaken the promise. Row by row,
-    it is the paper's.
+    The choice depends only on the number of documents and on no score, so it does not weaken the
+    promise. Row by row, it is the paper's.
 
-    >>> default_rule(36, Fraction(1, 10)), default_rule(35, Fraction(1, 10))
+    >>> default_rule(26, Fraction(1, 10)), default_rule(25, Fraction(1, 10))
     ('learned', 'residual')
     """
-    enough = weigh == "documents" and documents // 4 >= fewest_documents(alpha)
+    enough = weigh == "documents" and documents >= fewest_to_learn(alpha)
     return "learned" if enough else "residual"
+
+
+def fewest_to_learn(alpha: Fraction) -> int:
+    """Documents of which two thirds of a half have a finite quantile: D/2 are tested.
+
+    >>> fewest_to_learn(Fraction(1, 10)), fewest_to_learn(Fraction(1, 20))
+    (26, 56)
+    """
+    fewest = fewest_documents(alpha)
+    return 2 * (fewest + (fewest - 1) // (_TEACHING - 1))
