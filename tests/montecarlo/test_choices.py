@@ -7,7 +7,10 @@ docs/trust.md prints what is measured here.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -24,6 +27,7 @@ WORLDS = {
     "four": {"responses": 4, "skill": 1.5},
     "four, missing": {"responses": 4, "skill": 1.5, "missing": 0.02},
     "six, weak judge": {"responses": 6, "skill": 0.8},
+    "four, jury": {"responses": 4, "skill": 1.2, "noise": 0.8, "judges": 3},
 }
 RUN = pytest.mark.parametrize(
     "full", [False, pytest.param(True, marks=pytest.mark.montecarlo)], ids=["short", "full"]
@@ -33,7 +37,9 @@ RUN = pytest.mark.parametrize(
 def pool_of(full: bool, **world) -> tuple[FloatArray, IntArray, FloatArray]:
     """Doubts, errors and whether there is a choice, of every prompt of a pool."""
     prompts = 20_000 if full else 1_500
-    frame = prepare_choices(simulate_choices(prompts, seed=11, **world)).frame
+    jury = () if world.get("judges", 1) > 1 else None
+    frame = prepare_choices(simulate_choices(prompts, seed=11, **world), jury=jury).frame
+    frame = frame.filter(pl.col("judge") == ("simulated" if jury is None else "jury"))
     wrong = (frame["verdict"] != frame["label"]).fill_null(True).to_numpy().astype(np.int64)
     said = frame["verdict"].is_not_null().to_numpy()
     return frame["uncertainty"].to_numpy(), wrong, said
@@ -80,7 +86,11 @@ def test_a_threshold_from_pairs_breaks_the_promise_on_choices(responses, expecte
     doubt = preference_entropy(p.ravel()).reshape(shape)
     frame = prepare_choices(rows).frame
     errors = (frame["verdict"] != frame["label"]).to_numpy().astype(np.int64)
-    least = frame["uncertainty"].to_numpy()
+    own_doubt = frame["uncertainty"].to_numpy()
+    first, second = map(np.array, zip(*combinations(range(responses), 2), strict=True))
+    wins = np.ones((prompts, responses, responses))
+    wins[:, first, second], wins[:, second, first] = p, 1 - p
+    least = 1 - wins[np.arange(prompts), wins.sum(axis=2).argmax(axis=1)].min(axis=1)
     # A choice passes where each of its comparisons would: all of them won, and sure enough.
     hardest = np.where(least < 0.5, preference_entropy(least), np.log(2) + 1)
     rng = np.random.default_rng(0)
@@ -92,8 +102,8 @@ def test_a_threshold_from_pairs_breaks_the_promise_on_choices(responses, expecte
         pairs: Rule = scope_threshold(doubt[own, one], wrong[own, one], alpha=ALPHA).rule
         by_pairs.append(share(errors[new], pairs.accept(hardest[new])))
         of_pairs.append(share(wrong[new].ravel(), pairs.accept(doubt[new].ravel())))
-        rule = scope_threshold(least[own], errors[own], alpha=ALPHA)
-        by_prompts.append(share(errors[new], rule.accept(least[new])))
+        rule = scope_threshold(own_doubt[own], errors[own], alpha=ALPHA)
+        by_prompts.append(share(errors[new], rule.accept(own_doubt[new])))
     assert np.mean(of_pairs) <= ALPHA + 0.005
     assert np.mean(by_prompts) <= ALPHA + 4 * np.std(by_prompts) / np.sqrt(repeats)
     assert np.mean(by_pairs) == pytest.approx(expected, abs=0.003 if full else 0.03)

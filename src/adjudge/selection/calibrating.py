@@ -176,7 +176,7 @@ def calibrate(
     needs = Needs(("judgments", "grades", "binary"), named, texts=asked.reads_texts)
     with source.narrow(needs):
         leave_out = source.other("leave_out")
-        prepared = asked.doubt.prepare(source, judge, protocol, limit)
+        prepared = asked.prepare(source, judge, protocol, limit)
     remarks: tuple[str, ...] = ()
     if since_change and from_audits is None:
         raise ArgumentError("since_change", since_change, "needs --from-audits")

@@ -1,10 +1,10 @@
 """Choices: all comparisons of the responses to a prompt, combined into one row per prompt.
 
 With p_ij, the probability that the judge prefers response i to response j (the mean of all rows
-that compare the two):
+that compare the two; of a jury, its p_ij):
 
     choice   the response with the highest mean over j of p_ij
-    doubt    1 - min over j of p_ij for that response: its least sure comparison
+    doubt    1 - product over j of p_ij for that response: 1 - P(it wins all), were they independent
     error    people's best is another response
 
 The people's best is named (column `best`), or follows from labels of all pairs of the prompt: the
@@ -15,9 +15,13 @@ and it is an error.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
 import polars as pl
 
-from adjudge.data.judgments import Judgments, mark_off_answer, prepare_judgments
+from adjudge.data.judgments import Judgments, doubt_ties, mark_off_answer, prepare_judgments
 from adjudge.data.labels import MAKERS, join_values
 from adjudge.data.rows import Rows, merge_dropped, tidy
 from adjudge.data.source import Source
@@ -27,7 +31,27 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.policy.result import Policy
 from adjudge.present.text import count
 from adjudge.records import MEASURED
-from adjudge.selection.doubts.base import NO_COSTS, NOT_LEARNED, OwnDoubt, OwnRequest
+from adjudge.selection.doubts.base import (
+    NO_COSTS,
+    NOT_LEARNED,
+    Doubt,
+    DoubtFit,
+    DoubtRequest,
+    Labelled,
+    OwnDoubt,
+    ScoredRows,
+)
+from adjudge.selection.doubts.jury import (
+    JURY,
+    MEMBER,
+    JuryDoubt,
+    JuryFit,
+    make_jury,
+    name_members,
+)
+from adjudge.selection.labelled import NewRows, read_new
+from adjudge.store import StorePlace
+from adjudge.validation import one_of
 
 NOT_WITH_BEST = "leave it out: it cannot be used with --best"
 NEEDED = ("prompt_id", "model_a", "model_b")
@@ -55,16 +79,18 @@ def prepare_choices(
     judge: str | None = None,
     protocol: str | None = None,
     min_answer_mass: float | None = None,
+    jury: Sequence[str] | None = None,
 ) -> Judgments:
     """One row for every prompt, judge and protocol: the choice in `verdict`, people's in `label`.
 
     Each row of `judgments` compares two responses, named in model_a and model_b, to the prompt in
-    prompt_id. `labels` are for pairs, or for prompts if they have a column `best`.
+    prompt_id. `labels` are for pairs, or for prompts if they have a column `best`. With `jury` (its
+    judges; empty: all), rows of the judge `jury` are added, from the mean log odds of its judges.
 
     >>> rows = {"prompt_id": ["q"] * 3, "model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
     ...         "id": [1, 2, 3], "p_a": [0.9, 0.7, 0.4], "best": ["x"] * 3}
     >>> prepare_choices(rows).frame.select("id", "verdict", "uncertainty", "label").row(0)
-    ('q', 'x', 0.30000000000000004, 'x')
+    ('q', 'x', 0.37, 'x')
     """
     best = None
     with Source.of(judgments, labels=labels) as opened:
@@ -89,6 +115,11 @@ def prepare_choices(
     rows = rows.without(pl.col("model_a") == pl.col("model_b"), "a response compared with itself")
     if (rows.frame.select(pl.col("model_a", "model_b") == "tie")).to_numpy().any():
         raise ArgumentError("model_a", "tie", "give this response another name")
+    if jury is not None:
+        pairs = read_new(replace(prepared, frame=rows.frame))
+        members = make_jury(pairs.measured, "mean", judges=jury)
+        together = [rows.frame, members.score(pairs).everything]
+        rows = Rows(pl.concat(together, how="diagonal_relaxed"), rows.dropped)
     frame, dropped = _fold(rows.frame), rows.dropped
     if best is not None:
         source = best.name
@@ -112,30 +143,78 @@ class ChoiceDoubt(OwnDoubt):
 
     own = False
 
-    @classmethod
     def prepare(
-        cls, source: Source, judge: str | None, protocol: str | None, least: float | None
+        self, source: Source, judge: str | None, protocol: str | None, least: float | None
     ) -> Judgments:
-        rows = prepare_choices(source, judge=judge, protocol=protocol, min_answer_mass=least)
-        return prepare_judgments(rows, pairs=source.pairs)
+        return prepare_choices(source, judge=judge, protocol=protocol, min_answer_mass=least)
 
     @classmethod
-    def load(cls, policy: Policy) -> ChoiceDoubt | None:
-        return cls(policy.groups) if policy.about == "choices" else None
+    def load(cls, policy: Policy) -> Doubt | None:
+        if policy.about != "choices":
+            return None
+        return ChoiceJuryDoubt.load(policy) or cls(policy.groups)
 
 
-class ChoiceRequest(OwnRequest):
-    """The choice of the best response, for which nothing is learned."""
+class ChoiceJuryDoubt(JuryDoubt):
+    """The doubt of a choice by several judges as one."""
+
+    def prepare(
+        self, source: Source, judge: str | None, protocol: str | None, least: float | None
+    ) -> Judgments:
+        """The choices of the jury and of each judge."""
+        options: dict[str, Any] = {"judge": judge, "protocol": protocol, "min_answer_mass": least}
+        return prepare_choices(source, **options, jury=self.judges)
+
+    def score(self, new: NewRows) -> ScoredRows:
+        of_jury = pl.col("judge") == JURY
+        rows, everything = new.measured.filter(of_jury), new.everything.filter(of_jury)
+        alone = name_members(new.measured.filter(~of_jury)).filter(pl.col(MEMBER) == self.judges[0])
+        first = rows.select("id").join(
+            alone.select("id", "verdict"), on="id", how="left", maintain_order="left"
+        )
+        return ScoredRows(
+            doubt_ties(rows), first["verdict"], everything, {}, pl.format("status {}", "status")
+        )
+
+    def check_judges(self, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
+        return super().check_judges(frame.filter(pl.col("judge") != JURY), store=store)
+
+
+class ChoiceRequest(DoubtRequest):
+    """The choice of the best response, by one judge or by the mean of several."""
 
     doubt = ChoiceDoubt
     asked_by = dict.fromkeys(("best",))
     refuses = (
-        dict.fromkeys(("jury", "doubt", "cascade", "plan", "pairs"), NOT_WITH_BEST)
-        | NOT_LEARNED
-        | NO_COSTS
+        dict.fromkeys(("doubt", "cascade", "plan", "pairs"), NOT_WITH_BEST) | NOT_LEARNED | NO_COSTS
     )
-    reads_columns = True
     keeps_cuts = False
+
+    def check(self) -> None:
+        super().check()
+        if self.options.jury is not None:
+            one_of(self.options.jury, ("mean",), "jury")
+
+    def prepare(
+        self, source: Source, judge: str | None, protocol: str | None, least: float | None
+    ) -> Judgments:
+        jury = None if self.options.jury is None else ()
+        return prepare_choices(
+            source, judge=judge, protocol=protocol, min_answer_mass=least, jury=jury
+        )
+
+    def learn(self, labelled: Labelled) -> DoubtFit:
+        frame = labelled.frame
+        if self.options.jury is None:
+            return DoubtFit(ChoiceDoubt(), frame)
+        of_jury = pl.col("judge") == JURY
+        alone = name_members(frame.filter(~of_jury))
+        jury = make_jury(alone, "mean")
+        return JuryFit(
+            doubt=ChoiceJuryDoubt(jury.jury, jury.judges, jury.fingerprints),
+            rows=frame.filter(of_jury),
+            alone={name: alone.filter(pl.col(MEMBER) == name) for name in jury.judges},
+        )
 
 
 def describe_choices(frame: pl.DataFrame) -> list[str]:
@@ -180,7 +259,8 @@ def _fold(frame: pl.DataFrame) -> pl.DataFrame:
         .group_by(*keys, "one")
         .agg(
             mean=pl.col("p").mean(),
-            least=pl.col("p").min(),
+            # Sorted, so that the product does not depend on the order of the rows.
+            wins=pl.col("p").sort().product(),
             failed=pl.col("p").is_null().any(),
             compared=pl.len(),
             human=pl.when(pl.col("y").is_not_null().all()).then(pl.col("y").mean()),
@@ -196,7 +276,7 @@ def _fold(frame: pl.DataFrame) -> pl.DataFrame:
         shared=top.sum() > 1,
         verdict=pl.col("one").filter(top).first(),
         mean_p=pl.col("mean").max(),
-        least=pl.col("least").filter(top).first(),
+        wins=pl.col("wins").filter(top).first(),
         # If people did not compare all responses, their first choice is unknown.
         label=pl.when(pl.col("human").is_not_null().all()).then(
             pl.when(liked.sum() > 1)
@@ -218,7 +298,7 @@ def _fold(frame: pl.DataFrame) -> pl.DataFrame:
         id="prompt_id",
         status=pl.lit("ok"),
         verdict=pl.when(pl.col("no_choice").is_null()).then("verdict"),
-        uncertainty=pl.when(pl.col("no_choice").is_null()).then(1 - pl.col("least")).otherwise(1.0),
+        uncertainty=pl.when(pl.col("no_choice").is_null()).then(1 - pl.col("wins")).otherwise(1.0),
         mean_p=pl.when(pl.col("no_choice").is_null()).then("mean_p"),
         label=pl.when(~pl.col("unsettled")).then("label"),
         **{name: pl.lit(None, pl.Float64) for name in ("p_a", "p_fwd", "p_rev")},
@@ -227,7 +307,7 @@ def _fold(frame: pl.DataFrame) -> pl.DataFrame:
         *(_agreed(name) for name in frame.columns if name not in _OF_PAIRS),
         *(_least_usual(name, word) for name, word in _USUAL.items() if name in frame.columns),
     )
-    prompt_rows = chosen.drop("missing", "failed", "shared", "least", "unsettled")
+    prompt_rows = chosen.drop("missing", "failed", "shared", "wins", "unsettled")
     return prompt_rows.join(others, on=keys, how="left", maintain_order="left")
 
 

@@ -301,7 +301,7 @@ def evaluate(
     learned = asked is not asked.plain
     with source.narrow(Needs(("judgments", "grades", "binary"), named, texts=learned)):
         choose_on = source.other("choose_on")
-        prepared = asked.doubt.prepare(source, judge, protocol, None)
+        prepared = asked.prepare(source, judge, protocol, None)
     table = read_labelled(prepared, ties=ties, cluster=cluster, model_labels=model_labels)
     del prepared
     if choose_on is not None:
@@ -316,7 +316,7 @@ def evaluate(
         finer = finer_doubt(rows)
         for signal in signals_of(rows, seed=seed):
             if best:
-                signal = replace(signal, name="least_sure")
+                signal = replace(signal, name="product")
             qualities.append(measure_quality(signal))
             curves.append(_curve(signal))
             measured = split_risks(
@@ -336,7 +336,7 @@ def evaluate(
             risks += [_risk(signal, row, baseline=row.method in baselines) for row in measured]
     comparisons, remarks = [], [f"split by {column}: one row of each calibrates"] if column else []
     remarks += describe_choices(table.frame) if best else []
-    if jury is not None or doubt is not None:
+    if (jury is not None or doubt is not None) and not best:
         comparisons = compare_doubts(
             table,
             asked=asked,

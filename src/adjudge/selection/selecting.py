@@ -46,9 +46,11 @@ from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.store import StorePlace
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
-_COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
-_GRADE_COLUMNS = ["id", "judge_name", "judge", "verdict", "p_pass", "uncertainty", "accepted"]
-_CHOICE_COLUMNS = ["id", "judge", "choice", "mean_p", "uncertainty", "accepted"]
+#: The first columns, those that there are.
+_JUDGED = ["verdict", "judge_verdict", "learned_doubt"]
+_COLUMNS = ["id", "judge", *_JUDGED, "p_a", "uncertainty", "accepted"]
+_GRADE_COLUMNS = ["id", "judge_name", "judge", *_JUDGED, "p_pass", "uncertainty", "accepted"]
+_CHOICE_COLUMNS = ["id", "judge", "choice", "judge_choice", "mean_p", "uncertainty", "accepted"]
 #: The doubt that a policy learned, as a column next to the judge's own.
 _LEARNED_DOUBT = pl.when(pl.col("uncertainty") < INFINITE_DOUBT).then("uncertainty")
 SAME_ROWS = (
@@ -266,13 +268,12 @@ def select(
         warnings=tuple(warnings),
         dropped=merge_dropped(table.dropped, scored.unscored, abstained),
     )
-    first = _COLUMNS
+    names = _COLUMNS
     if rules.about == "grades":
-        first, rows = _GRADE_COLUMNS, _as_grades(rows)
+        names, rows = _GRADE_COLUMNS, _as_grades(rows)
     elif rules.about == "choices":
-        first, rows = _CHOICE_COLUMNS, _as_choices(rows)
-    at = first.index("verdict") if others else 0
-    first = [*first[:at], *others, *first[at + bool(others) :], "reason", *doubt.columns]
+        names, rows = _CHOICE_COLUMNS, _as_choices(rows)
+    first = [name for name in [*names, "reason", *doubt.columns] if name in rows.columns]
     return SelectionRun(summary=summary, rows=rows.select(*first, pl.exclude(first)))
 
 
@@ -422,7 +423,7 @@ def _as_grades(rows: pl.DataFrame) -> pl.DataFrame:
 def _as_choices(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows in the columns of choices; `reason` explains a missing choice."""
     return rows.drop("p_a", "p_fwd", "p_rev", "label", "no_choice", strict=False).rename(
-        {"verdict": "choice"}
+        {"verdict": "choice", "judge_verdict": "judge_choice"}, strict=False
     )
 
 

@@ -209,11 +209,13 @@ def simulate_choices(
     noise: float = 0.5,
     sharpness: float = 4.0,
     missing: float = 0.0,
+    judges: int = 1,
     seed: Seed = 0,
 ) -> pl.DataFrame:
     """Judgments of all pairs: id, prompt_id, model_a, model_b, p_a, label, best.
 
-    A share `missing` of the comparisons is left out.
+    A share `missing` of the comparisons is left out. Several `judges` are equally good, and err
+    independently.
 
     >>> rows = simulate_choices(2, responses=3)
     >>> rows.height, sorted(rows["model_a"].unique())
@@ -224,10 +226,12 @@ def simulate_choices(
     gen = generator(seed)
     quality = gen.normal(size=(prompts, size))
     liked = quality + 0.3 * gen.gumbel(size=quality.shape)
-    seen = skill * quality + noise * gen.normal(size=quality.shape)
     first, second = map(np.array, zip(*combinations(range(size), 2), strict=True))
-    jitter = 0.3 * noise * gen.normal(size=(prompts, len(first)))
-    p_a = expit(sharpness * (seen[:, first] - seen[:, second] + jitter))
+    p_a = []
+    for _ in range(count(judges, "judges", least=1)):
+        seen = skill * quality + noise * gen.normal(size=quality.shape)
+        jitter = 0.3 * noise * gen.normal(size=(prompts, len(first)))
+        p_a.append(expit(sharpness * (seen[:, first] - seen[:, second] + jitter)).ravel().round(6))
     label = np.where(liked[:, first] > liked[:, second], "A", "B")
     prompt = np.repeat(np.arange(prompts), len(first))
     columns: dict[str, Any] = {
@@ -237,8 +241,13 @@ def simulate_choices(
         "model_a": [f"response-{i + 1}" for i in np.tile(first, prompts)],
         "model_b": [f"response-{j + 1}" for j in np.tile(second, prompts)],
         "judge": "simulated",
-        "p_a": p_a.ravel().round(6),
+        "p_a": p_a[0],
         "label": label.ravel(),
         "best": [f"response-{i + 1}" for i in liked.argmax(axis=1)[prompt]],
     }  # fmt: skip
-    return pl.DataFrame(columns).filter(pl.Series(gen.random(len(prompt)) >= missing))
+    rows = pl.DataFrame(columns)
+    if judges > 1:
+        names = [f"simulated-{judge + 1}" for judge in range(judges)]
+        judged = zip(names, p_a, strict=True)
+        rows = pl.concat(rows.with_columns(judge=pl.lit(j), p_a=pl.Series(p)) for j, p in judged)
+    return rows.filter(pl.Series(gen.random(rows.height) >= missing))

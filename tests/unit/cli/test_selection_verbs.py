@@ -251,7 +251,7 @@ def test_the_best_of_several_responses_from_pairs_to_selected_prompts(tmp_path, 
         capsys, "evaluate", tmp_path / "judged.jsonl", "--best", "--splits", "5"
     )
     assert code == 0, err
-    assert "least_sure" in out
+    assert "product" in out
     code, _, err = out_of(
         capsys, "monitor", "draw", tmp_path / "selected.csv", "--audit-rate", "0.5",
         "--secret-env", "PATH", "-o", tmp_path / "audits.csv",

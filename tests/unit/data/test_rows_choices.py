@@ -28,12 +28,12 @@ def one_row(frame: pl.DataFrame, *columns: str) -> tuple[object, ...]:
     return row
 
 
-def test_the_choice_has_the_highest_mean_and_doubts_its_least_sure_comparison():
+def test_the_choice_has_the_highest_mean_and_doubts_that_it_wins_all_comparisons():
     frame = rows(*THREE, best=["x"] * 3)
     row = one_row(frame, "id", "verdict", "responses", "label", "no_choice", "status")
     assert row == ("q", "x", 3, "x", None, "ok")
     mean, doubt = one_row(frame, "mean_p", "uncertainty")
-    assert (mean, doubt) == pytest.approx(((0.9 + 0.7) / 2, 1 - 0.7))
+    assert (mean, doubt) == pytest.approx(((0.9 + 0.7) / 2, 1 - 0.9 * 0.7))
 
 
 def test_a_choice_that_lost_a_comparison_is_doubted_by_more_than_one_half():
@@ -41,7 +41,7 @@ def test_a_choice_that_lost_a_comparison_is_doubted_by_more_than_one_half():
     frame = rows(("q", "x", "y", 0.6), ("q", "z", "x", 0.98), ("q", "z", "y", 0.45))
     choice, doubt = one_row(frame, "verdict", "uncertainty")
     assert choice == "z"
-    assert doubt == pytest.approx(0.55)
+    assert doubt == pytest.approx(1 - 0.98 * 0.45)
 
 
 @pytest.mark.parametrize("shuffle", range(3))
@@ -60,11 +60,17 @@ def test_order_of_rows_and_of_the_two_responses_changes_nothing(shuffle):
         ours, theirs = (prepare_choices(one).frame.sort("prompt_id") for one in (given, again))
         assert ours.select(shown).equals(theirs.select(shown))
         assert np.allclose(ours["uncertainty"], theirs["uncertainty"])
+    again = frame.sample(fraction=1, shuffle=True, seed=shuffle)
+    assert (
+        prepare_choices(again)
+        .frame.sort("id")["uncertainty"]
+        .equals(prepare_choices(frame).frame.sort("id")["uncertainty"])
+    )
 
 
 def test_a_pair_that_was_compared_twice_counts_once():
     frame = rows(*THREE, ("q", "z", "x", 0.5))  # x against z: 0.7 and 0.5
-    assert one_row(frame, "uncertainty")[0] == pytest.approx(1 - 0.6)
+    assert one_row(frame, "uncertainty")[0] == pytest.approx(1 - 0.9 * 0.6)
 
 
 @pytest.mark.parametrize(

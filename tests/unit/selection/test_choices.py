@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.selection import calibrate, evaluate, read_policy, select
+from adjudge.selection.choices import prepare_choices
+from adjudge.selection.doubts.jury import mean_jury
 from adjudge.simulate.pairs import simulate_choices
 
 OLD = simulate_choices(400, skill=1.5, missing=0.01, seed=1)
@@ -80,12 +83,63 @@ def test_a_policy_about_pairs_is_refused_for_prompts_and_the_other_way_round(pol
     assert select(NEW, policy, best=True).summary.about == "choices"
 
 
-@pytest.mark.parametrize(
-    "option", [{"jury": "mean"}, {"doubt": "learned"}, {"cascade": "simulated"}, {"pairs": OLD}]
-)
+@pytest.mark.parametrize("option", [{"doubt": "learned"}, {"cascade": "simulated"}, {"pairs": OLD}])
 def test_what_is_made_for_pairs_is_refused(option):
     with pytest.raises(ArgumentError, match="leave it out: it cannot be used with --best"):
         calibrate(OLD, best=True, **option)
+
+
+def test_a_jury_chooses_by_the_mean_log_odds_of_its_judges(tmp_path):
+    old, new = (
+        simulate_choices(400, judges=3, skill=1.2, noise=0.8, missing=0.002, seed=n) for n in (1, 2)
+    )
+    path = tmp_path / "policy.json"
+    path.write_text(calibrate(old, best=True, jury="mean", alpha=0.2).to_json())
+    policy = read_policy(path)
+    names = [f"simulated-{n}" for n in (1, 2, 3)]
+    assert (policy.about, policy.n_calibration, list(policy.judges)) == ("choices", 400, names)
+    assert policy.jury.coverage > max(policy.jury.coverage_alone.values())
+    done = select(new.drop("label", "best"), policy)
+    # The same in two steps: each pair by the jury, then the choice of one judge.
+    wide = new.pivot(
+        on="judge", index=["id", "prompt_id", "model_a", "model_b"], values="p_a"
+    ).drop_nulls()
+    p_a = mean_jury(3).predict(wide.select(names).to_numpy())
+    hand = prepare_choices(wide.drop(names).with_columns(p_a=pl.Series(p_a))).frame
+    rows = done.rows.join(hand, on="id", suffix="_hand")
+    assert rows.height == 400 == done.rows.height
+    assert rows["choice"].equals(rows["verdict"], null_equal=True)
+    assert np.allclose(rows["uncertainty"], rows["uncertainty_hand"], atol=1e-9)
+    assert set(done.rows.filter(pl.col("choice").is_null())["reason"]) == {"failed comparison"}
+    first = select(new.filter(pl.col("judge") == names[0]), calibrate(
+        old.filter(pl.col("judge") == names[0]), best=True, alpha=0.2)).rows  # fmt: skip
+    both = done.rows.join(first, on="id", suffix="_first")
+    assert both["judge_choice"].equals(both["choice_first"], null_equal=True)
+    turned = both.filter("accepted", pl.col("choice") != pl.col("judge_choice")).height
+    assert done.summary.n_overturned == turned > 0
+    shuffled = select(new.sample(fraction=1, shuffle=True, seed=4), policy).rows.sort("id")
+    assert shuffled.select("id", "choice", "accepted").equals(
+        done.rows.sort("id").select("id", "choice", "accepted")
+    )
+    seen = evaluate(old, best=True, jury="mean", splits=20, alphas=[0.2])
+    accuracy = {signal.judge: signal.accuracy for signal in seen.signals}
+    assert accuracy["jury"] > max(accuracy[name] for name in names)
+
+
+def test_a_jury_of_choices_refuses_what_it_cannot_use(policy):
+    two = simulate_choices(100, judges=2, seed=1)
+    with pytest.raises(ArgumentError, match="needs two judges or more; there is only simulated"):
+        calibrate(OLD, best=True, jury="mean")
+    with pytest.raises(ArgumentError, match="jury"):
+        calibrate(two, best=True, jury="learned")
+    together = calibrate(two, best=True, jury="mean", alpha=0.4)
+    with pytest.raises(ArgumentError, match="also needs simulated-2"):
+        select(two.filter(pl.col("judge") == "simulated-1"), together)
+    prints = two.with_columns(judge_fingerprint=pl.col("judge") + "-print")
+    known = calibrate(prints, best=True, jury="mean", alpha=0.4)
+    assert known.judge_fingerprints == ("simulated-1-print", "simulated-2-print")
+    with pytest.raises(PolicyMismatchError):
+        select(prints.with_columns(pl.col("judge_fingerprint") + "!"), known)
 
 
 def test_groups_are_columns_of_prompts():
@@ -107,7 +161,7 @@ def test_evaluate_measures_choices():
     seen = evaluate(OLD, best=True, splits=20, alphas=[0.1])
     (signal,) = seen.signals
     mute = 400 - OLD.group_by("prompt_id").len().filter(pl.col("len") == 6).height
-    assert (signal.signal, signal.n, signal.n_no_verdict) == ("least_sure", 400, mute)
+    assert (signal.signal, signal.n, signal.n_no_verdict) == ("product", 400, mute)
     assert signal.auroc > 0.6
     assert any("without a choice" in line for line in seen.warnings)
     with pytest.raises(DataError, match="has no human labels"):

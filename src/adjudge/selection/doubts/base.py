@@ -150,9 +150,8 @@ class Doubt(ABC):
         """What a reader of its policy should know."""
         return ()
 
-    @classmethod
     def prepare(
-        cls, source: Source, judge: str | None, protocol: str | None, least: float | None
+        self, source: Source, judge: str | None, protocol: str | None, least: float | None
     ) -> Judgments:
         """The rows that it decides, of one judge or protocol; `least` is the min_answer_mass."""
         return prepare_judgments(source, judge=judge, protocol=protocol)
@@ -366,6 +365,12 @@ class DoubtRequest(ABC):
                 listed = not isinstance(value, str) and isinstance(value, Sequence)
                 raise ArgumentError(name, tuple(value) if listed else str(value), remedy)
 
+    def prepare(
+        self, source: Source, judge: str | None, protocol: str | None, least: float | None
+    ) -> Judgments:
+        """The rows that it learns from, as `Doubt.prepare`."""
+        return prepare_judgments(source, judge=judge, protocol=protocol)
+
     @abstractmethod
     def learn(self, labelled: Labelled) -> DoubtFit:
         """The doubt for these rows; ArgumentError if they lack what it needs."""
@@ -380,7 +385,7 @@ class OwnDoubt(Doubt):
     own = True
 
     @classmethod
-    def load(cls, policy: Policy) -> OwnDoubt | None:
+    def load(cls, policy: Policy) -> Doubt | None:
         return cls(policy.groups)
 
     def score(self, new: NewRows) -> ScoredRows:

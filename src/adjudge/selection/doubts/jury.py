@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -238,12 +239,8 @@ class JuryRequest(DoubtRequest):
         """A jury of every judge in the labelled rows; errors are the jury's own."""
         method = one_of(str(self.options.jury), JURIES, "jury")
         frame = name_members(labelled.frame)
-        judges = tuple(frame.get_column(MEMBER).unique().sort().to_list())
-        if len(judges) < 2:
-            remedy = f"needs two judges or more; there is only {judges[0]}"
-            raise ArgumentError("jury", method, remedy)
-        prints = frame["judge_fingerprint"].drop_nulls().unique().sort().to_list()
-        doubt = JuryDoubt(mean_jury(len(judges), method=method), judges, tuple(prints))
+        doubt = make_jury(frame, method)
+        judges = doubt.judges
         rows, evidence, incomplete = doubt.assemble(frame, labelled.about)
         return JuryFit(
             doubt=doubt,
@@ -252,6 +249,17 @@ class JuryRequest(DoubtRequest):
             dropped={INCOMPLETE: incomplete},
             alone={name: frame.filter(pl.col(MEMBER) == name) for name in judges},
         )
+
+
+def make_jury(frame: pl.DataFrame, method: str, *, judges: Sequence[str] = ()) -> JuryDoubt:
+    """A jury with equal weights of these judges, or of every judge in the rows."""
+    frame = name_members(frame)
+    members = tuple(judges) or tuple(frame.get_column(MEMBER).unique().sort().to_list())
+    if len(members) < 2:
+        remedy = f"needs two judges or more; there is only {', '.join(members) or 'none'}"
+        raise ArgumentError("jury", method, remedy)
+    prints = frame["judge_fingerprint"].drop_nulls().unique().sort().to_list()
+    return JuryDoubt(mean_jury(len(members), method=method), members, tuple(prints))
 
 
 def name_members(frame: pl.DataFrame) -> pl.DataFrame:
