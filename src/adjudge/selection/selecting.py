@@ -124,9 +124,10 @@ class Selection(Result):
             *explain(self.assumptions, promises=promises_of(self.promise, self.not_promised)),
         ]
         lines = []
+        noun = "choice" if self.about == "choices" else "verdict"
         if self.n_overturned is not None:
             lines.append(
-                f"verdict differs from judge_verdict in {self.n_overturned:,} of "
+                f"{noun} differs from judge_{noun} in {self.n_overturned:,} of "
                 f"{count(self.n_accepted, 'accepted row')}"
             )
         lines += [

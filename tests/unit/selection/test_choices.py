@@ -117,6 +117,7 @@ def test_a_jury_chooses_by_the_mean_log_odds_of_its_judges(tmp_path):
     assert both["judge_choice"].equals(both["choice_first"], null_equal=True)
     turned = both.filter("accepted", pl.col("choice") != pl.col("judge_choice")).height
     assert done.summary.n_overturned == turned > 0
+    assert f"choice differs from judge_choice in {turned} of" in str(done)
     shuffled = select(new.sample(fraction=1, shuffle=True, seed=4), policy).rows.sort("id")
     assert shuffled.select("id", "choice", "accepted").equals(
         done.rows.sort("id").select("id", "choice", "accepted")
