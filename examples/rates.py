@@ -13,9 +13,12 @@ import numpy as np
 from adjudge import estimate
 from adjudge.estimation import panel_statistics as combine
 from adjudge.estimation.estimators import find_estimator
+from adjudge.estimation.estimators.conditional import adjust
 from adjudge.estimation.exact_interval import interval_of
+from adjudge.estimation.label_shift import fisher_exact
 from adjudge.estimation.sample import Sample
 from adjudge.simulate.grades import panel_rows
+from adjudge.statistics.numbers import normal_quantile
 
 LEVEL = 0.95
 TEST_ROWS = 1000
@@ -66,6 +69,69 @@ def one_judge(repeats: int) -> None:
                 print(tally.line(method))
 
 
+def probabilities(repeats: int) -> None:
+    """A judge that gives probabilities: ppi++, and the normal interval of its standard error."""
+    print(f"2. Probabilities, {TEST_ROWS:,} test rows, labels drawn at random, {repeats:,} draws")
+    for kind in ("spread out", "near 0 and 1"):
+        for theta in (0.5, 0.9, 0.95):
+            for labels in (30, 60, 200):
+                print(f" {kind}, rate {theta}, {labels} labels")
+                tallies = {name: Tally() for name in ("ppi++", "normal interval", "difference")}
+                rng = np.random.default_rng(1)
+                for _ in range(repeats):
+                    truth = rng.random(labels + TEST_ROWS) < theta
+                    judge = rng.beta(np.where(truth, 8, 2), np.where(truth, 2, 8))
+                    if kind != "spread out":
+                        right = rng.random(len(truth)) < 0.9
+                        judge = np.where(right, truth, ~truth) * 0.94 + 0.06 * rng.random(
+                            len(truth)
+                        )
+                    known = np.arange(len(truth)) < labels
+                    human = np.where(known, truth, -1).astype(np.int64)
+                    sample = Sample(judge, human, ~known, known, random=True)
+                    for method in ("ppi++", "difference"):
+                        got = find_estimator(method).estimate(sample, confidence_level=LEVEL)
+                        tallies[method].add(got.low, got.high, theta)
+                        if method == "ppi++":
+                            half = normal_quantile(LEVEL) * got.standard_error
+                            ends = np.clip([got.estimate - half, got.estimate + half], 0, 1)
+                            tallies["normal interval"].add(*ends.tolist(), theta)
+                for name, tally in tallies.items():
+                    print(tally.line(name))
+
+
+def honest_users(repeats: int) -> None:
+    """Labels that are random: the check for label shift, and conditional where it looks worst."""
+    print(f"3. The check for label shift, labels that are a random sample, {25 * repeats:,} draws")
+    for labels, theta, q0, q1 in ((60, 0.6, 0.9, 0.8), (200, 0.8, 0.7, 0.9)):
+        rng = np.random.default_rng(12)
+        cells = [theta * q1, theta * (1 - q1), (1 - theta) * (1 - q0), (1 - theta) * q0]
+        right, missed, alarm, rejection = rng.multinomial(labels, cells, 25 * repeats).T
+        ones, zeros = right + alarm, missed + rejection
+        others = rng.binomial(TEST_ROWS, cells[0] + cells[2], len(ones))
+        p = np.array(
+            [
+                fisher_exact(k, labels, j, TEST_ROWS)
+                for k, j in zip(ones.tolist(), others.tolist(), strict=True)
+            ]
+        )
+        print(f" rate {theta}, specificity {q0}, sensitivity {q1}, {labels} labels")
+        print(f"  p below 0.05: {(p < 0.05).mean():.4f}, below 0.001: {(p < 0.001).mean():.5f}")
+        z = normal_quantile(LEVEL)
+        rates = right / np.maximum(ones, 1), missed / np.maximum(zeros, 1)
+        size = TEST_ROWS + labels
+        for name, share, n in (
+            ("all rows", (ones + others) / size, size),
+            ("unlabelled rows alone", others / TEST_ROWS, TEST_ROWS),
+        ):
+            centre, se = adjust(share, *rates, n, ones, zeros, z)
+            hit = np.abs(centre - theta) <= z * se
+            print(
+                f"  conditional, {name}: covers {hit.mean():.3f}, {hit[p < 0.05].mean():.3f} "
+                f"where p is below 0.05, width {2 * z * se.mean():.3f}"
+            )
+
+
 def draw_sample(
     rng: np.random.Generator,
     q0: float,
@@ -84,60 +150,82 @@ def draw_sample(
 
 
 def several_judges(repeats: int) -> None:
-    """Eight models, three judges: rates by one judge, by three, and with --share."""
-    for labels in (50, 100):
-        print(f"2. Eight models of 300 answers, {labels} random labels each, {repeats:,} draws")
-        tallies = panel_tallies(repeats, labels, SKILLS, share=True)
-        for name, tally in tallies.items():
-            print(tally.line(name))
-    print("3. The same, 50 labels, with other judges")
-    for name, skills in (
-        ("the others weak", {"a": 0.9, "b": 0.4, "c": 0.3}),
-        ("six equal ones", dict.fromkeys("abcdef", 0.8)),
+    """Eight models: rates by each judge alone, by all of them, and with --share."""
+    print(f"4. Several judges: eight models of 300 answers, random labels each, {repeats:,} draws")
+    for name, skills, labels in (
+        ("3 of similar skill", SKILLS, 50),
+        ("3 of similar skill", SKILLS, 100),
+        ("3 good ones", {"a": 1.6, "b": 1.5, "c": 1.4}, 50),
+        ("1 good, 2 ordinary", {"a": 1.6, "b": 0.8, "c": 0.7}, 50),
+        ("1 good, 2 ordinary", {"a": 1.6, "b": 0.8, "c": 0.7}, 100),
+        ("1 very good, 2 ordinary", {"a": 2.5, "b": 0.8, "c": 0.7}, 50),
+        ("1 ordinary, 2 weak", {"a": 0.9, "b": 0.4, "c": 0.3}, 50),
+        ("6 of similar skill", dict.fromkeys("abcdef", 0.8), 50),
+        ("one model, 3 of similar skill", SKILLS, 50),
+        ("one model, 1 good, 2 ordinary", {"a": 1.6, "b": 0.8, "c": 0.7}, 50),
+        ("one model, 1 very good, 2 ordinary", {"a": 2.5, "b": 0.8, "c": 0.7}, 50),
+        ("one model, 1 very good, 2 ordinary", {"a": 2.5, "b": 0.8, "c": 0.7}, 200),
     ):
-        print(f" {name}")
-        for method, tally in panel_tallies(repeats, 50, skills).items():
+        print(f" {name}, {labels} labels per model")
+        one_model = name.startswith("one model")
+        rates = {"m": 0.6} if one_model else RATES
+        share = skills is SKILLS and not one_model
+        runs = 4 * repeats if one_model else repeats
+        tallies, shares = panel_tallies(runs, labels, skills, rates, share=share)
+        for method, tally in tallies.items():
             print(tally.line(method))
+        mean, narrower = np.mean(shares), np.mean(np.array(shares) < 1)
+        print(f"  width / narrowest judge alone: mean {mean:.3f}, below 1 in {narrower:.0%}")
 
 
 def panel_tallies(
-    repeats: int, labels: int, skills: Mapping[str, float], *, share: bool = False
-) -> dict[str, Tally]:
-    """Intervals of every model by several judges and by every method to compare with."""
-    names = ["people alone", "conditional, one judge", "ppi++, one judge", "several judges"]
-    tallies = {name: Tally() for name in names + ["several judges, --share"] * share}
+    repeats: int,
+    labels: int,
+    skills: Mapping[str, float],
+    rates: Mapping[str, float] = RATES,
+    *,
+    share: bool = False,
+) -> tuple[dict[str, Tally], list[float]]:
+    """Intervals of every model by every method, and the width compared with the narrowest judge."""
+    names = ["people alone", "the best judge alone", "the narrowest judge alone"]
+    names += ["several judges", *["several judges, --share"] * share, "reported"]
+    tallies: dict[str, Tally] = {name: Tally() for name in names}
+    shares = []
     rng = np.random.default_rng(2)
     for _ in range(repeats):
-        rows = panel_rows(RATES, skills, questions=300, labels=labels, seed=rng)
-        options = {"by": "model", "cluster": "prompt_id", "labels_are_random": True}
-        got = estimate(rows, judges=list(skills), share=share, **options)
-        first = estimate(rows, judge_column="a", **options)
-        for one, single in zip(got.groups, first.groups, strict=True):
+        rows = panel_rows(rates, skills, questions=300, labels=labels, seed=rng)
+        got = estimate(rows, judges=list(skills), by="model", share=share, labels_are_random=True)
+        for one in got.groups:
+            narrower = one.narrowing < 1
+            shares.append(one.narrowing)
             ends = {
-                "people alone": (*one.human_only_interval,),
-                "conditional, one judge": (single.low, single.high),
-                "ppi++, one judge": (*one.ppi_interval,),
-                "several judges": (one.low, one.high),
-                "several judges, --share": (*(one.shared_interval or (None, None)),),
+                "people alone": one.human_only_interval,
+                "the best judge alone": one.alone[0].interval,
+                "the narrowest judge alone": one.narrowest.interval,
+                "several judges": one.interval,
+                "several judges, --share": one.shared_interval,
+                # What the headline advises.
+                "reported": one.interval if narrower else one.narrowest.interval,
             }
             for name, tally in tallies.items():
-                tally.add(*ends[name], RATES[one.group], one.group)
-    return tallies
+                tally.add(*ends[name] or (None, None), rates[one.group], one.group)
+    return tallies, shares
 
 
 def penalties(repeats: int) -> None:
     """The width for several judges at penalties other than the built-in one."""
-    print("4. Several judges, 50 labels, by penalty")
+    print("5. Several judges, 50 labels, by penalty")
     chosen = combine.PENALTY
     for penalty in (1.0, 3.0, 10.0, 30.0, 100.0):
         combine.PENALTY = penalty
-        print(panel_tallies(repeats, 50, SKILLS)["several judges"].line(f"penalty {penalty:g}"))
+        tallies, _ = panel_tallies(repeats, 50, SKILLS)
+        print(tallies["several judges"].line(f"penalty {penalty:g}"))
     combine.PENALTY = chosen
 
 
 def these_rows(repeats: int) -> None:
     """The exact interval for the human rate of these rows, and the coverage of other methods."""
-    print(f"5. The human rate of the rows themselves, {repeats:,} draws")
+    print(f"6. The human rate of the rows themselves, {repeats:,} draws")
     for q0, q1, theta, labels, test_rows in (
         (0.9, 0.9, 0.6, 60, 1000),
         (0.9, 0.9, 0.6, 200, 1000),
@@ -165,6 +253,8 @@ def these_rows(repeats: int) -> None:
 if __name__ == "__main__":
     wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1600
     one_judge(wanted)
+    probabilities(wanted)
+    honest_users(wanted)
     several_judges(wanted // 4)
     penalties(wanted // 15)
     these_rows(wanted // 4)

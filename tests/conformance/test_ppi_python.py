@@ -7,6 +7,7 @@ import pytest
 
 from adjudge.estimation.estimators.ppi import DIFFERENCE, PPI
 from adjudge.estimation.sample import make_sample
+from adjudge.statistics.numbers import normal_quantile
 
 ppi_py = pytest.importorskip("ppi_py")
 
@@ -28,7 +29,9 @@ def draw(seed: int, n: int, m: int, soft: bool) -> tuple[np.ndarray, np.ndarray,
 
 @pytest.mark.parametrize(("seed", "n", "m", "soft"), CASES)
 @pytest.mark.parametrize("level", [0.9, 0.95])
-def test_same_estimate_and_interval(seed: int, n: int, m: int, soft: bool, level: float) -> None:
+def test_same_estimate_and_standard_error(
+    seed: int, n: int, m: int, soft: bool, level: float
+) -> None:
     human, judge, unlabelled = draw(seed, n, m, soft)
     sample = make_sample(
         np.concatenate([judge, unlabelled]), [*human.tolist(), *([None] * len(unlabelled))]
@@ -40,10 +43,12 @@ def test_same_estimate_and_interval(seed: int, n: int, m: int, soft: bool, level
         point = ppi_py.ppi_mean_pointestimate(human, judge, unlabelled, lam=lam)
         low, high = ppi_py.ppi_mean_ci(human, judge, unlabelled, alpha=1 - level, lam=lam)
         assert ours.estimate == pytest.approx(float(np.squeeze(point)), abs=1e-9)
-        assert ours.centre is not None
-        assert ours.half is not None
-        assert ours.centre - ours.half == pytest.approx(float(np.squeeze(low)), abs=1e-9)
-        assert ours.centre + ours.half == pytest.approx(float(np.squeeze(high)), abs=1e-9)
+        # Its interval is the normal one; ours has the same standard error and is adjusted.
+        assert ours.estimate is not None
+        assert ours.standard_error is not None
+        half = normal_quantile(level) * ours.standard_error
+        assert ours.estimate - half == pytest.approx(float(np.squeeze(low)), abs=1e-9)
+        assert ours.estimate + half == pytest.approx(float(np.squeeze(high)), abs=1e-9)
 
 
 def test_the_cases_reach_both_ends_of_the_weight() -> None:

@@ -11,8 +11,9 @@ from scipy.stats import binom
 from adjudge.estimation.classes import class_shares
 from adjudge.estimation.difference import paired_difference
 from adjudge.estimation.estimators import find_estimator
+from adjudge.estimation.estimators.conditional import adjust
 from adjudge.estimation.groups import judge_differs
-from adjudge.estimation.label_shift import label_shift
+from adjudge.estimation.label_shift import LEVEL, fisher_exact, label_shift
 from adjudge.estimation.sample import Sample, make_sample
 
 RUNS = [pytest.param(300, id="short"), pytest.param(3000, id="full", marks=pytest.mark.montecarlo)]
@@ -56,6 +57,36 @@ def test_probabilities(runs: int) -> None:
         got = find_estimator("misclassification").estimate(sample, confidence_level=0.95)
         covered += got.low <= 0.3 <= got.high
     assert covered / runs >= floor(runs)
+
+
+def probabilities(kind: str, truth: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Probabilities of a judge: spread out, or almost verdicts of which nine in ten are right."""
+    if kind == "soft":
+        return rng.beta(np.where(truth, 8, 2), np.where(truth, 2, 8))
+    right = rng.random(len(truth)) < 0.9
+    return np.where(np.where(right, truth, ~truth), 0.97, 0.03) + rng.uniform(-0.02, 0.02)
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("kind", ["soft", "sure"])
+@pytest.mark.parametrize("labels", [30, 60, 200])
+def test_ppi_covers_rates_near_nine_tenths(labels: int, kind: str, runs: int) -> None:
+    """The promise is 0.94 at 95 %; with few labels a normal interval has less."""
+    rng = np.random.default_rng(11)
+    hits, normal, widths = 0, 0, np.zeros(2)
+    for _ in range(runs):
+        truth = rng.random(labels + 1000) < 0.9
+        sample = labelled_first(probabilities(kind, truth, rng), truth, labels)
+        got = find_estimator("ppi++").estimate(sample, confidence_level=0.95)
+        hits += got.low <= 0.9 <= got.high
+        half = 1.959964 * got.standard_error
+        normal += abs(got.estimate - 0.9) <= half
+        widths += got.high - got.low, min(got.estimate + half, 1) - (got.estimate - half)
+    assert hits / runs >= floor(runs, 0.94)
+    if labels < 200:
+        assert normal < hits
+    else:
+        assert widths[0] < 1.12 * widths[1]
 
 
 def clustered_rows(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -203,9 +234,9 @@ def test_paired_difference(pool: bool, runs: int) -> None:
 
 @pytest.mark.parametrize("runs", RUNS)
 @pytest.mark.parametrize("clustered", [False, True])
-def test_the_shift_check_does_not_cry_wolf(clustered: bool, runs: int) -> None:
+def test_the_shift_check_keeps_its_level(clustered: bool, runs: int) -> None:
     rng = np.random.default_rng(8)
-    alarms = 0
+    rejected = 0
     for _ in range(runs):
         clusters, truth, judge = clustered_rows(rng)
         if not clustered:
@@ -214,8 +245,44 @@ def test_the_shift_check_does_not_cry_wolf(clustered: bool, runs: int) -> None:
         sample = labelled_first(judge, truth, 480)
         if clustered:
             sample = replace(sample, clusters=clusters)
-        alarms += bool(label_shift(sample).rules_out)
-    assert alarms / runs <= float(binom.ppf(1 - 1 / 20_000, runs, 0.05)) / runs
+        rejected += label_shift(sample).p_value < 0.05
+    assert rejected / runs <= float(binom.ppf(1 - 1 / 20_000, runs, 0.05)) / runs
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        pytest.param(2_000, id="short"),
+        pytest.param(40_000, id="full", marks=pytest.mark.montecarlo),
+    ],
+)
+@pytest.mark.parametrize(
+    ("labels", "theta", "q0", "q1"), [(60, 0.6, 0.9, 0.8), (200, 0.8, 0.7, 0.9)]
+)
+def test_honest_users_keep_their_method_and_its_coverage(
+    labels: int, theta: float, q0: float, q1: float, runs: int
+) -> None:
+    """Random labels: at most 1 in 1,000 gets the remark. Where the labels look least random (the
+    5 % with the smallest p-values), conditional still covers, and so does the one beside it."""
+    rng = np.random.default_rng(12)
+    n, cells = 1000, [theta * q1, theta * (1 - q1), (1 - theta) * (1 - q0), (1 - theta) * q0]
+    right, missed, alarm, rejection = rng.multinomial(labels, cells, runs).T
+    ones, zeros, others = (
+        right + alarm,
+        missed + rejection,
+        rng.binomial(n, cells[0] + cells[2], runs),
+    )
+    p = np.array(
+        [fisher_exact(int(k), labels, int(j), n) for k, j in zip(ones, others, strict=True)]
+    )
+    assert (p < LEVEL).sum() <= binom.ppf(1 - 1 / 20_000, runs, LEVEL)
+    odd, z = p < 0.05, 1.959964
+    rates = right / np.maximum(ones, 1), missed / np.maximum(zeros, 1)
+    for judge_rate, size in (((ones + others) / (n + labels), n + labels), (others / n, n)):
+        centre, se = adjust(judge_rate, *rates, size, ones, zeros, z)
+        covered = np.abs(centre - theta) <= z * se
+        assert covered.mean() >= floor(runs)
+        assert covered[odd].mean() >= floor(int(odd.sum()), 0.94)
 
 
 @pytest.mark.parametrize("runs", RUNS)

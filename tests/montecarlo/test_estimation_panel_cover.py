@@ -61,7 +61,7 @@ def test_several_judges_cover_every_model(rates: Sequence[float], labels: int, r
             assert one.method == METHOD
             covered[i] += one.low <= rate <= one.high
             widths += one.high - one.low
-            alone += one.ppi_interval.high - one.ppi_interval.low
+            alone += one.alone[0].width
     assert (covered / runs).min() >= floor(runs), covered / runs
     if rates == EIGHT:
         assert widths < 0.95 * alone  # three judges of like skill must pay

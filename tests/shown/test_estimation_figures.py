@@ -24,7 +24,6 @@ from shown_estimation import (
     PLAN,
     PROTOCOL,
     REFUSED,
-    RULED_OUT,
     UNDECIDED,
 )
 
@@ -76,7 +75,7 @@ def test_the_picture_of_an_estimate() -> None:
         *bar(0.353, 0.423, 0.498, 2, MUTED, "o"),
         *bar(0.311, 0.412, 0.523, 4, ACCENT, "s"),
     ]
-    assert texts(axes) == ["ruled out", "no estimate"]
+    assert texts(axes) == ["no estimate"]
 
 
 def test_the_picture_of_other_estimates() -> None:
@@ -85,7 +84,6 @@ def test_the_picture_of_other_estimates() -> None:
     assert lines_of(refused)[-1] == ([0.013, 0.987], [1, 1], ACCENT, "None")
     assert texts(refused) == ["no estimate"]
     assert refused.texts[0].get_position()[1] > 1.1  # not on the line of its interval
-    assert texts(panel(RULED_OUT)) == ["ruled out"]
     alone = panel(NAIVE)
     assert title(alone) == "Judge alone: 0.527, not corrected for judge errors"
     assert y_ticks(alone) == ["ppi++", "conditional", "human-only", "naive (this result)"]

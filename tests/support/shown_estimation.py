@@ -12,7 +12,7 @@ from adjudge.estimation.classes import ClassEstimate, ClassRate
 from adjudge.estimation.difference import RateDifference
 from adjudge.estimation.groups import GroupedEstimate
 from adjudge.estimation.label_shift import LabelShift
-from adjudge.estimation.panel import PanelEstimate, PanelRate
+from adjudge.estimation.panel import JudgeAlone, PanelEstimate, PanelRate
 from adjudge.estimation.plan import NextLabels, RatePlan
 from adjudge.estimation.rate import Alternative, Estimate
 from adjudge.present.result import Result
@@ -33,7 +33,7 @@ SHIFT = LabelShift(
     judge_rate_test=0.531,
     difference=-0.158,
     p_value=0.0043,
-    rules_out=("human-only", "difference", "conditional", "ppi++"),
+    doubtful=False,
     explanation="the judge says 1 on 37.1 % of labelled and 53.1 % of test rows (p = 0.0043)",
 )
 ESTIMATE = Estimate(
@@ -62,7 +62,6 @@ ESTIMATE = Estimate(
             estimate=0.437,
             interval=Interval(0.342, 0.541, level=0.95),
             assumption="a random sample",
-            ruled_out=True,
         ),
         Alternative(
             method="conditional",
@@ -99,7 +98,16 @@ REFUSED = replace(
     alternatives=(),
     label_shift=None,
 )
-RULED_OUT = replace(ESTIMATE, method="ppi++", alternatives=(), warnings=("ppi++ is ruled out",))
+DOUBTFUL = replace(
+    SHIFT,
+    p_value=0.00042,
+    doubtful=True,
+    explanation="the judge says 1 on 37.1 % of labelled and 53.1 % of test rows (p = 0.00042): one "
+    "random sample in 2,400 looks like this; conditional from the unlabelled rows alone gives "
+    "0.447 [0.372, 0.521]",
+    unlabelled_estimate=0.447,
+    unlabelled_interval=Interval(0.372, 0.521, level=0.95),
+)
 NAIVE = replace(
     ESTIMATE,
     method="naive",
@@ -264,6 +272,13 @@ NO_DIFFERENCE = replace(
     unpaired_standard_error=None,
     reason="small has no rate",
 )
+
+
+def alone(judge: str, method: str, rate: float, low: float, high: float) -> JudgeAlone:
+    interval = Interval(low, high, level=0.95)
+    return JudgeAlone(judge=judge, method=method, estimate=rate, interval=interval)
+
+
 PANEL = PanelEstimate(
     judges=("gpt", "small judge"),
     by="model",
@@ -280,8 +295,10 @@ PANEL = PanelEstimate(
             shared_interval=Interval(0.545, 0.677, level=0.95),
             prior_mean=0.573,
             prior_sd=0.091,
-            ppi=0.607,
-            ppi_interval=Interval(0.518, 0.696, level=0.95),
+            alone=(
+                alone("gpt", "conditional", 0.607, 0.518, 0.696),
+                alone("small judge", "ppi++", 0.589, 0.495, 0.692),
+            ),
             human_only=0.622,
             human_only_interval=Interval(0.493, 0.731, level=0.95),
             naive=(0.664, 0.702),
@@ -295,8 +312,10 @@ PANEL = PanelEstimate(
             interval=Interval(0.319, 0.547, level=0.95),
             standard_error=0.058,
             weight=None,
-            ppi=0.441,
-            ppi_interval=Interval(0.332, 0.551, level=0.95),
+            alone=(
+                alone("gpt", "conditional", 0.433, 0.319, 0.547),
+                alone("small judge", "ppi++", 0.441, 0.322, 0.561),
+            ),
             human_only=0.417,
             human_only_interval=Interval(0.249, 0.599, level=0.95),
             naive=(0.512, 0.387),
@@ -500,7 +519,9 @@ GROUPED_DECLARED = replace(
 RESULTS: dict[str, Result] = {
     "estimate": ESTIMATE,
     "estimate_refused": REFUSED,
-    "estimate_ruled_out": RULED_OUT,
+    "estimate_doubtful": replace(
+        DECLARED, label_shift=DOUBTFUL, warnings=(f"label shift: {DOUBTFUL.explanation}",)
+    ),
     "estimate_naive": NAIVE,
     "estimate_declared": DECLARED,
     "grouped_estimate": GROUPED,
@@ -516,6 +537,7 @@ RESULTS: dict[str, Result] = {
     "plan_rate": PLAN,
     "plan_rate_infeasible": NO_PLAN,
     "label_shift": SHIFT,
+    "label_shift_doubtful": DOUBTFUL,
     "reproduction_reporting": PAPER,
     "reproduction_reporting_protocol": PROTOCOL,
 }

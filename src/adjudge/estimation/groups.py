@@ -111,17 +111,6 @@ class GroupedEstimate(HasGroups, Result):
         notes = reasons[:SHOWN]
         if len(reasons) > SHOWN:
             notes.append(f"{count(len(reasons) - SHOWN, 'more group')} without a number")
-        ruled_out = {
-            str(rate.group): rate.label_shift.rules_out
-            for rate in rates
-            if rate.label_shift and rate.label_shift.rules_out
-        }
-        if ruled_out:
-            *methods, last = next(iter(ruled_out.values()))
-            notes.append(
-                f"label shift in {list_names([*ruled_out])}: {', '.join(methods)} and {last} are "
-                "ruled out there"
-            )
         narrower = [rate for rate in rates if rate.people_are_narrower]
         if narrower:
             names = list_names([rate.group for rate in narrower])

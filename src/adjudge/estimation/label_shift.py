@@ -1,4 +1,4 @@
-"""Do the labelled rows look like the test rows? Which estimators does the answer rule out?"""
+"""Do the labelled rows look like a random sample of the test rows?"""
 
 from __future__ import annotations
 
@@ -9,20 +9,27 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import stdtr
 
-from adjudge.estimation.estimators import all_estimators
+from adjudge.estimation.estimators.conditional import CONDITIONAL
 from adjudge.estimation.sample import Moments, Sample, active_clusters, variance
 from adjudge.present.blocks import Block, Fact, Facts, Headline
 from adjudge.present.result import Proportion, Result, frozen
-from adjudge.present.text import DASH, number, percent, signed
+from adjudge.present.text import DASH, number, percent, show_interval, signed
+from adjudge.records import Interval
 
-LEVEL = 0.05
+#: Below this p-value, divided by the number of groups, a declared random sample is questioned.
+LEVEL = 0.001
 #: Two tables are equally probable if the logarithms of their probabilities differ by less.
 _TIE = 1e-7
 
 
 @frozen
 class LabelShift(Result):
-    """Whether the labelled rows look like the test rows, judged by the judge's verdicts."""
+    """Whether the labelled rows look like the test rows, judged by the judge's verdicts.
+
+    `doubtful` is true if so few random samples look like this that the declaration is questioned;
+    never if the labels are recorded as random. Then `unlabelled_estimate` is `conditional` with the
+    judge's rate on the unlabelled rows alone, if the judge says 0 or 1.
+    """
 
     kind: ClassVar[str] = "label_shift"
 
@@ -30,76 +37,87 @@ class LabelShift(Result):
     judge_rate_test: Proportion
     difference: float
     p_value: Proportion | None
-    rules_out: tuple[str, ...]
+    doubtful: bool
     explanation: str
+    unlabelled_estimate: Proportion | None = None
+    unlabelled_interval: Interval | None = None
 
     def view(self) -> list[Block]:
-        """The judge's mean verdict on labelled and on test rows, and what it rules out."""
-        return [
-            Headline(
-                self.explanation[:1].upper() + self.explanation[1:],
-                tone="bad" if self.rules_out else "plain",
-            ),
-            Facts(
-                [
-                    Fact("judge's mean, labelled rows", number(self.judge_rate_calibration)),
-                    Fact("judge's mean, test rows", number(self.judge_rate_test)),
-                    Fact("difference", signed(self.difference)),
-                    Fact("p-value", DASH if self.p_value is None else f"{self.p_value:.2g}"),
-                    Fact("ruled out", ", ".join(self.rules_out) or "nothing"),
-                ]
-            ),
+        """The judge's mean verdict on labelled and on test rows, and how rare such samples are."""
+        facts = [
+            Fact("judge's mean, labelled rows", number(self.judge_rate_calibration)),
+            Fact("judge's mean, test rows", number(self.judge_rate_test)),
+            Fact("difference", signed(self.difference)),
+            Fact("p-value", DASH if self.p_value is None else f"{self.p_value:.2g}"),
         ]
+        text = self.explanation[:1].upper() + self.explanation[1:]
+        return [Headline(text, tone="bad" if self.doubtful else "plain"), Facts(facts)]
 
 
-def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
+def label_shift(
+    sample: Sample, *, recorded: bool = False, checks: int = 1, confidence_level: float = 0.95
+) -> LabelShift | None:
     """Compare the judge's rate on labelled rows with its rate on test rows.
 
     If the labels are a random sample, both have the same expectation. The test is Fisher's exact
     test for 0/1 verdicts, Welch's test for probabilities, and a cluster-robust test with clusters.
-    The false-alarm rate is at most 5 % (exact) or about 5 %. A small p-value rules out human-only,
-    difference, conditional and ppi++; misclassification does not need the assumption. A large
-    p-value proves nothing: with few labels, or if the judge's rate stays the same, a shift is not
-    detected. The test never chooses the method. None if labels were picked by a plan (the
-    verdicts then differ by design), or if either side is empty. Several groups are checked at
-    `level` / groups each.
+    It never chooses the method. Labels `recorded` as random are random: the p-value is a number and
+    nothing else. Otherwise a p-value below 0.001 / `checks` (the number of groups) makes the
+    declaration doubtful: at most 1 in 1,000 files with random labels gets that remark (exact for
+    0/1 verdicts). A large p-value proves nothing: with few labels, or if the judge's rate stays
+    the same, a shift is not detected. None if labels were picked by a plan (the verdicts then
+    differ by design), or if either side is empty.
     """
     if sample.planned or sample.n == 0 or sample.m == 0:
         return None
     labelled, test = sample.sums.labelled, sample.sums.test
     gap = labelled.mean - test.mean
     p_value = _p_value(sample, labelled, test, gap)
-    needs_random: tuple[str, ...] = ()
-    if p_value is not None and p_value < level:
-        needs_random = tuple(e.name for e in reversed(all_estimators()) if e.needs_random_labels)
-    shown = (
+    text = (
         f"the judge says 1 on {percent(labelled.mean)} of labelled and "
         f"{percent(test.mean)} of test rows"
         if sample.scale == "binary"
         else f"the judge's mean probability is {labelled.mean:.3f} on labelled and "
         f"{test.mean:.3f} on test rows"
     )
-    if p_value is None:
-        text = f"{shown}; too few rows to test whether they differ"
-    elif needs_random:
-        text = (
-            f"{shown} (p = {p_value:.2g}): the labelled rows are not a random sample of the test "
-            f"rows. That rules out {', '.join(needs_random)}; misclassification remains "
-            "valid if the labels were not picked by verdict"
-        )
-    else:
-        text = (
-            f"{shown} (p = {p_value:.2g}): no shift detected, which does not prove that there is "
-            "none; no method is ruled out"
+    text += "; too few rows for a test" if p_value is None else f" (p = {p_value:.2g})"
+    doubtful = not recorded and p_value is not None and p_value < LEVEL / checks
+    estimate, interval = None, None
+    if doubtful:
+        text += f": {_how_rare(p_value or 0.0)}"
+        if sample.random and sample.scale == "binary":
+            other = CONDITIONAL.estimate(
+                sample.drawn(random=False), confidence_level=confidence_level
+            )
+            estimate, interval = other.rate, other.interval(confidence_level)
+    if estimate is not None:
+        text += (
+            f"; conditional from the unlabelled rows alone gives {number(estimate)} "
+            f"{show_interval(interval)}"
         )
     return LabelShift(
         judge_rate_calibration=labelled.mean,
         judge_rate_test=test.mean,
         difference=gap,
         p_value=p_value,
-        rules_out=needs_random,
+        doubtful=doubtful,
         explanation=text,
+        unlabelled_estimate=estimate,
+        unlabelled_interval=interval,
     )
+
+
+def _how_rare(p_value: float) -> str:
+    """How many random samples look like this.
+
+    >>> _how_rare(0.00042)
+    'one random sample in 2,400 looks like this'
+    >>> _how_rare(1e-9)
+    'fewer than one random sample in a million looks like this'
+    """
+    if p_value < 1e-6:
+        return "fewer than one random sample in a million looks like this"
+    return f"one random sample in {float(f'{1 / p_value:.2g}'):,.0f} looks like this"
 
 
 def _p_value(sample: Sample, labelled: Moments, test: Moments, gap: float) -> float | None:

@@ -2,13 +2,14 @@
 
 Per group theta = lambda mean_unlabelled(f) + mean_labelled(y - lambda f), with f the cross-fitted
 prediction of `panel_statistics`. The standard error is computed by question, the quantile is
-Student's, and the interval is that of `ppi_adjusted`.
+Student's, and the interval is that of ppi++.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
@@ -29,9 +30,9 @@ from adjudge.data.tables import Table as RowTable
 from adjudge.data.tables import TableLike, as_text
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.estimators.alone import HUMAN_ONLY
-from adjudge.estimation.estimators.base import Outcome, clamp, refuse_everything, refuse_outside
-from adjudge.estimation.estimators.ppi import PPI, ppi_adjusted, tuned_weight
-from adjudge.estimation.label_shift import LEVEL, label_shift
+from adjudge.estimation.estimators.base import Outcome, clamp
+from adjudge.estimation.estimators.ppi import PPI, tuned_weight
+from adjudge.estimation.label_shift import label_shift
 from adjudge.estimation.panel_statistics import (
     FEWEST_OTHERS,
     FOLDS,
@@ -52,6 +53,7 @@ from adjudge.estimation.rate_view import (
     HasGroups,
     Line,
     Rate,
+    list_names,
     rates_figure,
     reported_interval,
     show_rates,
@@ -70,7 +72,7 @@ from adjudge.present.result import (
     frozen,
     not_empty,
 )
-from adjudge.present.text import DASH, clip, count, level, number, percent, show_interval, span
+from adjudge.present.text import count, level, number, percent, show_interval, span
 from adjudge.records import Interval
 from adjudge.statistics.numbers import student_quantile
 from adjudge.validation import FloatArray, IntArray, Seed, generator
@@ -101,10 +103,20 @@ _NAME_COLUMNS = ("judge_name", "judge")
 
 
 @dataclass(frozen=True, kw_only=True)
+class JudgeAlone(Rate):
+    """The same group's rate from one judge, by the method that `estimate` uses for it."""
+
+    judge: str
+    method: str
+    estimate: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class PanelRate(Rate):
     """One group's rate from several judges, next to simpler methods.
 
-    `shared_interval` uses the other groups' rates; `ppi...` is ppi++ with the first judge alone,
+    `shared_interval` uses the other groups' rates; `alone` has each judge without the others,
     `human_only...` people alone. `weight` is lambda.
     """
 
@@ -118,8 +130,7 @@ class PanelRate(Rate):
     shared_interval: Interval | None = None
     prior_mean: float | None = None
     prior_sd: NotNegative | None = None
-    ppi: float | None
-    ppi_interval: Interval | None
+    alone: tuple[JudgeAlone, ...]
     human_only: Proportion | None
     human_only_interval: Interval | None
     naive: tuple[Proportion, ...]
@@ -133,12 +144,17 @@ class PanelRate(Rate):
         return "all rows" if self.group is None else self.group
 
     @property
+    def narrowest(self) -> JudgeAlone | None:
+        """The judge whose interval is the narrowest; the first of them."""
+        with_width = [judge for judge in self.alone if judge.width is not None]
+        return min(with_width, key=lambda judge: judge.width or 0.0, default=None)
+
+    @property
     def narrowing(self) -> float | None:
-        """Width as a share of that of ppi++ with the first judge."""
-        of_one_judge = width_of(self.ppi_interval)
-        if self.width is None or of_one_judge is None:
+        """Width as a share of that of the narrowest judge alone."""
+        if self.width is None or self.narrowest is None or self.method != METHOD:
             return None
-        return self.width / max(of_one_judge, 1e-12)
+        return self.width / max(self.narrowest.width or 0.0, 1e-12)
 
 
 @frozen
@@ -167,7 +183,7 @@ class PanelEstimate(HasGroups, Result):
         return [RateInterval.of(rate.group, rate, rate.reason) for rate in self.groups]
 
     def view(self) -> list[Block]:
-        """The rates, how much the judges together narrow them, and what is promised."""
+        """The rates, next to each judge alone, and what is promised."""
         reasons = [f"{rate.name}: {rate.reason}" for rate in self.groups if rate.reason is not None]
         shared = self.share_promise
         return show_rates(
@@ -175,13 +191,14 @@ class PanelEstimate(HasGroups, Result):
             _panel_headline(self),
             _panel_table(self),
             notes=[*reasons, f"Promise: {self.promise}"],
+            tables=[_alone_table(self)],
             assumptions=self.assumptions,
             promises=[] if shared is None else [f"shared interval: {shared}"],
             figure=(
                 "rates",
                 panel_figure,
-                f"{count(len(self.judges), 'judge')} together and ppi++ with {self.judges[0]} "
-                f"alone, with {level(self.confidence_level)} intervals.",
+                f"{count(len(self.judges), 'judge')} together and the narrowest judge alone, with "
+                f"{level(self.confidence_level)} intervals.",
             ),
         )
 
@@ -367,6 +384,7 @@ class _Fit:
     groups: IntArray
     folds: IntArray
     level: float
+    recorded: bool
 
     def predict(self, without: int | None = None) -> FloatArray:
         """P(human label 1) of every row; if a group is given, without the labels of that group."""
@@ -379,32 +397,31 @@ class _Fit:
         """One group's rate; with `share` also the interval that uses the other groups' rates."""
         level, groups = self.level, self.panel.grades.group_names
         first = self.sample.restrict(np.asarray(self.groups == code))
-        # Without a column of questions every row is its own: the quantile is Student's either way.
-        questions = np.arange(len(self.groups)) if first.clusters is None else first.clusters
-        combined = replace(first, judge=predicted, clusters=questions)
+        combined = replace(first, judge=predicted)
         warnings: list[str] = []
         enough = first.m >= FEWEST_LABELS
         method = METHOD
-        if enough:
-            outcome = ppi_adjusted(combined, confidence_level=level)
-            outcome = refuse_everything(refuse_outside(outcome))
-        else:
-            estimator = best_for_random_labels(first.scale)
-            method = estimator.name
-            outcome = estimator.estimate(first, confidence_level=level)
+        single = [
+            (best_for_random_labels(sample.scale), sample)
+            for sample in (replace(first, judge=column) for column in self.panel.verdicts.T)
+        ]
+        alone = [method.estimate(sample, confidence_level=level) for method, sample in single]
+        outcome = PPI.estimate(combined, confidence_level=level) if enough else alone[0]
+        if not enough:
+            method = single[0][0].name
             warnings.append(
                 f"fewer than {FEWEST_LABELS} labels: {method} with {self.panel.judges[0]} alone, "
                 "since they are too few to weight several judges"
             )
         warnings += [*outcome.warnings, *outcome.doubts]
-        shift = label_shift(first, level=LEVEL / max(len(groups), 1))
-        if shift is not None and shift.rules_out:
+        shift = label_shift(
+            first, recorded=self.recorded, checks=max(len(groups), 1), confidence_level=level
+        )
+        if shift is not None and shift.doubtful:
             warnings.append(f"label shift: {shift.explanation}")
         used = enough and outcome.estimate is not None
         prior = self.prior(code, len(groups)) if share and used else None
-        one_judge, people = (
-            estimator.estimate(first, confidence_level=level) for estimator in (PPI, HUMAN_ONLY)
-        )
+        people = HUMAN_ONLY.estimate(first, confidence_level=level)
         return PanelRate(
             group=name,
             method=method,
@@ -416,8 +433,17 @@ class _Fit:
             shared_interval=None if prior is None else _share(combined, outcome, prior, level),
             prior_mean=None if prior is None else prior.mean,
             prior_sd=None if prior is None else prior.sd,
-            ppi=one_judge.rate,
-            ppi_interval=one_judge.interval(level),
+            alone=tuple(
+                JudgeAlone(
+                    judge=judge,
+                    method=estimator.name,
+                    estimate=result.rate,
+                    interval=result.interval(level),
+                )
+                for judge, (estimator, _), result in zip(
+                    self.panel.judges, single, alone, strict=True
+                )
+            ),
             human_only=people.rate,
             human_only_interval=people.interval(level),
             naive=tuple(self.panel.verdicts[first.test].mean(axis=0).tolist()) if first.n else (),
@@ -485,6 +511,7 @@ def estimate_panel(
         groups=groups,
         folds=_fold(rows, generator(seed)),
         level=confidence_level,
+        recorded=labels_drawn == "recorded",
     )
     predicted = fit.predict()
     warnings: tuple[str, ...] = ()
@@ -525,7 +552,7 @@ def _share(sample: Sample, outcome: Outcome, prior: Prior, level: float) -> Inte
     """The shared interval around the plain one's centre, with its standard error."""
     if outcome.centre is None or not outcome.half:
         return None
-    freedom = (active_clusters(sample) or 2) - 1
+    freedom = (active_clusters(sample) or sample.m) - 1
     error = outcome.half / student_quantile(level, freedom)
     low, high = shared_interval(outcome.centre, error, freedom, prior, confidence_level=level)
     return Interval(clamp(low), clamp(high), level)
@@ -540,43 +567,94 @@ def _panel_headline(result: PanelEstimate) -> Headline:
     text = f"{count(len(estimated), 'rate')} from {count(len(result.judges), 'judge')} ({judges})"
     if len(result.groups) > 1:
         text += f" by {result.by}"
-    together = [rate.narrowing for rate in estimated if rate.method == METHOD]
-    shares = sorted(share for share in together if share is not None)
+    shares = sorted(rate.narrowing for rate in estimated if rate.narrowing is not None)
     if shares:
         widths = span(percent(shares[0], 0), percent(shares[-1], 0))
-        text += f": {widths} of the width of ppi++ with {result.judges[0]} alone"
+        text += f": {widths} of the width of the narrowest judge alone"
         if len(shares) < len(estimated):
             text += f" in {len(shares)} of {count(len(estimated), 'group')}"
     refused = [rate.name for rate in result.groups if rate.estimate is None]
     if refused:
-        names = ", ".join(refused)
+        names = list_names(refused)
         return Headline(text, f"No estimate for {names}: the reasons are below.", tone="bad")
-    return Headline(text, "Report them as approximate, with their intervals.")
+    wider = [rate for rate in estimated if rate.narrowing is not None and rate.narrowing >= 1]
+    if not wider:
+        return Headline(text, "Report them as approximate, with their intervals.")
+    judges = ", ".join(dict.fromkeys(rate.narrowest.judge for rate in wider if rate.narrowest))
+    if len(wider) == len(estimated):
+        return Headline(
+            text, f"Several judges do not help here: report one judge, --judge-column {judges}."
+        )
+    names = list_names([rate.name for rate in wider])
+    return Headline(
+        text, f"Report them as approximate, except for {names}: {judges} alone is narrower there."
+    )
 
 
 def _panel_table(result: PanelEstimate) -> Table:
     confidence = level(result.confidence_level)
-    shared, alone, people = "shared interval", f"ppi++, {result.judges[0]} alone", "people alone"
+    shared, people = "shared interval", "people alone"
     columns: dict[str, Callable[[PanelRate], str]] = {
         "group": lambda rate: rate.name,
         "rate": lambda rate: number(rate.estimate),
         f"{confidence} interval": reported_interval,
         shared: lambda rate: show_interval(rate.shared_interval),
-        alone: lambda rate: show_interval(rate.ppi_interval),
-        "width": lambda rate: DASH if rate.narrowing is None else percent(rate.narrowing, 0),
-        people: lambda rate: show_interval(rate.human_only_interval),
+        "width": lambda rate: number(rate.width),
+    }
+    for at, judge in enumerate(result.judges):
+        columns[f"{judge} alone"] = partial(_width_alone, at=at)
+    columns |= {
+        people: lambda rate: number(width_of(rate.human_only_interval)),
         "method": lambda rate: rate.method,
         "labels": lambda rate: number(rate.n_labels),
         "test rows": lambda rate: number(rate.n_test),
     }
     if result.share_promise is None:
         del columns[shared]
+    alone = [f"{judge} alone" for judge in reversed(result.judges)]
     return table_by_group(
         result.groups,
         result.by or "rows",
         columns,
-        caption=f"width: as a share of that of ppi++ with {result.judges[0]} alone",
-        optional=["test rows", "method", people, "labels", alone],
+        caption="width of the interval: all judges, and each alone",
+        optional=["test rows", "method", people, "labels", *alone],
+    )
+
+
+def _width_alone(rate: PanelRate, *, at: int) -> str:
+    return number(rate.alone[at].width)
+
+
+def _alone_table(result: PanelEstimate) -> Table:
+    """Each judge alone, and people alone: method, rate and interval."""
+    rows = [
+        (rate.name, name, method, *show)
+        for rate in result.groups
+        for name, method, *show in (
+            *(
+                (a.judge, a.method, number(a.estimate), show_interval(a.interval))
+                for a in rate.alone
+            ),
+            (
+                "people alone",
+                HUMAN_ONLY.name,
+                number(rate.human_only),
+                show_interval(rate.human_only_interval),
+            ),
+        )
+    ]
+    return Table(
+        (
+            result.by or "rows",
+            "judge",
+            "method",
+            "rate",
+            f"{level(result.confidence_level)} interval",
+        ),
+        rows,
+        caption="Each judge alone, and people alone, on the same rows",
+        text_columns=3,
+        detail=True,
     )
 
 
@@ -584,7 +662,7 @@ def _panel_table(result: PanelEstimate) -> Table:
 
 
 def panel_figure(result: PanelEstimate) -> Drawing:
-    """A line for each group: one judge with ppi++ above it, all judges below."""
+    """A line for each group: the narrowest judge alone above, all judges below."""
     rates = sorted(result.groups, key=lambda rate: (rate.estimate is None, rate.estimate or 0))
     narrower = sum(rate.narrowing is not None and rate.narrowing < 1 for rate in rates)
     title = f"All judges give {'a' if narrower else 'no'} narrower interval than one judge"
@@ -593,10 +671,16 @@ def panel_figure(result: PanelEstimate) -> Drawing:
             "All judges give a narrower interval than one judge for "
             f"{narrower} of {len(rates)} groups"
         )
+    lines = [
+        Line(rate.name, rate, None, None)
+        if (best := rate.narrowest) is None
+        else Line(rate.name, rate, best.estimate, best.interval)
+        for rate in rates
+    ]
     return rates_figure(
         result,
-        [Line(rate.name, rate, rate.ppi, rate.ppi_interval) for rate in rates],
+        lines,
         title=title,
         method=f"{len(result.judges)} judges",
-        other=f"ppi++, {clip(result.judges[0])} alone",
+        other="narrowest judge alone",
     )

@@ -13,7 +13,7 @@ from adjudge.estimation.estimators.conditional import CONDITIONAL
 from adjudge.estimation.estimators.misclassification import correct_means
 from adjudge.estimation.estimators.ppi import PPI
 from adjudge.estimation.exact_interval import intervals_of
-from adjudge.estimation.label_shift import LEVEL, LabelShift, label_shift
+from adjudge.estimation.label_shift import LabelShift, label_shift
 from adjudge.estimation.rate_view import (
     Rate,
     draw_bar,
@@ -82,7 +82,6 @@ class Alternative(Rate):
     interval: Interval | None
     assumption: str
     reason: str | None = None
-    ruled_out: bool = False
 
 
 def _check_rows_interval(result: Estimate) -> str | None:
@@ -139,11 +138,6 @@ class Estimate(Rate, Result):
     def estimator(self) -> Estimator | type[Estimator]:
         """The estimator that made it."""
         return known_estimator(self.method)
-
-    @property
-    def ruled_out(self) -> bool:
-        """Whether the check for label shift contradicts the method's assumption."""
-        return self.label_shift is not None and self.method in self.label_shift.rules_out
 
     @property
     def people_alone(self) -> Alternative | None:
@@ -292,24 +286,20 @@ def estimate_rate(
         else estimator.estimate(sample, confidence_level=confidence)
     )
     judge_alone = NAIVE.compute(sample, confidence_level=confidence)
-    shift = label_shift(sample, level=LEVEL / checks)
-    ruled_out = shift.rules_out if shift is not None else ()
+    recorded = request.labels_drawn == "recorded"
+    shift = label_shift(sample, recorded=recorded, checks=checks, confidence_level=confidence)
     has_profile = alternatives and no_profile_for(sample) is None
     remedy = _PROFILE if has_profile else "label more rows"
     if sample.graded:
         warnings = (*warnings, _SHARES)
     warnings = (*warnings, *outcome.warnings, *(f"{text}; {remedy}" for text in outcome.doubts))
-    if estimator.name in ruled_out:
-        warnings += (
-            f"the check for label shift rules out {estimator.name}: its assumption does not hold; "
-            "use method misclassification",
-        )
+    if shift is not None and shift.doubtful and estimator.needs_random_labels:
+        warnings += (f"label shift: {shift.explanation}",)
     others = []
     if alternatives:
-        unpooled_shift = shift if unpooled is None else label_shift(unpooled, level=LEVEL / checks)
-        pooled, of_group = (sample, shift), (unpooled or sample, unpooled_shift)
+        of_group = unpooled or sample
         others = [
-            _alternative(other, *of_group if other.needs_labels_of_group else pooled, confidence)
+            _alternative(other, of_group if other.needs_labels_of_group else sample, confidence)
             for other in all_estimators()
             if other is not estimator
             and not (other.needs_verdicts and sample.scale == "probability")
@@ -321,7 +311,7 @@ def estimate_rate(
         interval=outcome.interval(confidence),
         confidence_level=confidence,
         standard_error=outcome.standard_error,
-        rows_interval=None if exact is None or ruled_out else Interval(*exact, level=confidence),
+        rows_interval=None if exact is None else Interval(*exact, level=confidence),
         reason=outcome.reason,
         naive=judge_alone.rate,
         naive_interval=judge_alone.interval(confidence),
@@ -376,9 +366,7 @@ def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, Any]:
     return quality
 
 
-def _alternative(
-    estimator: Estimator, sample: Sample, shift: LabelShift | None, confidence_level: float
-) -> Alternative:
+def _alternative(estimator: Estimator, sample: Sample, confidence_level: float) -> Alternative:
     """Another estimator on the same rows; for comparison, never for choosing."""
     assumption = estimator.assumption
     if sample.graded and not estimator.takes_shares:
@@ -394,7 +382,6 @@ def _alternative(
         interval=outcome.interval(confidence_level),
         assumption=assumption,
         reason=outcome.reason,
-        ruled_out=shift is not None and estimator.name in shift.rules_out,
     )
 
 
@@ -409,8 +396,6 @@ def _rate_headline(result: Estimate) -> Headline:
         return Headline(sentence(result.group, text), tone="bad")
     rate = f"{estimator.title} {number(result.estimate)}, {interval_text(result)}"
     text = sentence(result.group, f"{rate} ({result.method}, {result.interval_method})")
-    if result.ruled_out:
-        return Headline(text, "Do not report it: read the warning about label shift.", tone="bad")
     if not estimator.uses_labels:
         return Headline(text, "Not corrected for judge errors: label some rows to correct it.")
     action = "Report it with its interval"
@@ -432,7 +417,11 @@ def condition_of_people(result: Estimate) -> str:
 def offer_declaration(rates: Sequence[Estimate]) -> list[str]:
     """The rate under the declaration that labels are a random sample, if that is not known."""
     pairs = [(rate, rate.if_random) for rate in rates]
-    offers = [(rate, other) for rate, other in pairs if other is not None and not other.ruled_out]
+    offers = [
+        (rate, other)
+        for rate, other in pairs
+        if other is not None and not (rate.label_shift and rate.label_shift.doubtful)
+    ]
     if not offers:
         return []
     rate, offered = offers[0]
@@ -458,7 +447,7 @@ def _level_and_ends(result: Estimate, other: Rate) -> str:
 
 
 def _rate_facts(result: Estimate) -> Facts:
-    tone: Tone = "bad" if result.estimate is None or result.ruled_out else "good"
+    tone: Tone = "bad" if result.estimate is None else "good"
     ends = "" if result.low is None else interval_text(result)
     facts = [Fact(result.estimator.title, number(result.estimate), ends, tone=tone)]
     if result.estimator.uses_labels:
@@ -499,7 +488,7 @@ def _other_methods(result: Estimate) -> list[Block]:
     table = table_of(
         result.alternatives,
         {
-            "method": lambda other: other.method + " (ruled out)" * other.ruled_out,
+            "method": lambda other: other.method,
             "assumes": assumes,
             "rate": lambda other: number(other.estimate),
             f"{level(result.confidence_level)} interval": lambda a: show_interval(a.interval),
@@ -562,21 +551,14 @@ def estimate_figure(result: Estimate) -> Drawing:
         bars.insert(0, naive)
     reported = f"{result.method} (this result)"
     bars.append((reported, result.estimate, result.interval, ACCENT, "s"))
-    ruled_out = {other.method for other in result.alternatives if other.ruled_out}
-    if result.ruled_out:
-        ruled_out.add(reported)
     with themed():
         figure = new_figure(7.2, 1.4 + 0.42 * len(bars))
         axes = figure.subplots()
-        for at, (name, value, within, colour, marker) in enumerate(bars):
+        for at, (_, value, within, colour, marker) in enumerate(bars):
             if value is None:
                 # An interval can be known without an estimate: the words are above its line.
                 draw_no_estimate(axes, at if within is None else at + 0.22)
             draw_bar(axes, at, value, within, colour, marker)
-            if name in ruled_out:
-                axes.text(
-                    1.01, at, "ruled out", color=WARM, fontsize=8.5, va="center", clip_on=False
-                )
         rate = clip(result.group or "rate", 48)
         label = f"{rate}, with {level(result.confidence_level)} intervals"
         rate_axis(axes, [name for name, *_ in bars], label)

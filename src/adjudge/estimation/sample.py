@@ -158,7 +158,11 @@ class Sample:
     @cached_property
     def flat(self) -> Sample:
         """Without strata, and a random sample unless labels were picked by a plan."""
-        return replace(self, strata=None, random=not self.planned)
+        return self.drawn(random=not self.planned)
+
+    def drawn(self, *, random: bool) -> Sample:
+        """The same rows without strata, as a random sample or not."""
+        return replace(self, strata=None, random=random)
 
     def take(self, rows: IntArray) -> Sample:
         """Only these rows, with codes of clusters from 0 on."""
@@ -216,9 +220,8 @@ class _Group(Sample):
         vars(self).update(vars(cut) | {"random": self.random})
         return getattr(cut, name)
 
-    @cached_property
-    def flat(self) -> Sample:
-        return _Group(self.sums, self.scale, True, vars(self)["cut"])
+    def drawn(self, *, random: bool) -> Sample:
+        return _Group(self.sums, self.scale, random, vars(self)["cut"])
 
 
 def _sums(
@@ -332,6 +335,7 @@ def spread(
     clusters: IntArray | None,
     active: int | None,
     confidence_level: float,
+    freedom: int | None = None,
 ) -> Spread:
     """Inflation of the standard error by clusters, and the matching critical value.
 
@@ -340,12 +344,14 @@ def spread(
     deflates it: rows of one cluster can err in opposite directions). The critical value is
     Student's with G-1 degrees of freedom. G = `active` counts the clusters with the scarcer kind of
     rows. With fewer than about 20 clusters this is approximate. Without clusters: inflation 1, the
-    normal quantile.
+    normal quantile, or Student's with `freedom`.
 
     >>> spread(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1]), 2, 0.95).inflation
     2.0
     """
     if clusters is None or active is None or influence is None:
+        if freedom is not None:
+            return Spread(1.0, student_quantile(confidence_level, freedom))
         return Spread(1.0, normal_quantile(confidence_level))
     critical = student_quantile(confidence_level, active - 1)
     alone = variance(influence, None, None)

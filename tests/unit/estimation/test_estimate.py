@@ -63,9 +63,45 @@ def test_auto_follows_the_declaration_and_never_a_test() -> None:
     assert declared.method == "conditional"
     assert "declared" in declared.why
     assert declared.label_shift.p_value < 1e-6
-    assert "conditional" in declared.label_shift.rules_out
-    assert any("rules out conditional" in text for text in declared.warnings)
-    assert declared.ruled_out
+    [warning] = declared.warnings
+    assert "fewer than one random sample in a million looks like this" in warning
+    text = "conditional from the unlabelled rows alone gives "
+    named = estimate(shifted, method="conditional")  # the judge's rate on the unlabelled rows alone
+    assert f"{text}{named.text}" in warning
+    assert (named.estimate, named.interval) == (
+        declared.label_shift.unlabelled_estimate,
+        declared.label_shift.unlabelled_interval,
+    )
+    assert "Do not report" not in str(declared)
+    assert declared.rows_interval is not None
+    # Nothing is offered or warned of if the method does not need a random sample.
+    assert estimate(shifted).warnings == ()
+    assert "then gives" not in str(estimate(shifted))
+
+
+def test_recorded_random_labels_get_a_p_value_and_nothing_else() -> None:
+    shifted = {"judge": [1] * 500 + JUDGE[1000:], "human": [None] * 500 + HUMAN[1000:]}
+    sampled_by = [None if label is None else "random" for label in shifted["human"]]
+    got = estimate({**shifted, "sampled_by": sampled_by})
+    assert (got.method, got.labels_drawn, got.warnings) == ("conditional", "recorded", ())
+    assert got.label_shift.p_value < 1e-6
+    assert not got.label_shift.doubtful
+    assert got.label_shift.explanation.endswith(f"(p = {got.label_shift.p_value:.2g})")
+
+
+def test_the_remark_about_labels_is_divided_by_the_groups() -> None:
+    """p = 0.0009 in a: below 0.001 alone, not below 0.001 / 2 in one of two groups."""
+    rows = {
+        "judge": [1] * 24 + [0] * 16 + [1] * 62 + [0] * 138 + [1, 0] * 60,
+        "human": [1, 0] * 20 + [None] * 200 + [1, 0] * 20 + [None] * 80,
+        "model": ["a"] * 240 + ["b"] * 120,
+    }
+    alone = estimate(judge=rows["judge"][:240], human=rows["human"][:240], labels_are_random=True)
+    assert 0.0005 < alone.label_shift.p_value < 0.001
+    assert alone.label_shift.doubtful
+    grouped = estimate(rows, by="model", labels_are_random=True)
+    assert grouped.groups[0].label_shift.p_value == alone.label_shift.p_value
+    assert not grouped.groups[0].label_shift.doubtful
 
 
 def test_every_method_runs_and_states_its_assumption() -> None:
@@ -371,14 +407,14 @@ def test_the_doubts_of_a_group_come_with_what_to_do() -> None:
         assert "--interval profile" not in text
 
 
-def test_a_difference_says_when_its_method_is_ruled_out() -> None:
+def test_a_difference_says_when_its_labels_do_not_look_random() -> None:
     one = BinaryModel(rate=0.5, specificity=0.9, sensitivity=0.9)
     rows = binary_rows({"a": one, "b": one}, prompts=800, labels=600, seed=4)
     shifted = rows.with_columns(
         human=pl.when((pl.col("human") == 1) | (pl.col("id").str.ends_with("1"))).then("human")
     )
     got = estimate(shifted, by="model", compare=("a", "b"), method="ppi++")
-    assert any("a: the check for label shift rules out ppi++" in text for text in got.warnings)
+    assert any(text.startswith("a: label shift: the judge says 1 on") for text in got.warnings)
 
 
 def test_labels_of_unknown_rows_are_counted_or_refused() -> None:

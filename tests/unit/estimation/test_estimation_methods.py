@@ -249,12 +249,13 @@ def test_large_samples_make_profile_and_wald_agree() -> None:
     assert (low, high) == pytest.approx((wald.low, wald.high), abs=0.004)
 
 
-def test_label_shift_says_what_it_rules_out() -> None:
+def test_label_shift_says_how_rare_such_samples_are() -> None:
     alike = label_shift(make_sample([1, 0] * 100, ([1, 0] * 20 + [None] * 160)))
-    assert alike.rules_out == ()
-    assert "does not prove" in alike.explanation
+    assert not alike.doubtful
+    assert alike.explanation.endswith("(p = 1)")
     apart = label_shift(make_sample([1] * 40 + [0] * 160, [1] * 40 + [None] * 160))
-    assert set(apart.rules_out) == {"human-only", "difference", "conditional", "ppi++"}
+    assert apart.doubtful
+    assert apart.explanation.endswith("in a million looks like this")
 
 
 def test_the_shift_test_for_probabilities_is_welchs() -> None:
@@ -265,9 +266,19 @@ def test_the_shift_test_for_probabilities_is_welchs() -> None:
     assert got.p_value == pytest.approx(expected, rel=1e-10)
 
 
-def test_ppi_says_when_the_rarer_class_is_too_rare_for_a_normal_interval() -> None:
-    """100 labels, 5 % of class 1: the 95 % interval holds the rate 0.89 of the time."""
-    assert PPI.compute(draw(m=120, theta=0.6)).warnings == ()
-    for method in (PPI.compute, DIFFERENCE.compute):
-        [warning] = method(draw(m=100, theta=0.05)).warnings
-        assert "labels of the rarer class: the normal interval covers less" in warning
+def test_ppi_is_never_certain_and_needs_no_warning_for_a_rare_class() -> None:
+    """Labels that are all equal, with a judge that agrees: a normal interval would be a point."""
+    got = PPI.compute(make_sample([1] * 100, [1] * 40 + [None] * 60))
+    assert (got.estimate, got.standard_error, got.warnings) == (1.0, 0.0, ())
+    assert got.low < 0.95
+    assert PPI.compute(draw(m=100, theta=0.05)).warnings == ()
+
+
+def test_the_difference_estimator_is_normal_and_never_certain() -> None:
+    rows = draw(m=100, theta=0.4)
+    got = DIFFERENCE.compute(rows)
+    assert got.high - got.estimate == pytest.approx(1.959964 * got.standard_error)
+    certain = DIFFERENCE.compute(make_sample([1] * 100, [1] * 40 + [None] * 60))
+    assert certain.low < 0.95
+    [warning] = DIFFERENCE.compute(draw(m=25, theta=0.4)).warnings
+    assert warning.startswith("fewer than 30 labels")

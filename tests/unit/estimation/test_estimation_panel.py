@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from scipy.stats import t as student
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
-from adjudge.estimation.estimators.ppi import PPI, ppi_adjusted, tuned_weight
+from adjudge.estimation.estimators.ppi import PPI, tuned_weight
 from adjudge.estimation.panel import PanelEstimate
 from adjudge.estimation.panel_statistics import (
     FOLDS,
@@ -26,6 +27,7 @@ from adjudge.estimation.panel_statistics import (
     shared_interval,
 )
 from adjudge.estimation.sample import make_sample
+from adjudge.records import Interval
 from adjudge.simulate.grades import panel_rows
 
 JUDGES = {"gpt": 1.0, "claude": 0.9, "small": 0.8}
@@ -51,13 +53,20 @@ def test_each_model_has_its_rate_next_to_one_judges_and_peoples(rows: pl.DataFra
     for one, rate in zip(got.groups, RATES.values(), strict=True):
         assert one.low <= rate <= one.high
         mine = rows.filter(pl.col("model") == one.group)
-        alone = estimate(mine, judge_column="gpt", cluster="prompt_id", method="ppi++")
+        for single in one.alone:  # what `estimate` gives for that judge without the others
+            alone = estimate(
+                mine, judge_column=single.judge, cluster="prompt_id", labels_are_random=True
+            )
+            assert single.method == alone.method == "conditional"
+            assert (*single.interval,) == pytest.approx((alone.low, alone.high))
+        alone = estimate(mine, judge_column="gpt")
         people = estimate(mine, judge_column="gpt", cluster="prompt_id", method="human-only")
-        assert (*one.ppi_interval,) == pytest.approx((alone.low, alone.high))
+        assert one.narrowest.width == min(single.width for single in one.alone)
+        assert one.narrowing == one.width / one.narrowest.width
         assert (*one.human_only_interval,) == pytest.approx((people.low, people.high))
         assert one.naive[0] == alone.naive
         assert (one.n_labels, one.n_test) == (80, 220)
-    assert np.mean([one.narrowing for one in got.groups]) < 0.95
+    assert np.mean([one.narrowing for one in got.groups]) < 0.99
     assert got.promise.startswith("approximate")
     assert "approximate" in str(got)
     assert panel(rows).to_dict() == got.to_dict()
@@ -157,6 +166,18 @@ def test_few_labels_are_left_to_one_judge(rows: pl.DataFrame) -> None:
     assert any("fewer than 50 labels: conditional with gpt alone" in text for text in x.warnings)
     soft = few.with_columns(gpt=0.2 + 0.6 * pl.col("gpt"))
     assert panel(soft).groups[1].method == "ppi++"
+
+
+def test_they_are_reported_only_where_they_are_narrower_than_every_judge_alone() -> None:
+    alike = panel_rows({"x": 0.5}, JUDGES, questions=400, labels=150, seed=0)
+    assert "Report them as approximate, with their intervals." in str(panel(alike, by=None))
+    good = {"gpt": 2.5, "claude": 0.5, "small": 0.4}
+    got = panel(panel_rows({"x": 0.5, "y": 0.7}, good, questions=300, labels=60, seed=1))
+    assert [one.group for one in got.groups if one.narrowing >= 1] == ["y"]
+    assert "except for y: gpt alone is narrower there" in str(got)
+    x = replace(got.groups[0], interval=Interval(0.1, 0.9, 0.95))
+    text = "Several judges do not help here: report one judge, --judge-column gpt."
+    assert text in str(replace(got, groups=(x, got.groups[1])))
 
 
 def test_a_shift_of_the_labels_is_warned_of(rows: pl.DataFrame) -> None:
@@ -288,6 +309,11 @@ def test_the_adjusted_interval_by_hand() -> None:
     rest = np.append(np.array(human[:60]) - lam * f[:60], np.array([1, 1, 0, 0]) - lam * f.mean())
     se = np.sqrt(lam**2 * f[60:].var() / 240 + rest.var(ddof=1) / 64)
     centre = lam * f[60:].mean() + rest.mean()
-    got = ppi_adjusted(sample)
-    assert (got.low, got.high) == pytest.approx((centre - 1.959964 * se, centre + 1.959964 * se))
-    assert got.estimate == PPI.compute(sample).estimate
+    half = 2.000995 * se  # Student's quantile for 59 degrees of freedom
+    got = PPI.compute(sample)
+    assert (got.low, got.high) == pytest.approx((centre - half, centre + half))
+    plain = np.array(human[:60]) - lam * f[:60]
+    assert got.estimate == pytest.approx(lam * f[60:].mean() + plain.mean())
+    assert got.standard_error == pytest.approx(
+        np.sqrt(lam**2 * f[60:].var() / 240 + plain.var() / 60)
+    )

@@ -70,7 +70,7 @@ class Estimator(ABC):
     assumes_with_plan: ClassVar[str] = ""
     uses_judge: ClassVar[bool] = True
     uses_labels: ClassVar[bool] = True
-    #: Its labels must be a random sample of the test rows: a label shift rules it out.
+    #: Its labels must be a random sample of the test rows: a label shift biases it.
     needs_random_labels: ClassVar[bool] = True
     #: They must be labels of the same group: those of other groups cannot be pooled with them.
     needs_labels_of_group: ClassVar[bool] = False
@@ -133,6 +133,7 @@ def widen(
     se: float | None = None,
     floor: float = 0.0,
     around: tuple[float, float] | None = None,
+    freedom: int | None = None,
     warnings: tuple[str, ...] = (),
     doubts: tuple[str, ...] = (),
 ) -> Outcome:
@@ -141,13 +142,14 @@ def widen(
     `se` is the standard error of independent rows, by default from the influence values, which are
     computed unless the sample is `lean`. `floor`
     replaces it if it is zero. `around` is the centre of the interval and the standard error there,
-    if they are not the estimate and `se` (Eq. 6). Refused with fewer than two clusters.
+    if they are not the estimate and `se` (Eq. 6). `freedom` gives Student's quantile for
+    independent rows too. Refused with fewer than two clusters.
     """
     active = active_clusters(sample)
     if active is not None and active < 2:
         return refusal(TOO_FEW)
     influence = None if sample.lean else influence_of_rows()
-    wide = spread(influence, sample.clusters, active, confidence_level)
+    wide = spread(influence, sample.clusters, active, confidence_level, freedom)
     if se is None:
         rows = influence_of_rows() if influence is None else influence
         se = math.sqrt(variance(rows, None, None))
