@@ -13,7 +13,7 @@ from adjudge.errors import JudgeError as JudgeError
 from adjudge.errors import PolicyMismatchError as PolicyMismatchError
 from adjudge.errors import StoreError as StoreError
 from adjudge.estimation import estimate as estimate
-from adjudge.estimation import plan_from_table as plan_from_table
+from adjudge.estimation import plan_rate as plan_rate
 from adjudge.judges import JudgingOptions as JudgingOptions
 from adjudge.judges import judge_pairs as judge_pairs
 from adjudge.judges import judge_pairs_async as judge_pairs_async
@@ -59,9 +59,9 @@ __all__ = [
     "open_store",
     "plan_battles",
     "plan_cascade",
-    "plan_from_table",
     "plan_judging",
     "plan_labels",
+    "plan_rate",
     "plan_selection",
     "rank",
     "read_policy",

@@ -169,7 +169,7 @@ def test_the_widths_come_out_when_labels_are_drawn_from_the_judged_rows() -> Non
     rng = np.random.default_rng(0)
     n, theta, q0, q1, m = 1000, 0.5, 0.85, 0.9, 600
     p = theta * q1 + (1 - theta) * (1 - q0)
-    plan = plan_rate(judge_rate=p, specificity=q0, sensitivity=q1, n_test=n, labels=m)
+    plan = plan_rate(judge_rate=p, specificity=q0, sensitivity=q1, n_test=n, budget=m)
     truth = rng.random((60, n)) < theta
     judge = np.where(rng.random((60, n)) < np.where(truth, q1, q0), truth, ~truth)
 

@@ -130,12 +130,12 @@ def test_the_picture_of_several_judges() -> None:
     assert title(axes) == "All judges give a narrower interval than one judge for 1 of 2 groups"
     assert y_ticks(axes) == ["y", "x"]
     assert lines_of(axes) == [
-        *bar(0.332, 0.441, 0.551, 0.13, WARM, "o"),
+        *bar(0.319, 0.433, 0.547, 0.13, WARM, "o"),
         *bar(0.319, 0.433, 0.547, -0.13, ACCENT, "s"),
         *bar(0.518, 0.607, 0.696, 1.13, WARM, "o"),
         *bar(0.541, 0.612, 0.683, 0.87, ACCENT, "s"),
     ]
-    assert legend(figure) == ["ppi++, gpt alone", "2 judges"]
+    assert legend(figure) == ["narrowest judge alone", "2 judges"]
     assert texts(panel(ONE_PANEL)) == ["no estimate"]
     assert title(panel(ONE_PANEL)) == "All judges give no narrower interval than one judge"
 
@@ -206,7 +206,7 @@ def test_the_picture_of_a_plan() -> None:
     sizes = list(curves[0].get_xdata())
     assert (sizes[0], sizes[-1]) == (20, 400)
     # The widths at 20 labels, which no two ways share, and that all fall with more of them.
-    first = plan_rate(judge_rate=0.55, sensitivity=0.9, specificity=0.7, n_test=1000, labels=20)
+    first = plan_rate(judge_rate=0.55, sensitivity=0.9, specificity=0.7, n_test=1000, budget=20)
     expected = (
         first.expected_width,
         first.random_width,

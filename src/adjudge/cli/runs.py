@@ -174,19 +174,26 @@ def run_convert(arguments: Values, options: Values) -> bool:
 
 def run_plan_rate(arguments: Values, options: Values) -> bool:
     from adjudge.data import open_table, write_rows
-    from adjudge.estimation import plan_from_table, rows_to_label
+    from adjudge.data.source import Source
+    from adjudge.estimation import plan_rate, rows_to_label
 
     names = _take(arguments, "columns", "labels_as")
+    if (labels := str(arguments.get("labels", ""))).isdigit():
+        remedy = f"is a file of human labels; a number of labels is --budget {labels}"
+        raise ArgumentError("--labels", labels, remedy)
     if "data" in arguments:
-        arguments["data"] = open_table(arguments["data"], **names)
-    plan = plan_from_table(**arguments)
+        with Source(arguments["data"], labels=arguments.get("labels"), **names) as source:
+            arguments["data"] = open_table(source.rows)
+            if source.labels is not None:
+                arguments["labels"] = open_table(source.labels)
+    plan = plan_rate(**arguments)
     if options["plot"] is not None and plan.rate is None:
         remark("adjudge plan rate: no picture, this judge cannot be corrected")
         options["plot"] = None
     if (write_ids := options["write_ids"]) is not None and plan.m0 is None:
         remark("adjudge plan rate: no rows written, the plan cannot be carried out")
     elif write_ids is not None:
-        columns = _some(arguments, "judge_column", "human_column", "positive")
+        columns = _some(arguments, "labels", "judge_column", "human_column", "positive")
         drawn = rows_to_label(
             arguments.get("data"), plan, **columns, draw=options["draw"], seed=options["seed"]
         )

@@ -263,12 +263,12 @@ _PLAN = Group(
     [
         Verb(
             "plan rate",
-            "adjudge.estimation:plan_from_table",
+            "adjudge.estimation:plan_rate",
             "Plan the labels for a rate; compare with people alone.",
-            "plan rate answers.csv --labels 100",
+            "plan rate answers.csv --budget 100",
             "Exit 2: infeasible.",
-            main="width labels judge_rate sensitivity specificity n_test column write_ids output "
-            "plot json",
+            main="width budget labels judge_rate sensitivity specificity n_test column write_ids "
+            "output plot json",
             options=[
                 Option("table", argument="data"),
                 Option("width", read=share("width")),

@@ -2,6 +2,7 @@
 
 from adjudge.estimation.classes import ClassEstimate
 from adjudge.estimation.difference import RateDifference
+from adjudge.estimation.draw import draw_rows, rows_to_label
 from adjudge.estimation.estimate import AnyEstimate, estimate
 from adjudge.estimation.estimators import register_estimator
 from adjudge.estimation.estimators.misclassification import (
@@ -21,7 +22,6 @@ from adjudge.estimation.label_budget import (
 from adjudge.estimation.label_shift import LabelShift
 from adjudge.estimation.panel import PanelEstimate
 from adjudge.estimation.plan import RatePlan, plan_rate
-from adjudge.estimation.plan_from_table import draw_rows, plan_from_table, rows_to_label
 from adjudge.estimation.profile import profile_interval
 from adjudge.estimation.rate import Estimate
 from adjudge.estimation.sample import Counts
@@ -45,7 +45,6 @@ __all__ = [
     "draw_rows",
     "estimate",
     "optimal_split",
-    "plan_from_table",
     "plan_rate",
     "profile_interval",
     "proposition_51",

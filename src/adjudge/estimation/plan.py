@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
+from adjudge.data.grades import Grades, prepare_grades
+from adjudge.data.source import Reading
+from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
+from adjudge.estimation.estimators.misclassification import correct_means
 from adjudge.estimation.label_budget import (
     BEHIND_EACH,
     MOST_LABELS,
     REPEATS,
     Allocation,
     PlanInputs,
-    Simulation,
     check_share,
     one_each,
     optimal_split,
     proposition_51,
     proposition_61,
 )
+from adjudge.estimation.sample import counts_of, refuse_shares, sample_of
 from adjudge.present.blocks import (
     Block,
     Figure,
@@ -31,7 +35,6 @@ from adjudge.present.blocks import (
     Note,
     Table,
     explain,
-    notes_of,
     table_of,
     warnings_of,
 )
@@ -40,7 +43,8 @@ from adjudge.present.result import Count, Level, NotNegative, Proportion, Result
 from adjudge.present.text import count as counted
 from adjudge.present.text import interval, level, number, percent
 from adjudge.statistics.numbers import binomial_interval
-from adjudge.validation import count, open_unit, positive
+from adjudge.validation import count, open_unit
+from adjudge.validation import positive as positive_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -128,12 +132,22 @@ class RatePlan(Result):
 
     def view(self) -> list[Block]:
         """What the width costs, every way to draw the labels, the effect of more labels."""
+        text = self.recommendation[:1].upper() + self.recommendation[1:]
         blocks: list[Block] = [
-            Headline(self.recommendation, tone="bad" if self.m0 is None else "plain"),
+            Headline(text, tone="bad" if self.m0 is None else "plain"),
             *warnings_of(self.warnings),
         ]
-        if self.reason is not None and self.reason not in self.recommendation:
+        if self.reason is not None:
             blocks.append(Note([self.reason], tone="bad"))
+        if self.conditional_width is not None and self.simulated_coverage is not None:
+            blocks.append(
+                Note(
+                    [
+                        f"{REPEATS:,} simulated samples: mean width {self.conditional_width:.3f}, "
+                        f"{percent(self.simulated_coverage)} contain the rate"
+                    ]
+                )
+            )
         if self.m0 is not None:
             blocks.append(_ways(self))
         if self.next_labels:
@@ -147,10 +161,12 @@ class RatePlan(Result):
                     "width": lambda step: number(step.expected_width),
                 },
                 caption="What more labels would buy (misclassification)",
+                detail=True,
             )
             blocks.append(table)
-        draw = (f"how to draw: {text}" for text in self.how_to_draw)
-        blocks += notes_of([*_judge_worth(self), *draw])
+        draw = [f"how to draw: {text}" for text in self.how_to_draw]
+        if lines := [*_judge_worth(self), *draw]:
+            blocks.append(Note(lines, detail=True, title="What the judge is worth, how to draw"))
         blocks += explain(self.assumptions)
         if self.rate is not None:
             caption = (
@@ -165,76 +181,165 @@ class RatePlan(Result):
 
 
 def plan_rate(
+    data: TableLike | None = None,
     *,
-    judge_rate: float,
-    sensitivity: float,
-    specificity: float,
-    n_test: int,
     width: float | None = None,
-    labels: int | None = None,
-    have: tuple[int, int] = (0, 0),
+    budget: int | None = None,
+    labels: TableLike | None = None,
+    judge_rate: float | None = None,
+    sensitivity: float | None = None,
+    specificity: float | None = None,
+    n_test: int | None = None,
+    judge_column: str = "judge",
+    human_column: str = "human",
+    positive: str | None = None,
     step: int = 50,
     confidence_level: float = 0.95,
+    model_labels: bool = False,
+    **reading: Unpack[Reading],
 ) -> RatePlan:
-    """Plan human labels for a corrected rate: either for a target `width` or for a budget `labels`.
+    """Plan human labels for a corrected rate: either for a target `width` or for a `budget`.
 
-    All numbers of labels are totals, including existing ones (`have`, of class 0 and 1).
-    `expected_draws` is how many more random rows people must label to fill both classes. Widths are
-    those of Eq. 6 at the expected counts, as in the paper's Figure 3, with all `n_test` rows left
-    to the judge; if labels sampled from them would make it wider, a warning gives the width. Random
-    labels are used with `conditional`: `conditional_labels` is the fewest that give 10 labels per
-    verdict and keep the width in 1,000 simulated samples of these rows. `conditional_width` is
-    their mean width, `simulated_coverage` the share that contain the rate. The split is Algorithm
-    1's (pilot 10 per class); `optimal_m0`, `optimal_m1` minimise Eq. 9 instead. Whether the judge
-    helps is decided by variances with random labels: Eq. 9 with m theta and m (1 - theta) labels
-    against theta (1 - theta)/m, for this judge. Proposition 6.1 is the same for q0 = q1 and
-    infinitely many test rows. `next_labels` gives the effect of `step` more labels.
+    The judge's rate and quality come from a table with some labels (a pilot); an explicit argument
+    overrides them. Sensitivity and specificity are (correct + 1)/(labels + 2), as in the pilot of
+    Algorithm 1. Labels picked by a plan are weighted, as in `estimate`.
+
+    All numbers of labels are totals, including existing ones. `expected_draws` is how many more
+    random rows people must label to fill both classes. Widths are those of Eq. 6 at the expected
+    counts, as in the paper's Figure 3, with all `n_test` rows left to the judge; if labels sampled
+    from them would make it wider, a warning gives the width. Random labels are used with
+    `conditional`: `conditional_labels` is the fewest that give 10 labels per verdict and keep the
+    width in 1,000 simulated samples of these rows. `conditional_width` is their mean width,
+    `simulated_coverage` the share that contain the rate. The split is Algorithm 1's (pilot 10 per
+    class); `optimal_m0`, `optimal_m1` minimise Eq. 9 instead. `judge_helps` is true if a way with
+    the judge needs fewer labels than people alone, or is narrower with the budget.
+    `variance_ratio` compares misclassification alone with people, with random labels: Eq. 9 with
+    m theta and m (1 - theta) labels against theta (1 - theta)/m. Proposition 6.1 is the same for
+    q0 = q1 and infinitely many test rows. `next_labels` gives the effect of `step` more labels.
 
     The plan is only as good as its inputs: with judge quality from a small pilot it is as uncertain
     as that pilot.
 
     Args:
-        judge_rate: Share of rows that the judge passes.
-        sensitivity: Share of the rows people call 1 that the judge calls 1.
-        specificity: Share of the rows people call 0 that the judge calls 0.
-        n_test: Number of judged rows.
+        data: Judged rows, some labelled: a pilot. A path, a frame or a dict of columns.
         width: Wanted width of the interval.
-        labels: A budget of labels instead of a width, including existing ones.
-        have: Existing labels of class 0 and of class 1.
+        budget: A number of labels instead of a width, including the labels in the table.
+        labels: Human labels by id. A second table; its labels replace those in `data`.
+        judge_rate: Share of rows that the judge passes; by default from the table.
+        sensitivity: Share of the rows people call 1 that the judge calls 1; by default from the
+            labels of the table.
+        specificity: Share of the rows people call 0 that the judge calls 0; by default from the
+            labels of the table.
+        n_test: Number of judged rows; by default from the table.
+        judge_column: Column of the judge's verdicts.
+        human_column: Column of the human labels.
+        positive: For labels that are words: the one that counts as 1.
         step: Also show the effect of this many more labels.
         confidence_level: Confidence level of the intervals.
+        model_labels: Use labels that a model made (labelled_by model); the result states it.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
-    >>> plan = plan_rate(judge_rate=0.55, sensitivity=0.9, specificity=0.7, n_test=1000, labels=200)
+    >>> plan = plan_rate(judge_rate=0.55, sensitivity=0.9, specificity=0.7, n_test=1000, budget=200)
     >>> plan.m0, plan.m1, round(plan.expected_width, 3)
     (117, 83, 0.216)
     """
+    values: dict[str, Any] = {
+        "judge_rate": judge_rate,
+        "sensitivity": sensitivity,
+        "specificity": specificity,
+        "n_test": n_test,
+    }
+    have, makers = (0, 0), tuple[str, ...]()
+    if data is not None:
+        rows = prepare_grades(
+            data,
+            labels=labels,
+            judge_column=judge_column,
+            human_column=human_column,
+            positive=positive,
+            **reading,
+            needs_labels=False,
+            model_labels=model_labels,
+        )
+        have, measured = _measure_judge(rows, judge_column, human_column, values)
+        values, makers = {**measured, **_known(values)}, rows.makers
+    for name, value in values.items():
+        if value is None:
+            raise ArgumentError(
+                name,
+                None,
+                f"no table gives it: give a guess with --{name.replace('_', '-')} ({name}=), or a "
+                "table with about 20 rows labelled at random",
+            )
     inputs = PlanInputs(
-        p=check_share(judge_rate, "judge_rate"),
-        q0=check_share(specificity, "specificity"),
-        q1=check_share(sensitivity, "sensitivity"),
-        n=count(n_test, "n_test", least=1),
+        p=check_share(values["judge_rate"], "judge_rate"),
+        q0=check_share(values["specificity"], "specificity"),
+        q1=check_share(values["sensitivity"], "sensitivity"),
+        n=count(values["n_test"], "n_test", least=1),
         have=have,
         level=open_unit(confidence_level, "confidence_level"),
     )
-    if (width is None) == (labels is None):
+    if (width is None) == (budget is None):
         raise ArgumentError(
-            "width, labels",
-            (width, labels),
-            "give one of the two: --width (width=) or --labels (labels=)",
+            "width, budget",
+            (width, budget),
+            "give one of the two: --width (width=) or --budget (budget=)",
         )
-    if labels is not None:
-        labels = count(labels, "labels", least=2)
+    if budget is not None:
+        budget = count(budget, "budget", least=2)
     if width is not None:
-        positive(width, "width")
+        positive_number(width, "width")
     count(step, "step", least=1)
     if inputs.q0 + inputs.q1 <= 1:
-        return _plan_people_alone(inputs, width, labels)
+        return _plan_people_alone(inputs, width, budget, makers)
     if width is not None:
-        labels = _fewest(lambda size: inputs.corrected_width(*inputs.by_class(size)), width)
-    return _plan(inputs, width, labels, step)
+        budget = _fewest(lambda size: inputs.corrected_width(*inputs.by_class(size)), width)
+    return _plan(inputs, width, budget, step, makers)
 
 
-def _plan(inputs: PlanInputs, width: float | None, labels: int | None, step: int) -> RatePlan:
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _measure_judge(
+    rows: Grades, judge_column: str, human_column: str, given: Mapping[str, Any]
+) -> tuple[tuple[int, int], dict[str, Any]]:
+    """The labels of class 0 and 1 in a table, and the judge's rate and quality; None if unknown."""
+    sample = sample_of(rows)
+    refuse_shares(sample, "a plan", rows.name, human_column)
+    if sample is None or rows.scale != "binary":
+        raise ArgumentError(
+            "judge_column",
+            judge_column,
+            "give verdicts of 0 and 1, or the class that counts as 1: --positive NAME (positive=)",
+        )
+    counts = counts_of(sample)
+    right = [float(counts.c0), float(counts.c1)]
+    guessed = given["sensitivity"] is not None and given["specificity"] is not None
+    if sample.planned and min(counts.m0, counts.m1) > 0 and not guessed:
+        if not sample.weighted:
+            raise ArgumentError(
+                "table",
+                "some labels picked by a plan, others without a sampling probability",
+                "give --sensitivity and --specificity (sensitivity=, specificity=)",
+            )
+        fit = correct_means(sample)
+        right = [counts.m0 * (1 - fit.mu0), counts.m1 * fit.mu1]
+    # One right and one wrong label are added: a pilot without errors does not prove there are none.
+    specificity, sensitivity = (
+        (r + 1) / (m + 2) if m else None for r, m in zip(right, (counts.m0, counts.m1), strict=True)
+    )
+    return (counts.m0, counts.m1), {
+        "judge_rate": counts.p if counts.n else None,
+        "sensitivity": sensitivity,
+        "specificity": specificity,
+        "n_test": counts.n,
+    }
+
+
+def _plan(
+    inputs: PlanInputs, width: float | None, labels: int | None, step: int, makers: tuple[str, ...]
+) -> RatePlan:
     """The plan for that many labels; if no number is enough, the judge's value at 200 or more.
 
     Without a number of labels there is no width, only the cost of the requested width by other
@@ -278,13 +383,13 @@ def _plan(inputs: PlanInputs, width: float | None, labels: int | None, step: int
         judged = (
             "leave no row to the judge and give"
             if math.isinf(simulation.width)
-            else f"give a width of {simulation.width:.3f} with conditional (estimate "
-            f"--labels-are-random; mean of {REPEATS:,} simulated samples),"
+            else f"give a width of {simulation.width:.3f} with conditional,"
         )
         advice = (
-            f"{m} random labels {judged} {sized['human_only_width']:.3f} with people alone; split "
-            f"by class and corrected (misclassification), {sized['expected_width']:.3f}"
+            f"{m:,} random labels {judged} {sized['human_only_width']:.3f} with people alone; "
+            f"split by class, {sized['expected_width']:.3f} with misclassification"
         )
+        helps = min(simulation.width, sized["expected_width"]) < sized["human_only_width"]
     else:
         people_need = _fewest(lambda size: _human_width(theta, size, inputs.level), width)
         random_need = _fewest(
@@ -293,15 +398,17 @@ def _plan(inputs: PlanInputs, width: float | None, labels: int | None, step: int
         costs = []
         if random_need is not None:
             simulation = inputs.try_random(random_need)
-            costs.append((random_need, _random_cost(inputs, random_need, simulation)))
+            have = sum(inputs.have)
+            more = f" ({have:,} exist, {max(random_need - have, 0):,} more)" if have else ""
+            costs.append((random_need, f"{random_need:,} random labels{more} with conditional"))
         if labels is not None:
-            costs.append((labels, _correction_cost(inputs, labels, draws)))
+            costs.append((labels, f"{labels:,} split by class with misclassification"))
+        helps = min(costs, default=(math.inf,))[0] < (people_need or math.inf)
         if people_need is not None:
-            costs.append((people_need, f"people alone need {people_need:,}"))
-        ways = [text for _, text in sorted(costs)]
+            costs.append((people_need, f"{people_need:,} with people alone"))
+        advice = f"width {width:g} needs " + ", ".join(text for _, text in sorted(costs))
         if labels is None:
-            ways.append(f"infeasible by correcting the judge (misclassification): {reason}")
-        advice = f"width {width:g}: " + "; ".join(ways)
+            advice += "; misclassification cannot reach it"
     return RatePlan(
         **sized,
         **inputs.shown(),
@@ -315,7 +422,7 @@ def _plan(inputs: PlanInputs, width: float | None, labels: int | None, step: int
         conditional_labels=random_need,
         conditional_width=None if math.isinf(simulation.width) else simulation.width,
         simulated_coverage=None if math.isinf(simulation.width) else simulation.coverage,
-        judge_helps=ratio <= 1,
+        judge_helps=helps,
         variance_ratio=ratio,
         proposition_51=proposition_51(quality),
         proposition_61=region,
@@ -324,14 +431,18 @@ def _plan(inputs: PlanInputs, width: float | None, labels: int | None, step: int
         next_labels=_next_labels(inputs, step) if min(inputs.have) > 0 else (),
         how_to_draw=HOW_TO_DRAW,
         assumptions=(
-            f"the judge says 1 on {percent(inputs.p)} of test rows, with sensitivity "
-            f"{inputs.q1:.3f} and specificity {inputs.q0:.3f}; the plan is only as good as these",
+            f"the judge says 1 on {percent(inputs.p)} of test rows, sensitivity "
+            f"{inputs.q1:.3f}, specificity {inputs.q0:.3f}",
+            "the plan is only as good as these numbers",
+            *makers,
         ),
         warnings=_plan_warnings(inputs, quota, draws, random_need or m),
     )
 
 
-def _plan_people_alone(inputs: PlanInputs, width: float | None, labels: int | None) -> RatePlan:
+def _plan_people_alone(
+    inputs: PlanInputs, width: float | None, labels: int | None, makers: tuple[str, ...]
+) -> RatePlan:
     """The plan if the judge is not better than chance: no correction, people alone."""
     have = inputs.have
     theta = have[1] / sum(have) if sum(have) else 0.5
@@ -339,14 +450,12 @@ def _plan_people_alone(inputs: PlanInputs, width: float | None, labels: int | No
     if width is not None:
         m = _fewest(lambda size: _human_width(theta, size, inputs.level), width)
     human = None if m is None else _human_width(theta, m, inputs.level)
-    cost = (
-        ""
-        if human is None
-        else f"; {m} random labels give a width of {human:.3f} with people alone"
-    )
+    advice = "these labels do not show that the judge is better than chance"
+    if human is not None:
+        advice += f"; {m:,} random labels give a width of {human:.3f} with people alone"
     return RatePlan(
         human_only_width=human,
-        recommendation=f"do not use this judge{cost}",
+        recommendation=advice,
         **inputs.shown(),
         target_width=width,
         labels=m,
@@ -358,7 +467,7 @@ def _plan_people_alone(inputs: PlanInputs, width: float | None, labels: int | No
             f"sensitivity {inputs.q1:.3f} + specificity {inputs.q0:.3f} is not above 1: a judge "
             "not better than chance cannot be corrected"
         ),
-        assumptions=(f"a human rate near {theta:.2f}",),
+        assumptions=(f"a human rate near {theta:.2f}", *makers),
     )
 
 
@@ -409,29 +518,6 @@ def _next_labels(inputs: PlanInputs, step: int) -> tuple[NextLabels, ...]:
     )
 
 
-def _random_cost(inputs: PlanInputs, needs: int, simulation: Simulation) -> str:
-    have = sum(inputs.have)
-    more = f" ({have:,} exist, {max(needs - have, 0):,} more)" if have else ""
-    return (
-        f"{needs:,} random labels{more}, used with conditional (estimate "
-        f"--labels-are-random; {REPEATS:,} simulated samples: mean width {simulation.width:.3f}, "
-        f"{percent(simulation.coverage)} contain the rate)"
-    )
-
-
-def _correction_cost(inputs: PlanInputs, labels: int, draws: int | None) -> str:
-    if draws is None:
-        filled = "but one class does not occur"
-    elif draws:
-        filled = f"about {draws:,} {'more ' * bool(sum(inputs.have))}random rows"
-    else:
-        filled = "which the existing labels fill"
-    return (
-        "correcting the judge (misclassification), which remains valid if labelled rows are "
-        f"not a random sample, needs {labels:,} split by class, {filled}"
-    )
-
-
 def _plan_warnings(
     inputs: PlanInputs, quota: Allocation, draws: int | None, random_labels: int
 ) -> tuple[str, ...]:
@@ -461,7 +547,7 @@ def _plan_warnings(
         )
     if min(quota) < 20:
         warnings.append(
-            "fewer than 20 labels in a class: estimate with interval profile (--interval profile)"
+            "fewer than 20 labels in a class: misclassification then needs --interval profile"
         )
     return tuple(warnings)
 
@@ -492,6 +578,7 @@ def _ways(plan: RatePlan) -> Table:
         f"{counted(plan.labels or 0, 'label')} in all and {counted(plan.n_test, 'test row')}; "
         f"{draws} random draws fill both classes of Algorithm 1",
         text_columns=3,
+        detail=True,
     )
 
 
@@ -508,7 +595,7 @@ def _judge_worth(plan: RatePlan) -> list[str]:
     lines = [
         f"with random labels misclassification has {number(plan.variance_ratio, 2)} times the "
         f"variance of people alone at rate {number(plan.rate)}: "
-        + ("it does better" if plan.judge_helps else "people alone do better than it"),
+        + ("it does better" if plan.variance_ratio <= 1 else "people alone do better than it"),
         f"Proposition 6.1 (misclassification, q0 = q1 = {quality}, infinitely many test rows): the "
         "judge " + ("never helps" if region is None else f"helps for rates in {interval(*region)}"),
     ]
@@ -536,7 +623,7 @@ def plan_figure(plan: RatePlan) -> Drawing:
             sensitivity=plan.sensitivity,
             specificity=plan.specificity,
             n_test=plan.n_test,
-            labels=int(size),
+            budget=int(size),
             confidence_level=plan.confidence_level,
         )
         for size in sizes

@@ -76,7 +76,7 @@ def test_a_table_is_parsed_once(
     reads = []
     scan = pl.read_csv
     monkeypatch.setattr(pl, "read_csv", lambda *a, **k: reads.append(a) or scan(*a, **k))
-    assert run(["plan", "rate", str(rows), "--labels", "600", "--write-ids", "next.csv"]) == 0
+    assert run(["plan", "rate", str(rows), "--budget", "600", "--write-ids", "next.csv"]) == 0
     assert len(reads) == 1
 
 
@@ -168,7 +168,7 @@ def test_a_pool_that_cannot_be_right_leaves_with_2(
 def test_plan_writes_rows_that_estimate_takes_back(
     rows: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["plan", "rate", str(rows), "--labels", "600", "--write-ids", "next.csv"]
+    words = ["plan", "rate", str(rows), "--budget", "600", "--write-ids", "next.csv"]
     assert run([*words, "--draw", "verdict", "--json", "--plot", "plan.png"]) == 0
     plan = printed(capsys)
     assert {"m0", "m1", "expected_width", "human_only_width", "recommendation"} <= set(plan)
@@ -191,11 +191,11 @@ def test_plan_writes_rows_that_estimate_takes_back(
 
 def test_plan_from_guesses_and_infeasible(capsys: pytest.CaptureFixture[str]) -> None:
     guess = ["--judge-rate", "0.55", "--sensitivity", "0.9", "--specificity", "0.7"]
-    assert run(["plan", "rate", *guess, "--n-test", "1000", "--width", "0.2"]) == 0
+    assert run(["plan", "rate", *guess, "--n-test", "1000", "--width", "0.2", "--explain"]) == 0
     assert "Algorithm 1" in capsys.readouterr().out
     assert run(["plan", "rate", *guess, "--n-test", "50", "--width", "0.01", "--json"]) == 2
     assert printed(capsys)["m0"] is None
-    assert run(["plan", "rate", *guess, "--n-test", "50", "--width", "0.01"]) == 2
+    assert run(["plan", "rate", *guess, "--n-test", "50", "--width", "0.01", "--explain"]) == 2
     out = capsys.readouterr().out
     assert out.count("no number of labels gives width") == 1
     assert "the judge never helps" in out
@@ -203,7 +203,26 @@ def test_plan_from_guesses_and_infeasible(capsys: pytest.CaptureFixture[str]) ->
     assert "--judge-rate" in capsys.readouterr().err
     coin = ["--judge-rate", "0.5", "--sensitivity", "0.5", "--specificity", "0.5"]
     assert run(["plan", "rate", *coin, "--n-test", "90", "--width", "0.2", "--plot", "c.png"]) == 2
-    assert "do not use this judge" in capsys.readouterr().out
+    assert "do not show that the judge is better than chance" in capsys.readouterr().out
+
+
+def test_labels_are_a_file_and_a_number_of_them_is_a_budget(
+    rows: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", "rate", str(rows), "--labels", "600"]) == 1
+    assert "a number of labels is --budget 600" in capsys.readouterr().err
+    table = pl.read_csv(rows)
+    labelled = table.filter(pl.col("human").is_not_null()).select("id", label="human")
+    table.drop("human").write_csv("bare.csv")
+    labelled.write_csv("labels.csv")
+    files = ["bare.csv", "--labels", "labels.csv", "--budget", "600", "--write-ids"]
+    assert run(["plan", "rate", *files, "a.csv", "--json"]) == 0
+    apart = printed(capsys)
+    assert (
+        run(["plan", "rate", str(rows), "--budget", "600", "--write-ids", "b.csv", "--json"]) == 0
+    )
+    assert printed(capsys) == apart
+    assert pl.read_csv("a.csv")["id"].to_list() == pl.read_csv("b.csv")["id"].to_list()
 
 
 def test_reproduce(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from adjudge import (
     diagnose_scores,
     estimate,
     evaluate,
-    plan_from_table,
+    plan_rate,
     plan_selection,
     rank,
 )
@@ -57,7 +57,7 @@ ANALYSES: dict[str, tuple[Callable[..., Any], Mapping[str, list[Any]], str]] = {
         GRADES,
         "human",
     ),
-    "plan rate": (lambda rows, **o: plan_from_table(rows, width=0.3, **o), GRADES, "human"),
+    "plan rate": (lambda rows, **o: plan_rate(rows, width=0.3, **o), GRADES, "human"),
     "diagnose scores": (
         lambda rows, **o: diagnose_scores(rows, splits=2, **o),
         SCORES,

@@ -21,13 +21,13 @@ from adjudge.diagnosis import (
     diagnose_transitivity,
 )
 from adjudge.errors import ArgumentError, DataError
-from adjudge.estimation import estimate, plan_from_table
+from adjudge.estimation import estimate, plan_rate
 from adjudge.ranking import make_anchors, place, plan_battles, rank
 from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, select
 
 VERBS = (
     *(diagnose_bias, diagnose_prompts, diagnose_scores, diagnose_transitivity),
-    *(estimate, plan_from_table, make_anchors, place, plan_battles, rank),
+    *(estimate, plan_rate, make_anchors, place, plan_battles, rank),
     *(calibrate, evaluate, plan_labels, plan_selection, select),
 )
 

@@ -14,7 +14,7 @@ from tests.support.estimation_rows import METHODS
 
 from adjudge.data.grades import prepare_grades
 from adjudge.errors import ArgumentError, DataError
-from adjudge.estimation import estimate, plan_from_table
+from adjudge.estimation import estimate, plan_rate
 from adjudge.estimation.classes import ClassEstimate
 from adjudge.estimation.groups import GroupedEstimate
 from adjudge.simulate.grades import BinaryModel, binary_rows
@@ -505,7 +505,7 @@ def test_probabilities_of_a_label_in_words() -> None:
         estimate({"p_a": p_a, "label": label}, judge_column="p_a", human_column="label")
 
 
-@pytest.mark.parametrize("call", [estimate, plan_from_table, prepare_grades])
+@pytest.mark.parametrize("call", [estimate, plan_rate, prepare_grades])
 def test_a_misspelled_option_is_refused(call) -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'methd'"):
         call({"judge": [1, 0], "human": [1, None]}, methd="ppi++")

@@ -13,7 +13,6 @@ from adjudge.estimation import (
     corrected_interval,
     draw_rows,
     estimate,
-    plan_from_table,
     plan_rate,
     proposition_61,
     rows_to_label,
@@ -27,7 +26,7 @@ PAPER = {"judge_rate": 0.55, "sensitivity": 0.9, "specificity": 0.7, "n_test": 1
 def test_the_width_asked_for_is_met_and_not_by_one_label_fewer() -> None:
     plan = plan_rate(**PAPER, width=0.2)
     assert plan.expected_width <= 0.2
-    fewer = plan_rate(**PAPER, labels=plan.labels - 1)
+    fewer = plan_rate(**PAPER, budget=plan.labels - 1)
     assert fewer.expected_width > 0.2
     low, high, _ = corrected_interval(0.55, 0.7, 0.9, 1000, plan.m0, plan.m1)
     assert plan.expected_width == pytest.approx(float(high - low))
@@ -37,23 +36,30 @@ def test_the_width_asked_for_is_met_and_not_by_one_label_fewer() -> None:
 def test_too_few_test_rows_make_a_width_infeasible() -> None:
     plan = plan_rate(**(PAPER | {"n_test": 100}), width=0.05)
     assert plan.m0 is plan.m1 is plan.expected_width is None
-    feasible, infeasible, _ = plan.recommendation.split("; ")
-    assert feasible.startswith("width 0.05: people alone need ")
-    assert infeasible.startswith(
-        "infeasible by correcting the judge (misclassification): no number"
+    assert plan.human_only_labels is not None
+    assert plan.recommendation == (
+        f"width 0.05 needs {plan.human_only_labels:,} with people alone; misclassification cannot "
+        "reach it"
     )
+    assert not plan.judge_helps
     assert "judge more rows" in plan.reason
 
 
 def test_the_cheapest_way_comes_first_and_labels_there_count() -> None:
     pilot = {"judge": [1] * 90 + [0] * 30 + [1] * 30 + [1, 1, 1, 0] * 750}
     pilot["human"] = [1] * 90 + [0] * 60 + [None] * 3000  # sensitivity 1, specificity 1/2
-    plan = plan_from_table(pilot, width=0.12)
+    plan = plan_rate(pilot, width=0.12)
     assert plan.conditional_labels < plan.human_only_labels < plan.labels
     more = max(plan.conditional_labels - 150, 0)
     said = f"{plan.conditional_labels} random labels (150 exist, {more} more)"
-    assert plan.recommendation.startswith(f"width 0.12: {said}, used with conditional")
-    assert plan.recommendation.index("people alone need") < plan.recommendation.index("correcting")
+    assert plan.recommendation == (
+        f"width 0.12 needs {said} with conditional, {plan.human_only_labels} with people alone, "
+        f"{plan.labels} split by class with misclassification"
+    )
+    # It saves labels, although misclassification alone has more variance than people.
+    assert plan.judge_helps
+    assert plan.variance_ratio > 1
+    assert "people alone do better than it" in plan.explain()
     assert plan.expected_draws == max(
         math.ceil((plan.m1 - 90) / plan.rate) if plan.m1 > 90 else 0,
         math.ceil((plan.m0 - 60) / (1 - plan.rate)) if plan.m0 > 60 else 0,
@@ -66,17 +72,17 @@ def test_the_cheapest_way_comes_first_and_labels_there_count() -> None:
         plan.verdict_m1 - 120,
     ]
     with pytest.raises(ArgumentError, match="the table has enough labels"):
-        rows_to_label(pilot, plan_from_table(pilot, labels=20))
+        rows_to_label(pilot, plan_rate(pilot, budget=20))
 
 
 def test_rows_are_drawn_from_verdicts_in_words_of_truth() -> None:
     rows = {"judge": ["true", "false"] * 100, "human": ["true", "false"] * 20 + [None] * 160}
-    plan = plan_from_table(rows, labels=100)
+    plan = plan_rate(rows, budget=100)
     assert rows_to_label(rows, plan, draw="verdict").height == 60
 
 
 def test_a_quota_that_the_rows_cannot_fill_is_warned_of() -> None:
-    plan = plan_rate(judge_rate=0.1, sensitivity=0.9, specificity=0.92, n_test=300, labels=280)
+    plan = plan_rate(judge_rate=0.1, sensitivity=0.9, specificity=0.92, n_test=300, budget=280)
     assert plan.expected_draws > 300
     assert any("cannot be filled here" in text for text in plan.warnings)
 
@@ -88,7 +94,9 @@ def test_no_plan_has_fewer_labels_than_its_formula_can_be_trusted_with() -> None
     assert plan.rate == 0
     assert plan.conditional_labels * 0.3 >= 10
     assert plan.ppi_width is None
-    assert plan.recommendation.startswith(f"width 0.1: people alone need {plan.human_only_labels}")
+    assert plan.recommendation.startswith(
+        f"width 0.1 needs {plan.human_only_labels} with people alone, "
+    )
     rng = np.random.default_rng(1)
     widths = []
     for _ in range(40):
@@ -98,24 +106,24 @@ def test_no_plan_has_fewer_labels_than_its_formula_can_be_trusted_with() -> None
         widths.append(got.high - got.low)
     assert np.mean(widths) == pytest.approx(plan.conditional_width, rel=0.05)
     assert np.mean(widths) <= 0.103
-    two = plan_rate(**point, labels=2)
+    two = plan_rate(**point, budget=2)
     assert two.conditional_width > 0.4
     assert any("use 34 or more" in text for text in two.warnings)
 
 
 def test_a_trial_holds_the_rate_and_counts_draws_without_a_number() -> None:
-    plan = plan_rate(**PAPER, labels=200)
+    plan = plan_rate(**PAPER, budget=200)
     assert 0.93 < plan.simulated_coverage < 0.98
-    rare = plan_rate(judge_rate=0.02, sensitivity=0.9, specificity=0.999, n_test=5000, labels=20)
+    rare = plan_rate(judge_rate=0.02, sensitivity=0.9, specificity=0.999, n_test=5000, budget=20)
     # Most draws of 20 hold no row of verdict 1: no number, which counts as a width of 1.
     assert rare.conditional_width > 0.6
 
 
 def test_more_labels_than_rows_leave_nothing_to_the_judge() -> None:
-    plan = plan_rate(**(PAPER | {"n_test": 150}), labels=200)
+    plan = plan_rate(**(PAPER | {"n_test": 150}), budget=200)
     assert plan.conditional_width is plan.simulated_coverage is None
     assert "200 random labels leave no row to the judge" in plan.recommendation
-    plan_rate(**(PAPER | {"n_test": 150}), labels=200).plot()
+    plan_rate(**(PAPER | {"n_test": 150}), budget=200).plot()
 
 
 def test_a_pilot_picked_by_plan_is_weighted() -> None:
@@ -132,13 +140,13 @@ def test_a_pilot_picked_by_plan_is_weighted() -> None:
             "sampling_probability": chance,
         }
     )
-    plan = plan_from_table(frame, labels=800)
+    plan = plan_rate(frame, budget=800)
     weighted = estimate(frame)
     m1 = weighted.n_calibration_positive
     assert plan.sensitivity == pytest.approx((m1 * weighted.sensitivity + 1) / (m1 + 2))
     assert plan.sensitivity == pytest.approx(0.86, abs=0.05)
     assert plan.specificity == pytest.approx(0.7, abs=0.05)
-    as_if_random = plan_from_table(frame.drop("sampled_by", "sampling_probability"), labels=800)
+    as_if_random = plan_rate(frame.drop("sampled_by", "sampling_probability"), budget=800)
     assert as_if_random.sensitivity < 0.7
     mixed = frame.with_columns(
         human=pl.when(pl.int_range(pl.len()) < 5).then(1).otherwise("human"),
@@ -147,12 +155,12 @@ def test_a_pilot_picked_by_plan_is_weighted() -> None:
         .otherwise("sampled_by"),
     )
     with pytest.raises(ArgumentError, match="give --sensitivity and --specificity"):
-        plan_from_table(mixed, labels=800)
-    plan_from_table(mixed, labels=800, sensitivity=0.9, specificity=0.7)
+        plan_rate(mixed, budget=800)
+    plan_rate(mixed, budget=800, sensitivity=0.9, specificity=0.7)
 
 
 def test_a_coin_cannot_be_planned_for() -> None:
-    plan = plan_rate(judge_rate=0.5, sensitivity=0.5, specificity=0.5, n_test=100, labels=50)
+    plan = plan_rate(judge_rate=0.5, sensitivity=0.5, specificity=0.5, n_test=100, budget=50)
     assert plan.m0 is plan.expected_width is None
     assert "not better than chance" in plan.reason
     low, high = binomial_interval(25, 50, 0.95)
@@ -167,13 +175,17 @@ def test_exact_variance_and_proposition_61_agree_where_the_proposition_holds() -
             inside = region is not None and region[0] <= theta <= region[1]
             p = theta * q + (1 - theta) * (1 - q)
             plan = plan_rate(
-                judge_rate=p, sensitivity=q, specificity=q, n_test=10**12, labels=10**6
+                judge_rate=p, sensitivity=q, specificity=q, n_test=10**12, budget=10**6
             )
-            assert plan.judge_helps == inside == plan.proposition_61_says
+            assert (plan.variance_ratio <= 1) == inside == plan.proposition_61_says
+            assert plan.judge_helps == (
+                min(plan.conditional_width or 1, plan.expected_width) < plan.human_only_width
+            )
 
 
 def test_more_labels_are_narrower_and_the_step_is_reported() -> None:
-    plan = plan_rate(**PAPER, width=0.2, have=(40, 60))
+    pilot = {"judge": [1] * 54 + [0] * 6 + [1] * 12 + [0] * 28, "human": [1] * 60 + [0] * 40}
+    plan = plan_rate(pilot, **PAPER, width=0.2)
     now, *more = plan.next_labels
     assert now.extra == 0
     assert all(step.extra == 50 and step.expected_width < now.expected_width for step in more)
@@ -225,13 +237,13 @@ def test_drawn_rows_are_unlabelled_and_carry_their_probability() -> None:
 def test_a_plan_for_verdicts_in_words_and_a_table_without_labels() -> None:
     words = {"judge": ["A", "B", "A", None] * 60}
     guess = {"sensitivity": 0.8, "specificity": 0.8}
-    plan = plan_from_table(words, labels=60, positive="A", **guess)
+    plan = plan_rate(words, budget=60, positive="A", **guess)
     assert plan.judge_rate == pytest.approx(2 / 3)
     drawn = rows_to_label(words, plan, draw="verdict", positive="A")
     sizes = dict(drawn.group_by("judge").len().iter_rows())
     assert sizes == {"A": plan.verdict_m1, "B": plan.verdict_m0}
     with pytest.raises(ArgumentError, match="--positive NAME"):
-        plan_from_table(words, labels=60, **guess)
+        plan_rate(words, budget=60, **guess)
 
 
 @pytest.mark.parametrize("sensitivity", [0.9, 0.2])  # the second is not better than chance
@@ -240,8 +252,8 @@ def test_a_plan_for_verdicts_in_words_and_a_table_without_labels() -> None:
     [
         ({"width": 0}, "width = 0: give a number above 0"),
         ({"width": -0.1}, "width = -0.1: give a number above 0"),
-        ({"labels": 0}, "labels = 0: give a whole number, 2 or more"),
-        ({"labels": 50, "step": 0}, "step = 0: give a whole number, 1 or more"),
+        ({"budget": 0}, "budget = 0: give a whole number, 2 or more"),
+        ({"budget": 50, "step": 0}, "step = 0: give a whole number, 1 or more"),
     ],
 )
 def test_a_plan_for_nothing_is_refused_whatever_the_judge(
@@ -253,7 +265,7 @@ def test_a_plan_for_nothing_is_refused_whatever_the_judge(
 
 def test_verdicts_in_numbers_are_drawn_by_verdict_for_labels_in_words() -> None:
     table = {"judge": [1, 0] * 30, "human": ["yes", "no"] * 10 + [None] * 40}
-    plan = plan_from_table(table, labels=40, positive="yes")
+    plan = plan_rate(table, budget=40, positive="yes")
     drawn = rows_to_label(table, plan, draw="verdict", positive="yes")
     counts = drawn.group_by("judge").len().sort("judge")["len"].to_list()
     assert counts == [plan.verdict_m0 - 10, plan.verdict_m1 - 10]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.support.estimation_rows import METHODS
 
-from adjudge import estimate, plan_from_table
+from adjudge import estimate, plan_rate
 from adjudge.errors import DataError
 from adjudge.estimation.estimators.ppi import PPI
 from adjudge.estimation.sample import make_sample
@@ -57,7 +57,7 @@ def test_the_refusal_names_the_column_of_people(method: str) -> None:
 
 def test_plans_and_panels_refuse_them_too() -> None:
     with pytest.raises(DataError, match="column human: 0.7 is a share of people, but a plan needs"):
-        plan_from_table(ROWS, width=0.2)
+        plan_rate(ROWS, width=0.2)
     two = {**ROWS, "other": JUDGE}
     with pytest.raises(DataError, match="0.7 is a share of people, but a panel of judges needs"):
         estimate(two, judges=["judge", "other"], labels_are_random=True)

@@ -1,25 +1,23 @@
-"""A plan from a table: judge quality from its labels, and which of its rows to label next."""
+"""Which rows of a table to label next: at random, or by verdict with their probability."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
 import polars as pl
 
 from adjudge.data.columns import make_room
-from adjudge.data.grades import against_the_rest, load_grades, prepare_grades
+from adjudge.data.grades import against_the_rest, load_grades
+from adjudge.data.labels import join_values
 from adjudge.data.names import AS_SAID, add_ids, read_grade_words, read_words
 from adjudge.data.rows import tidy
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, labels_as_of
 from adjudge.errors import ArgumentError
-from adjudge.estimation.estimators.misclassification import correct_means
-from adjudge.estimation.plan import RatePlan, plan_rate
-from adjudge.estimation.sample import Counts, Sample, counts_of, refuse_shares, sample_of
+from adjudge.estimation.plan import RatePlan
 from adjudge.validation import BoolArray, FloatArray, Seed, count, generator, one_of
 
 DRAWS = ("random", "verdict")
@@ -27,132 +25,12 @@ DRAWS = ("random", "verdict")
 _SPARE = 1.2
 
 
-def plan_from_table(
-    data: TableLike | None = None,
-    *,
-    width: float | None = None,
-    labels: int | None = None,
-    judge_rate: float | None = None,
-    sensitivity: float | None = None,
-    specificity: float | None = None,
-    n_test: int | None = None,
-    judge_column: str = "judge",
-    human_column: str = "human",
-    positive: str | None = None,
-    step: int = 50,
-    confidence_level: float = 0.95,
-    model_labels: bool = False,
-    **reading: Unpack[Reading],
-) -> RatePlan:
-    """`plan_rate` with values from the table; an explicit argument overrides them.
-
-    Sensitivity and specificity are (correct + 1)/(labels + 2), as in the pilot of Algorithm 1: a
-    pilot without errors does not prove a judge without errors. Labels picked by a plan are
-    weighted by the inverse of their sampling probability, as in `estimate`.
-
-    Args:
-        data: Judged rows, some labelled: a pilot. A path, a frame or a dict of columns.
-        width: Wanted width of the interval.
-        labels: A budget of labels instead of a width, including the labels in the table.
-        judge_rate: Share of rows that the judge passes; by default from the table.
-        sensitivity: Guess of the sensitivity; by default from the labels of the table.
-        specificity: Guess of the specificity; by default from the labels of the table.
-        n_test: Number of judged rows; by default from the table.
-        judge_column: Column of the judge's verdicts.
-        human_column: Column of the human labels.
-        positive: For labels that are words: the one that counts as 1.
-        step: Also show the effect of this many more labels.
-        confidence_level: Confidence level of the intervals.
-        model_labels: Use labels that a model made (labelled_by model); the result states it.
-        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
-
-    >>> plan = plan_from_table({"judge": [1] * 60 + [0] * 40, "human": [None] * 100},
-    ...                        width=0.3, sensitivity=0.9, specificity=0.8)
-    >>> plan.n_test, plan.judge_rate
-    (100, 0.6)
-    """
-    have = (0, 0)
-    makers: tuple[str, ...] = ()
-    if data is not None:
-        rows = prepare_grades(
-            data,
-            judge_column=judge_column,
-            human_column=human_column,
-            positive=positive,
-            **reading,
-            needs_labels=False,
-            model_labels=model_labels,
-        )
-        makers = rows.makers
-        sample = sample_of(rows)
-        refuse_shares(sample, "a plan", rows.name, human_column)
-        if sample is None or rows.scale != "binary":
-            raise ArgumentError(
-                "judge_column",
-                judge_column,
-                "give verdicts of 0 and 1, or the class that counts as 1: --positive NAME "
-                "(positive=)",
-            )
-        counts = counts_of(sample)
-        have = (counts.m0, counts.m1)
-        if n_test is None:
-            n_test = counts.n
-        if judge_rate is None and counts.n:
-            judge_rate = counts.p
-        if specificity is None or sensitivity is None:
-            shares = _judge_shares(sample, counts)
-            specificity = shares[0] if specificity is None else specificity
-            sensitivity = shares[1] if sensitivity is None else sensitivity
-    for name, value in (
-        ("judge_rate", judge_rate),
-        ("sensitivity", sensitivity),
-        ("specificity", specificity),
-        ("n_test", n_test),
-    ):
-        if value is None:
-            raise ArgumentError(
-                name,
-                None,
-                f"no table gives it: give a guess with --{name.replace('_', '-')} ({name}=), or a "
-                "table with about 20 rows labelled at random",
-            )
-    plan = plan_rate(
-        judge_rate=float(judge_rate or 0),
-        sensitivity=float(sensitivity or 0),
-        specificity=float(specificity or 0),
-        n_test=int(n_test or 0),
-        width=width,
-        labels=labels,
-        have=have,
-        step=step,
-        confidence_level=confidence_level,
-    )
-    return replace(plan, assumptions=(*plan.assumptions, *makers))
-
-
-def _judge_shares(sample: Sample, counts: Counts) -> tuple[float | None, float | None]:
-    """Specificity and sensitivity, each after adding one right and one wrong label."""
-    right0, right1 = float(counts.c0), float(counts.c1)
-    if sample.planned and min(counts.m0, counts.m1) > 0:
-        if not sample.weighted:
-            raise ArgumentError(
-                "table",
-                "some labels picked by a plan, others without a sampling probability",
-                "give --sensitivity and --specificity (sensitivity=, specificity=)",
-            )
-        fit = correct_means(sample)
-        right0, right1 = counts.m0 * (1 - fit.mu0), counts.m1 * fit.mu1
-    return (
-        (right0 + 1) / (counts.m0 + 2) if counts.m0 else None,
-        (right1 + 1) / (counts.m1 + 2) if counts.m1 else None,
-    )
-
-
 def rows_to_label(
     data: TableLike | None,
     plan: RatePlan,
     *,
     draw: str = "random",
+    labels: TableLike | None = None,
     judge_column: str = "judge",
     human_column: str = "human",
     positive: str | None = None,
@@ -166,9 +44,10 @@ def rows_to_label(
 
     Args:
         data: The judged rows to sample from. A path, a frame or a dict of columns.
-        plan: The plan, as `plan_from_table` returns it.
+        plan: The plan, as `plan_rate` returns it.
         draw: How rows are drawn. random: label from the top until both classes have enough labels.
             verdict: the plan by verdict, for method conditional.
+        labels: Human labels by id. A second table; its labels replace those in `data`.
         judge_column: Column of the judge's verdicts.
         human_column: Column of the human labels. It is added, empty, if there is none.
         positive: For labels that are words: the one that counts as 1.
@@ -177,12 +56,14 @@ def rows_to_label(
     """
     if data is None:
         raise ArgumentError("table", None, "give the judged rows to sample from")
-    with Source.of(data, **reading) as source:
+    with Source.of(data, labels=labels, **reading) as source:
         words, name = labels_as_of(source.rows), source.name
         # Rows get ids before a column is added, so that the labels match the same file later.
         frame = add_ids(load_grades(source.rows, judge_column, human_column).frame, name)
-    if human_column not in frame.columns:
-        frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(human_column))
+        if human_column not in frame.columns:
+            frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(human_column))
+        if source.labels is not None:
+            frame = join_values(frame, source.labels, column=human_column, source=name).frame
     if plan.labels is None or plan.verdict_m0 is None or plan.verdict_m1 is None:
         raise ArgumentError("plan", "infeasible", "first plan for a width that can be reached")
     verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column, positive, words)
@@ -194,7 +75,7 @@ def rows_to_label(
         raise ArgumentError(
             "plan",
             f"{plan.labels} labels in total",
-            "the table has enough labels for this plan; use a smaller --width or more --labels",
+            "the table has enough labels for this plan; use a smaller --width or a larger --budget",
         )
     return draw_rows(
         frame,
