@@ -30,6 +30,13 @@ def _figure(text: str, first: str) -> Option:
     return Option("figure", text, str, words=first)
 
 
+def _prompts(protocols: str) -> Option:
+    text = f"PROTOCOL=FILE, repeatable: your prompt, for the paper's own wording: {protocols}."
+    return Option(
+        "prompt", text, str, argument="prompts", repeats=True, read=files_by_name("--prompt")
+    )
+
+
 def _at_least(**least: int) -> list[Option]:
     return [Option(name, read=at_least(name, number)) for name, number in least.items()]
 
@@ -127,6 +134,7 @@ REPRODUCE = Group(
                     "published figures: mt-bench, rewardbench, chatbot-arena."
                 ),
                 *_at_least(splits=1),
+                _prompts("preference, verbalized, annotators"),
                 store_option("Store of that judge's replies.", "store"),
                 _COLUMNS,
                 _LABELS_AS,

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from adjudge.atomic import check_writable, replacing
 from adjudge.data import write_result
@@ -17,6 +18,7 @@ from adjudge.judges.flow import ProgressCallback
 from adjudge.present.blocks import Block, Document, Figure, Headline, Note, Part, Section
 from adjudge.present.figure import save_figure
 from adjudge.present.render.html import render_html
+from adjudge.present.result import Result
 from adjudge.present.text import count
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 from adjudge.validation import one_of, positive
@@ -29,18 +31,20 @@ from adjudge_papers.items import (
     one_item,
     read_published,
 )
+from adjudge_papers.paper import REHEARSAL, costs_calls
 from adjudge_papers.reporting import SIMULATED_BATTLES, reproduce_reporting
-from adjudge_papers.reproduction import REHEARSAL, Reproduction, costs_calls
 from adjudge_papers.scope import reproduce_scope
 from adjudge_papers.simulated_release import simulate_release
 from adjudge_papers.soft_elo import reproduce_soft_elo
 
 PAGE = "index.html"
 HOW_TO_READ = (
-    "reproduced: on the paper's data, on yours, or the paper's own simulation run again; the "
-    "difference is ours minus the paper's",
-    "simulated: no data were given, so the numbers come from a simulator whose truth is known: "
-    "compare the pattern, not the numbers",
+    "reproduced: judge and data are the paper's, or its own simulation was run again; both numbers "
+    "are over the rows that match, and the difference is ours minus the paper's",
+    "other judges or data: your rows, with your judges' names; the published table is shown whole "
+    "and is not compared with them",
+    "simulated: no data were given, or the judge is simulated: compare the pattern, not the "
+    "numbers; every such picture carries the word",
     "not possible: the reason is given with the item",
 )
 
@@ -53,7 +57,7 @@ class PaperRun:
     title: str
     given: str
     items: tuple[PaperItem, ...]
-    result: Reproduction | None = None
+    result: Result | None = None
 
     @property
     def pictures(self) -> dict[str, Figure]:
@@ -172,7 +176,7 @@ class Given:
         return f"on {here}{size}" if here else f"on simulated data (give {option}){size}"
 
 
-def _run(name: str, given: str, result: Reproduction) -> PaperRun:
+def _run(name: str, given: str, result: Any) -> PaperRun:
     title = read_published(name)["title"]
     return PaperRun(name=name, title=title, given=given, items=result.items, result=result)
 
@@ -299,7 +303,7 @@ def _section(run: PaperRun) -> Section:
     if run.result is not None:
         tables = [  # the list of its items is on the page already
             block
-            for block in replace(run.result, items=()).view()
+            for block in replace(run.result, items=()).view()  # type: ignore[call-arg]
             if not (isinstance(block, Figure) and block.name in drawn)
         ]
         parts.append(Part(name=f"{run.name}.json", blocks=tables))

@@ -18,8 +18,8 @@ from adjudge.present.blocks import Block, Heading, Headline, Table, notes_of
 from adjudge.present.result import Count, Result, frozen
 from adjudge.present.text import count, number, signed
 
-#: reproduced: on the paper's data or the user's own; simulated: on data whose truth is known.
-Status = Literal["reproduced", "simulated", "not possible"]
+#: reproduced: judge and data are the paper's, or its own simulation was run again.
+Status = Literal["reproduced", "other judges or data", "simulated", "not possible"]
 STATES: tuple[Status, ...] = get_args(Status)
 #: The section of a report with the results of all papers.
 SECTION = ("reproduction", "The papers, reproduced")
@@ -182,7 +182,7 @@ class ItemBook:
 
     def items(self) -> tuple[PaperItem, ...]:
         """Tables, then figures, then claims of the text, each in the paper's order."""
-        return tuple(sorted(self._items.values(), key=lambda item: _place(item.name)))
+        return sort_items(self._items.values())
 
 
 def _item_value(name: str, ours: float | None, theirs: Any, digits: int) -> ItemValue:
@@ -190,6 +190,11 @@ def _item_value(name: str, ours: float | None, theirs: Any, digits: int) -> Item
     if isinstance(theirs, Mapping):
         theirs, digits = theirs.get("paper"), theirs.get("digits", digits)
     return ItemValue(name=name, ours=ours, published=theirs, digits=digits)
+
+
+def sort_items(items: Iterable[PaperItem]) -> tuple[PaperItem, ...]:
+    """Tables, then figures, then claims of the text, each in the paper's order."""
+    return tuple(sorted(items, key=lambda item: _place(item.name)))
 
 
 def _place(name: str) -> tuple[int, int, str]:
@@ -256,12 +261,19 @@ def count_items(items: Sequence[PaperItem]) -> Table:
     return Table(("paper", "items", *STATES), rows, "Status of each paper's items")
 
 
-def _write_numbers(item: PaperItem, value: ItemValue) -> tuple[str, ...]:
-    """Its name, ours, the paper's, and ours minus the paper's, but not of simulated data."""
+def write_value(item: PaperItem, value: ItemValue) -> tuple[str, ...]:
+    """Its name, ours, the paper's, and ours minus the paper's.
+
+    The paper's number is not shown with numbers of other judges or data, and a difference only if
+    the item is reproduced.
+    """
     ours, theirs = (
         None if numeral is None else float(numeral) for numeral in (value.ours, value.published)
     )
-    difference = less(ours, theirs) if item.status == "reproduced" else None
+    if item.status == "other judges or data":
+        theirs = None
+    known = item.status == "reproduced" and None not in (ours, theirs)
+    difference = ours - theirs if known and ours is not None and theirs is not None else None
     written = (number(numeral, value.digits) for numeral in (ours, theirs))
     return value.name, *written, signed(difference, value.digits)
 
@@ -270,9 +282,9 @@ def one_item(item: PaperItem) -> list[Block]:
     """One item: its name, its numbers, or the reason why there are none."""
     blocks: list[Block] = [Heading(f"{item.name}: {item.about} ({item.status})")]
     if item.values:
-        columns = _NUMBERS if item.status == "reproduced" else _NUMBERS[:-1]
-        rows = [_write_numbers(item, value)[: len(columns)] for value in item.values]
-        blocks.append(Table(columns, rows))
+        shown = {"reproduced": 4, "simulated": 3}.get(item.status, 2)
+        rows = [write_value(item, value)[:shown] for value in item.values]
+        blocks.append(Table(_NUMBERS[:shown], rows))
     return blocks + notes_of([item.reason] if item.reason else [])
 
 
@@ -281,7 +293,7 @@ def item_blocks(items: Sequence[PaperItem], title: str) -> list[Block]:
     if not items:
         return []
     rows = [
-        (item.name, item.about, item.status, *_write_numbers(item, value))
+        (item.name, item.about, item.status, *write_value(item, value))
         for item in items
         for value in item.values or (ItemValue(name=item.reason, ours=None),)
     ]

@@ -1,14 +1,17 @@
 """SCOPE (arXiv 2602.13110): its protocol on data you have, or on a simulator.
 
 MT-Bench, RewardBench and Chatbot Arena are not included. If you give judgments of them (or the
-pairs and a judge), the paper's figures are printed next to yours. Without data, simulated judgments
-of the same shape are used. `scope_items` lists the outcome of every table and figure.
+pairs and a judge), the paper's numbers are shown with yours where judge and data are the paper's.
+Without data, simulated judgments of the same shape are used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from statistics import fmean
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,35 +30,36 @@ from adjudge.data.tables import Table, TableLike, source_name
 from adjudge.errors import ArgumentError, UnusableRepliesError
 from adjudge.judges import judge_pairs
 from adjudge.judges.options import OneJudge
-from adjudge.present import blocks
-from adjudge.present.blocks import Block, Headline, notes_of, table_of, warnings_of
-from adjudge.present.result import (
-    Check,
-    Count,
-    Level,
-    Proportion,
-    Repeats,
-    frozen,
-    not_empty,
-    plain,
-)
+from adjudge.judges.prompting import make_prompt, read_prompt
+from adjudge.judges.protocols.verbalized import Verbalized
+from adjudge.present.blocks import Headline
+from adjudge.present.result import frozen
 from adjudge.present.text import count as count_of
-from adjudge.present.text import left_out, number, percent
 from adjudge.selection import evaluate
 from adjudge.selection.doubts.evidence import coin_vote, has_both_orders
-from adjudge.selection.evaluating import (
-    Evaluation,
-    JudgeKey,
-    MethodRisk,
-    SignalQuality,
-    measure_quality,
-)
+from adjudge.selection.evaluating import Evaluation, JudgeKey, measure_quality
 from adjudge.selection.labelled import read_labelled
-from adjudge.validation import count
-from adjudge_papers.items import read_published, read_rows
-from adjudge_papers.reproduction import REHEARSAL, Reproduction, contains, costs_calls, size_of
-from adjudge_papers.scope_figures import PICTURES, SIGNALS
-from adjudge_papers.scope_items import list_items
+from adjudge.statistics.entropy import preference_entropy
+from adjudge.validation import count, one_of
+from adjudge_papers.items import PaperItem
+from adjudge_papers.paper import (
+    REHEARSAL,
+    Exhibits,
+    MeasuredTable,
+    Reproduction,
+    Row,
+    Stat,
+    costs_calls,
+    ends,
+    how_many,
+    less,
+    only,
+    reduced,
+    size_of,
+    source_of,
+    values_of,
+)
+from adjudge_papers.scope_figures import PICTURES
 from adjudge_papers.simulated_benchmarks import simulate_benchmarks
 
 #: The paper's protocols; swap and vote uses the two orders of the first.
@@ -64,144 +68,39 @@ PROTOCOLS = ("preference", "verbalized", "annotators")
 METHODS = ("vanilla", "heuristic", "naive", "scope")
 #: Demonstrations that personas are made from: at most as many as in the paper, at most a fifth.
 _POOL, _POOL_SHARE, _PER_PERSONA = 50, 5, 5
-#: The alpha of the paper's Table 3, and the method that its Figure 2 shows at every alpha.
-_TABLE_3, _FIGURE_2 = 0.10, "scope"
+#: The alpha of the paper's Table 3, and the method that its figures show at every alpha.
+_TABLE_3, _DRAWN = 0.10, "scope"
+_ENTROPY, _NOT_HERE = "preference_entropy", "its data are not here"
 _SIMULATED = (
-    "Simulated judgments of the paper's shape: judges and numbers are invented. Compare the "
-    "pattern with the paper's, not the numbers."
+    "Simulated judges, with numbers of the simulator, not of a real model. Compare the pattern "
+    "with the paper's, not the numbers."
 )
-
-
-class _Published:
-    dataset: str | None
-    judge: str
-
-    def is_of(self, dataset: str, judge: str) -> bool:
-        """Whether these names contain its data set, if it has one, and its judge's name."""
-        named = self.dataset is None or contains(dataset, self.dataset)
-        return named and contains(judge, self.judge)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublishedRisk(_Published):
-    """Coverage and error share in the paper; None if its text does not give the number."""
-
-    dataset: str
-    judge: str
-    method: str
-    alpha: Level
-    coverage: Proportion | None
-    risk: Proportion | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublishedQuality(_Published):
-    """The quality of a signal in the paper; without a data set if the text does not name it."""
-
-    dataset: str | None
-    judge: str
-    signal: str
-    ece: Proportion | None
-    auroc: Proportion | None
-    auprc: Proportion | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReproducedSet:
-    """The paper's protocol on one data set: its rows, the sample, the results.
-
-    `coin_votes` are swap and vote with a random verdict if the two votes disagree, for use if every
-    pair needs a verdict.
-    """
-
-    dataset: str
-    n_available: Count
-    n_sampled: Count
-    evaluation: Evaluation
-    coin_votes: tuple[SignalQuality, ...] = ()
-
-    @property
-    def keys(self) -> list[JudgeKey]:
-        """Every judge once, by size, asked for preference, or by its first protocol."""
-        best: dict[str, JudgeKey] = {}
-        for key in self.evaluation.judges:
-            entropy = self.evaluation.main_signal(key).signal == "preference_entropy"
-            if entropy or key[0] not in best:
-                best[key[0]] = key
-        return sorted(best.values(), key=lambda key: (size_of(key[0]) or 0, key[0]))
-
-    @property
-    def qualities(self) -> list[SignalQuality]:
-        """Every signal of every judge and protocol, with swap and vote by random verdicts."""
-        return [*self.evaluation.signals, *self.coin_votes]
-
-    def rows_of(self, method: str, key: JudgeKey) -> list[MethodRisk]:
-        """One method at every alpha, on the signal that the paper uses for it."""
-        return [row for row in self.evaluation.paper_rows(key) if row.method == method]
 
 
 @frozen
 class ScopeReproduction(Reproduction):
-    """The SCOPE paper's protocol on the given data, with its published figures.
-
-    `simulated`: no data was given, and the truth of these rows is known.
-    """
+    """The SCOPE paper's protocol on the given data, with its published numbers."""
 
     kind: ClassVar[str] = "reproduction_scope"
-    checks: ClassVar[tuple[Check, ...]] = (not_empty("datasets"),)
+    paper: ClassVar[str] = "scope"
     drawings = PICTURES
-    listed = "Items of the paper"
-
-    n_wanted: Count
-    splits: Repeats
-    datasets: tuple[ReproducedSet, ...]
-    published: tuple[PublishedRisk, ...]
-    published_qualities: tuple[PublishedQuality, ...] = ()
-    simulated: bool = False
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def cells(self) -> list[tuple[ReproducedSet, JudgeKey]]:
-        """Every judge of every data set."""
-        return [(reproduced, key) for reproduced in self.datasets for key in reproduced.keys]
-
-    def _parts(self) -> Sequence[Mapping[str, Any]]:
-        return [
-            {"dataset": reproduced.dataset, **plain(row)}
-            for reproduced in self.datasets
-            for row in reproduced.evaluation.methods
-        ]
+    main_table: ClassVar[str] = "risks"
 
     def headline(self) -> Headline:
         """Whether scope kept its mean error share, over all data sets, judges and alphas."""
-        rows = [row for reproduced, key in self.cells for row in reproduced.rows_of(_FIGURE_2, key)]
-        within = sum(row.within_alpha for row in rows)
-        worst = max(rows, key=lambda row: row.risk - row.alpha)
+        rows = self.rows("curves")
+        if not rows:
+            return Headline("No judge was evaluated", tone="bad")
+        within = sum(row["within"] for row in rows)
+        worst = max(rows, key=lambda row: row["risk"] - row["alpha"])
         text = (
-            f"{_FIGURE_2}'s mean error share over {self.splits:,} splits is at most alpha in "
-            f"{within} of {count_of(len(rows), 'row')} "
-            f"({count_of(len(self.datasets), 'data set')})"
+            f"{_DRAWN}'s mean error share over {self.settings.get('splits', 0):,.0f} splits is at "
+            f"most alpha in {within} of {count_of(len(rows), 'row')} "
+            f"({count_of(len({row['dataset'] for row in rows}), 'data set')})"
         )
         if within < len(rows):
-            text += f"; the furthest above is {worst.risk:.3f} at alpha {worst.alpha:g}"
-        return Headline(text, _SIMULATED if self.simulated else "")
-
-    def tables(self) -> list[Block]:
-        """Per data set the quality of the signals, and Table 3 of every judge."""
-        shown: list[Block] = []
-        for reproduced in self.datasets:
-            shown.append(_quality_table(self, reproduced))
-            shown += [_risk_table(self, reproduced, key) for key in reproduced.keys]
-            shown += notes_of(left_out(reproduced.evaluation.dropped))
-        return shown
-
-    def remarks(self) -> list[Block]:
-        """Protocols that a judge could not answer, then notes about the paper."""
-        return [*warnings_of(self.warnings), *super().remarks()]
-
-    def can_draw(self, name: str) -> bool:
-        """Every picture: a data set has all of its numbers."""
-        return True
+            text += f"; the furthest above is {worst['risk']:.3f} at alpha {worst['alpha']:g}"
+        return Headline(text, _SIMULATED if self.is_simulated() else "")
 
 
 def reproduce_scope(
@@ -210,15 +109,16 @@ def reproduce_scope(
     judge: OneJudge | None = None,
     sample: int = 2000,
     splits: int = 1000,
+    prompts: Mapping[str, str | Path] | None = None,
     seed: int = 0,
     **asking: Any,
 ) -> ScopeReproduction:
     """The tables and figures of the SCOPE paper.
 
     Ties dropped, `sample` items drawn, random halves, alphas 0.05 to 0.25, all methods. A judge is
-    asked by every protocol of the paper: preference in both orders, verbalized confidence, and
-    simulated annotators, whose demonstrations (50 pairs, or a fifth if there are few) are in
-    neither calibration nor test.
+    asked by every protocol of the paper: preference in both orders, verbalized confidence from 0 to
+    1, and simulated annotators, whose demonstrations (50 pairs, or a fifth if there are few) are in
+    neither calibration nor test, also not with their sides swapped.
 
     Args:
         data: Labelled judgments, or pairs to be judged, by name. Names with published figures:
@@ -228,19 +128,22 @@ def reproduce_scope(
             five annotators.
         sample: Items sampled from each data set.
         splits: Random 50/50 splits.
+        prompts: Your prompt file for a protocol (preference, verbalized, annotators), for the
+            paper's own wording.
         seed: Seed of everything random.
         asking: Options of `judge_pairs`, for example a store.
 
     >>> done = reproduce_scope(sample=100, splits=20)
-    >>> done.simulated, [reproduced.dataset for reproduced in done.datasets]
+    >>> done.is_simulated(), [row["dataset"] for row in done.rows("sets")]
     (True, ['mt-bench', 'rewardbench', 'chatbot-arena'])
     """
     count(sample, "sample", least=10)
     count(splits, "splits", least=1)
+    asking["protocols"] = _protocols(prompts or {})
     if data and costs_calls(judge):
+        rehearsal = {"store": None, "protocols": asking["protocols"]}
         for name, table in data.items():
-            source = _open(name, table, REHEARSAL, sample, seed, {"store": None})
-            _reproduce(source, sample, 1, seed)
+            _reproduce(_open(name, table, REHEARSAL, sample, seed, rehearsal), sample, 1, seed)
     if data:
         sources = [_open(name, table, judge, sample, seed, asking) for name, table in data.items()]
     elif judge is not None:
@@ -250,21 +153,43 @@ def reproduce_scope(
             _Source(name, read_judgments(frame), sample, "simulator")
             for name, frame in simulate_benchmarks(sample, seed=seed).items()
         ]
-    paper = read_published("scope")
+    tables: dict[str, list[Row]] = {"sets": [], "qualities": [], "risks": [], "curves": []}
+    dropped: dict[str, int] = {}
+    for source in sources:
+        measured, lost = _reproduce(source, sample, splits, seed)
+        for name, rows in measured.items():
+            tables[name] += rows
+        for reason, n in lost.items():
+            dropped[reason] = dropped.get(reason, 0) + n
+    measured_by = "simulator" if not data else ", ".join(data)
+    where = source_of(row["judge"] for row in tables["qualities"])
     done = ScopeReproduction(
-        n_wanted=sample,
-        splits=splits,
+        settings={"sample": sample, "splits": splits},
         seed=seed,
-        datasets=tuple(_reproduce(source, sample, splits, seed) for source in sources),
-        published=tuple(PublishedRisk(**row) for row in read_rows(paper["risks"])),
-        published_qualities=tuple(
-            PublishedQuality(dataset=None, **row) for row in read_rows(paper["qualities"])
+        tables=(
+            *(
+                MeasuredTable(name=name, rows=tuple(rows), data=measured_by, source=where)
+                for name, rows in tables.items()
+            ),
+            _entropies(),
         ),
-        simulated=not data,
-        notes=tuple(paper["notes"]),
         warnings=tuple(line for source in sources for line in source.warnings),
+        dropped=dropped,
     )
-    return replace(done, items=list_items(done))
+    return replace(done, items=_items(done))
+
+
+def _protocols(prompts: Mapping[str, str | Path]) -> dict[str, Any]:
+    """How each protocol is asked: confidence on the paper's scale, and with the given prompts."""
+    given = {
+        one_of(name, PROTOCOLS, "prompts"): read_prompt(path) for name, path in prompts.items()
+    }
+    stated = files("adjudge_papers") / "prompts" / "verbalized.txt"
+    paper = make_prompt("verbalized.txt", stated.read_text(encoding="utf-8"))
+    others = {name: {"protocol": name} for name in PROTOCOLS}
+    for name in given:
+        others[name]["prompt"] = str(prompts[name])
+    return others | {"verbalized": {"protocol": Verbalized(prompt=given.get("verbalized", paper))}}
 
 
 @dataclass(frozen=True)
@@ -311,20 +236,31 @@ def _open(
 def _ask(
     name: str, pairs: pl.DataFrame, judge: OneJudge, n: int, seed: int, asking: Mapping[str, Any]
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """The judge's rows by every protocol, and the protocols that it cannot answer."""
-    pool = _sample(pairs, min(_POOL, pairs.height // _POOL_SHARE), seed)
-    sample = _sample(pairs.join(pool, on="id", how="anti"), n, seed)
+    """The judge's rows by every protocol, and the protocols that it cannot answer.
+
+    A pair that has the texts of a demonstration, in either order, is not judged.
+    """
+    options = dict(asking)
+    protocols: Mapping[str, Any] = options.pop("protocols")
+    texts = [
+        f"{prompt}\0{min(a, b)}\0{max(a, b)}"
+        for prompt, a, b in pairs.select("prompt", "response_a", "response_b").iter_rows()
+    ]
+    numbered = pairs.with_columns(pl.Series("_text", texts))
+    distinct = numbered.unique("_text", keep="first", maintain_order=True)
+    pool = _sample(distinct, min(_POOL, distinct.height // _POOL_SHARE), seed)
+    sample = _sample(numbered.join(pool, on="_text", how="anti"), n, seed).drop("_text")
     rows, warnings = [], []
-    for protocol in PROTOCOLS:
+    for protocol, how in protocols.items():
         personas: dict[str, Any] = {}
         if protocol == "annotators":
             if pool.height < _PER_PERSONA:
                 need = _PER_PERSONA * _POOL_SHARE
                 warnings.append(f"{name}: annotators were not asked: they need {need} pairs")
                 continue
-            personas["demonstrations"] = pool
+            personas["demonstrations"] = pool.drop("_text")
         try:
-            run = judge_pairs(sample, judge=judge, protocol=protocol, **asking, **personas)
+            run = judge_pairs(sample, judge=judge, **how, **options, **personas)
         except UnusableRepliesError as error:
             if protocol == PROTOCOLS[0]:
                 raise
@@ -334,7 +270,10 @@ def _ask(
     return pl.concat(rows, how="diagonal_relaxed"), tuple(warnings)
 
 
-def _reproduce(source: _Source, n: int, splits: int, seed: int) -> ReproducedSet:
+def _reproduce(
+    source: _Source, n: int, splits: int, seed: int
+) -> tuple[dict[str, list[Row]], Mapping[str, int]]:
+    """The rows of every table for one data set, and the rows that were left out."""
     sample = _sample(source.frame.select("id").unique(maintain_order=True), n, seed)
     rows = source.frame.join(sample, on="id", how="semi", maintain_order="left")
     # The paper splits by item; repeated prompts are not kept together.
@@ -342,17 +281,55 @@ def _reproduce(source: _Source, n: int, splits: int, seed: int) -> ReproducedSet
     judges = read_labelled(table, cluster=None).frame.partition_by(
         ["judge", "protocol"], maintain_order=True
     )
-    return ReproducedSet(
-        dataset=source.name,
-        n_available=source.available,
-        n_sampled=sample.height,
-        evaluation=evaluate(table, methods=METHODS, splits=splits, cluster=None, seed=seed),
-        coin_votes=tuple(
-            measure_quality(coin_vote(judge_rows, seed=seed))
-            for judge_rows in judges
-            if has_both_orders(judge_rows)
-        ),
-    )
+    evaluation = evaluate(table, methods=METHODS, splits=splits, cluster=None, seed=seed)
+    coins = [measure_quality(coin_vote(own, seed=seed)) for own in judges if has_both_orders(own)]
+    qualities = [
+        {
+            "dataset": source.name,
+            "judge": quality.judge,
+            "signal": quality.signal,
+            "n": quality.n,
+            "no_verdict": quality.n_no_verdict,
+            "accuracy": quality.accuracy,
+            "ece": quality.ece,
+            "auroc": quality.auroc,
+            "auprc": quality.auprc,
+        }
+        for quality in (*evaluation.signals, *coins)
+    ]
+    risks = [
+        {
+            "dataset": source.name,
+            "judge": key[0],
+            "method": row.method,
+            "alpha": row.alpha,
+            "coverage": row.coverage,
+            "risk": row.risk,
+            "risk_sd": row.risk_sd,
+            "ratio": row.ratio,
+            "share_above": row.share_above,
+            "within": int(row.within_alpha),
+        }
+        for key in _judges(evaluation)
+        for row in evaluation.paper_rows(key)
+    ]
+    sizes = {"dataset": source.name, "available": source.available, "sampled": sample.height}
+    measured: dict[str, list[Row]] = {
+        "sets": [sizes],
+        "qualities": sorted(qualities, key=lambda row: (size_of(row["judge"]) or 0, row["judge"])),
+        "risks": [row for row in risks if row["alpha"] == _TABLE_3],
+        "curves": [row for row in risks if row["method"] == _DRAWN],
+    }
+    return measured, evaluation.dropped
+
+
+def _judges(evaluation: Evaluation) -> list[JudgeKey]:
+    """Every judge once, by size, asked for preference, or by its first protocol."""
+    best: dict[str, JudgeKey] = {}
+    for key in evaluation.judges:
+        if evaluation.main_signal(key).signal == _ENTROPY or key[0] not in best:
+            best[key[0]] = key
+    return sorted(best.values(), key=lambda key: (size_of(key[0]) or 0, key[0]))
 
 
 def _sample(rows: pl.DataFrame, n: int, seed: int) -> pl.DataFrame:
@@ -363,73 +340,140 @@ def _sample(rows: pl.DataFrame, n: int, seed: int) -> pl.DataFrame:
     return ordered[sorted(pick.tolist())]
 
 
-# --- tables ----------------------------------------------------------------------------------
+# --- items -----------------------------------------------------------------------------------
 
 
-def _quality_table(result: ScopeReproduction, reproduced: ReproducedSet) -> blocks.Table:
-    """Tables 1 and 2: each metric with the paper's, if it has the judge and the signal."""
-    order = list(SIGNALS)
+def _entropies() -> MeasuredTable:
+    """Appendix B.1: a formula, which needs no data."""
+    rows = [{"p": p, "entropy": float(preference_entropy([p])[0])} for p in (0.5, 0.95)]
+    return MeasuredTable(name="entropy", rows=tuple(rows), data="", source="formula")
 
-    def place(quality: SignalQuality) -> tuple[float, str, int]:
-        """Judges by size, signals in the order of the paper's tables."""
-        at = order.index(quality.signal) if quality.signal in SIGNALS else len(order)
-        return size_of(quality.judge) or 0.0, quality.judge, at
 
-    rows = sorted(reproduced.qualities, key=place)
-    theirs = {
-        (s.judge, s.signal): p
-        for s in rows
-        for p in result.published_qualities
-        if p.signal == s.signal and p.is_of(reproduced.dataset, s.judge)
+def by_judge(rows: Sequence[Row]) -> list[dict[str, Row]]:
+    """The signals of each judge and data set, by name."""
+    groups: dict[tuple[Any, Any], dict[str, Row]] = {}
+    for row in rows:
+        groups.setdefault((row.get("dataset"), row["judge"]), {})[row["signal"]] = row
+    return list(groups.values())
+
+
+def best_signals(rows: Sequence[Row], metric: str) -> list[str]:
+    """The signal with the best metric of each judge that has the entropy; ECE is best if low."""
+    best = []
+    for signals in by_judge(rows):
+        known = {name: row[metric] for name, row in signals.items() if row[metric] is not None}
+        if _ENTROPY in known and len(known) > 1:
+            extreme: Callable[..., str] = min if metric == "ece" else max
+            best.append(extreme(known, key=known.__getitem__))
+    return best
+
+
+def _share_best(rows: Sequence[Row]) -> float | None:
+    best = best_signals([row for row in rows if "accuracy" in row], "auroc")
+    return 100 * best.count(_ENTROPY) / len(best) if best else None
+
+
+def _gains(rows: Sequence[Row]) -> list[float]:
+    """AUROC of the entropy minus that of the annotators, of the judges with both."""
+    pairs = [(one.get(_ENTROPY), one.get("annotators")) for one in by_judge(rows)]
+    return [a["auroc"] - b["auroc"] for a, b in pairs if a and b and a["auroc"] and b["auroc"]]
+
+
+def _times_naive(rows: Sequence[Row]) -> float | None:
+    scope, naive = (values_of(rows, only("coverage", method=name)) for name in (_DRAWN, "naive"))
+    return fmean(scope) / fmean(naive) if scope and naive and fmean(naive) else None
+
+
+def _spread_of(place: int) -> Stat:
+    """Mean standard deviation over alphas of the smallest (0) or largest (-1) judge."""
+
+    def stat(rows: Sequence[Row]) -> float | None:
+        judges = sorted({row["judge"] for row in rows}, key=lambda name: (size_of(name) or 0, name))
+        spread = values_of(rows, only("risk_sd", judge=judges[place])) if judges else []
+        return fmean(spread) if spread else None
+
+    return stat
+
+
+def _items(result: ScopeReproduction) -> tuple[PaperItem, ...]:
+    """All items in the paper's order; an item that these rows do not allow has the reason."""
+    book = Exhibits("scope", result.tables)
+    names = {"BPE": _ENTROPY, "predictive probability": "single_order"}
+    quality: dict[str, Stat] = {"highest AUROC: BPE, % of judges with it": _share_best}
+    for metric in ("ece", "auroc", "auprc"):
+        for name, signal in names.items():
+            quality |= ends(f"{metric.upper()}, {name}", only(metric, signal=signal))
+    book.add("Table 1", "qualities", quality)
+    gains: dict[str, Stat] = {
+        f"AUROC, BPE minus annotators, {name}": lambda rows, pick=pick: pick(
+            _gains(rows), default=None
+        )  # type: ignore[misc]
+        for name, pick in (("least", min), ("most", max))
     }
-
-    def metric(name: str) -> dict[str, Callable[[SignalQuality], str]]:
-        columns = {name.upper(): lambda s: number(getattr(s, name))}
-        if theirs:
-            columns[f"{name.upper()} paper"] = lambda s: number(
-                getattr(theirs.get((s.judge, s.signal)), name, None)
-            )
-        return columns
-
-    items = f"{reproduced.n_sampled:,} of {count_of(reproduced.n_available, 'item')} without ties"
-    return table_of(
-        rows,
+    asked = {row["signal"] for row in result.rows("qualities")}
+    book.add(
+        "Table 2",
+        "qualities",
+        ends("AUROC, annotators", only("auroc", signal="annotators")) | gains,
+        missing=""
+        if "annotators" in asked
+        else "the judgments have no rows by this protocol: give pairs and a judge",
+    )
+    risks: dict[str, Stat] = {}
+    for title, field, keys in (
+        ("error share, vanilla, mt-bench", "risk", {"method": "vanilla", "dataset": "mt-bench"}),
+        (
+            "error share, heuristic, mt-bench",
+            "risk",
+            {"method": "heuristic", "dataset": "mt-bench"},
+        ),
+        ("coverage, heuristic", "coverage", {"method": "heuristic"}),
+        ("error share, scope", "risk", {"method": _DRAWN}),
+        ("coverage, scope", "coverage", {"method": _DRAWN}),
+    ):
+        risks |= ends(title, only(field, **keys))
+    book.add("Table 3", "risks", risks)
+    for panel, dataset in zip(
+        ("2a", "2b", "2c"), ("mt-bench", "rewardbench", "chatbot-arena"), strict=True
+    ):
+        drawn: dict[str, Stat] = {}
+        for alpha in (0.05, 0.1, 0.25):
+            drawn |= ends(f"coverage at {alpha:g}", only("coverage", alpha=alpha))
+        book.add(f"Figure {panel}", "curves", drawn, dataset=dataset, unknown=_NOT_HERE)
+    book.add(
+        "Figure 3",
+        "curves",
         {
-            "judge": lambda s: s.judge,
-            "signal": lambda s: s.signal,
-            "rows": lambda s: number(s.n),
-            "no verdict": lambda s: number(s.n_no_verdict),
-            "accuracy": lambda s: number(s.accuracy),
-            **metric("ece"),
-            **metric("auroc"),
-            **metric("auprc"),
+            "mean error shares above alpha": how_many("within", lambda within: within == 0),
+            "mean error share minus alpha, most": reduced(less("risk", "alpha"), max),
+            **ends("standard deviation at alpha 0.25", only("risk_sd", alpha=0.25)),
         },
-        caption=f"{reproduced.dataset}: {items} (Tables 1 and 2)",
-        text_columns=2,
-        optional=("accuracy", "rows"),
     )
-
-
-def _risk_table(
-    result: ScopeReproduction, reproduced: ReproducedSet, key: JudgeKey
-) -> blocks.Table:
-    paper = {
-        (p.method, p.alpha): p for p in result.published if p.is_of(reproduced.dataset, key[0])
+    book.add(
+        "Theorem 2.1", "curves", {"ratio minus alpha, most": reduced(less("ratio", "alpha"), max)}
+    )
+    book.add(
+        "Abstract and section 4.2",
+        "risks",
+        {"times the coverage of naive": _times_naive},
+        dataset="mt-bench",
+        judge="Qwen2.5-7B",
+        unknown=_NOT_HERE,
+    )
+    book.add(
+        "Section 4.2, stability",
+        "curves",
+        {
+            "standard deviation, smallest judge": _spread_of(0),
+            "standard deviation, largest judge": _spread_of(-1),
+        },
+        dataset="mt-bench",
+        unknown=_NOT_HERE,
+    )
+    entropies = {
+        f"of {name}": only("entropy", p=p) for name, p in (("0.95", 0.95), ("one half", 0.5))
     }
-    cells = []
-    for row in reproduced.evaluation.paper_rows(key):
-        if row.alpha == _TABLE_3 or row.method == _FIGURE_2:
-            theirs = paper.get((row.method, row.alpha))
-            shares = [
-                number(getattr(source, field, None))
-                for field in ("coverage", "risk")
-                for source in (row, theirs)
-            ]
-            above = percent(row.share_above, 0)
-            cells.append((row.method, f"{row.alpha:g}", *shares, number(row.ratio), above))
-    return blocks.Table(
-        ("method", "alpha", "coverage", "paper", "error share", "paper", "ratio", "above alpha"),
-        cells,
-        caption=f"{reproduced.dataset}, {reproduced.evaluation.judge_name(key)} (Table 3; Figure 2 "
-        "for scope)",
+    book.add(
+        "Appendix B.1", "entropy", {name: reduced(pick, max) for name, pick in entropies.items()}
     )
+    return book.items()

@@ -24,6 +24,11 @@ ITEMS = ReproductionItems(
             reason="the rows hold the mean of both orders",
         ),
         PaperItem(
+            paper="soft-elo", name="Table 1", about="Agreement", status="other judges or data",
+            values=(ItemValue(name="kappa, least", ours=0.21, published=0.147, digits=3),),
+            reason="mine.csv",
+        ),
+        PaperItem(
             paper="diagnosis", name="Table 1", about="Cycles", status="simulated",
             values=(ItemValue(name="rate", ours=0.031, published=0.028, digits=3),),
         ),
@@ -35,19 +40,21 @@ def test_items_of_two_papers() -> None:
     assert_shown(
         ITEMS,
         [
-            "3 items: 1 reproduced, 1 simulated, 1 not possible",
+            "4 items: 1 reproduced, 1 other judges or data, 1 simulated, 1 not possible",
             "Status of each paper's items",
-            "paper | items | reproduced | simulated | not possible",
-            "soft-elo | 2 | 1 | 0 | 1",
-            "diagnosis | 1 | 0 | 1 | 0",
-            "soft-elo, 2 items: 1 reproduced, 1 not possible",
+            "paper | items | reproduced | other judges or data | simulated | not possible",
+            "soft-elo | 3 | 1 | 1 | 0 | 1",
+            "diagnosis | 1 | 0 | 0 | 1 | 0",
+            "soft-elo, 3 items: 1 reproduced, 1 other judges or data, 1 not possible",
             "item | about | status | value | ours | paper | difference",
             "Table 2 | Held-out error | reproduced | mean error, hard | 47.2 | 45.9 | +1.4",
             "Table 2 | Held-out error | reproduced | change of Spearman, least | -0.004 | -0.011 | "
             "+0.007",
             "Table 2 | Held-out error | reproduced | judges | 3 | – | –",
             "Figure 11 | Order | not possible | the rows hold the mean of both orders | – | – | –",
+            "Table 1 | Agreement | other judges or data | kappa, least | 0.210 | – | –",
             "3 of the paper's 8 judges: Table 2",
+            "mine.csv: Table 1",
             "diagnosis, 1 item: 1 simulated",
             "item | about | status | value | ours | paper | difference",
             "Table 1 | Cycles | simulated | rate | 0.031 | 0.028 | –",
@@ -58,5 +65,12 @@ def test_items_of_two_papers() -> None:
 
 def test_items_as_a_table() -> None:
     frame = ITEMS.to_frame()
-    assert frame["item"].to_list() == ["Table 2", "Table 2", "Table 2", "Figure 11", "Table 1"]
-    assert frame["ours"].to_list() == [47.25, -0.0042, 3.0, None, 0.031]
+    assert frame["item"].to_list() == [
+        "Table 2",
+        "Table 2",
+        "Table 2",
+        "Figure 11",
+        "Table 1",
+        "Table 1",
+    ]
+    assert frame["ours"].to_list() == [47.25, -0.0042, 3.0, None, 0.21, 0.031]

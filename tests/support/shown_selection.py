@@ -17,12 +17,8 @@ from adjudge.selection.selecting import GroupCount, Selection
 from adjudge.selection.thresholds import BatchSelection, Threshold
 from adjudge.selection.verifying import PolicyCheck
 from adjudge_papers.items import ItemValue, PaperItem
-from adjudge_papers.scope import (
-    PublishedQuality,
-    PublishedRisk,
-    ReproducedSet,
-    ScopeReproduction,
-)
+from adjudge_papers.paper import MeasuredTable
+from adjudge_papers.scope import ScopeReproduction
 
 GROUP = PolicyGroup(
     judge="judge-x",
@@ -349,61 +345,54 @@ BATCH = BatchSelection(
     p_values=np.array([0.01, 0.5, 0.02]),
     accepted=np.array([True, False, True]),
 )
+SIGNALS = [
+    {"dataset": "mt-bench", "judge": "Qwen2.5-7B-Instruct", "signal": signal, "n": 240,
+     "no_verdict": silent, "accuracy": accuracy, "ece": ece, "auroc": auroc, "auprc": auprc}
+    for signal, silent, accuracy, ece, auroc, auprc in (
+        (SINGLE, 12, 0.79, 0.052, 0.703, 0.888),
+        ("swap_vote_by_coin", 0, 0.77, 0.112, 0.651, 0.834),
+        (ENTROPY, 0, 0.82, 0.031, 0.764, 0.912),
+    )
+]  # fmt: skip
+RISKS = [
+    {"dataset": "mt-bench", "judge": "Qwen2.5-7B-Instruct", "method": method, "alpha": alpha,
+     "coverage": coverage, "risk": risk, "risk_sd": sd, "ratio": ratio, "share_above": above,
+     "within": within}
+    for method, alpha, coverage, risk, sd, ratio, above, within in (
+        ("vanilla", 0.1, 1.0, 0.213, 0.02, 0.214, 0.96, 0),
+        ("scope", 0.05, 0.311, 0.042, 0.021, 0.046, 0.31, 1),
+        ("scope", 0.1, 0.522, 0.093, 0.022, 0.097, 0.43, 1),
+    )
+]  # fmt: skip
 REPRODUCTION = ScopeReproduction(
-    n_wanted=2000,
-    splits=400,
+    settings={"splits": 400, "sample": 2000},
     seed=0,
-    datasets=(
-        ReproducedSet(
-            dataset="mt-bench",
-            n_available=2600,
-            n_sampled=2000,
-            evaluation=EVALUATION,
-            coin_votes=(
-                quality(
-                    "x", "swap_vote_by_coin", accuracy=0.77, ece=0.112, auroc=0.651, auprc=0.834
-                ),
-            ),
-        ),
-    ),
-    published=(
-        PublishedRisk(
-            dataset="mt-bench", judge="x", method="scope", alpha=0.1, coverage=0.246, risk=0.088
-        ),
-        PublishedRisk(
-            dataset="rewardbench", judge="x", method="scope", alpha=0.1, coverage=0.9, risk=0.09
-        ),
-        PublishedRisk(
-            dataset="mt-bench", judge="Llama-70B", method="vanilla", alpha=0.1, coverage=1.0,
-            risk=0.217,
-        ),
-        PublishedRisk(
-            dataset="mt-bench", judge="Llama-70B", method="scope", alpha=0.05, coverage=0.072,
-            risk=None,
-        ),
-    ),
-    published_qualities=(
-        PublishedQuality(
-            dataset=None, judge="x", signal=ENTROPY, ece=0.143, auroc=0.685, auprc=0.855
-        ),
-        PublishedQuality(
-            dataset=None, judge="x", signal=SINGLE, ece=None, auroc=0.658, auprc=None
-        ),
-        PublishedQuality(
-            dataset="rewardbench", judge="x", signal=SINGLE, ece=0.9, auroc=0.9, auprc=0.9
-        ),
+    tables=tuple(
+        MeasuredTable(name=name, rows=tuple(rows), data="mt-bench", source="yours")
+        for name, rows in (
+            ("sets", [{"dataset": "mt-bench", "available": 2600, "sampled": 2000}]),
+            ("qualities", SIGNALS),
+            ("risks", [row for row in RISKS if row["alpha"] == 0.1]),
+            ("curves", RISKS[1:]),
+        )
     ),
     items=(
         PaperItem(
             paper="scope", name="Table 3", about="Risk", status="reproduced", figure="table-03",
-            values=(ItemValue(name="coverage, 7B scope", ours=0.522, published=0.246, digits=3),),
-            reason="1 of the paper's 12 judges on data sets",
+            values=(ItemValue(name="coverage, scope", ours=0.522, published=0.246, digits=3),),
+            reason="2 of the paper's 12 rows",
         ),
         PaperItem(
             paper="scope", name="Figure 1", about="Overview", status="not possible",
             reason="a drawing without numbers",
         ),
+        *(
+            PaperItem(paper="scope", name=name, about="A picture", status="reproduced",
+                      figure=figure)
+            for name, figure in (("Figure 2a", "figure-02"), ("Figure 3", "figure-03"),
+                                 ("Table 1", "quality"))
+        ),
     ),
+    dropped={"no label": 5},
     warnings=("own, verbalized: no number",),
-    notes=("A NOTE",),
 )  # fmt: skip

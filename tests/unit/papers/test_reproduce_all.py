@@ -124,7 +124,7 @@ def test_the_page_has_each_item_once_with_its_numbers_picture_or_reason() -> Non
     text = render_markdown(papers_document([RUN], subtitle="1 paper"))
     lines = [line for line in text.splitlines() if line]
     assert "**4 items of 1 paper: 2 reproduced, 1 simulated, 1 not possible**" in lines
-    assert "| reporting | 4 | 2 | 1 | 1 |" in lines
+    assert "| reporting | 4 | 2 | 0 | 1 | 1 |" in lines
     for sentence in HOW_TO_READ:
         assert f"- {sentence}" in lines
     at = lines.index("#### Figure 3: Labels for a length (reproduced)")

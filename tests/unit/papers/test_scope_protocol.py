@@ -12,7 +12,7 @@ from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.interface import Text
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.simulate.selective import two_order_judge
-from adjudge_papers.items import read_published
+from adjudge_papers.paper import read_published
 from adjudge_papers.scope import reproduce_scope
 
 
@@ -38,29 +38,73 @@ def test_pairs_are_judged_by_every_protocol_of_the_paper():
         splits=10,
         store=None,
     )
-    (own,) = done.datasets
-    assert (own.dataset, own.n_sampled, done.simulated) == ("own", 40, False)
-    measured = {(s.protocol, s.signal): s.n for s in own.evaluation.signals}
-    assert measured == {
-        ("preference", "preference_entropy"): 40,
-        ("preference", "single_order"): 40,
-        ("preference", "swap_vote"): 40,
-        ("verbalized", "verbalized"): 40,
-        ("annotators", "annotators"): 40,
-    }
-    assert [s.signal for s in own.coin_votes] == ["swap_vote_by_coin"]
-    status = {item.name: item.status for item in done.items}
-    assert status["Table 1"] == status["Table 2"] == status["Figure 3"] == "reproduced"
-    assert {item.reason for item in done.items if item.name == "Table 2"} == {
-        "other judges or data than the paper's"
-    }
+    assert done.rows("sets") == [{"dataset": "own", "available": 60, "sampled": 40}]
+    measured = {row["signal"]: row["n"] for row in done.rows("qualities")}
+    assert measured == dict.fromkeys(
+        (
+            *("preference_entropy", "single_order", "swap_vote", "swap_vote_by_coin"),
+            *("verbalized", "annotators"),
+        ),
+        40,
+    )
+    # A simulated judge never counts as reproduced, also on real pairs.
+    states = {item.name: item.status for item in done.items}
+    assert states["Table 1"] == states["Table 2"] == states["Figure 3"] == "simulated"
+    assert states["Appendix B.1"] == "reproduced"
+
+
+def test_pairs_that_repeat_with_sides_swapped_are_not_judged_and_shown():
+    """The pool of demonstrations is drawn by text: a swapped copy has another id."""
+    first = pairs(40)
+    swapped = first.with_columns(
+        id=pl.concat_str(pl.col("id"), pl.lit("-swapped")),
+        response_a="response_b",
+        response_b="response_a",
+        label=pl.col("label").replace({"A": "B", "B": "A"}),
+    )
+    done = reproduce_scope(
+        {"own": pl.concat([first, swapped])},
+        judge="simulated:accuracy=0.9",
+        sample=100,
+        splits=5,
+        store=None,
+    )
+    # 40 texts, a fifth of them demonstrations: the other 32 in both orders.
+    assert done.rows("sets") == [{"dataset": "own", "available": 80, "sampled": 64}]
+    assert "annotators" in {row["signal"] for row in done.rows("qualities")}
+
+
+def test_confidence_is_asked_from_0_to_1_or_with_your_prompt(tmp_path):
+    asked = []
+
+    class Listening(SimulatedBackend):
+        async def ask_about(self, subject, question):
+            if isinstance(question.want, Text):
+                asked.append(str(question.messages))
+            return await super().ask_about(subject, question)
+
+    reproduce_scope({"own": pairs(24)}, judge=Listening(), sample=12, splits=5, store=None)
+    assert all("from 0.0, if you only guessed, to 1.0" in text for text in asked)
+    asked.clear()
+    prompt = tmp_path / "mine.txt"
+    prompt.write_text(
+        "{prompt} {response_a} {response_b} HOW SURE\n--- answer ---\nconfidence: 0 to 1"
+    )
+    reproduce_scope(
+        {"own": pairs(24)}, judge=Listening(), sample=12, splits=5, store=None,
+        prompts={"verbalized": prompt},
+    )  # fmt: skip
+    assert asked
+    assert all("HOW SURE" in text for text in asked)
+    with pytest.raises(ArgumentError, match="preference"):
+        reproduce_scope({"own": pairs(24)}, judge=Listening(), prompts={"grade": prompt})
 
 
 def test_few_pairs_leave_no_demonstrations_and_that_is_said():
     done = reproduce_scope(
         {"own": pairs(24)}, judge="simulated:accuracy=0.9", sample=20, splits=5, store=None
     )
-    assert {s.protocol for s in done.datasets[0].evaluation.signals} == {"preference", "verbalized"}
+    assert "verbalized" in {row["signal"] for row in done.rows("qualities")}
     assert done.warnings == ("own: annotators were not asked: they need 25 pairs",)
     [table] = [item for item in done.items if item.name == "Table 2"]
     assert table.status == "not possible"
@@ -77,7 +121,7 @@ class Silent(SimulatedBackend):
 
 def test_a_protocol_that_the_judge_cannot_answer_is_left_out_by_name():
     done = reproduce_scope({"own": pairs()}, judge=Silent(), sample=30, splits=5, store=None)
-    assert {s.protocol for s in done.datasets[0].evaluation.signals} == {"preference", "annotators"}
+    assert not {"verbalized"} & {row["signal"] for row in done.rows("qualities")}
     [line] = done.warnings
     assert line.startswith("own, verbalized: ")
     assert "all unparsed" in line
@@ -97,9 +141,9 @@ def test_ties_are_dropped_and_items_sampled():
     frame = pl.DataFrame(two_order_judge(200, seed=0)).with_columns(
         label=pl.when(pl.int_range(200) < 50).then(pl.lit("tie")).otherwise("label")
     )
-    own = reproduce_scope({"mine": frame}, sample=100, splits=5).datasets[0]
-    assert (own.n_available, own.n_sampled) == (150, 100)
-    again = reproduce_scope({"mine": frame[::-1]}, sample=100, splits=5).datasets[0]
+    own = reproduce_scope({"mine": frame}, sample=100, splits=5)
+    assert own.rows("sets") == [{"dataset": "mine", "available": 150, "sampled": 100}]
+    again = reproduce_scope({"mine": frame[::-1]}, sample=100, splits=5)
     assert again == own
 
 
@@ -121,8 +165,8 @@ def test_a_published_data_set_is_sampled_and_judged():
         sample=40,
         splits=5,
         store=None,
-    ).datasets[0]
-    assert (own.n_available, own.n_sampled) == (60, 40)
+    )
+    assert own.rows("sets") == [{"dataset": "rewardbench", "available": 60, "sampled": 40}]
 
 
 def test_published_judgments_need_no_judge():
@@ -131,30 +175,42 @@ def test_published_judgments_need_no_judge():
          "probs": [0.9, 0.1]}
         for i in range(50)
     ]  # fmt: skip
-    own = reproduce_scope({"chatbot-arena": rows}, sample=40, splits=5).datasets[0]
-    assert (own.n_available, own.n_sampled) == (50, 40)
-    assert own.evaluation.signals[0].signal == "trust-or-escalate"
+    own = reproduce_scope({"chatbot-arena": rows}, sample=40, splits=5)
+    assert own.rows("sets") == [{"dataset": "chatbot-arena", "available": 50, "sampled": 40}]
+    assert own.rows("qualities")[0]["signal"] == "trust-or-escalate"
 
 
-def test_the_papers_own_judges_are_found_by_name_and_counted():
+def test_the_papers_own_judges_are_matched_by_name_and_counted():
     frame = pl.DataFrame(two_order_judge(60, seed=0))
     named = frame.with_columns(judge=pl.lit("vllm:Qwen2.5-7B-Instruct"))
     done = reproduce_scope({"MT-Bench": named}, sample=60, splits=5)
-    [table] = [item for item in done.items if item.name == "Table 3"]
-    assert table.reason == "1 of the paper's 12 judges on data sets"
-    [coverage] = [v for v in table.values if v.name == "coverage, mt-bench 7B scope"]
-    rows = done.datasets[0].rows_of("scope", done.datasets[0].keys[0])
-    assert coverage.ours == next(row.coverage for row in rows if row.alpha == 0.1)
-    assert coverage.published == 0.246
-    # What the paper has of other judges and data is not taken for theirs.
-    unknown = [v.name for v in table.values if v.ours is None]
-    assert "coverage, mt-bench 70B scope" in unknown
-    assert "coverage, rewardbench 14B scope" in unknown
-    states = {item.name: (item.status, item.reason) for item in done.items}
-    assert states["Figure 2a"][0] == "reproduced"
-    assert states["Figure 2b"] == (
-        "not possible", "its judges or its data are not here",
+    items = {item.name: item for item in done.items}
+    assert items["Table 3"].status == "reproduced"
+    assert items["Table 3"].reason == "4 of the paper's 12 rows"
+    values = {value.name: value for value in items["Table 3"].values}
+    [row] = done.rows("risks", method="scope")
+    # Both sides are the rows that match, not ranges over other judges.
+    coverage = values["coverage, scope, least"]
+    assert (coverage.ours, coverage.published) == (row["coverage"], 0.246)
+    assert values["error share, vanilla, mt-bench, most"].published == 0.269
+    assert values["error share, scope, most"].published == 0.097
+    assert items["Figure 2a"].status == "reproduced"
+    assert (items["Figure 2b"].status, items["Figure 2b"].reason) == (
+        "not possible", "its data are not here",
     )  # fmt: skip
+    assert items["Table 1"].status == "other judges or data"  # neither text names its data
+
+
+def test_none_of_the_papers_judges_is_other_judges():
+    """Rows named after the paper's judges must not hold other ones."""
+    frame = pl.DataFrame(two_order_judge(60, seed=0))
+    both = pl.concat([frame.with_columns(judge=pl.lit(name)) for name in ("gemma-2b", "glm-4-9b")])
+    done = reproduce_scope({"mt-bench": both}, sample=60, splits=5)
+    states = {item.name: item.status for item in done.items if item.status != "not possible"}
+    assert set(states.values()) == {"other judges or data", "reproduced"}
+    assert [name for name, state in states.items() if state == "reproduced"] == ["Appendix B.1"]
+    assert all("7B" not in value.name for item in done.items for value in item.values)
+    assert "paper |" not in "\n".join(line.strip() for line in str(done).splitlines())
 
 
 def test_other_data_than_the_papers_have_no_claim_about_mt_bench():
@@ -162,7 +218,7 @@ def test_other_data_than_the_papers_have_no_claim_about_mt_bench():
         {"RewardBench": pl.DataFrame(two_order_judge(60, seed=0))}, sample=60, splits=5
     )
     states = {item.name: item.status for item in done.items}
-    assert states["Figure 2b"] == "reproduced"
+    assert states["Figure 2b"] == "other judges or data"
     assert states["Figure 2a"] == states["Section 4.2, stability"] == "not possible"
 
 

@@ -1,0 +1,580 @@
+"""A paper run again: its tables and items as data, our numbers, and which of them are comparable.
+
+`published/PAPER.toml` has what a paper prints: its tables, with the form of every column, and its
+items, with what each is about, its picture and its numbers. A reproduction has our numbers in
+tables of the same columns. A published row is shown with ours only if judge and data are the
+paper's; else the published table is shown whole, and ours with our own judges' names.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib.resources import files
+from statistics import fmean, median
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of, warnings_of
+from adjudge.present.figure import WARM, themed
+from adjudge.present.result import Check, Count, Result, frozen
+from adjudge.present.text import DASH, interval, left_out, number, percent, signed
+from adjudge_papers.items import SECTION, ItemValue, PaperItem, Status, item_blocks, sort_items
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+Row = Mapping[str, Any]
+#: The user's rows, a simulator, the paper's own simulation run again, or a formula.
+Source = Literal["yours", "simulated", "again", "formula"]
+#: The judge that is asked first: what is wrong with the data must not cost calls of another.
+REHEARSAL = "simulated:"
+#: Names that can be part of a longer name: a provider before a judge, a release after it.
+_LONGER = ("judge", "judge_a", "judge_b", "dataset")
+_ROUNDING = 1e-9
+
+
+def costs_calls(judge: object) -> bool:
+    """Whether a rehearsal is needed before this judge is asked."""
+    return judge is not None and not str(judge).startswith(REHEARSAL)
+
+
+# --- names -----------------------------------------------------------------------------------
+
+
+def contains(name: str, part: str) -> bool:
+    """Whether a name contains another, compared by letters and digits only.
+
+    >>> contains("vllm:Qwen2.5-7B-Instruct", "qwen 2.5 7b"), contains("gpt-4o", "gpt-4o-mini")
+    (True, False)
+    """
+    return _squeeze(part) in _squeeze(name)
+
+
+def _squeeze(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def size_of(judge: str) -> float | None:
+    """The billions of parameters that a judge's name states, if it does.
+
+    >>> size_of("vllm:Qwen2.5-7B-Instruct"), size_of("gpt-4.1-mini")
+    (7.0, None)
+    """
+    stated = re.findall(r"(\d+(?:\.\d+)?)\s?b(?![a-z0-9])", judge.lower())
+    return float(stated[-1]) if stated else None
+
+
+def source_of(judges: Iterable[str]) -> Source:
+    """Whether these judges are simulated; the answers of a simulated judge never count as real."""
+    names = list(judges)
+    simulated = bool(names) and all(name.lower().startswith("simulated") for name in names)
+    return "simulated" if simulated else "yours"
+
+
+def parts_of(rows: Iterable[Row]) -> list[Any]:
+    """Rows as objects, for functions that draw results of adjudge."""
+    return [SimpleNamespace(**row) for row in rows]
+
+
+# --- what a paper prints ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its field, its form and its heading; a form that begins with a dot is not shown.
+
+    t text, n a count, a digit for decimals, % a share, + a signed number, r a correlation, p a
+    p-value, [2] the interval FIELD_low to FIELD_high, w a number with that interval.
+    """
+
+    field: str
+    form: str
+    heading: str
+
+    def write(self, row: Row) -> str:
+        """The text of a cell; a dash if the row does not have the number."""
+        value, form = row.get(self.field), self.form.lstrip(".")
+        digits = int("".join(filter(str.isdigit, form)) or "1")
+        if form[0] in "[w":
+            low, high = row.get(f"{self.field}_low"), row.get(f"{self.field}_high")
+            ends = DASH if low is None or high is None else interval(low, high, digits)
+            if form[0] == "[":
+                return ends
+            return number(value, digits) + ("" if ends == DASH else f" {ends}")
+        if value is None or form == "t":
+            return DASH if value is None else str(value)
+        if form[0] in "+r":
+            return signed(value, digits)
+        if form == "p":
+            return "< 0.0001" if value < 1e-4 else f"{value:.2g}"
+        return (
+            percent(value, digits)
+            if form[0] == "%"
+            else number(value, 0 if form == "n" else digits)
+        )
+
+    def problem(self, row: Row) -> str | None:
+        """What is wrong with the cell of a file; None if nothing is."""
+        form = self.form.lstrip(".")
+        if form[0] == "[":
+            return None
+        value = row.get(self.field)
+        if form == "t":
+            return None if value is None or isinstance(value, (str, bool)) else "is not a text"
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return "is not a number"
+        least = {"%": 0, "p": 0, "n": 0, "r": -1}.get(form[0])
+        most = {"%": 1, "p": 1, "r": 1}.get(form[0])
+        if least is not None and value < least - _ROUNDING:
+            return f"is below {least}"
+        return "is above 1" if most is not None and value > most + _ROUNDING else None
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table of a paper: its keys and columns, and the rows that the paper's text gives.
+
+    `across` is the key with a group of columns for each of its values. `absent` states what the
+    text does not give.
+    """
+
+    name: str
+    title: str
+    keys: tuple[str, ...]
+    columns: tuple[Column, ...]
+    published: tuple[Row, ...]
+    across: str = ""
+    optional: tuple[str, ...] = ()
+    absent: str = ""
+
+    @property
+    def shown(self) -> list[Column]:
+        """The columns that people see."""
+        return [column for column in self.columns if not column.form.startswith(".")]
+
+    def matches(self, ours: Row, theirs: Row) -> bool:
+        """Whether two rows are of the same judge and data, by their keys."""
+        return all(_same(key, ours.get(key), theirs.get(key)) for key in self.keys)
+
+
+def _same(key: str, ours: Any, theirs: Any) -> bool:
+    if ours is None or theirs is None:
+        return False
+    if not isinstance(ours, str) or not isinstance(theirs, str):
+        return bool(ours == theirs)
+    return contains(ours, theirs) if key in _LONGER else _squeeze(ours) == _squeeze(theirs)
+
+
+@cache
+def read_published(paper: str) -> Mapping[str, Any]:
+    """What a paper prints, from `published/PAPER.toml`."""
+    path = files("adjudge_papers") / "published" / f"{paper}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+@cache
+def paper_tables(paper: str) -> dict[str, PaperTable]:
+    """The tables of a paper, in its order."""
+    return {name: _read_table(name, spec) for name, spec in read_published(paper)["tables"].items()}
+
+
+def _read_table(name: str, spec: Mapping[str, Any]) -> PaperTable:
+    lines = [line.split(maxsplit=2) for line in spec["columns"].strip().splitlines()]
+    return PaperTable(
+        name=name,
+        title=spec.get("title", ""),
+        keys=tuple(spec.get("keys", ())),
+        columns=tuple(Column(word[0], word[1], " ".join(word[2:])) for word in lines),
+        published=tuple(read_rows(spec["published"])) if "published" in spec else (),
+        across=spec.get("across", ""),
+        optional=tuple(spec.get("optional", ())),
+        absent=spec.get("absent", ""),
+    )
+
+
+def read_rows(text: str) -> list[dict[str, Any]]:
+    """The rows of a table of a data file: names of columns in the first line, then words.
+
+    >>> read_rows('''
+    ... judge         rate  share
+    ... Qwen-2.5-72B  0.022 -''')
+    [{'judge': 'Qwen-2.5-72B', 'rate': 0.022, 'share': None}]
+    """
+    header, *lines = (line.split() for line in text.strip().splitlines())
+    return [dict(zip(header, map(_read_cell, line), strict=True)) for line in lines]
+
+
+def _read_cell(word: str) -> str | float | None:
+    if word == "-":
+        return None
+    if re.fullmatch(r"-?\d+", word):
+        return int(word)
+    return float(word) if re.fullmatch(r"-?\d+\.\d+", word) else word
+
+
+# --- what was measured -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredTable:
+    """Our numbers for a table of the paper, and where they come from.
+
+    `same_data` is False if the rows are not about the paper's data, whatever their keys are.
+    """
+
+    name: str
+    rows: tuple[Row, ...]
+    data: str
+    source: Source
+    same_data: bool = True
+
+    def matched(self, table: PaperTable) -> list[tuple[Row, Row]]:
+        """Our rows with the published row of the same judge and data."""
+        if self.source != "yours" or not self.same_data:
+            return []
+        return [
+            (ours, theirs)
+            for ours in self.rows
+            for theirs in table.published
+            if table.matches(ours, theirs)
+        ]
+
+
+#: A number from rows, ours or the paper's; None if they do not have it.
+Stat = Callable[[Sequence[Row]], float | None]
+#: A number of one row.
+Pick = str | Callable[[Row], float | None]
+
+
+def values_of(rows: Iterable[Row], pick: Pick) -> list[float]:
+    """A field, or a number computed from each row, of the rows that have it."""
+    read = (lambda row: row.get(pick)) if isinstance(pick, str) else pick
+    return [float(value) for value in map(read, rows) if value is not None]
+
+
+def reduced(pick: Pick, reduce: Callable[[Sequence[float]], float], scale: float = 1) -> Stat:
+    """The known values reduced to one number."""
+
+    def stat(rows: Sequence[Row]) -> float | None:
+        known = values_of(rows, pick)
+        return scale * reduce(known) if known else None
+
+    return stat
+
+
+def mean(pick: Pick, scale: float = 1) -> Stat:
+    """The mean."""
+    return reduced(pick, fmean, scale)
+
+
+def middle(pick: Pick, scale: float = 1) -> Stat:
+    """The median."""
+    return reduced(pick, median, scale)
+
+
+def how_many(pick: Pick, condition: Callable[[float], bool]) -> Stat:
+    """How many of the known values meet a condition."""
+    return reduced(pick, lambda known: float(sum(map(condition, known))))
+
+
+def ends(name: str, pick: Pick, scale: float = 1) -> dict[str, Stat]:
+    """The smallest and the largest, as papers state ranges."""
+    return {
+        f"{name}, least": reduced(pick, min, scale),
+        f"{name}, most": reduced(pick, max, scale),
+    }
+
+
+def only(field: str, **keys: Any) -> Callable[[Row], float | None]:
+    """A field of the rows with these keys."""
+    return lambda row: row.get(field) if _where([row], keys) else None
+
+
+def less(one: str, other: str) -> Callable[[Row], float | None]:
+    """The difference of two fields, if both are known."""
+
+    def pick(row: Row) -> float | None:
+        a, b = row.get(one), row.get(other)
+        return None if a is None or b is None else a - b
+
+    return pick
+
+
+def cut(before: str, after: str) -> Callable[[Row], float | None]:
+    """The decrease from one field to another in percent."""
+
+    def pick(row: Row) -> float | None:
+        a, b = row.get(before), row.get(after)
+        return None if not a or b is None else 100 * (1 - b / a)
+
+    return pick
+
+
+class Exhibits:
+    """Collects the items of one paper: our numbers with those of its data file.
+
+    >>> book = Exhibits("scope", [])
+    >>> book.items()[0].reason
+    'a drawing without numbers'
+    """
+
+    def __init__(self, paper: str, measured: Iterable[MeasuredTable]) -> None:
+        self._paper = paper
+        self._tables = paper_tables(paper)
+        self._measured = {table.name: table for table in measured}
+        self._known: Mapping[str, Any] = read_published(paper)["items"]
+        self._items: dict[str, PaperItem] = {}
+        for name, known in self._known.items():
+            if "missing" in known:
+                self._add(name, "not possible", [], known["missing"])
+
+    def add(
+        self,
+        name: str,
+        table: str,
+        stats: Mapping[str, Stat],
+        *,
+        missing: str = "",
+        unknown: str = "the rows do not have the needed data",
+        **where: Any,
+    ) -> None:
+        """Add an item whose numbers are stats of the rows of a table with these keys.
+
+        If rows match published ones, both sides are those rows alone. A judge in `where` is for
+        them: on other rows the numbers are over all judges. `unknown` is why no number is known.
+        """
+        measured = self._measured.get(table)
+        if measured is None or missing:
+            return self._add(name, "not possible", [], missing or unknown)
+        all_theirs = _where(self._tables[table].published, where)
+        pairs = [
+            (ours, theirs)
+            for ours, theirs in measured.matched(self._tables[table])
+            if _where([theirs], where)
+        ]
+        status: Status = "reproduced"
+        ours, theirs = [one for one, _ in pairs], [other for _, other in pairs]
+        reason, complete = "", len({id(row) for row in theirs}) == len(all_theirs)
+        if measured.source in ("again", "formula"):
+            ours, theirs, complete = _where(measured.rows, where), all_theirs, True
+        elif pairs:
+            if not complete:
+                reason = f"{len(theirs)} of the paper's {len(all_theirs)} rows"
+        else:
+            simulated = measured.source == "simulated"
+            status = "simulated" if simulated else "other judges or data"
+            reason = "" if simulated else measured.data
+            others = {key: value for key, value in where.items() if not key.startswith("judge")}
+            ours, theirs = _where(measured.rows, others), all_theirs
+        known = self._entry(name)
+        printed, digits = known.get("values", {}), known.get("digits", 1)
+        values = []
+        for value, stat in stats.items():
+            entry: Any = printed.get(value)
+            entry = entry if isinstance(entry, Mapping) else {"paper": entry}
+            paper, decimals = entry.get("paper"), entry.get("digits", digits)
+            if paper is None or (status == "reproduced" and not complete):
+                # A range over excerpts of a table is not the paper's range.
+                paper = stat(theirs) if pairs or not self._tables[table].absent else None
+            values.append(ItemValue(name=value, ours=stat(ours), published=paper, digits=decimals))
+        if values and all(value.ours is None for value in values):
+            return self._add(name, "not possible", [], unknown)
+        return self._add(name, status, values, reason)
+
+    def _entry(self, name: str) -> Mapping[str, Any]:
+        known = self._known[name]  # it can be `like` another, but for what it says
+        return {**self._known.get(known.get("like", ""), {}), **known}
+
+    def _add(self, name: str, status: Status, values: Sequence[ItemValue], reason: str) -> None:
+        known = self._entry(name)
+        self._items[name] = PaperItem(
+            paper=self._paper,
+            name=name,
+            about=known["about"],
+            status=status,
+            values=tuple(values),
+            figure=None if status == "not possible" else known.get("figure"),
+            reason=reason,
+        )
+
+    def items(self) -> tuple[PaperItem, ...]:
+        """Tables, then figures, then claims of the text, each in the paper's order."""
+        return sort_items(self._items.values())
+
+
+def _where(rows: Iterable[Row], keys: Mapping[str, Any]) -> list[Row]:
+    return [row for row in rows if all(_same(k, row.get(k), value) for k, value in keys.items())]
+
+
+# --- tables ----------------------------------------------------------------------------------
+
+
+def show_tables(table: PaperTable, measured: MeasuredTable | None) -> Iterator[Table]:
+    """Ours, the paper's row below each that matches; the published table whole if some do not."""
+    pairs = [] if measured is None else measured.matched(table)
+    if measured is not None and measured.rows:
+        theirs = {id(ours): row for ours, row in pairs}
+        title = f"{table.title}: {measured.data}" if measured.data else table.title
+        yield _table(table, measured.rows, title, theirs)
+    if len({id(row) for _, row in pairs}) < len(table.published):
+        absent = f" ({table.absent})" if table.absent else ""
+        yield _table(table, table.published, f"{table.title}: as published{absent}", {})
+
+
+def _table(table: PaperTable, rows: Sequence[Row], caption: str, paper: Mapping[int, Row]) -> Table:
+    keys = [key for key in table.keys if key != table.across] or ["row"]
+    levels: list[Any] = list(dict.fromkeys(row.get(table.across) for row in rows))
+    shown = [column for column in table.shown if any(column.write(row) != DASH for row in rows)]
+    groups: dict[tuple[Any, ...], dict[Any, Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(key) for key in keys), {})[row.get(table.across)] = row
+    lines = []
+    for key, cells in groups.items():
+        name = ", ".join(_plain(part) for part in key if part is not None)
+        below = {level: paper[id(row)] for level, row in cells.items() if id(row) in paper}
+        for title, known in ((name, cells), ("  paper", below)):
+            texts = [
+                column.write(known[level]) if level in known else DASH
+                for level in levels
+                for column in shown
+            ]
+            if known:
+                lines.append((title, *texts))
+    headings = [
+        " ".join(
+            filter(None, (column.heading or column.field, "" if level is None else _plain(level)))
+        )
+        for level in levels
+        for column in shown
+    ]
+    return Table((", ".join(keys), *headings), lines, caption, optional=table.optional)
+
+
+def _plain(part: Any) -> str:
+    return f"{part:g}" if isinstance(part, float) else str(part)
+
+
+# --- the result ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a paper: how it is drawn from a reproduction, and the tables that it shows."""
+
+    draw: Callable[[Any], Drawing]
+    caption: str
+    tables: tuple[str, ...]
+
+
+class Gallery(dict[str, Picture]):
+    """The pictures of a paper; `add` declares one next to the function that draws it."""
+
+    def add(
+        self, name: str, caption: str, *tables: str
+    ) -> Callable[[Callable[..., Drawing]], Callable[..., Drawing]]:
+        """A decorator: the function draws, in the common look, the picture of that name."""
+
+        def declare(draw: Callable[..., Drawing]) -> Callable[..., Drawing]:
+            self[name] = Picture(themed()(draw), caption, tables)
+            return draw
+
+        return declare
+
+
+def _known_tables(result: Reproduction) -> str | None:
+    """Every table is one of the paper, and its cells are what their columns say."""
+    tables = paper_tables(result.paper)
+    for measured in result.tables:
+        if measured.name not in tables:
+            return f"table {measured.name} is not known"
+        columns = tables[measured.name].columns
+        for at, row in enumerate(measured.rows):
+            for column in columns:
+                if (problem := column.problem(row)) is not None:
+                    return f"table {measured.name}, row {at + 1}, {column.field} {problem}"
+    return None
+
+
+@frozen
+class Reproduction(Result):
+    """A paper's protocol on the given data: our tables, items with the paper's numbers, figures.
+
+    `items` lists the status of every table, figure and claim of the paper.
+    """
+
+    section: ClassVar[tuple[str, str]] = SECTION
+    checks: ClassVar[tuple[Check, ...]] = (_known_tables,)
+    #: The name of the paper's data file, its pictures, and the table that `to_frame` returns.
+    paper: ClassVar[str]
+    drawings: ClassVar[Gallery]
+    main_table: ClassVar[str]
+
+    seed: Count
+    tables: tuple[MeasuredTable, ...]
+    items: tuple[PaperItem, ...] = ()
+    #: Splits, repeats and other settings of the run.
+    settings: Mapping[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+
+    def headline(self) -> Headline:
+        """What the numbers say, in a sentence."""
+        raise NotImplementedError
+
+    def table(self, name: str) -> MeasuredTable | None:
+        """Our numbers for one of the paper's tables."""
+        return next((table for table in self.tables if table.name == name), None)
+
+    def rows(self, name: str, **keys: Any) -> list[Row]:
+        """The rows of a table with these keys."""
+        table = self.table(name)
+        return [] if table is None else _where(table.rows, keys)
+
+    def is_simulated(self, *names: str) -> bool:
+        """Whether one of these tables, by default of all, comes from a simulator."""
+        return any(
+            table.source == "simulated" for table in self.tables if not names or table.name in names
+        )
+
+    def _parts(self) -> Sequence[Row]:
+        return self.rows(self.main_table)
+
+    def draw(self, name: str) -> Drawing:
+        """A picture of the paper; one that shows simulated judges carries the word."""
+        picture = self.drawings[name]
+        figure = picture.draw(self)
+        sources = {table.source for table in self.tables if table.name in picture.tables}
+        words = {"simulated": "simulated", "again": "simulated, as in the paper"}
+        stamp = next((text for source, text in words.items() if source in sources), None)
+        if stamp is not None:
+            style: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 10}
+            figure.text(0.995, 1.01, stamp, color=WARM, fontweight="bold", **style)
+        return figure
+
+    def view(self) -> list[Block]:
+        """Headline, tables, items, pictures, what was left out."""
+        possible = {item.figure for item in self.items}
+        return [
+            self.headline(),
+            *(
+                block
+                for name, table in paper_tables(self.paper).items()
+                if table.title
+                for block in show_tables(table, self.table(name))
+            ),
+            *item_blocks(self.items, "Tables, figures and claims of the paper"),
+            *(
+                Figure(name, partial(self.draw, name), picture.caption)
+                for name, picture in self.drawings.items()
+                if name in possible
+            ),
+            *warnings_of(self.warnings),
+            *notes_of(left_out(self.dropped)),
+            *notes_of([f"note: {text}" for text in read_published(self.paper)["notes"]]),
+        ]
