@@ -34,6 +34,8 @@ Source = Literal["yours", "simulated", "again", "formula"]
 REHEARSAL = "simulated:"
 #: Names that can be part of a longer name: a provider before a judge, a release after it.
 _LONGER = ("judge", "judge_a", "judge_b", "dataset")
+#: Keys that are numbers.
+_NUMERIC = ("alpha", "judges", "rate", "labels", "per_model", "p")
 _ROUNDING = 1e-9
 
 
@@ -88,7 +90,8 @@ class Column:
     """A column: its field, its form and its heading; a form that begins with a dot is not shown.
 
     t text, n a count, a digit for decimals, % a share, + a signed number, r a correlation, p a
-    p-value, [2] the interval FIELD_low to FIELD_high, w a number with that interval.
+    p-value, [2] the interval FIELD_low to FIELD_high, w a number with that interval; ! at the end
+    marks a field that every row has.
     """
 
     field: str
@@ -97,7 +100,7 @@ class Column:
 
     def write(self, row: Row) -> str:
         """The text of a cell; a dash if the row does not have the number."""
-        value, form = row.get(self.field), self.form.lstrip(".")
+        value, form = row.get(self.field), self.form.strip(".!")
         digits = int("".join(filter(str.isdigit, form)) or "1")
         if form[0] in "[w":
             low, high = row.get(f"{self.field}_low"), row.get(f"{self.field}_high")
@@ -117,16 +120,13 @@ class Column:
             else number(value, 0 if form == "n" else digits)
         )
 
-    def problem(self, row: Row) -> str | None:
+    def problem(self, value: object) -> str | None:
         """What is wrong with the cell of a file; None if nothing is."""
-        form = self.form.lstrip(".")
-        if form[0] == "[":
-            return None
-        value = row.get(self.field)
-        if form == "t":
-            return None if value is None or isinstance(value, (str, bool)) else "is not a text"
+        form = self.form.strip(".!")
         if value is None:
-            return None
+            return "is missing" if self.form.endswith("!") else None
+        if form == "t":
+            return None if isinstance(value, str) else "is not a text"
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return "is not a number"
         least = {"%": 0, "p": 0, "n": 0, "r": -1}.get(form[0])
@@ -141,7 +141,7 @@ class PaperTable:
     """A table of a paper: its keys and columns, and the rows that the paper's text gives.
 
     `across` is the key with a group of columns for each of its values. `absent` states what the
-    text does not give.
+    text does not give. `of` names the table whose rows it shows.
     """
 
     name: str
@@ -152,6 +152,7 @@ class PaperTable:
     across: str = ""
     optional: tuple[str, ...] = ()
     absent: str = ""
+    of: str = ""
 
     @property
     def shown(self) -> list[Column]:
@@ -181,7 +182,17 @@ def read_published(paper: str) -> Mapping[str, Any]:
 @cache
 def paper_tables(paper: str) -> dict[str, PaperTable]:
     """The tables of a paper, in its order."""
-    return {name: _read_table(name, spec) for name, spec in read_published(paper)["tables"].items()}
+    specs: Mapping[str, Any] = read_published(paper)["tables"]
+    shared = ("keys", "published", "absent")
+    return {
+        name: _read_table(
+            name,
+            {key: specs[spec["of"]].get(key, "") for key in shared} | spec
+            if "of" in spec
+            else spec,
+        )
+        for name, spec in specs.items()
+    }
 
 
 def _read_table(name: str, spec: Mapping[str, Any]) -> PaperTable:
@@ -191,10 +202,11 @@ def _read_table(name: str, spec: Mapping[str, Any]) -> PaperTable:
         title=spec.get("title", ""),
         keys=tuple(spec.get("keys", ())),
         columns=tuple(Column(word[0], word[1], " ".join(word[2:])) for word in lines),
-        published=tuple(read_rows(spec["published"])) if "published" in spec else (),
+        published=tuple(read_rows(spec["published"])) if spec.get("published") else (),
         across=spec.get("across", ""),
         optional=tuple(spec.get("optional", ())),
         absent=spec.get("absent", ""),
+        of=spec.get("of", name),
     )
 
 
@@ -421,10 +433,14 @@ def show_tables(table: PaperTable, measured: MeasuredTable | None) -> Iterator[T
     if measured is not None and measured.rows:
         theirs = {id(ours): row for ours, row in pairs}
         title = f"{table.title}: {measured.data}" if measured.data else table.title
-        yield _table(table, measured.rows, title, theirs)
+        ours = _table(table, measured.rows, title, theirs)
+        if len(ours.columns) > 1:
+            yield ours
     if len({id(row) for _, row in pairs}) < len(table.published):
         absent = f" ({table.absent})" if table.absent else ""
-        yield _table(table, table.published, f"{table.title}: as published{absent}", {})
+        whole = _table(table, table.published, f"{table.title}: as published{absent}", {})
+        if len(whole.columns) > 1:
+            yield whole
 
 
 def _table(table: PaperTable, rows: Sequence[Row], caption: str, paper: Mapping[int, Row]) -> Table:
@@ -444,7 +460,7 @@ def _table(table: PaperTable, rows: Sequence[Row], caption: str, paper: Mapping[
                 for level in levels
                 for column in shown
             ]
-            if known:
+            if set(texts) - {DASH}:
                 lines.append((title, *texts))
     headings = [
         " ".join(
@@ -493,11 +509,25 @@ def _known_tables(result: Reproduction) -> str | None:
     for measured in result.tables:
         if measured.name not in tables:
             return f"table {measured.name} is not known"
-        columns = tables[measured.name].columns
         for at, row in enumerate(measured.rows):
-            for column in columns:
-                if (problem := column.problem(row)) is not None:
-                    return f"table {measured.name}, row {at + 1}, {column.field} {problem}"
+            problem = _problem_in(row, tables[measured.name])
+            if problem is not None:
+                return f"table {measured.name}, row {at + 1}: {problem}"
+    return None
+
+
+def _problem_in(row: Row, table: PaperTable) -> str | None:
+    columns = {column.field: column for column in table.columns}
+    for key in table.keys:
+        if not isinstance(row.get(key), (int, float) if key in _NUMERIC else str):
+            return f"{key} is missing or is of another type"
+    for name in columns.keys() | row.keys() - {*table.keys}:
+        column = columns.get(name)
+        if column is None and name.removesuffix("_low").removesuffix("_high") in columns:
+            column = Column(name, "1", "")
+        problem = "is not known" if column is None else column.problem(row.get(name))
+        if problem is not None:
+            return f"{name} {problem}"
     return None
 
 
@@ -564,9 +594,9 @@ class Reproduction(Result):
             self.headline(),
             *(
                 block
-                for name, table in paper_tables(self.paper).items()
+                for table in paper_tables(self.paper).values()
                 if table.title
-                for block in show_tables(table, self.table(name))
+                for block in show_tables(table, self.table(table.of))
             ),
             *item_blocks(self.items, "Tables, figures and claims of the paper"),
             *(
