@@ -6,9 +6,9 @@ from adjudge.ranking.bradley_terry import (
     bradley_terry,
     count_wins,
     prediction_powered,
-    rank_ranges,
     sandwich,
 )
+from adjudge.ranking.differences import rank_ranges
 from adjudge.ranking.evaluation import (
     elo_quantile,
     evaluate_methods,

@@ -37,10 +37,10 @@ from adjudge.present.result import Count, NotNegative, ResultWithDigest, frozen
 from adjudge.ranking.bradley_terry import (
     battles_per_model,
     float_at,
-    ranks,
     target_battles,
     wins_table,
 )
+from adjudge.ranking.differences import ranks
 from adjudge.ranking.evaluation import (
     DEFAULT_REPLICATES,
     EloQuantile,

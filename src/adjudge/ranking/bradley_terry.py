@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.sparse import csr_array
-from scipy.special import expit, log_expit
+from scipy.special import expit
 
 from adjudge.data.battles import Battles
 from adjudge.data.outcomes import code_names, outcome_targets
@@ -33,7 +32,6 @@ from adjudge.statistics.bradley_terry import (
     fit_strengths,
     to_elo,
 )
-from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import (
     BoolArray,
     FloatArray,
@@ -41,7 +39,6 @@ from adjudge.validation import (
     Seed,
     generator,
     non_negative,
-    open_unit,
     positive,
     same_length,
 )
@@ -259,29 +256,6 @@ def information(totals: FloatArray, theta: FloatArray, l2: float) -> FloatArray:
     return np.diag(pairs.sum(axis=1) + 2 * l2) - pairs
 
 
-def perfect_record_bounds(fit: Fit, confidence_level: float) -> tuple[FloatArray, FloatArray]:
-    """Elo bounds for models that won or lost everything; NaN for the others.
-
-    First a lower bound for models that won all battles: the strength at which so many wins against
-    these opponents, with known strengths, have probability (1 - confidence_level) / 2. Then the
-    mirror image for models that lost all. Resampling cannot give this: every resample has only wins
-    too.
-    """
-    n = len(fit.names)
-    low, high = np.full(n, np.nan), np.full(n, np.nan)
-    log_tail = np.log((1 - confidence_level) / 2)
-    for sign, which, bound in ((1, fit.structure.won_all, low), (-1, fit.structure.lost_all, high)):
-        for model in np.flatnonzero(which):
-            met = fit.wins[model] + fit.wins[:, model]
-
-            def excess(theta: float, met: FloatArray = met, sign: int = sign) -> float:
-                return float(met @ log_expit(sign * (theta - fit.theta)) - log_tail)
-
-            reach = 60.0 + float(np.abs(fit.theta).max())
-            bound[model] = to_elo(np.asarray(brentq(excess, -reach, reach)))
-    return low, high
-
-
 # --- standard errors ---
 
 
@@ -424,102 +398,6 @@ def cluster_weights(groups: int, replicates: int, rng: np.random.Generator) -> F
     shifted = drawn + groups * np.arange(replicates)[:, None]
     table = np.bincount(shifted.ravel(), minlength=groups * replicates)
     return table.reshape(replicates, groups).T.astype(np.float64)
-
-
-# --- ranks ---
-
-
-def ranks(strength: FloatArray) -> IntArray:
-    """1 for the largest; equal strengths share the better rank.
-
-    >>> ranks(np.array([1.0, 3.0, 3.0, 0.0])).tolist()
-    [3, 1, 1, 4]
-    """
-    ordered = np.sort(-strength)
-    return np.searchsorted(ordered, -strength, side="left").astype(np.int64) + 1
-
-
-def component_ranks(strength: FloatArray, component: IntArray) -> IntArray:
-    """Ranks within each component."""
-    rank = np.zeros(len(strength), dtype=np.int64)
-    for number in np.unique(component):
-        inside = component == number
-        # Strengths that are equal by symmetry differ in the last bits.
-        rank[inside] = ranks(np.round(strength[inside], 9))
-    return rank
-
-
-def component_ranges(
-    theta: FloatArray,
-    replicates: FloatArray,
-    component: IntArray,
-    *,
-    confidence_level: float,
-    least_se: FloatArray | None = None,
-) -> tuple[IntArray, IntArray]:
-    """Best and worst rank of each model within its component (see `rank_ranges`)."""
-    best, worst = np.ones_like(component), np.ones_like(component)
-    for number in np.unique(component):
-        inside = np.flatnonzero(component == number)
-        best[inside], worst[inside] = rank_ranges(
-            theta[inside],
-            replicates[:, inside],
-            confidence_level=confidence_level,
-            least_se=None if least_se is None else least_se[np.ix_(inside, inside)],
-        )
-    return best, worst
-
-
-def rank_ranges(
-    strength: FloatArray,
-    replicates: FloatArray,
-    *,
-    confidence_level: float = 0.95,
-    least_se: FloatArray | None = None,
-) -> tuple[IntArray, IntArray]:
-    """Best and worst rank of each model, simultaneously valid with `confidence_level`.
-
-    i is significantly better than j if theta_i - theta_j > c SE_ij, where c is the quantile of
-    max_ij |difference in the replicate - difference| / SE_ij. Best rank = 1 + how many are
-    significantly better, worst = n - how many are significantly worse. Valid as the number of
-    battles grows; ranks of models that met only through weak links are wide, as they should be.
-
-    `least_se` bounds SE_ij from below if resampling underestimates the uncertainty (a model that
-    won everything does so in every resample).
-
-    >>> drawn = np.array([3.0, 0.0, 0.0]) + np.random.default_rng(0).normal(0, 0.1, (400, 3))
-    >>> [r.tolist() for r in rank_ranges(np.array([3.0, 0.05, 0.0]), drawn)]
-    [[1, 2, 2], [1, 3, 3]]
-    """
-    level = open_unit(confidence_level, "confidence_level")
-    n = len(strength)
-    if n == 1:
-        return np.ones(1, dtype=np.int64), np.ones(1, dtype=np.int64)
-    i, j = np.triu_indices(n, 1)
-    gap = strength[i] - strength[j]
-    spread = np.empty(len(gap))
-    largest = np.zeros(len(replicates))
-    # Two passes over blocks of pairs, so that 500 replicates of 10,000 pairs fit in little memory.
-    block = max(1, (1 << 21) // max(1, len(replicates)))
-    for first in range(0, len(gap), block):
-        pairs = slice(first, first + block)
-        drawn = replicates[:, i[pairs]] - replicates[:, j[pairs]]
-        se = drawn.std(axis=0, ddof=1)
-        if least_se is not None:
-            se = np.maximum(se, least_se[i[pairs], j[pairs]])
-        spread[pairs] = se
-        away = np.abs(drawn - gap[pairs])
-        t = np.divide(away, se, out=np.zeros_like(away), where=se > 0)
-        np.maximum(largest, t.max(axis=1), out=largest)
-    # Never below the normal quantile of one pair, which larger standard errors would allow.
-    critical = max(float(np.quantile(largest, level, method="higher")), normal_quantile(level))
-    surely = np.abs(gap) > critical * spread
-    better = np.zeros(n, dtype=np.int64)
-    worse = np.zeros(n, dtype=np.int64)
-    up, down = np.where(gap > 0, i, j), np.where(gap > 0, j, i)
-    np.add.at(better, down[surely], 1)
-    np.add.at(worse, up[surely], 1)
-    return 1 + better, n - worse
 
 
 # --- votes on some battles, a judge on all ---

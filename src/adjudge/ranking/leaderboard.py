@@ -56,9 +56,11 @@ _NAMED = 3
 class ModelRow:
     """One model. `elo` is None for methods that give only an order; `score` is their own number.
 
-    An end that is None is open (then `unbounded` is True). If a method has no interval, it is None
-    and `unbounded` is False. Ranks count within the model's component. `origin` is "battles"
-    for models ranked by these battles, "anchor" for known ones and "new" for placed ones.
+    `interval` is of the Elo or score, `difference` of the Elo minus that of the component's
+    reference, if the board has references. An end that is None is open (then `unbounded` is True).
+    If a method has no interval, both are None and `unbounded` is False. Ranks count within the
+    model's component. `origin` is "battles" for models ranked by these battles, "anchor" for known
+    ones and "new" for placed ones.
     """
 
     model: str
@@ -73,11 +75,13 @@ class ModelRow:
     component: Count = 0
     unbounded: bool = False
     origin: str = "battles"
+    difference: Interval | None = None
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
-        """The ends of the interval; None if open, or without an interval."""
-        return (None, None) if self.interval is None else (self.interval.low, self.interval.high)
+        """The ends of the interval, or of the difference; None if open or if there is none."""
+        shown = self.interval or self.difference
+        return (None, None) if shown is None else (shown.low, shown.high)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +192,9 @@ class Leaderboard(Result):
 
     `covers_judge_error` is true if intervals are about people's preferences: on votes, on votes
     combined with a judge, and for placed models. Otherwise they cover only the noise of these
-    battles. `reason` explains why there are no models.
+    battles. `reason` explains why there are no models. `references` names a model for each
+    component if some model, or group of models, won or lost everything: intervals are then of
+    differences to it.
     """
 
     kind: ClassVar[str] = "leaderboard"
@@ -227,6 +233,7 @@ class Leaderboard(Result):
     gap: float | None = None
     assumptions: tuple[str, ...] = ()
     judge_fingerprint: str | None = None
+    references: tuple[str, ...] = ()
 
     @property
     def feasible(self) -> bool:

@@ -20,18 +20,22 @@ from adjudge.ranking.bradley_terry import (
     battles_per_model,
     bootstrap_strengths,
     bradley_terry,
-    component_ranges,
-    component_ranks,
     elo_standard_errors,
     float_at,
     map_here,
-    perfect_record_bounds,
     prediction_powered,
     resampled_wins,
     sandwich,
     structure,
     target_battles,
     wins_table,
+)
+from adjudge.ranking.differences import (
+    choose_reference,
+    component_ranges,
+    component_ranks,
+    difference_intervals,
+    independent_wins,
 )
 from adjudge.ranking.evaluation import Evaluation, evaluate_methods
 from adjudge.ranking.leaderboard import Leaderboard, ModelRow
@@ -50,7 +54,6 @@ from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import DEFAULT_L2, ELO_PER_UNIT, to_elo
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import (
-    BoolArray,
     FloatArray,
     IntArray,
     Seed,
@@ -451,21 +454,21 @@ def _board_with_judge(battles: Battles, request: Request) -> Leaderboard:
 class Spread:
     """The uncertainty of each number: standard error, interval (NaN: no such end), rank range.
 
-    An end is open if `open_end`; the ends are on the scale of their number. `level` is that of the
-    intervals.
+    The ends are on the scale of their number; with `references`, the positions of one model for
+    each component, they are of the Elo difference to it. `level` is that of the intervals.
     """
 
     se: FloatArray | None = None
     low: FloatArray | None = None
     high: FloatArray | None = None
-    open_end: BoolArray | None = None
+    references: tuple[int, ...] = ()
     rank_low: IntArray | None = None
     rank_high: IntArray | None = None
     level: float | None = None
 
     def interval_of(self, k: int) -> Interval | None:
-        """The interval of one model; None if there are none."""
-        if self.low is None or self.high is None or self.level is None:
+        """The interval of one model; None if there are none, or for the reference itself."""
+        if self.low is None or self.high is None or self.level is None or k in self.references:
             return None
         return Interval(float_at(self.low, k), float_at(self.high, k), self.level)
 
@@ -494,7 +497,8 @@ def _with_models(
         ModelRow(
             model=names[k],
             elo=float_at(elo, k),
-            interval=spread.interval_of(k),
+            interval=None if spread.references else spread.interval_of(k),
+            difference=spread.interval_of(k) if spread.references else None,
             se=float_at(spread.se, k),
             n_battles=int(n_battles[k]),
             rank=int(rank[k]),
@@ -502,28 +506,37 @@ def _with_models(
             rank_high=None if spread.rank_high is None else int(spread.rank_high[k]),
             score=float_at(score, k),
             component=int(component[k]),
-            unbounded=spread.open_end is not None and bool(spread.open_end[k]),
+            unbounded=(ends := spread.interval_of(k)) is not None and None in (ends.low, ends.high),
         )
         for k in order
     )
     groups = (ranked[component[ranked] == number] for number in np.unique(component[ranked]))
     components = tuple(tuple(names[k] for k in group) for group in groups)
-    return replace(board, models=models, components=components)
+    references = tuple(names[k] for k in spread.references)
+    return replace(board, models=models, components=components, references=references)
 
 
 def _elo_spread(fit: Fit, used: Battles, y: FloatArray, request: Request) -> Spread:
-    """elo -+ z SE with the bootstrap's or the sandwich's SE; exact bounds for clean sweeps.
+    """elo -+ z SE with the bootstrap's or the sandwich's SE; differences if somebody was swept.
 
     These are not percentiles: sparse battles push estimates away from the mean, resamples push them
     further, and percentiles count that twice (30 models of 40 battles each, 95 %: 0.94 against
-    0.97). Rank ranges come from the bootstrap, or from normal draws with the sandwich covariance.
-    With few prompts neither keeps its level.
+    0.97). With few prompts neither keeps its level.
+
+    Rank ranges of independent wins and losses come from likelihood ratios. With prompts, ties or
+    soft targets they come from the bootstrap, or from normal draws with the sandwich covariance.
     """
+    component, level = fit.structure.component, request.level
+    swept = bool(fit.structure.unbounded)
+    decided = used.prompts is None and bool(np.isin(y, (0.0, 1.0)).all())
+    wins = independent_wins(used, y) if swept or decided else None
+    covariance, drawn, se = None, None, np.full(len(component), np.nan)
     if request.interval == "sandwich":
         covariance = sandwich(fit, used.a, used.b, y, clusters=used.prompts)
         se = elo_standard_errors(covariance)
-        drawn = _normal_draws(fit.theta, covariance, _prompts(used) or len(used), request)
-    else:
+        if not decided:
+            drawn = _normal_draws(fit.theta, covariance, _prompts(used) or len(used), request)
+    elif not (swept and decided):
         drawn = bootstrap_strengths(
             fit,
             used,
@@ -533,21 +546,35 @@ def _elo_spread(fit: Fit, used: Battles, y: FloatArray, request: Request) -> Spr
             mapper=request.mapper,
         )
         se = ELO_PER_UNIT * drawn.std(axis=0, ddof=1)
-    inverse = fit.inverse_information()
-    won_all, lost_all = fit.structure.won_all, fit.structure.lost_all
-    swept = won_all | lost_all
-    variances = np.diag(inverse)
-    least = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * inverse, 0.0))
-    least = np.where(swept[:, None] | swept[None, :], least, 0.0)
-    spread = _normal_spread(fit.theta, se, drawn, fit.structure.component, request.level, least)
-    lowest, highest = perfect_record_bounds(fit, request.level)
+    if decided:
+        drawn = None
+    spread = _normal_spread(fit.theta, se, drawn, component, level, wins)
+    if not swept or wins is None:
+        return spread
+    # The scale is then set by the penalty: only differences have intervals.
+    low, high = np.full(len(se), np.nan), np.full(len(se), np.nan)
+    references = []
+    for number in np.unique(component):
+        members = np.flatnonzero(component == number)
+        if not wins[members].any():
+            continue
+        reference = choose_reference(wins, members)
+        references.append(reference)
+        normal = None
+        if used.prompts is not None:
+            gap = fit.theta[members] - fit.theta[reference]
+            if covariance is not None:
+                diagonal = np.diag(covariance)[members]
+                variance = diagonal + covariance[reference, reference]
+                variance -= 2 * covariance[members, reference]
+            else:
+                variance = (np.asarray(drawn)[:, members].T - np.asarray(drawn)[:, reference]).var(axis=1, ddof=1)
+            normal = gap, np.sqrt(np.maximum(variance, 0.0))
+        at = int(np.flatnonzero(members == reference)[0])
+        ends = difference_intervals(wins[np.ix_(members, members)], at, level, normal=normal)
+        low[members], high[members] = (ELO_PER_UNIT * end for end in ends)
     return replace(
-        spread,
-        # A model that won or lost everything looks certain to resampling and to the sandwich.
-        se=np.where(swept, np.maximum(se, elo_standard_errors(inverse)), se),
-        low=np.where(won_all, lowest, np.where(lost_all, np.nan, np.asarray(spread.low))),
-        high=np.where(lost_all, highest, np.where(won_all, np.nan, np.asarray(spread.high))),
-        open_end=swept,
+        spread, se=None, low=low, high=high, references=tuple(references)
     )
 
 
@@ -571,14 +598,12 @@ def _normal_spread(
     drawn: FloatArray | None,
     component: IntArray,
     level: float,
-    least_se: FloatArray | None = None,
+    wins: FloatArray | None = None,
 ) -> Spread:
-    """Elo -+ z SE, with rank ranges if strengths were drawn."""
+    """Elo -+ z SE, with rank ranges if strengths were drawn or wins can be tested."""
     best = worst = None
-    if drawn is not None:
-        best, worst = component_ranges(
-            theta, drawn, component, confidence_level=level, least_se=least_se
-        )
+    if drawn is not None or wins is not None:
+        best, worst = component_ranges(theta, drawn, component, wins=wins, confidence_level=level)
     elo, reach = to_elo(theta), normal_quantile(level) * se
     return Spread(se, elo - reach, elo + reach, rank_low=best, rank_high=worst, level=level)
 

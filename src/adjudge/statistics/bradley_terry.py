@@ -7,10 +7,12 @@ are separate fits computed together (bootstrap replicates, left-out models).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import expit
+from scipy.special import expit, log_expit
 
 from adjudge.errors import ArgumentError
 from adjudge.validation import BoolArray, FloatArray, IntArray
@@ -67,7 +69,19 @@ def fit_strengths(
     return theta.reshape(table.shape[:-1])
 
 
-def _newton(wins: FloatArray, l2: float, theta: FloatArray, tolerance: float) -> FloatArray:
+def _newton(
+    wins: FloatArray,
+    l2: float,
+    theta: FloatArray,
+    tolerance: float,
+    *,
+    groups: FloatArray | None = None,
+    tied: tuple[IntArray, IntArray] | None = None,
+) -> FloatArray:
+    """Newton's method on every table; with `tied` the gap of two models of each stays as it is.
+
+    `groups[t, i, j]` is 1 if i and j are connected in table t.
+    """
     n = wins.shape[-1]
     diagonal = np.arange(n)
     wins = wins.copy()
@@ -75,7 +89,8 @@ def _newton(wins: FloatArray, l2: float, theta: FloatArray, tolerance: float) ->
     totals = wins + wins.swapaxes(-1, -2)
     won = wins.sum(axis=-1)
     theta = theta.copy()
-    pinned = _same_group(totals) if l2 == 0 else totals
+    if groups is None:
+        groups = _same_group(totals) if l2 == 0 else totals
     todo = np.arange(len(wins))
     for _ in range(_MAX_STEPS):
         t = theta[todo]
@@ -91,8 +106,19 @@ def _newton(wins: FloatArray, l2: float, theta: FloatArray, tolerance: float) ->
         # the mean changes no step, but keeps the system well conditioned for any l2.
         scale = summed.mean(axis=-1)
         pin = np.where(scale > 0, scale, 1.0)[:, None, None] / n
-        information += pin * (pinned[todo] if l2 == 0 else 1.0)
+        information += pin * (groups[todo] if l2 == 0 else 1.0)
+        if tied is not None:
+            at, first, second = np.arange(len(todo)), tied[0][todo], tied[1][todo]
+            # The first model moves with the second: one unknown for both.
+            gradient[at, second] += gradient[at, first]
+            information[at, second, :] += information[at, first, :]
+            information[at, :, second] += information[at, :, first]
+            gradient[at, first] = 0.0
+            information[at, first, :] = information[at, :, first] = 0.0
+            information[at, first, first] = 1.0
         step = np.linalg.solve(information, gradient[:, :, None])[:, :, 0]
+        if tied is not None:
+            step[at, first] = step[at, second]
         spread = step.max(axis=-1) - step.min(axis=-1)
         shorten = np.where(spread > 1e-12, np.log1p(spread) / np.maximum(spread, 1e-12), 1.0)
         theta[todo] = t + shorten[:, None] * step
@@ -132,6 +158,70 @@ def has_maximum(wins: FloatArray) -> bool:
     """Whether the likelihood without a penalty has a finite maximum (Ford 1957)."""
     off_diagonal = wins - np.diag(np.diag(wins))
     return connected_groups(off_diagonal + off_diagonal.T)[0] == dominance_groups(off_diagonal)[0]
+
+
+def beats_through(wins: FloatArray) -> BoolArray:
+    """[i, j]: i beat j, or beat a model that beat j, and so on; every model reaches itself."""
+    reach = np.asarray((wins > 0) | np.eye(len(wins), dtype=bool))
+    for via in range(len(wins)):
+        reach |= reach[:, via : via + 1] & reach[via : via + 1, :]
+    return reach
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Maxima of the likelihood without a penalty, each with the gap of two models held fixed."""
+
+    log_likelihood: FloatArray
+    slope: FloatArray
+    theta: FloatArray
+
+
+def profile_gaps(
+    wins: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    gap: FloatArray,
+    *,
+    start: FloatArray | None = None,
+) -> Profile:
+    """sup of  sum_ij wins_ij log sigma(theta_i - theta_j)  with theta_first - theta_second = gap.
+
+    `first[k]`, `second[k]` and `gap[k]` are one problem each. Where a group of models never lost
+    to another, the supremum lies at infinity: battles between them then add 0, and the groups
+    separate. Groups are those of the win graph with both models as one. `slope` is the derivative
+    by the gap.
+
+    >>> fit = profile_gaps(np.array([[0.0, 4.0], [0.0, 0.0]]), np.array([0]), np.array([1]),
+    ...                    np.array([0.0]))
+    >>> fit.log_likelihood.round(4)  # 4 ln 1/2
+    array([-2.7726])
+    """
+    n = len(wins)
+    table = np.where(np.eye(n, dtype=bool), 0.0, wins)
+    reach = beats_through(table)
+    whole = bool(reach.all())
+    theta = np.zeros((len(gap), n)) if start is None else np.array(start, dtype=np.float64)
+    theta[np.arange(len(gap)), first] = theta[np.arange(len(gap)), second] + gap
+    value, slope = np.empty(len(gap)), np.empty(len(gap))
+    chunk = max(1, _CHUNK_BYTES // (8 * n * n))
+    for begin in range(0, len(gap), chunk):
+        rows = slice(begin, begin + chunk)
+        i, j = first[rows], second[rows]
+        groups = np.ones((len(i), n, n))
+        if not whole:
+            to_either = reach[:, i] | reach[:, j]
+            from_either = reach[i] | reach[j]
+            joined = reach | (to_either.T[:, :, None] & from_either[:, None, :])
+            groups = (joined & joined.swapaxes(-1, -2)).astype(np.float64)
+        tables = table * groups
+        theta[rows] = _newton(tables, 0.0, theta[rows], 1e-3, groups=groups, tied=(i, j))
+        apart = theta[rows][:, :, None] - theta[rows][:, None, :]
+        value[rows] = (tables * log_expit(apart)).sum(axis=(-2, -1))
+        at = np.arange(len(i))
+        p = expit(apart[at, i])
+        slope[rows] = (tables[at, i] * (1 - p) - tables[at, :, i] * p).sum(axis=-1)
+    return Profile(value, slope, theta)
 
 
 def fit_against_anchors(
