@@ -98,6 +98,27 @@ def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
     ]
 
 
+def test_a_board_with_a_sweep_shows_differences_to_a_named_model() -> None:
+    ends = ((88.4, None), None, (-170.2, -61.3), (None, -133.3))
+    rows = tuple(
+        replace(row, interval=None, se=None, unbounded=end is not None and None in end,
+                difference=None if end is None else Interval(*end, level=0.95))
+        for row, end in zip(MODELS, ends, strict=True)
+    )  # fmt: skip
+    swept = replace(BOARD, models=rows, references=("birch",))
+    assert markdown_lines(swept)[3:8] == [
+        "model | rank | rank range | Elo | 95 % interval of Elo minus birch | battles",
+        "ash | 1 | 1 to 3 | 1641 | [88, ∞) | 101",
+        "birch | 2 | 1 to 2 | 1588 | – | 102",
+        "cedar | 3 | 3 | 1449 | [-170, -61] | 103",
+        "dogwood | 4 | 4 | 1322 | (-∞, -133] | 104",
+    ]
+    apart = (*rows[:2], *(replace(row, rank=row.rank - 2, component=1) for row in rows[2:]))
+    groups = (("ash", "birch"), ("cedar", "dogwood"))
+    two = replace(swept, models=apart, components=groups, references=("birch", "cedar"))
+    assert "of Elo minus reference |" in markdown_lines(two)[3]
+
+
 def test_no_sentence_calls_a_leader_certain() -> None:
     alone = replace(BOARD, models=(replace(MODELS[0], rank_high=1), *MODELS[1:]))
     for board in (BOARD, alone):

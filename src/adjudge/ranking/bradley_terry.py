@@ -236,10 +236,7 @@ def structure(wins: FloatArray, names: tuple[str, ...]) -> Structure:
     if perfect:
         some = ", ".join(f"{name} ({result} all)" for name, result in perfect[:5])
         more = f" and {len(perfect) - 5} more" if len(perfect) > 5 else ""
-        unbounded.append(
-            f"{some}{more}: no finite maximum, the penalty determines the estimate and the "
-            "interval is open on that side"
-        )
+        unbounded.append(f"{some}{more}: the penalty alone determines the Elo")
     if strong - count > len(perfect):
         unbounded.append(
             "some group of models never lost to another: the penalty alone determines the distance "

@@ -344,7 +344,7 @@ def _board_tables(board: Leaderboard) -> list[Block]:
         "rank range": rank_range,
         "Elo": lambda row: text.number(row.elo, 0),
         "win rate" if board.method == "win-rate" else "score": lambda row: text.number(row.score),
-        _interval_name(board): lambda row: _ends_of(row, digits),
+        _column_name(board): lambda row: _ends_of(row, digits),
         "se": lambda row: text.number(row.se, digits) if board.interval == "none" else text.DASH,
         "battles": lambda row: text.number(row.n_battles),
         "group": lambda row: (
@@ -367,6 +367,14 @@ def _board_tables(board: Leaderboard) -> list[Block]:
         blocks.append(table_of(rest, columns, caption=more, detail=True))
         blocks.append(Note([f"{more} in the result: -o FILE.json keeps all"]))
     return blocks
+
+
+def _column_name(board: Leaderboard) -> str:
+    """What the ends are of: a model's number, or its difference to a model that was not swept."""
+    if not board.references:
+        return _interval_name(board)
+    name = text.clip(board.references[0], 24) if len(board.references) == 1 else "reference"
+    return f"{_interval_name(board)} of Elo minus {name}"
 
 
 def _interval_name(board: Leaderboard) -> str:
@@ -488,6 +496,10 @@ def _board_title(board: Leaderboard) -> str:
 def _draw_board(axes: Axes, board: Leaderboard, rows: Sequence[ModelRow]) -> None:
     has_elo = any(row.elo is not None for row in rows)
     values = [(row.elo if has_elo else row.score) or 0.0 for row in rows]
+    if board.references:
+        # Differences are drawn as differences: the reference of its component is at 0.
+        elo = {row.model: row.elo or 0.0 for row in board.models}
+        values = [elo[row.model] - elo[board.references[row.component]] for row in rows]
     ends = [end for row in rows for end in row.ends if end is not None]
     low, high = min([*values, *ends]), max([*values, *ends])
     margin = 0.04 * (high - low) or 1.0
@@ -512,6 +524,8 @@ def _draw_board(axes: Axes, board: Leaderboard, rows: Sequence[ModelRow]) -> Non
     for at in breaks:
         axes.axhline(at - 0.5, color=INK, lw=0.8, ls=":")
     unit = "Elo" if has_elo else {"win-rate": "win rate"}.get(board.method, "score")
+    if board.references:
+        unit = f"Elo minus that of {', '.join(text.clip(name, 24) for name in board.references)}"
     lines = [unit]
     if board.interval != "none" and board.confidence_level is not None:
         lines = [f"{unit}, {text.level(board.confidence_level)} {board.interval} interval"]

@@ -568,14 +568,14 @@ def _elo_spread(fit: Fit, used: Battles, y: FloatArray, request: Request) -> Spr
                 variance = diagonal + covariance[reference, reference]
                 variance -= 2 * covariance[members, reference]
             else:
-                variance = (np.asarray(drawn)[:, members].T - np.asarray(drawn)[:, reference]).var(axis=1, ddof=1)
+                variance = (np.asarray(drawn)[:, members].T - np.asarray(drawn)[:, reference]).var(
+                    axis=1, ddof=1
+                )
             normal = gap, np.sqrt(np.maximum(variance, 0.0))
         at = int(np.flatnonzero(members == reference)[0])
         ends = difference_intervals(wins[np.ix_(members, members)], at, level, normal=normal)
         low[members], high[members] = (ELO_PER_UNIT * end for end in ends)
-    return replace(
-        spread, se=None, low=low, high=high, references=tuple(references)
-    )
+    return replace(spread, se=None, low=low, high=high, references=tuple(references))
 
 
 def _normal_draws(

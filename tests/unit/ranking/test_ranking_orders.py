@@ -129,14 +129,6 @@ def test_rank_ranges_widen_with_noise_and_never_exclude_the_rank() -> None:
     assert [r.tolist() for r in none] == [[1] * 4, [4] * 4]
 
 
-def test_a_floor_under_the_error_widens_ranks() -> None:
-    draw = np.random.default_rng(0)
-    strength = np.array([5.0, 0.0])
-    drawn = strength + draw.normal(0, 0.1, (200, 2))
-    assert rank_ranges(strength, drawn)[1].tolist() == [1, 2]
-    assert rank_ranges(strength, drawn, least_se=np.full((2, 2), 90.0))[1].tolist() == [2, 2]
-
-
 def test_agreement_of_a_ranking_with_itself_and_its_reverse() -> None:
     draw = np.random.default_rng(2)
     n = 8

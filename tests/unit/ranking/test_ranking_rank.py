@@ -107,37 +107,62 @@ def test_groups_that_never_met_are_ranked_apart() -> None:
         assert np.mean(np.array(elo, dtype=float)) == pytest.approx(1500)
 
 
-def test_a_clean_sweep_is_finite_open_ended_and_warned_of() -> None:
-    rows = [("best", "mid", "model_a")] * 6 + [("mid", "low", "model_a")] * 4
+def test_a_clean_sweep_has_an_interval_of_its_difference_to_a_model_that_was_not_swept() -> None:
+    rows = [("best", "mid", "model_a")] * 6 + [("mid", "low", "model_a")] * 5
     rows += [("low", "mid", "model_a")] * 4 + [("best", "low", "model_a")] * 3
     frame = pl.DataFrame(rows, schema=["model_a", "model_b", "winner"], orient="row")
-    board = rank(frame, replicates=100)
-    best = board.models[0]
-    assert best.model == "best"
+    board = rank(frame)
+    best, mid, low = board.models
+    assert (best.model, best.interval, best.se) == ("best", None, None)
     assert best.elo is not None
     assert np.isfinite(best.elo)
     assert best.unbounded
-    low, high = best.ends
-    assert high is None
-    assert low is not None
-    assert low < best.elo
-    # The exact bound: at that strength nine wins in nine have probability 2.5 %.
-    rivals = {row.model: row.elo for row in board.models}
-    chance = 1.0
-    for rival, times in (("mid", 6), ("low", 3)):
-        elo = rivals[rival]
-        assert elo is not None
-        chance *= (1 / (1 + 10 ** ((elo - low) / 400))) ** times
-    assert chance == pytest.approx(0.025, rel=1e-6)
+    assert board.references == ("mid",)
+    assert mid.difference is None
+    assert best.difference is not None
+    assert best.difference.high is None
+    assert low.difference is not None
+    assert None not in low.ends
     assert any("won all" in text for text in board.warnings)
-    assert best.rank_high is not None
-    assert best.se is not None
-    assert best.se > 100  # resampling alone would see almost no uncertainty
     # The mirror image: everything lost.
-    turned = rank(frame.rename({"model_a": "model_b", "model_b": "model_a"}), replicates=100)
+    turned = rank(frame.rename({"model_a": "model_b", "model_b": "model_a"}))
     worst = turned.models[-1]
     assert worst.model == "best"
-    assert worst.ends == (None, pytest.approx(3000 - low, abs=1e-6))
+    assert best.difference.low is not None
+    assert worst.ends == (None, pytest.approx(-best.difference.low, abs=1e-6))
+
+
+def swept(wins: int, losses: int, rivals: int = 1, prompts: int | None = None) -> pl.DataFrame:
+    """One model against others, each of which also met the next, won and lost."""
+    rows = []
+    for k in range(rivals):
+        rows += [("best", f"m{k}", "model_a")] * wins + [("best", f"m{k}", "model_b")] * losses
+        if rivals > 1:
+            rows += [(f"m{k}", f"m{(k + 1) % rivals}", side) for side in ("model_a", "model_b")] * 9
+    frame = pl.DataFrame(rows, schema=["model_a", "model_b", "winner"], orient="row")
+    if prompts is not None:
+        frame = frame.with_columns(prompt_id=pl.int_range(pl.len()) % prompts)
+    return frame
+
+
+@pytest.mark.parametrize(("wins", "losses", "rivals"), [(39, 1, 1), (40, 0, 1), (30, 0, 3)])
+@pytest.mark.parametrize("interval", ["bootstrap", "sandwich"])
+def test_a_sweep_is_first_as_surely_as_one_defeat_less(
+    wins: int, losses: int, rivals: int, interval: str
+) -> None:
+    best = rank(swept(wins, losses, rivals), interval=interval).models[0]
+    assert (best.model, best.rank_low, best.rank_high) == ("best", 1, 1)
+
+
+def test_a_sweep_on_few_prompts_is_few_wins() -> None:
+    # 40 wins on 4 prompts are 4 wins: 2 * 0.5^4 is above 5 %.
+    assert rank(swept(40, 0, prompts=4)).models[0].rank_high == 2
+    assert rank(swept(40, 0, prompts=20)).models[0].rank_high == 1
+    shared = rank(swept(30, 0, 3, prompts=60))
+    assert shared.models[0].rank_high == 1
+    assert [None in row.ends for row in shared.models if row.difference is not None] == [
+        True, False, False,
+    ]  # fmt: skip
 
 
 def test_no_penalty_and_a_clean_sweep_is_an_error_that_says_so() -> None:
