@@ -164,10 +164,10 @@ def _largest_differences(
         critical = max(
             float(np.quantile(largest, 1 - alpha, method="higher")), normal_quantile(1 - alpha)
         )
-        found = ~different & (size > critical)
-        if not found.any():
+        larger = ~different & (size > critical)
+        if not larger.any():
             break
-        different |= found
+        different |= larger
     return different
 
 

@@ -324,10 +324,13 @@ def _elo_board(board: Leaderboard, used: Battles, y: FloatArray, request: Reques
             assumptions.append("the interval treats the temperature as fixed")
     if board.covers_judge_error:
         assumptions.append("the voters are the people whom the leaderboard is for")
+    interval = request.interval
+    if spread is not None and spread.references and used.prompts is None:
+        interval = "profile"
     board = replace(
         board,
-        interval=request.interval,
-        replicates=request.replicates if request.interval == "bootstrap" else None,
+        interval=interval,
+        replicates=request.replicates if interval == "bootstrap" else None,
         warnings=(*few, *fit.structure.warnings, *_not_ranked(n_battles)),
         assumptions=tuple(assumptions),
     )
