@@ -13,7 +13,7 @@ models (0.5^n at gap 0), and at most that if the strengths of other models enter
 
     p = P(chi2_1 >= T),  or  p = min(1, 2 exp(-T / 2)) for a sweep.
 
-Rank ranges hold for all models at once. Tests of all pairs step down: a difference once found
+Rank ranges hold for all models together. Tests of all pairs step down: a difference once found
 leaves the others fewer rivals (Holm 1979 for p-values; Romano and Wolf 2005 for max-|t|).
 """
 
@@ -276,7 +276,7 @@ def difference_intervals(
     *,
     normal: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Ends of theta_i - theta_reference for every model i; infinite where it has no bound.
+    """Ends of theta_i - theta_reference for every model i; infinite if there is no bound.
 
     Ends are where T(gap) reaches its critical value; see the module. `normal` has each difference
     and its standard error over prompts, which replace the profile where the gap is finite on both

@@ -520,7 +520,7 @@ def _with_models(
 
 
 def _elo_spread(fit: Fit, used: Battles, y: FloatArray, request: Request) -> Spread:
-    """elo -+ z SE with the bootstrap's or the sandwich's SE; differences if somebody was swept.
+    """elo -+ z SE with the bootstrap's or the sandwich's SE; differences after a clean sweep.
 
     These are not percentiles: sparse battles push estimates away from the mean, resamples push them
     further, and percentiles count that twice (30 models of 40 battles each, 95 %: 0.94 against
