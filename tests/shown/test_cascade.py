@@ -105,9 +105,8 @@ def test_the_picture_of_a_plan() -> None:
 
 def test_a_policy() -> None:
     lines = html_lines(CASCADE_POLICY)
-    assert lines[0].startswith("scope at alpha 0.1 (an average over sets) accepts 47.3 % of the "
-                               "verdicts of a cascade of 2 judges; ")  # fmt: skip
-    assert lines[1].startswith("Accept verdicts with a learned doubt of at most")
+    assert lines[0].startswith("scope at alpha 0.1 accepts learned doubt <= ")
+    assert "for a cascade of 2 judges, on the 300" in lines[2]
     at = lines.index(
         "The cascade on 300 calibration rows: a row ends at the first judge with a doubt of at "
         "most tau 0.125"

@@ -16,7 +16,6 @@ from shown_selection import (
     CUT,
     ENTROPY,
     EVALUATION,
-    FDR,
     JURY,
     LABEL_PLAN,
     LEARNED,
@@ -31,22 +30,20 @@ from shown_selection import (
     risk,
 )
 
-from adjudge.present.render.terminal import render_text
+from adjudge.policy.result import Resampling
 from adjudge.present.result import Result
 from shown import assert_shown, html_lines, panel, terminal_lines, title
 
 # --- policies --------------------------------------------------------------------------------
 
 POLICY_LINES = [
-    "scope at alpha 0.1 (an average over sets) accepts 47.3 % of the verdicts of judge-x; 8.5 % "
-    "of them are wrong on the calibration labels",
-    "Accept verdicts with an uncertainty of at most 0.213457; give the others to people.",
-    "Each guarantee at alpha 0.1, on the 300 calibration labels (44 wrong)",
-    "guarantee | accepts | accepted | coverage | error share",
-    "* scope | doubt <= 0.21346 | 142 | 47.3 % | 8.5 %",
-    "fdr | per batch | ~151 | ~50.3 % | ~9.1 %",
-    "pac | nothing | 0 | 0 % | –",
-    "Promise: THE PROMISE",
+    "scope at alpha 0.1 accepts doubt <= 0.21346: 47.3 % of 300 labels, 8.5 % wrong",
+    "THE WORTH. fdr ~50 %, pac 0 % (47 % needs ~12,000 labels).",
+    "detail: Each guarantee at alpha 0.1 for judge-x, on the 300 calibration labels (44 wrong)",
+    "detail: guarantee | accepts | accepted | coverage | error share",
+    "detail: * scope | doubt <= 0.21346 | 142 | 47.3 % | 8.5 %",
+    "detail: fdr | per batch | ~151 | ~50.3 % | ~9.1 %",
+    "detail: pac | nothing | 0 | 0 % | –",
     "detail: What this assumes and does not promise",
     "detail: It promises: THE PROMISE",
     "detail: It does not promise: THE LIMIT",
@@ -54,7 +51,9 @@ POLICY_LINES = [
     "detail: It assumes: SECOND CONDITION",
     "detail: fdr promises: FDR PROMISE; it does not promise: FDR LIMIT",
     "detail: pac promises: PAC PROMISE; it does not promise: PAC LIMIT",
-    "~ mean over random halves of the labels, because fdr decides per batch",
+    "detail: labels needed: if as many are accepted and as many of them wrong as on these labels "
+    "(approximate)",
+    "detail: ~ mean over random halves of the labels, because fdr decides per batch",
     "note: A WARNING",
     "left out 7 rows: no label",
     "left out 1 row: human tie",
@@ -67,19 +66,26 @@ def test_a_policy() -> None:
     assert_shown(POLICY, POLICY_LINES)
 
 
-def test_what_a_promise_rests_on_is_explained_and_not_in_its_line() -> None:
-    policy = replace(POLICY, promise="among the surest (of x): at most 10 % (seen; no proof)")
-    assert "Promise: among the surest (of x): at most 10 %" in terminal_lines(policy)
-    assert "It promises: among the surest (of x): at most 10 % (seen; no proof)" in render_text(
-        policy.view(), explain=True
+def test_a_policy_without_its_worth_shows_its_promise() -> None:
+    old = replace(POLICY, worth="", alternatives=())
+    assert html_lines(old)[1] == "Promise: THE PROMISE."
+    assert html_lines(replace(SELECTION, worth=""))[1] == "Promise: THE PROMISE."
+
+
+def test_how_often_a_threshold_is_above_is_explained() -> None:
+    above = Resampling(resamples=500, n=300, share_above=0.41)
+    policy = replace(POLICY, groups=(replace(POLICY.groups[0], resampling=above),))
+    assert (
+        "detail: above alpha: as many labels are drawn with replacement; the threshold from a "
+        "resample counts if its error share on the labels left out exceeds alpha (approximate, "
+        "checked by simulation)" in html_lines(policy)
     )
 
 
 def test_a_policy_below_a_cut_says_of_what_it_accepts() -> None:
     first = (
-        "scope at alpha 0.1 (an average over sets) accepts 47.3 % of the surest 61.5 % of the "
-        "verdicts of judge-x (preference) (about 29.1 % of all); 8.5 % of them are wrong on the "
-        "calibration labels"
+        "scope at alpha 0.1 accepts doubt <= 0.21346: 47.3 % of 300 labels among the surest "
+        "61.5 % of the verdicts of judge-x (preference) (about 29.1 % of all), 8.5 % wrong"
     )
     assert_shown(replace(POLICY, cuts=(CUT,)), [first, *POLICY_LINES[1:]])
 
@@ -87,11 +93,13 @@ def test_a_policy_below_a_cut_says_of_what_it_accepts() -> None:
 def test_a_policy_by_group() -> None:
     lines = html_lines(BY_GROUP)
     assert_shown(BY_GROUP, lines)
-    assert lines[1:9] == [
-        "Each of 2 groups has its own rule; give the others to people.",
-        "Each guarantee at alpha 0.1, on the 300 calibration labels (44 wrong)",
-        "guarantee | accepts | accepted | coverage | error share",
-        "* scope | per group | 142 | 47.3 % | 8.5 %",
+    assert lines[:9] == [
+        "scope at alpha 0.1 accepts by a rule for each of 2 groups: 47.3 % of 300 labels, 8.5 % "
+        "wrong",
+        "THE WORTH.",
+        "detail: Each guarantee at alpha 0.1 for judge-x, on the 300 calibration labels (44 wrong)",
+        "detail: guarantee | accepts | accepted | coverage | error share",
+        "detail: * scope | per group | 142 | 47.3 % | 8.5 %",
         "scope by group, on the calibration labels",
         "group | accepts | labels | wrong | coverage | error share",
         "judge-x / en | doubt <= 0.21 | 120 | 17 | 50 % | 5 %",
@@ -112,10 +120,7 @@ def test_a_policy_by_group() -> None:
 def test_a_policy_of_a_jury() -> None:
     lines = html_lines(JURY)
     assert_shown(JURY, lines)
-    assert lines[0].startswith(
-        "scope at alpha 0.1 (an average over sets) accepts 47.3 % of the verdicts of a jury of "
-        "2 judges; "
-    )
+    assert lines[2].startswith("detail: Each guarantee at alpha 0.1 for a jury of 2 judges, on ")
     assert lines[7:12] == [
         "Each judge alone and the jury, on the calibration labels",
         "judge | weight (log odds) | coverage",
@@ -127,10 +132,8 @@ def test_a_policy_of_a_jury() -> None:
 
 def test_a_policy_with_a_learned_doubt() -> None:
     lines = terminal_lines(LEARNED)
-    assert lines[1] == (
-        "Accept verdicts with a learned doubt of at most 0.213457; give the others to people."
-    )
-    assert lines[7:20] == [
+    assert lines[0].startswith("scope at alpha 0.1 accepts learned doubt <= 0.21346: ")
+    assert lines[2:15] == [
         "Each judge alone and the jury, on the calibration labels",
         "judge | coverage",
         "a | 72 %",
@@ -146,7 +149,7 @@ def test_a_policy_with_a_learned_doubt() -> None:
         "on the calibration labels 21 % accepted by the doubt of the mean of the judges, 47.3 % "
         "by the learned doubt",
     ]
-    assert lines[20] == ("33 of 303 verdicts overturned: the promise is about the learned verdict")
+    assert lines[15] == ("33 of 303 verdicts overturned: the promise is about the learned verdict")
     home = replace(LEARNED, jury=None, doubt=replace(LEARNED.doubt, stays_home=True, penalty=1e4))
     text = str(home)
     assert "penalty 10000 (the largest: the learned doubt stays close" in text
@@ -183,26 +186,29 @@ def test_what_a_policy_says_to_do() -> None:
         coverage=0.5033, empirical_risk=0.0912, promise="FDR PROMISE", not_promised="FDR LIMIT",
     )  # fmt: skip
     assert html_lines(batch)[:2] == [
-        "fdr at alpha 0.1 accepts about 50.3 % of the verdicts of judge-x; 9.1 % of them are "
-        "wrong in random halves of the calibration labels",
-        "adjudge select decides each batch; give the others to people.",
+        "fdr at alpha 0.1 accepts ~50.3 % of a batch (halves of 300 labels), ~9.1 % wrong",
+        "THE WORTH. scope 47 % (an average over sets), pac 0 % (50 % needs ~12,000 labels).",
     ]
-    assert "* fdr | per batch | ~151 | ~50.3 % | ~9.1 %" in html_lines(batch)
+    assert "detail: * fdr | per batch | ~151 | ~50.3 % | ~9.1 %" in html_lines(batch)
     assert "detail: scope promises: THE PROMISE; it does not promise: THE LIMIT" in html_lines(
         batch
     )
     everything = replace(POLICY, accepts="all", threshold=None)
-    assert html_lines(everything)[1] == (
-        "Accept every verdict. Keep labelling a random sample to check the error rate."
+    assert html_lines(everything)[:2] == [
+        "bad: scope at alpha 0.1 passes all of 300 labels (8.5 % wrong), but pac accepts nothing",
+        "Label more pairs before you rely on it.",
+    ]
+    strict = replace(POLICY.alternatives[2], accepts="below", threshold=0.1)
+    proven = replace(everything, alternatives=(*POLICY.alternatives[:2], strict))
+    assert html_lines(proven)[0] == (
+        "scope at alpha 0.1 accepts every verdict: 47.3 % of 300 labels, 8.5 % wrong"
     )
     nothing = replace(POLICY, accepts="none", threshold=None, feasible=False, judges=("x", "y"))
-    assert html_lines(nothing)[:2] == [
-        "bad: scope at alpha 0.1 (an average over sets) accepts no verdict of 2 judges: no "
-        "threshold passes",
+    assert html_lines(nothing)[:3] == [
+        "bad: scope at alpha 0.1 accepts no verdict of 2 judges: no threshold passes",
         "Label more pairs, allow a larger alpha, or use a better judge.",
+        "fdr ~50 %, pac 0 % (47 % needs ~12,000 labels).",
     ]
-    old = replace(POLICY, alternatives=(replace(FDR, guarantee="scope"),))
-    assert html_lines(old)[0].startswith("scope at alpha 0.1 accepts 47.3 % of")
 
 
 NOT_ATTACKERS = (
@@ -252,52 +258,37 @@ def test_a_check_of_a_policy() -> None:
 # --- what select did -------------------------------------------------------------------------
 
 
-PAC = "pac at alpha 0.15 (this threshold, with probability 1 - delta)"
-
-
 def test_a_selection() -> None:
     assert_shown(
         SELECTION,
         [
-            f"804 of 1,200 verdicts accepted (67 %), {PAC}",
-            "Give the other 396 to people.",
+            "pac at alpha 0.15: 804 of 1,200 verdicts accepted, 380 too uncertain, 16 no verdict; "
+            "no drift",
+            "THE WORTH.",
             "judge | group | rows | accepted | share",
             "judge-x | en | 700 | 600 | 85.7 %",
             "judge-x | fr | 500 | 204 | 40.8 %",
-            "no drift detected: the distributions of new and calibration scores differ by at "
-            "most 0.043 in judge-x / fr (Kolmogorov-Smirnov, p = 0.37)",
             "warning: A WARNING",
-            "Promise: THE PROMISE",
             "detail: What this assumes and does not promise",
             "detail: It promises: THE PROMISE",
             "detail: It does not promise: THE LIMIT",
             "detail: It assumes: A CONDITION",
-            "not accepted, 380 rows: too uncertain",
-            "not accepted, 16 rows: no verdict",
+            "detail: no drift detected: the distributions of new and calibration scores differ by "
+            "at most 0.043 in judge-x / fr (Kolmogorov-Smirnov, p = 0.37)",
+            "detail: On the calibration labels: THE OTHERS.",
         ],
     )
     assert SELECTION.to_frame()["n_accepted"].to_list() == [600, 204]
 
 
-def test_a_selection_by_scope_is_called_an_average() -> None:
-    scope = replace(SELECTION, guarantee="scope")
-    assert html_lines(scope)[0].endswith("scope at alpha 0.15 (an average over calibration sets)")
-    foreign = replace(SELECTION, guarantee="of another package")
-    assert html_lines(foreign)[0].endswith("of another package at alpha 0.15")
-
-
 def test_words_for_choices() -> None:
     policy = replace(POLICY, about="choices")
-    assert html_lines(policy)[0].startswith(
-        "scope at alpha 0.1 (an average over sets) accepts 47.3 % of the choices of judge-x; "
-    )
-    assert html_lines(replace(policy, accepts="all", threshold=None))[1] == (
-        "Accept every choice. Keep labelling a random sample to check the error rate."
-    )
+    alone = replace(policy, accepts="all", threshold=None, alternatives=())
+    assert html_lines(alone)[0].startswith("scope at alpha 0.1 accepts every choice: ")
     nothing = replace(policy, accepts="none", threshold=None, feasible=False)
     assert html_lines(nothing)[1].startswith("Label more prompts, ")
     selection = replace(SELECTION, about="choices")
-    assert terminal_lines(selection)[0] == (f"804 of 1,200 choices accepted (67 %), {PAC}")
+    assert terminal_lines(selection)[0].startswith("pac at alpha 0.15: 804 of 1,200 choices ")
 
 
 def test_words_for_grades() -> None:
@@ -314,21 +305,24 @@ def test_words_for_grades() -> None:
 def test_a_selection_with_drift_or_nothing_accepted() -> None:
     drift = replace(SELECTION.drift, flagged=True, statistic=0.3121, p_value=0.00041)
     moved = replace(SELECTION, drift=drift, groups=SELECTION.groups[:1])
-    assert html_lines(moved)[1:3] == [
+    assert html_lines(moved)[:4] == [
+        "bad: pac at alpha 0.15: 804 of 1,200 verdicts accepted, 380 too uncertain, 16 no verdict; "
+        "DRIFT",
         "The promise might not hold: label some of the new pairs and calibrate again.",
+        "THE WORTH.",
         "DRIFT: the distributions of new and calibration scores differ by at most 0.312 "
         "(Kolmogorov-Smirnov, p = 0.00041)",
     ]
-    assert html_lines(moved)[0] == f"bad: 804 of 1,200 verdicts accepted (67 %), {PAC}"
     few = replace(
         SELECTION, n_accepted=0, accepted_share=0.0,
         drift=replace(drift, flagged=False, statistic=None, p_value=None, note="TOO FEW ROWS"),
     )  # fmt: skip
     assert html_lines(few)[:2] == [
-        f"bad: 0 of 1,200 verdicts accepted (0 %), {PAC}",
+        "bad: pac at alpha 0.15: 0 of 1,200 verdicts accepted, 380 too uncertain, 16 no verdict, "
+        "804 others left to people; drift not tested",
         "Give all of them to people.",
     ]
-    assert "drift not tested: TOO FEW ROWS" in html_lines(few)
+    assert "detail: drift not tested: TOO FEW ROWS" in html_lines(few)
 
 
 # --- evaluations and plans -------------------------------------------------------------------
@@ -545,7 +539,7 @@ def test_a_batch() -> None:
 
 
 def test_a_judge_without_a_name_is_the_judge() -> None:
-    assert " of the verdicts of the judge; " in str(replace(POLICY, judges=("unnamed",)))
+    assert "for the judge, on the 300" in replace(POLICY, judges=("unnamed",)).explain()
     assert "the judge: fdr at alpha 0.2, 110 labels" in str(replace(PLAN, judge="unnamed"))
     signals = tuple(replace(one, judge="unnamed") for one in EVALUATION.signals)
     methods = tuple(replace(one, judge="unnamed") for one in EVALUATION.methods)

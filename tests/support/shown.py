@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from adjudge.present.blocks import ASSUMED, PROMISED
+from adjudge.present.blocks import ASSUMED, PROMISED, Note
 from adjudge.present.render.html import render_fragment
 from adjudge.present.render.markdown import render_blocks
 from adjudge.records import Interval
@@ -37,7 +37,8 @@ def assert_shown(result: Result, lines: Sequence[str]) -> None:
     fragment = render_fragment(result.view())
     assert read_lines(fragment) == list(lines)
     assert markdown_lines(result) == [line.removeprefix("bad: ") for line in lines]
-    said = [line.removeprefix("bad: ") for line in _unfold(lines)]
+    briefs = {block.brief for block in result.view() if isinstance(block, Note)}
+    said = [line.removeprefix("bad: ") for line in _unfold(lines, briefs)]
     # An empty cell between two others leaves no trace in the terminal.
     assert terminal_lines(result) == [
         line.replace(" |  | ", " | ") for line in said if not line.startswith("figure: ")
@@ -45,18 +46,18 @@ def assert_shown(result: Result, lines: Sequence[str]) -> None:
     assert result._repr_html_().endswith(fragment)
 
 
-def _unfold(lines: Sequence[str]) -> list[str]:
-    """The lines without what is folded; of what is assumed, the first stays in sight."""
-    shown = []
+def _unfold(lines: Sequence[str], briefs: set[str]) -> list[str]:
+    """The lines without what is folded; of what is assumed, the first can stay in sight."""
+    shown: list[str] = []
     for at, line in enumerate(lines):
         if not line.startswith("detail: "):
             shown.append(line)
         elif line == f"detail: {ASSUMED}":
-            shown.append(lines[at + 1].replace("detail: ", "Assumes: "))
+            shown += {lines[at + 1].replace("detail: ", "Assumes: ")} & briefs
         elif line == f"detail: {PROMISED}":
             start = "detail: It assumes: "
             first = next((one for one in lines[at:] if one.startswith(start)), None)
-            shown += [] if first is None else [first.replace(start, "Assumes: ")]
+            shown += [] if first is None else {first.replace(start, "Assumes: ")} & briefs
     return shown
 
 

@@ -72,6 +72,7 @@ PAC = Alternative(
     indicative=False,
     promise="PAC PROMISE",
     not_promised="PAC LIMIT",
+    labels_needed=12_345,
 )
 POLICY = Policy(
     guarantee="scope",
@@ -92,6 +93,7 @@ POLICY = Policy(
     judge_fingerprints=(),
     promise="THE PROMISE",
     not_promised="THE LIMIT",
+    worth="THE WORTH.",
     assumptions=("FIRST CONDITION", "SECOND CONDITION"),
     warnings=("A WARNING",),
     dropped={"no label": 7, "human tie": 1},
@@ -187,6 +189,8 @@ SELECTION = Selection(
     ),
     promise="THE PROMISE",
     not_promised="THE LIMIT",
+    worth="THE WORTH.",
+    others="THE OTHERS.",
     assumptions=("A CONDITION",),
     warnings=("A WARNING",),
     dropped={"too uncertain": 380, "no verdict": 16},

@@ -464,6 +464,7 @@ def _open_page(round_: Any, store: str, options: Values) -> None:
 def run_serve(arguments: Values, options: Values) -> bool:
     require_extra("server", "fastapi", "uvicorn", "prometheus_client")
     from adjudge.monitoring import AuditCoin
+    from adjudge.policy.result import policy_headline
     from adjudge.server.audits import AuditTrail, MonitorMetrics
     from adjudge.server.guard import Limits
     from adjudge.server.judge_app import judge_app
@@ -491,7 +492,8 @@ def run_serve(arguments: Values, options: Values) -> bool:
     def ready(address: str) -> None:
         names = " -> ".join(judge.backend.name for judge in service.judges)
         remark(f"serving {names} with {path}: {address}v1/judge")
-        remark(f"policy {service.policy_id}: {service.policy.promise}")
+        remark(f"policy {service.policy_id}: {policy_headline(service.policy).text}")
+        remark(service.policy.value)
         if audit_rate is not None:
             place = store_name(store)
             remark(f"{audit_rate:.3g} of accepted verdicts are drawn for audits, stored in {place}")

@@ -155,7 +155,7 @@ def accept_verdicts(context: DemoContext) -> None:
     context.say(
         f"{asked} (alpha {_ALPHA:g}), {policy.guarantee} accepts {policy.n_accepted} verdicts "
         f"({percent(policy.coverage, 0)}), {policy.n_accepted_errors} of them wrong; the others go "
-        "to people. Does that hold on held-out labels?"
+        f"to people. {policy.value} Does that hold on held-out labels?"
         if policy.feasible
         else f"{asked}, no threshold passes: nothing is accepted."
     )

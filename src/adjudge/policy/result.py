@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -20,7 +19,7 @@ from numpy.typing import ArrayLike
 from adjudge.data.rows import Identity
 from adjudge.errors import ArgumentError
 from adjudge.policy.doubts import CascadeReport, DoubtReport, JuryReport, SavedDoubt
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, explain, notes_of, table_of
+from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of, table_of
 from adjudge.present.figure import ACCENT, INK, LINES, SERIES, new_figure, themed
 from adjudge.present.result import (
     Check,
@@ -29,6 +28,7 @@ from adjudge.present.result import (
     NotNegative,
     Positive,
     Proportion,
+    Repeats,
     ResultWithDigest,
     ZeroOne,
     at_most,
@@ -172,6 +172,19 @@ _ROUNDED = ("coverage", "empirical_risk", "effective_size", "cost")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Resampling:
+    """How often a threshold from labels like these is above alpha: approximate.
+
+    `n` labels are drawn with replacement, `resamples` times. `share_above` is the share of the
+    thresholds whose error share on the labels that were not drawn exceeds alpha.
+    """
+
+    resamples: Repeats
+    n: Count
+    share_above: Proportion
+
+
+@dataclass(frozen=True, kw_only=True)
 class PolicyGroup:
     """The rule for one judge, or for one group of rows if there are groups.
 
@@ -195,6 +208,7 @@ class PolicyGroup:
     empirical_risk: Proportion
     coverage: Proportion
     note: str | None = None
+    resampling: Resampling | None = None
     effective_size: NotNegative | None = None
     fingerprint_parts: Mapping[str, Any] | None = None
     members: tuple[str, ...] = ()
@@ -242,7 +256,8 @@ def sum_groups(groups: Sequence[PolicyGroup]) -> dict[str, Any]:
 class Alternative:
     """What one guarantee would accept on the same labels, what it promises and what it does not.
 
-    `summary` is the promise in a few words.
+    `summary` is the promise in a few words. `labels_needed` is about how many labels like these it
+    would need to accept as much as the policy's guarantee; None if it does, or if that is unknown.
     """
 
     guarantee: str
@@ -255,11 +270,17 @@ class Alternative:
     indicative: bool
     promise: str
     not_promised: str
+    labels_needed: Count | None = None
 
     @property
     def stated(self) -> dict[str, Any]:
         """The fields that a policy of this guarantee states too."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "summary"}
+        other = ("summary", "labels_needed")
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in other}
+
+    def share(self, digits: int = 1) -> str:
+        """What it accepts of the labels; ~ marks a mean over halves of them."""
+        return "~" * self.indicative + percent(self.coverage, digits)
 
 
 @frozen
@@ -268,7 +289,8 @@ class Policy(ResultWithDigest):
 
     `about` is what its verdicts are: which of two answers is better, whether one passes, or which
     of several is best.
-    `guarantee_version` is that of the guarantee's rule. Rows with an answer_mass below
+    `guarantee_version` is that of the guarantee's rule. `worth` says what the promise rests on, and
+    how often a threshold like this one is above alpha. Rows with an answer_mass below
     `min_answer_mass` are `off_answer`. If labels were drawn among the surest rows, everything here
     holds below the `cuts`.
     """
@@ -308,6 +330,7 @@ class Policy(ResultWithDigest):
     seed: Count | None = None
     promise: str
     not_promised: str
+    worth: str = ""
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, Count]
@@ -361,8 +384,8 @@ class Policy(ResultWithDigest):
         return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def view(self) -> list[Block]:
-        """What is accepted under each guarantee, then what the chosen one promises and assumes."""
-        blocks: list[Block] = [_policy_headline(self)]
+        """What is accepted, what that is worth, and what the other guarantees would accept."""
+        blocks: list[Block] = [policy_headline(self), *notes_of([self.value] if self.value else [])]
         if self.alternatives:
             blocks.append(_alternatives(self))
         if len(self.groups) > 1:
@@ -382,8 +405,7 @@ class Policy(ResultWithDigest):
             blocks.append(groups)
         for doubt in self.doubts:
             blocks += doubt.blocks(self)
-        blocks.append(promise_note(self.promise))
-        others = [
+        promised = [
             f"{other.guarantee} promises: {other.promise}; it does not promise: "
             f"{other.not_promised}"
             for other in self.alternatives
@@ -396,9 +418,33 @@ class Policy(ResultWithDigest):
             "labels; a dot marks the calibrated threshold.",
         )
         explained = explain(
-            self.assumptions, promises=promises_of(self.promise, self.not_promised), others=others
+            self.assumptions,
+            promises=promises_of(self.promise, self.not_promised),
+            others=[*promised, *_describe_numbers(self)],
+            brief=False,
         )
         return [*blocks, *explained, *notes_of(_policy_notes(self)), figure]
+
+    @property
+    def value(self) -> str:
+        """What a threshold is worth, wherever it is printed, and what others would accept."""
+        worth = (self.worth or f"Promise: {self.promise}.") if self.feasible else ""
+        return " ".join(filter(None, (worth, self.others)))
+
+    @property
+    def others(self) -> str:
+        """What each other guarantee accepts of the same labels, and what it would need."""
+        described = []
+        for other in self.alternatives:
+            if other.guarantee == self.guarantee:
+                continue
+            worth = [other.summary] if other.summary else []
+            if other.labels_needed is not None:
+                needed = float(f"{other.labels_needed:.2g}")
+                worth.append(f"{percent(self.coverage, 0)} needs ~{needed:,.0f} labels")
+            aside = f" ({'; '.join(worth)})" if worth else ""
+            described.append(f"{other.guarantee} {other.share(0)}{aside}")
+        return f"{', '.join(described)}." if described else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -435,51 +481,77 @@ def _shorten(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-_ASIDE = re.compile(r" \([^()]*\)$")
 _ACCEPTS = {"all": "all", "none": "nothing", "batch": "per batch", "groups": "per group"}
 
 
-def _policy_headline(policy: Policy) -> Headline:
-    rule = f"{policy.guarantee} at alpha {policy.alpha:g}"
-    for other in policy.alternatives:
-        if other.guarantee == policy.guarantee and other.summary:
-            rule += f" ({other.summary})"
+def policy_headline(policy: Policy) -> Headline:
+    """What the policy accepts, on its labels."""
+    rule, verdict = f"{policy.guarantee} at alpha {policy.alpha:g}", GIVEN[policy.about]
+    if not policy.feasible:
+        return Headline(
+            f"{rule} accepts no {verdict} of {_whose(policy)}: no threshold passes",
+            f"Label more {LABELLED[policy.about]}, allow a larger alpha, or use a better judge.",
+            tone="bad",
+        )
+    labels = count(policy.n_calibration, "label")
+    if policy.cuts:
+        labels += f" among {names_of(policy.cuts)}"
+    if len(policy.cuts) == 1:
+        labels += f" (about {percent(policy.coverage * policy.cuts[0].share)} of all)"
+    wrong = f"{percent(policy.empirical_risk)} wrong"
+    if policy.indicative:
+        return Headline(
+            f"{rule} accepts ~{percent(policy.coverage)} of a batch (halves of {labels}), ~{wrong}"
+        )
+    strict = [
+        other.guarantee
+        for other in policy.alternatives
+        if other.accepts == "none" and other.guarantee != policy.guarantee
+    ]
+    if policy.accepts == "all" and strict:
+        return Headline(
+            f"{rule} passes all of {labels} ({wrong}), but {strict[0]} accepts nothing",
+            f"Label more {LABELLED[policy.about]} before you rely on it.",
+            tone="bad",
+        )
+    score = "learned doubt" if policy.learned else "doubt"
+    what = f"every {verdict}"
+    if policy.threshold is not None:
+        what = f"{score} <= {policy.threshold:.5g}"
+    elif policy.accepts == "groups":
+        what = f"by a rule for each of {count(len(policy.groups), 'group')}"
+    return Headline(f"{rule} accepts {what}: {percent(policy.coverage)} of {labels}, {wrong}")
+
+
+def _whose(policy: Policy) -> str:
     whose = count(len(policy.judges), "judge")
     if len(policy.judges) == 1:
         whose = group_name(policy.judges[0], none="the judge")
     for doubt in policy.doubts:
         whose = doubt.whose(whose)
-    if not policy.feasible:
-        return Headline(
-            f"{rule} accepts no {GIVEN[policy.about]} of {whose}: no threshold passes",
-            f"Label more {LABELLED[policy.about]}, allow a larger alpha, or use a better judge.",
-            tone="bad",
+    return whose
+
+
+def _describe_numbers(policy: Policy) -> list[str]:
+    """How the approximate numbers were made."""
+    lines = []
+    if any(group.resampling is not None for group in policy.groups):
+        lines.append(
+            "above alpha: as many labels are drawn with replacement; the threshold from a resample "
+            "counts if its error share on the labels left out exceeds alpha (approximate, checked "
+            "by simulation)"
         )
-    about, where = "", "on the calibration labels"
-    if policy.indicative:
-        about, where = "about ", "in random halves of the calibration labels"
-    verdicts = f"the {GIVEN[policy.about]}s of {whose}"
-    if policy.cuts:
-        verdicts = names_of(policy.cuts)
-    if len(policy.cuts) == 1:
-        verdicts += f" (about {percent(policy.coverage * policy.cuts[0].share)} of all)"
-    return Headline(
-        f"{rule} accepts {about}{percent(policy.coverage)} of {verdicts}; "
-        f"{percent(policy.empirical_risk)} of them are wrong {where}",
-        _policy_action(policy),
-    )
-
-
-def _policy_action(policy: Policy) -> str:
-    verdict, rest = GIVEN[policy.about], "give the others to people"
-    if policy.threshold is not None:
-        score = "a learned doubt" if policy.learned else "an uncertainty"
-        return f"Accept {verdict}s with {score} of at most {policy.threshold:.6g}; {rest}."
-    if policy.accepts == "all":
-        return f"Accept every {verdict}. Keep labelling a random sample to check the error rate."
-    if policy.accepts == "batch":
-        return f"adjudge select decides each batch; {rest}."
-    return f"Each of {count(len(policy.groups), 'group')} has its own rule; {rest}."
+    if any(other.labels_needed is not None for other in policy.alternatives):
+        lines.append(
+            "labels needed: if as many are accepted and as many of them wrong as on these labels "
+            "(approximate)"
+        )
+    batch = [other.guarantee for other in policy.alternatives if other.indicative]
+    if batch:
+        lines.append(
+            f"~ mean over random halves of the labels, because {', '.join(batch)} decides per batch"
+        )
+    return lines
 
 
 def _accepts(rule: Alternative | PolicyGroup) -> str:
@@ -518,18 +590,14 @@ def _alternatives(policy: Policy) -> Table:
             "guarantee": name,
             "accepts": _accepts,
             "accepted": lambda other: about(other, number(other.n_accepted)),
-            "coverage": lambda other: about(other, percent(other.coverage)),
+            "coverage": lambda other: other.share(),
             "error share": lambda other: about(other, error_share(other)),
         },
-        caption=f"Each guarantee at alpha {policy.alpha:g}, on the "
+        caption=f"Each guarantee at alpha {policy.alpha:g} for {_whose(policy)}, on the "
         f"{count(policy.n_calibration, 'calibration label')} ({policy.n_errors:,} wrong)",
         text_columns=2,
+        detail=True,
     )
-
-
-def promise_note(promise: str) -> Note:
-    """The promise in one line; the remark in parentheses at its end is only in the folded note."""
-    return Note([f"Promise: {_ASIDE.sub('', promise)}"])
 
 
 def promises_of(promise: str, not_promised: str) -> list[str]:
@@ -537,13 +605,7 @@ def promises_of(promise: str, not_promised: str) -> list[str]:
 
 
 def _policy_notes(policy: Policy) -> list[str]:
-    batch = [other.guarantee for other in policy.alternatives if other.indicative]
-    lines = []
-    if batch:
-        lines.append(
-            f"~ mean over random halves of the labels, because {', '.join(batch)} decides per batch"
-        )
-    lines += [f"note: {line}" for line in policy.warnings]
+    lines = [f"note: {line}" for line in policy.warnings]
     lines += [f"{group.name}: {group.note}" for group in policy.groups if group.note]
     lines += [
         f"{group.name}: effective sample size under the weights {group.effective_size:.1f} of "

@@ -102,20 +102,24 @@ def notes_of(lines: Sequence[str], *, tone: Tone = "plain") -> list[Block]:
 
 
 def explain(
-    assumptions: Sequence[str], *, promises: Sequence[str] = (), others: Sequence[str] = ()
+    assumptions: Sequence[str],
+    *,
+    promises: Sequence[str] = (),
+    others: Sequence[str] = (),
+    brief: bool = True,
 ) -> list[Block]:
-    """A folded note of what a result promises and assumes; the first assumption is always visible.
+    """A folded note of what a result promises and assumes; `brief` shows the first assumption.
 
     `others` are lines about what it is compared with.
 
     >>> explain(["rows are independent"])[0].brief
     'Assumes: rows are independent'
     """
-    brief = f"Assumes: {assumptions[0]}" if assumptions else ""
+    first = f"Assumes: {assumptions[0]}" if assumptions and brief else ""
     title = PROMISED if promises else ASSUMED
     assumed = [f"It assumes: {line}" for line in assumptions] if promises else assumptions
     lines = [*promises, *assumed, *others]
-    return [Note(lines, detail=True, title=title, brief=brief)] if lines else []
+    return [Note(lines, detail=True, title=title, brief=first)] if lines else []
 
 
 def warnings_of(warnings: Iterable[str]) -> list[Block]:

@@ -18,7 +18,7 @@ from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.policy.audits import WITHOUT_PROOF, Monitor, audits_to_calibrate
-from adjudge.policy.result import Policy, names_of, sum_groups
+from adjudge.policy.result import Policy, PolicyGroup, names_of, promise_below, sum_groups
 from adjudge.present.text import count, percent
 from adjudge.records import GIVEN, LABELLED, MIN_ANSWER_MASS
 from adjudge.selection.candidates import (
@@ -230,7 +230,12 @@ def calibrate(
         candidate_of.name: Candidate.build(candidate_of, entries, terms, pooled=pooled)
         for candidate_of in all_guarantees()
     }
-    alternatives = {name: candidate.alternative() for name, candidate in candidates.items()}
+    alternatives = {
+        name: replace(
+            candidate.alternative(), labels_needed=candidate.labels_needed(candidates[chosen.name])
+        )
+        for name, candidate in candidates.items()
+    }
     choice = alternatives[chosen.name]
     coverage_of = partial(
         candidates[chosen.name].coverage_of, cluster=column, ids=frame.get_column("id")
@@ -257,6 +262,7 @@ def calibrate(
         min_answer_mass=limit,
         cuts=table.cuts,
         seed=seed,
+        worth=promise_below(_describe_worth(chosen, levels, groups), table.cuts),
         assumptions=(),
         dropped=dropped,
         groups=groups,
@@ -330,12 +336,33 @@ def _assumptions(policy: Policy, doubt: Doubt) -> list[str]:
     elif policy.by is not None:
         lines.append(f"the promise holds within each group of {policy.by}")
     lines += doubt.assumptions
+    if not doubt.judges and not policy.judge_fingerprints:
+        lines.append(
+            "new rows have the same judge and prompt: without judge_fingerprint, select can only "
+            "compare judge names"
+        )
     if policy.cuts:
         lines.append(
             f"labelled and new pairs here are those among {names_of(policy.cuts)}, and that share "
             "was not chosen with these labels; every row above it is left to people"
         )
     return lines
+
+
+def _describe_worth(chosen: Guarantee, levels: Levels, groups: Sequence[PolicyGroup]) -> str:
+    """What the promise rests on, and how often a threshold like this one is above alpha."""
+    resamplings = [group.resampling for group in groups if group.resampling is not None]
+    if not resamplings:
+        return f"{chosen.worth(levels)}."
+    shares = sorted(resampling.share_above for resampling in resamplings)
+    about = " to ".join(dict.fromkeys(percent(x, 0) for x in (shares[0], shares[-1])))
+    used = max(resampling.n for resampling in resamplings)
+    some = f" of {used:,} labels" * (used < max(group.n_calibration for group in groups))
+    this = "this threshold" if len(groups) == 1 else "a threshold"
+    return (
+        f"{chosen.worth(levels)}; {this} can be above: about {about} of "
+        f"{resamplings[0].resamples:,} resamples{some} were."
+    )
 
 
 def _describe_lots(policy: Policy, coverages: FloatArray) -> list[str]:
@@ -381,9 +408,8 @@ def _cautions(
         lines.append(f"no verdict on {rows} ({why}): {_COUNTED}")
     if any(len(entry.fingerprints) > 1 for entry in entries):
         lines.append("one judge has rows with several fingerprints: select cannot check them")
-    if not doubt.judges and not any(entry.fingerprints for entry in entries):
-        lines.append("the rows have no judge_fingerprint: select can only compare judge names")
-    elif silent := frame["judge_fingerprint"].null_count():
+    known = doubt.judges or policy.judge_fingerprints
+    if known and (silent := frame["judge_fingerprint"].null_count()):
         lines.append(
             f"{count(silent, 'row')} of {frame.height:,} have no judge_fingerprint: they can be of "
             "another judge or prompt than the others"

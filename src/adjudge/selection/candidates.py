@@ -18,6 +18,7 @@ from adjudge.policy.result import (
     Alternative,
     Cut,
     PolicyGroup,
+    Resampling,
     Rule,
     limit_rule,
     promise_below,
@@ -27,7 +28,7 @@ from adjudge.selection.guarantees import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitTable
 from adjudge.selection.splits import SplitRisk, random_halves
-from adjudge.selection.thresholds import ScoreOrder, order_by_lot
+from adjudge.selection.thresholds import ScoreOrder, order_by_lot, within_ratio
 from adjudge.statistics.entropy import preference_entropy
 from adjudge.validation import BoolArray, FloatArray, one_of
 
@@ -37,6 +38,8 @@ POOLED = "(small groups)"
 #: The columns of every entry.
 ENTRY_COLUMNS = ("judge", "protocol", "judge_fingerprint", "uncertainty", "verdict", ERROR)
 HALF_SPLITS = 20
+#: Resamples of the labels, and how many of them are used: evenly spaced in the order of doubt.
+RESAMPLES, RESAMPLED_LABELS = 500, 5_000
 #: Columns of a finer doubt than the uncertainty. With more rows a lot changes next to nothing.
 FINER_COLUMNS = ("score_a", "score_b", "p_fwd", "p_rev", "p_a")
 FINER_UP_TO = 20_000
@@ -286,6 +289,28 @@ def _indication(n: int, coverage: float, risk: float) -> Acceptance:
     return Acceptance(rows, round(risk * rows), coverage, risk)
 
 
+def resample_labels(
+    guarantee: Guarantee, labels: Labels, has_verdict: BoolArray, levels: Levels, seed: int
+) -> Resampling:
+    """How often the threshold of labels like these, sorted by score, is above alpha.
+
+    As many are drawn with replacement. The threshold of such a resample is above if its error share
+    on the labels that were not drawn is. Checked in tests/montecarlo/test_selection_worth.py: near
+    the truth if doubt ranks errors, too close to one half if it does not.
+    """
+    n = min(len(labels), RESAMPLED_LABELS)
+    spaced = (2 * np.arange(n) + 1) * len(labels) // (2 * n)
+    labels, has_verdict = labels.take(spaced), has_verdict[spaced]
+    drawn = np.random.default_rng(seed).integers(0, n, (RESAMPLES, n))
+    drawn += n * np.arange(RESAMPLES)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=n * RESAMPLES).reshape(RESAMPLES, n)
+    accepted = guarantee.accept_over_resamples(labels, times, levels)
+    accepted &= has_verdict & (times == 0)
+    wrong = np.count_nonzero(accepted & (labels.errors == 1), axis=1)
+    within = within_ratio(wrong, np.count_nonzero(accepted, axis=1), levels.alpha)
+    return Resampling(resamples=RESAMPLES, n=n, share_above=1 - float(within.mean()))
+
+
 @dataclass(frozen=True)
 class Candidate:
     """One guarantee on all entries: a rule for each, and what it accepts of the entry's labels.
@@ -413,6 +438,7 @@ class Candidate:
             empirical_risk=seen.risk,
             coverage=seen.coverage,
             note=None if feasible else self._note(entry),
+            resampling=self._resample(entry) if feasible else None,
             effective_size=None if weights is None else effective_size(weights),
             fingerprint_parts=None if fingerprint_parts is None else dict(fingerprint_parts),
             members=entry.members,
@@ -420,6 +446,24 @@ class Candidate:
             errors=tuple(labels.errors.tolist()),
             weights=None if labels.weights is None else tuple(labels.weights.tolist()),
         )
+
+    def _resample(self, entry: Entry) -> Resampling | None:
+        """None if the promise says how often: a batch has no threshold, and delta bounds it."""
+        if self.guarantee.per_batch or self.guarantee.uses_delta:
+            return None
+        verdicts, seed = entry.has_verdict[entry.order.rows], self.terms.seed
+        return resample_labels(self.guarantee, entry.in_order, verdicts, self.rule_levels, seed)
+
+    def labels_needed(self, other: Candidate) -> int | None:
+        """About how many labels it needs to accept as much as another guarantee does."""
+        if self.alternative().coverage >= other.alternative().coverage:
+            return None
+        needed = [
+            self.guarantee.labels_needed(len(entry), seen.rows, seen.wrong, self.rule_levels)
+            for entry, seen in zip(self.entries, other.seen, strict=True)
+            if seen.rows
+        ]
+        return None if None in needed else sum(n for n in needed if n is not None)
 
     def _note(self, entry: Entry) -> str:
         """Why an entry accepts nothing."""

@@ -18,8 +18,8 @@ from adjudge.data.rows import PASS, merge_dropped, one_row_per_cluster, text_col
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.policy.result import Policy, PolicyGroup, promise_note, promises_of, share
-from adjudge.present.blocks import Block, Headline, Note, explain, notes_of, table_of, warnings_of
+from adjudge.policy.result import Policy, PolicyGroup, promises_of, share
+from adjudge.present.blocks import Block, Headline, Note, explain, table_of, warnings_of
 from adjudge.present.result import (
     Check,
     Count,
@@ -35,7 +35,7 @@ from adjudge.present.text import count, number, percent
 from adjudge.records import GIVEN, LABELLED, MEASURED, About
 from adjudge.selection.doubts.base import Doubt, StageCount, load_doubt
 from adjudge.selection.doubts.evidence import count_overturned
-from adjudge.selection.guarantees import all_guarantees, find_guarantee
+from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.labelled import BEYOND, lie_below, read_new
 from adjudge.selection.verifying import (
     check_about,
@@ -76,6 +76,7 @@ class Selection(Result):
 
     `n_overturned`: accepted rows whose verdict is not `judge_verdict`; None if the rows have no
     such column. `stages` are those of a cascade, `cost` the cost of its rows, if known.
+    `worth` and `others` are sentences of the policy.
     """
 
     kind: ClassVar[str] = "selection"
@@ -96,13 +97,16 @@ class Selection(Result):
     groups: tuple[GroupCount, ...] = ()
     promise: str
     not_promised: str
+    worth: str = ""
+    others: str = ""
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, Count]
 
     def view(self) -> list[Block]:
         """What was accepted, whether the new scores look like the old ones, and the promise."""
-        blocks: list[Block] = [_selection_headline(self)]
+        worth = self.worth or f"Promise: {self.promise}."
+        blocks: list[Block] = [_selection_headline(self), Note([worth])]
         if len(self.groups) > 1:
             groups = table_of(
                 self.groups,
@@ -117,25 +121,21 @@ class Selection(Result):
             )
             blocks.append(groups)
         blocks += stage_table(self)
-        blocks.append(Note([_describe_drift(self)], tone="bad" if self.drift.flagged else "plain"))
+        if self.drift.flagged:
+            blocks.append(Note([_describe_drift(self)], tone="bad"))
         blocks += warnings_of(self.warnings)
-        blocks += [
-            promise_note(self.promise),
-            *explain(self.assumptions, promises=promises_of(self.promise, self.not_promised)),
-        ]
-        lines = []
-        noun = "choice" if self.about == "choices" else "verdict"
         if self.n_overturned is not None:
-            lines.append(
+            noun = "choice" if self.about == "choices" else "verdict"
+            overturned = (
                 f"{noun} differs from judge_{noun} in {self.n_overturned:,} of "
                 f"{count(self.n_accepted, 'accepted row')}"
             )
-        lines += [
-            f"not accepted, {count(rows, 'row')}: {reason}"
-            for reason, rows in self.dropped.items()
-            if rows
-        ]
-        return blocks + notes_of(lines)
+            blocks.append(Note([overturned]))
+        others = [f"On the calibration labels: {self.others}"] if self.others else []
+        if not self.drift.flagged:
+            others.insert(0, _describe_drift(self))
+        promises = promises_of(self.promise, self.not_promised)
+        return blocks + explain(self.assumptions, promises=promises, others=others, brief=False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -265,6 +265,8 @@ def select(
         ),
         promise=rules.promise,
         not_promised=rules.not_promised,
+        worth=rules.worth,
+        others=rules.others,
         assumptions=rules.assumptions,
         warnings=tuple(warnings),
         dropped=merge_dropped(table.dropped, scored.unscored, abstained),
@@ -429,24 +431,27 @@ def _as_choices(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _selection_headline(selection: Selection) -> Headline:
-    text = (
-        f"{selection.n_accepted:,} of {count(selection.n, GIVEN[selection.about])} accepted "
-        f"({percent(selection.accepted_share)}), {selection.guarantee} at alpha "
-        f"{selection.alpha:g}"
+    """How many are accepted, why the others are not, and whether the new rows look alike."""
+    drift, given = selection.drift, count(selection.n, GIVEN[selection.about])
+    reasons = [f"{rows:,} {reason}" for reason, rows in selection.dropped.items() if rows]
+    others = selection.n - selection.n_accepted - sum(selection.dropped.values())
+    if others > 0:
+        reasons.append(f"{others:,} others left to people")
+    looks = (
+        "DRIFT" if drift.flagged else "drift not tested" if drift.p_value is None else "no drift"
     )
-    summaries = {guarantee.name: guarantee.summary for guarantee in all_guarantees()}
-    if selection.guarantee in summaries:
-        text += f" ({summaries[selection.guarantee]})"
-    if selection.drift.flagged:
+    accepted = f"{selection.n_accepted:,} of {given} accepted"
+    text = (
+        f"{selection.guarantee} at alpha {selection.alpha:g}: {', '.join([accepted, *reasons])}; "
+        f"{looks}"
+    )
+    action = ""
+    if drift.flagged:
         some = f"label some of the new {LABELLED[selection.about]} and calibrate again"
         action = f"The promise might not hold: {some}."
     elif not selection.n_accepted:
         action = "Give all of them to people."
-    elif selection.n_accepted == selection.n:
-        action = ""
-    else:
-        action = f"Give the other {selection.n - selection.n_accepted:,} to people."
-    bad = selection.drift.flagged or not selection.n_accepted
+    bad = drift.flagged or not selection.n_accepted
     return Headline(text, action, tone="bad" if bad else "plain")
 
 

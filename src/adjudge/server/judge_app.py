@@ -245,6 +245,8 @@ class PolicyOut(BaseModel):
     judge_fingerprint: str
     promise: str
     not_promised: str
+    worth: str
+    others: str
     assumptions: list[str]
     by: str | None
     groups: list[dict[str, Any]]
@@ -450,6 +452,8 @@ def _policy(service: JudgeService, source: PolicyFile) -> PolicyOut:
         judge_fingerprint=", ".join(judge.fingerprint for judge in service.judges),
         promise=policy.promise,
         not_promised=policy.not_promised,
+        worth=policy.worth,
+        others=policy.others,
         assumptions=list(policy.assumptions),
         by=policy.by,
         groups=[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 
 import polars as pl
 import pytest
@@ -34,11 +35,17 @@ def test_calibrate_then_select(files, capsys):
         files / "p.png",
     )  # fmt: skip
     assert code == 0
-    assert all(f" {name} " in out for name in ("scope", "fdr", "pac"))
-    short = [line for line in out.splitlines() if "promise" in line.lower()]
-    assert short == [
-        "Promise: averaged over calibration sets, at most 20 % of the accepted verdicts are wrong",
-    ]
+    headline, worth, *rest = out.splitlines()
+    assert headline.startswith("scope at alpha 0.2 accepts doubt <= ")
+    above = json.loads(policy.read_text())["groups"][0]["resampling"]["share_above"]
+    assert worth.startswith(
+        "On average at most 20 % wrong: seen in every simulation, not proven; this threshold can "
+        f"be above: about {100 * above:.0f} % of 500 resamples were. fdr ~"
+    )
+    assert " (proven on average), pac " in worth
+    assert [line.split()[0] for line in rest] == ["--explain", "next:"]
+    assert len(textwrap.wrap(headline, 80)) == 1
+    assert len(textwrap.wrap(worth, 80)) <= 3
     code, out, _err = out_of(capsys, "policy", "show", policy, "--explain")
     assert all(name in out for name in ("It does not promise", "fdr promises", "It assumes"))
     assert (files / "p.png").stat().st_size > 10_000

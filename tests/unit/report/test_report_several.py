@@ -81,14 +81,14 @@ def test_a_plan_is_shown_with_the_policies(folder: Path) -> None:
     assert "### plan.json" in render_report(folder, format="md")
 
 
-def test_policy_and_selection_each_show_their_promise(folder: Path, tmp_path: Path) -> None:
+def test_policy_and_selection_each_show_what_they_are_worth(folder: Path, tmp_path: Path) -> None:
     good = _judgments(right=1.0, name="good")
     policy = calibrate(good, alpha=0.1)
     write_result(policy, tmp_path / "policy.json")
     write_result(select(good, policy=policy).summary, tmp_path / "selected.json")
     page = render_report(tmp_path, format="md")
-    short = policy.promise.partition(" (")[0]
-    assert page.count(f"- Promise: {short}\n") == 2
+    assert page.count(f"- {policy.worth.replace('*', chr(92) + '*')}") == 2
+    assert "not proven; this threshold can be above" in policy.worth
     page = render_report(tmp_path)
     folded = "<details><summary>What this assumes and does not promise</summary>"
     assert page.count(f'{folded}<ul class="plain"><li>It promises: {policy.promise}</li>') == 2

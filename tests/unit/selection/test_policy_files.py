@@ -24,7 +24,7 @@ SELECTED = json.loads((FOLDER / "jury" / "selected.json").read_text())
 def test_a_policy_selects_as_it_did(name):
     path = FOLDER / f"{name}.json"
     policy = read_policy(path)
-    assert policy.to_dict() == json.loads(path.read_text())
+    assert _common(policy.to_dict(), json.loads(path.read_text()))
     run = select(FOLDER / "new.csv", policy, judge=None if policy.jury else "j")
     assert run.rows.filter(pl.col("accepted"))["id"].to_list() == ACCEPTED[name]
 
@@ -53,6 +53,18 @@ def test_a_policy_of_an_unknown_guarantee_is_refused(tmp_path):
     (tmp_path / "policy.json").write_text(json.dumps(policy))
     with pytest.raises(ArgumentError, match="guarantee = 'hoeffding': choose one of scope, fdr, "):
         read_policy(tmp_path / "policy.json")
+
+
+def _common(read, written):
+    """Whether everything in the file was read as it is; fields that are newer have no value."""
+    if isinstance(written, dict):
+        newer = [read[name] for name in read if name not in written and name != "digest"]
+        same = (_common(read[name], written[name]) for name in written if name != "digest")
+        return not any(newer) and all(same)
+    if isinstance(written, list):
+        pairs = zip(read, written, strict=True)
+        return all(_common(*pair) for pair in pairs)
+    return read == written
 
 
 def _file(name):

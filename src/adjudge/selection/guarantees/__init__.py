@@ -20,8 +20,20 @@ from adjudge.errors import ArgumentError
 from adjudge.plugins import Builtin, Registry
 from adjudge.policy.result import Rule
 from adjudge.present.text import level
-from adjudge.selection.split_counts import Levels, Method, SplitCounts, SplitOutcome
-from adjudge.selection.thresholds import ScoreOrder, Threshold, sort_scores, threshold_at
+from adjudge.selection.split_counts import (
+    Levels,
+    Method,
+    SplitCounts,
+    SplitOutcome,
+    last_passing,
+)
+from adjudge.selection.thresholds import (
+    ScoreOrder,
+    Threshold,
+    sort_scores,
+    threshold_at,
+    within_ratio,
+)
 from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level
 
 
@@ -107,6 +119,17 @@ class Guarantee(Method):
     def not_promised(self, levels: Levels) -> str:
         """What is not promised, although a reader could expect it."""
 
+    def worth(self, levels: Levels) -> str:
+        """The promise and what it rests on, in a line without a full stop."""
+        return f"Promise: {self.promise(levels)}"
+
+    def labels_needed(self, labels: int, rows: int, wrong: int, levels: Levels) -> int | None:
+        """About how many labels it needs to accept this share of them, with this share wrong.
+
+        `rows` of the `labels` at hand, with `wrong` errors among them. None if that is not known.
+        """
+        return None
+
     def accept(
         self, rule: Rule, scores: FloatArray, levels: Levels, weights: FloatArray | None = None
     ) -> BoolArray:
@@ -130,6 +153,15 @@ class Guarantee(Method):
         rate of a single threshold is often a little above alpha, and this must not raise an alarm.
         """
         return alpha if self.uses_delta else alpha * Fraction(3, 2)
+
+    def accept_over_resamples(self, labels: Labels, times: IntArray, levels: Levels) -> BoolArray:
+        """Which labels the rule of each resample accepts. An override can decide all together.
+
+        `labels` are sorted by score; `times` is how often each is in each resample.
+        """
+        rows = np.arange(len(labels))
+        rules = (self.decide(labels.take(np.repeat(rows, drawn)), levels) for drawn in times)
+        return np.array([self.accept(rule, labels.scores, levels) for rule in rules])
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         """Evaluate split by split. An override can count all splits together.
@@ -188,7 +220,7 @@ class Scope(Guarantee):
     """The SCOPE paper's rule (Eq. 5 and 6): one threshold, a mean share over calibration sets."""
 
     name = "scope"
-    summary = "an average over calibration sets"
+    summary = "on average, not proven"
 
     def decide(self, labels: Labels, levels: Levels) -> Rule:
         return scope_threshold(labels.scores, labels.errors, alpha=levels.alpha).rule
@@ -209,6 +241,23 @@ class Scope(Guarantee):
             "of all calibration sets; nor that the ratio of expected errors to expected "
             "acceptances is bounded, although the paper's Theorem 2.1 states it"
         )
+
+    def worth(self, levels: Levels) -> str:
+        return (
+            f"On average at most {level(float(levels.alpha))} wrong: seen in every simulation, not "
+            "proven"
+        )
+
+    def accept_over_resamples(self, labels: Labels, times: IntArray, levels: Levels) -> BoolArray:
+        ends = np.append(np.flatnonzero(labels.scores[1:] != labels.scores[:-1]), len(labels) - 1)
+        rows, errors = (
+            np.cumsum(counts, axis=1)[:, ends] for counts in (times, times * labels.errors)
+        )
+        drawn = np.diff(rows, axis=1, prepend=0) > 0
+        cut = last_passing(within_ratio(errors + 1, rows, levels.alpha) & drawn)
+        last = np.where(cut < 0, -1, ends[cut])
+        last[cut == last_passing(drawn)] = len(labels) - 1
+        return np.asarray(np.arange(len(labels)) <= last[:, None])
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         return splits.below_threshold(splits.last_cut(levels.alpha, extra=1))

@@ -271,7 +271,7 @@ class Fdr(Guarantee):
     """Selection by conformal p-values: a bound on the expected error share in each batch."""
 
     name = "fdr"
-    summary = "expected share in a batch"
+    summary = "proven on average"
     per_batch = True
     takes_weights = True
     takes_pooled = True
@@ -318,6 +318,12 @@ class Fdr(Guarantee):
         return (
             "anything about one particular batch, about a part of the accepted picked out later, "
             "or about rows that were not in the batch"
+        )
+
+    def worth(self, levels: Levels) -> str:
+        return (
+            f"Proven: on average over labels and batches at most {level(float(levels.alpha))} of "
+            "the accepted are wrong; one batch can be above"
         )
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:

@@ -43,6 +43,8 @@ _RATIO = 1.04
 _CLOSE, _MARGIN = 1e-7, 1e-9
 #: A score of a file this close to a value of the protocol is that value.
 _SAME = 1e-9
+#: More labels than anyone has: above them, how many are needed is not stated.
+_MOST_NEEDED = 10_000_000
 #: How many standard deviations above the boundary, and off the mean, are kept.
 _REACH = 9.0
 
@@ -457,7 +459,7 @@ class Pac(Guarantee):
     name = "pac"
     #: 1: runs of binomial tests from several ranks. 2: the exact band.
     version = 2
-    summary = "this threshold, with probability 1 - delta"
+    summary = "proven for one threshold"
     assumption = "the labelled rows are an independent random sample of the rows to be judged"
     uses_delta = True
     uses_lot = True
@@ -479,6 +481,22 @@ class Pac(Guarantee):
 
     def not_promised(self, levels: Levels) -> str:
         return "the share of errors in one particular batch, which scatters around that rate"
+
+    def worth(self, levels: Levels) -> str:
+        sure, rate = level(float(1 - levels.delta)), level(float(levels.alpha))
+        return f"Proven: with probability {sure} at most {rate} of all that it accepts is wrong"
+
+    def labels_needed(self, labels: int, rows: int, wrong: int, levels: Levels) -> int | None:
+        """By the strictest boundary, at the level that it has with the labels at hand."""
+        alpha, fewest = float(levels.alpha), fewest_rows(levels.alpha, levels.delta)
+        band = exact_band(max(labels, 4 * fewest), levels.alpha, levels.delta)
+        if band is None or rows == 0:
+            return None
+        last = band.boundaries[0]
+        level_at = float(binomial_lower_tail(last.errors[-1], last.ranks[-1], alpha))
+        ranks = np.unique(np.geomspace(rows, _MOST_NEEDED, _RANKS).astype(np.int64))
+        passes = most_errors(ranks, alpha, level_at) * rows >= wrong * ranks
+        return round(labels * int(ranks[passes.argmax()]) / rows) if passes.any() else None
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         if splits.table.values:
