@@ -38,7 +38,7 @@ IN_ROOMS = {
         "verbosity_bias"
     ),
     "adjudge.estimation": (
-        "ClassEstimate Counts Estimate GroupedEstimate LabelShift PanelEstimate RateDifference "
+        "ClassEstimate Comparison Counts Estimate GroupedEstimate LabelShift PanelEstimate "
         "RatePlan VerdictCounts allocate corrected_interval corrected_rate corrected_variance "
         "plan_rate profile_interval proposition_51 proposition_61 rows_interval rows_to_label"
     ),

@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import binom
 
 from adjudge.estimation.classes import class_shares
-from adjudge.estimation.difference import paired_difference
 from adjudge.estimation.estimators import find_estimator
 from adjudge.estimation.estimators.conditional import adjust
 from adjudge.estimation.groups import judge_differs
@@ -195,40 +194,6 @@ def test_labels_picked_by_verdict(method: str, runs: int) -> None:
         sample = make_sample(judge, human, sampling_probability=chance)
         got = find_estimator(method).estimate(sample, confidence_level=0.95)
         covered += got.low <= theta <= got.high
-    assert covered / runs >= floor(runs)
-
-
-@pytest.mark.parametrize("runs", RUNS)
-@pytest.mark.parametrize("pool", [False, True], ids=["own", "pooled"])
-def test_paired_difference(pool: bool, runs: int) -> None:
-    rng = np.random.default_rng(7)
-    covered = 0
-    prompts, gap = 600, 0.15
-    clusters = np.tile(np.arange(prompts), 2)
-    first = np.arange(2 * prompts) < prompts
-    for _ in range(runs):
-        hard, odd = rng.random(prompts), rng.random(prompts)
-        # Three quarters of each draw are the prompt's own: the two models err together.
-        draws = [
-            np.where(rng.random(2 * prompts) < 0.75, np.tile(c, 2), rng.random(2 * prompts))
-            for c in (hard, odd)
-        ]
-        truth = draws[0] < np.where(first, 0.65, 0.5)
-        right = draws[1] < np.where(truth, 0.9, 0.75)
-        judge = np.where(right, truth, ~truth).astype(np.float64)
-        known = np.tile(np.arange(prompts) < 150, 2)
-        sample = Sample(
-            judge, np.where(known, truth, -1).astype(np.int64), ~known, known, clusters=clusters
-        )
-        everyone = np.ones_like(first) if pool else None
-        a, b = (
-            find_estimator("misclassification").estimate(
-                sample.restrict(rows, calibration=everyone), confidence_level=0.95
-            )
-            for rows in (first, ~first)
-        )
-        got = paired_difference(a, b, sample)
-        covered += got.low <= gap <= got.high
     assert covered / runs >= floor(runs)
 
 

@@ -19,7 +19,6 @@ from adjudge.estimation import (
     profile_interval,
 )
 from adjudge.estimation.classes import ClassEstimate
-from adjudge.estimation.difference import RateDifference
 from adjudge.estimation.panel import PanelEstimate
 from adjudge.estimation.rate import Estimate
 
@@ -67,12 +66,6 @@ def test_any_groups_and_strata(given_rows, pool: bool) -> None:
     for one in grouped.groups:
         honest(one)
     honest(estimate(judge=judge, human=human, strata=group))
-    if len(set(group)) >= 2:
-        a, b = sorted(set(group))[:2]
-        difference = estimate(judge=judge, human=human, by=group, compare=(a, b), pool=pool)
-        assert isinstance(difference, RateDifference)
-        difference.to_json()
-        assert difference.estimate is None or -1 <= difference.low <= difference.high <= 1
 
 
 @settings(max_examples=80)

@@ -17,7 +17,6 @@ from rich.console import Console
 from shown_estimation import (
     CLASS_GROUPS,
     CLASSES,
-    DIFFERENCE,
     ESTIMATE,
     GROUPED,
     LARGE,
@@ -142,9 +141,6 @@ def test_a_result_as_a_table() -> None:
         ("y", "tie", None, None),
     ]
     assert CLASSES.to_frame().columns[:5] == ["group", "label", "estimate", "low", "high"]
-    assert DIFFERENCE.to_frame().select("a", "b", "low", "high").rows() == [
-        ("large", "small", 0.071, 0.369)
-    ]
     assert PLAN.to_frame().select("extra", "expected_width").rows() == [(0, 0.287), (50, 0.246)]
     assert NO_PLAN.to_frame()["labels"].to_list() == [104]
     assert PROTOCOL.to_frame()["model"].to_list() == ["gpt-4", "other", "coin"]

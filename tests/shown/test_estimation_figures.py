@@ -10,12 +10,10 @@ from shown_estimation import (
     BARE,
     CLASS_GROUPS,
     CLASSES,
-    DIFFERENCE,
     ESTIMATE,
     GROUPED,
     NAIVE,
     NO_CLASSES,
-    NO_DIFFERENCE,
     NO_PLAN,
     ONE_PANEL,
     OVERLAPPING,
@@ -24,7 +22,6 @@ from shown_estimation import (
     PLAN,
     PROTOCOL,
     REFUSED,
-    UNDECIDED,
 )
 
 from adjudge.errors import ArgumentError
@@ -138,33 +135,6 @@ def test_the_picture_of_several_judges() -> None:
     assert legend(figure) == ["narrowest judge alone", "2 judges"]
     assert texts(panel(ONE_PANEL)) == ["no estimate"]
     assert title(panel(ONE_PANEL)) == "All judges give no narrower interval than one judge"
-
-
-def test_the_picture_of_a_difference() -> None:
-    figure = DIFFERENCE.plot()
-    top, bottom = figure.axes
-    assert title(top) == "Difference +0.222: the interval excludes zero"
-    assert top.get_xlabel() == "rate, with 95 % intervals"
-    assert y_ticks(top) == ["small", "large"]
-    assert lines_of(top) == [
-        *bar(0.487, 0.528, 0.566, 0.13, WARM, "o"),
-        *bar(0.311, 0.412, 0.523, -0.13, ACCENT, "s"),
-        *bar(0.549, 0.587, 0.621, 1.13, WARM, "o"),
-        *bar(0.519, 0.634, 0.742, 0.87, ACCENT, "s"),
-    ]
-    zero, *drawn = lines_of(bottom)
-    assert zero[0] == [0, 0]
-    assert drawn == [
-        *bar(0.071, 0.222, 0.369, 0, ACCENT, "s"),
-        ([0.059], [0.28], WARM, "o"),
-    ]
-    assert bottom.get_xlabel() == "large minus small"
-    assert legend(figure) == ["judge alone (naive)", "misclassification"]
-    titles = [title(result.plot().axes[0]) for result in (UNDECIDED, NO_DIFFERENCE)]
-    assert titles == [
-        "Difference -0.018: the interval includes zero",
-        "No estimate of the difference from these labels",
-    ]
 
 
 def test_the_picture_of_classes() -> None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from adjudge.estimation.classes import ClassEstimate, ClassRate
-from adjudge.estimation.difference import RateDifference
 from adjudge.estimation.groups import GroupedEstimate
 from adjudge.estimation.label_shift import LabelShift
 from adjudge.estimation.panel import JudgeAlone, PanelEstimate, PanelRate
@@ -234,44 +233,6 @@ NO_CLASSES = replace(
     group="y",
 )
 CLASS_GROUPS = replace(GROUPED, groups=(replace(CLASSES, group="x"), NO_CLASSES), dropped={})
-DIFFERENCE = RateDifference(
-    a="large",
-    b="small",
-    method="misclassification",
-    interval_method="wald",
-    estimate=0.222,
-    interval=Interval(0.071, 0.369, level=0.95),
-    confidence_level=0.95,
-    standard_error=0.0759,
-    unpaired_standard_error=0.0812,
-    naive=0.059,
-    human_only=0.197,
-    human_only_interval=Interval(0.038, 0.349, level=0.95),
-    pooled=False,
-    shared_clusters=317,
-    clusters=402,
-    estimate_a=replace(LARGE, warnings=()),
-    estimate_b=SMALL,
-    assumptions=("errors are alike",),
-    warnings=("few clusters",),
-    dropped={"no cluster value": 2},
-)
-UNDECIDED = replace(
-    DIFFERENCE,
-    estimate=-0.018,
-    interval=Interval(-0.173, 0.138, level=0.95),
-    naive=None,
-    clusters=0,
-    shared_clusters=0,
-)
-NO_DIFFERENCE = replace(
-    DIFFERENCE,
-    estimate=None,
-    interval=None,
-    standard_error=None,
-    unpaired_standard_error=None,
-    reason="small has no rate",
-)
 
 
 def alone(judge: str, method: str, rate: float, low: float, high: float) -> JudgeAlone:
@@ -529,9 +490,6 @@ RESULTS: dict[str, Result] = {
     "grouped_estimate_declared": GROUPED_DECLARED,
     "grouped_estimate_classes": CLASS_GROUPS,
     "class_estimate": CLASSES,
-    "rate_difference": DIFFERENCE,
-    "rate_difference_undecided": UNDECIDED,
-    "rate_difference_refused": NO_DIFFERENCE,
     "panel_estimate": PANEL,
     "panel_estimate_refused": ONE_PANEL,
     "plan_rate": PLAN,

@@ -367,6 +367,20 @@ def finish_estimate(result: Any, options: Options) -> bool:
     return False
 
 
+def finish_comparison(result: Any, options: Options) -> bool:
+    if options["json"]:
+        for text in result.warnings:
+            remark(f"warning: {text}")
+    deliver(result, options)
+    if options["fail_unless_better"] and not result.better:
+        remark("adjudge compare: not shown to be better")
+        return True
+    if options["fail_if_worse"] and result.worse:
+        remark("adjudge compare: shown to be worse")
+        return True
+    return bool(result.reported.estimate is None)
+
+
 def finish_cascade_plan(plan: Any, options: Options) -> bool:
     deliver(plan, options)
     if not plan.feasible:

@@ -13,6 +13,7 @@ from adjudge.cli.output import (
     bad_if,
     finish_bias,
     finish_cascade_plan,
+    finish_comparison,
     finish_estimate,
     finish_evaluation,
     finish_policy,
@@ -244,7 +245,7 @@ _ESTIMATE = Verb(
     "estimate answers.csv --by model --labels-are-random",
     "Rows with a human label calibrate; rows without one are the test set. Exit 2: no valid "
     "estimate (in some group), or an interval that reaches below --fail-below.",
-    main="labels model by compare method labels_are_random column fail_below output plot json",
+    main="labels model by method labels_are_random column fail_below output plot json",
     options=[
         Option("table", argument="data", required=True),
         Option(
@@ -256,6 +257,23 @@ _ESTIMATE = Verb(
     ],
     finish=finish_estimate,
     step=after_estimate,
+)
+_COMPARE = Verb(
+    "compare",
+    "adjudge.estimation:compare",
+    "Is system B better than system A, on the same questions?",
+    "compare results.csv --a old --b new",
+    "By the judge alone, or with labels on both answers of some questions what people would say. "
+    "Differences are B - A. Two files are two systems: compare a.eval b.eval. Exit 2: no "
+    "difference can be given, or a --fail option applies.",
+    rows=("data", "other"),
+    main="a b by within labels cluster column fail_unless_better fail_if_worse output plot json",
+    options=[
+        Option("data", metavar="TABLE"),
+        Option("fail_unless_better", "Exit 2 unless B is shown to be better.", bool),
+        Option("fail_if_worse", "Exit 2 if B is shown to be worse.", bool),
+    ],
+    finish=finish_comparison,
 )
 _PLAN = Group(
     "plan",
@@ -632,5 +650,6 @@ _MODELS = Group(
 
 VERBS: tuple[Verb | Group, ...] = (
     *(_DEMO, _JUDGE, _REPLIES, _CONVERT, _CALIBRATE, _SELECT, _POLICY, _EVALUATE, _ESTIMATE),
+    _COMPARE,
     *(_PLAN, _MONITOR, _DIAGNOSE, _RANK, _LABEL, _SERVE, _REPORT, _STORE, _MODELS),
 )

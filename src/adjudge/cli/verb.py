@@ -338,7 +338,6 @@ SPELLED: Mapping[str, Option] = {
         read=_families,
     ),
     "judges": Option("judge", type=str, repeats=True),
-    "compare": Option("compare", metavar="A B"),
     "alphas": Option("alpha", type=float, repeats=True),
     "costs": Option("costs", type=str, repeats=False, read=_costs),
     "raters": Option("raters", type=str, repeats=False, read=_names),
@@ -397,7 +396,8 @@ PANELS: Mapping[str, str] = {
     "Workers": "engine workers ray_address",
     "Server": "host port browser",
     "Output": "output summary plot figure figures explain json write_ids write_rows write_sets "
-    "save_anchors title fail_above fail_below out export_only label_studio rescue help help_all",
+    "save_anchors title fail_above fail_below fail_unless_better fail_if_worse out export_only "
+    "label_studio rescue help help_all",
 }
 #: The group of all other options: those of the verb's method.
 OTHER = "Method"

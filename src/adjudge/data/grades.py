@@ -275,12 +275,12 @@ def _with_verdict(frame: pl.DataFrame, source: str, labels_as: Mapping[str, str]
 class Grades:
     """Columns of one length, rows without a verdict left out and counted.
 
-    `scale` is the judge's scale: 0/1 (binary), probabilities, or classes. For classes, `verdicts`
-    and `labels` are codes into `names` (-1: no label). Otherwise `judge` and `human` are numbers
-    (NaN: no label), and `sampling_probability` has those of labels drawn by a plan (None: there are
-    none). `drawn_at_random` is true if every label is recorded as random (`sampled_by`). `by` names
-    the column of the groups. Codes of `groups` and `strata` are into their names; `clusters` are
-    codes.
+    `scale` is the judge's scale: 0/1 (binary), probabilities, scores, or classes. For classes,
+    `verdicts` and `labels` are codes into `names` (-1: no label). Otherwise `judge` and `human` are
+    numbers (NaN: no label), and `sampling_probability` has those of labels drawn by a plan (None:
+    there are none). `drawn_at_random` is true if every label is recorded as random (`sampled_by`).
+    `by` names the column of the groups. Codes of `groups` and `strata` are into their names;
+    `clusters` are codes.
     """
 
     frame: pl.DataFrame
@@ -322,6 +322,7 @@ def prepare_grades(
     positive: str | None = None,
     needs_labels: bool = True,
     model_labels: bool = False,
+    scores: bool = False,
     paired: bool = False,
     **reading: Unpack[Reading],
 ) -> Grades:
@@ -330,7 +331,8 @@ def prepare_grades(
     Options as in `estimate`, which accepts the result instead of a file. A row without a verdict,
     group or stratum is left out and counted; one without a cluster value is a cluster of one. A log
     of another tool is read as grades, or as pairs whose verdicts and labels are classes. With
-    `needs_labels=False`, a table without the column of labels counts as unlabelled. With `paired`,
+    `needs_labels=False`, a table without the column of labels counts as unlabelled. With `scores`,
+    numbers outside [0, 1] are scores, not classes. With `paired`,
     groups are compared: a prompt that two groups share is a cluster by default. With `model`, a
     table of judgments of pairs is read from the side of that model (see `read_wins`). In a table of
     grades, rows without a usable score are counted by their status; if there is p_pass and no
@@ -410,7 +412,8 @@ def prepare_grades(
     else:
         verdict, label = (read_grade_words(values) for values in (verdict, label))
     named_columns = (judge_column, human_column)
-    scale = scale_of(verdict, label, name, named_columns, kept["__row"].to_numpy())
+    lines = kept["__row"].to_numpy()
+    scale = scale_of(verdict, label, name, named_columns, lines, scores=scores)
     chances = kept["__chance"]
     nothing = np.empty(0, dtype=np.int64)
     classes, said, known = Classes((), nothing, nothing), np.empty(0), np.empty(0)
@@ -578,7 +581,7 @@ def _require(frame: pl.DataFrame, name: str, columns: Mapping[str, str]) -> None
         raise missing_columns(here, absent, name)
 
 
-Scale = Literal["binary", "probability", "classes"]
+Scale = Literal["binary", "probability", "scores", "classes"]
 MOST_CLASSES = 12
 
 
@@ -591,12 +594,18 @@ class Classes(NamedTuple):
 
 
 def scale_of(
-    verdict: pl.Series, label: pl.Series, name: str, columns: tuple[str, str], rows: IntArray
+    verdict: pl.Series,
+    label: pl.Series,
+    name: str,
+    columns: tuple[str, str],
+    rows: IntArray,
+    *,
+    scores: bool = False,
 ) -> Scale:
     """The scale of the columns of text; `rows` are their rows in the file, for the error.
 
     Labels of 0 and 1 can also be shares of people between them; the method decides if it can use
-    them.
+    them. Numbers outside [0, 1] are `scores` if these are wanted, else classes if they are whole.
     """
     numbers = [s.cast(pl.Float64, strict=False) for s in (verdict, label)]
     if any(n.null_count() > s.null_count() for n, s in zip(numbers, (verdict, label), strict=True)):
@@ -604,6 +613,8 @@ def scale_of(
     numbers = [n.fill_nan(None) for n in numbers]
     if all(n.is_between(0, 1).all() for n in numbers):
         return "binary" if numbers[0].is_in([0.0, 1.0]).all() else "probability"
+    if scores and all(n.is_finite().all() for n in numbers):
+        return "scores"
     if all((n == n.round()).all() for n in numbers):
         return "classes"
     values = [n.to_numpy() for n in numbers]

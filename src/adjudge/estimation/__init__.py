@@ -1,7 +1,8 @@
 """REPORT: the rate to report, its interval, and which labels to collect next (question 2)."""
 
 from adjudge.estimation.classes import ClassEstimate
-from adjudge.estimation.difference import RateDifference
+from adjudge.estimation.compare import compare
+from adjudge.estimation.comparison import Comparison
 from adjudge.estimation.draw import draw_rows, rows_to_label
 from adjudge.estimation.estimate import AnyEstimate, estimate
 from adjudge.estimation.estimators import register_estimator
@@ -30,15 +31,16 @@ __all__ = [
     "Allocation",
     "AnyEstimate",
     "ClassEstimate",
+    "Comparison",
     "Counts",
     "Estimate",
     "GroupedEstimate",
     "LabelShift",
     "PanelEstimate",
-    "RateDifference",
     "RatePlan",
     "VerdictCounts",
     "allocate",
+    "compare",
     "corrected_interval",
     "corrected_rate",
     "corrected_variance",

@@ -132,13 +132,12 @@ class ClassEstimate(Result):
 # --- the numbers ---
 
 
-def check_classes(rows: Grades, method: str, interval: str, compare: object) -> None:
+def check_classes(rows: Grades, method: str, interval: str) -> None:
     """Refuse options that exist only for 0/1 verdicts."""
     one_of(interval, INTERVALS, "interval")
     for name, value, bad in (
         ("interval", interval, interval == "profile"),
         ("method", method, known_estimator(method).needs_verdicts),
-        ("compare", compare, compare is not None),
         ("strata", f"{len(rows.strata_names)} strata", rows.strata is not None),
     ):
         if bad:

@@ -14,7 +14,6 @@ from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import ClassEstimate, check_classes, estimate_classes
-from adjudge.estimation.difference import RateDifference, estimate_difference
 from adjudge.estimation.estimators import Method, find_estimator, known_estimator
 from adjudge.estimation.estimators.base import Estimator
 from adjudge.estimation.estimators.conditional import CONDITIONAL
@@ -37,7 +36,7 @@ from adjudge.estimation.rate import (
 from adjudge.estimation.sample import Sample, refuse_shares, sample_of
 from adjudge.validation import Seed, one_of, open_unit
 
-AnyEstimate = Estimate | GroupedEstimate | ClassEstimate | RateDifference | PanelEstimate
+AnyEstimate = Estimate | GroupedEstimate | ClassEstimate | PanelEstimate
 #: A value for each row; None or NaN if there is none.
 Values = ArrayLike | Sequence[Any]
 
@@ -82,15 +81,6 @@ def estimate(
 ) -> GroupedEstimate: ...
 @overload
 def estimate(
-    data: TableLike | Grades | None = ...,
-    *,
-    by: str | Values,
-    pool: bool = ...,
-    compare: tuple[str, str],
-    **options: Unpack[OneJudgeOptions],
-) -> RateDifference: ...
-@overload
-def estimate(
     data: TableLike | None = ...,
     *,
     judges: Sequence[str],
@@ -110,7 +100,6 @@ def estimate(
     model: str | None = None,
     by: str | Values | None = None,
     pool: bool = False,
-    compare: tuple[str, str] | None = None,
     cluster: str | Values | None = None,
     strata: str | Values | None = None,
     sampling_probability: Values | None = None,
@@ -151,7 +140,6 @@ def estimate(
             has its own confusion matrix.
         pool: With groups: one confusion matrix for all of them (read the warning). Almost always a
             mistake.
-        compare: With groups: the corrected difference of two of them, paired by cluster.
         cluster: Column of rows that belong together; none: all rows are independent. Or an array. A
             row without a value is a cluster of one. Default: prompt_id, if it repeats within a
             group.
@@ -177,9 +165,9 @@ def estimate(
         **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     Returns:
-        Estimate; GroupedEstimate with `by`; RateDifference with `compare`; PanelEstimate with
-        `judges`. Rows of more than two classes, without `positive`, give a ClassEstimate instead of
-        an Estimate. If no valid number exists, the result gives the reason instead.
+        Estimate; GroupedEstimate with `by`; PanelEstimate with `judges`. Rows of more than two
+        classes, without `positive`, give a ClassEstimate instead of an Estimate. If no valid number
+        exists, the result gives the reason instead.
 
     >>> result = estimate(judge=[1] * 60 + [0] * 40 + [1, 1, 1, 0] * 9 + [0, 0, 0, 1] * 9,
     ...                   human=[None] * 100 + [1] * 36 + [0] * 36)
@@ -194,7 +182,6 @@ def estimate(
             "method": method != "auto",
             "interval": interval != "wald",
             "pool": pool,
-            "compare": compare is not None,
             "strata": strata is not None,
             "sampling_probability": sampling_probability is not None,
             "judge, human": judge is not None or human is not None,
@@ -246,15 +233,13 @@ def estimate(
         human_column=human_column,
         positive=positive,
         model_labels=model_labels,
-        paired=compare is not None or pool,
+        paired=pool,
         **reading,
     )
-    if compare is not None and rows.by is None:
-        raise ArgumentError("compare", compare, "name the column of the groups: --by model (by=)")
     if pool and rows.by is None:
         raise ArgumentError("pool", pool, "needs groups: name their column with --by model (by=)")
     if rows.scale == "classes":
-        check_classes(rows, method, interval, compare)
+        check_classes(rows, method, interval)
     sample = sample_of(rows)
     labels_drawn = how_drawn(
         planned=sample is not None and sample.planned,
@@ -302,8 +287,6 @@ def estimate(
         refuse_shares(sample, estimator.name, rows.name, column)
     sample = replace(sample, random=request.random_labels)
     _check_combination(sample, estimator, interval)
-    if compare is not None:
-        return estimate_difference(rows, sample, request, compare)
     if rows.by is not None:
         return estimate_groups(rows, sample, request)
     warnings, dropped = _mixed_models(rows), rows.dropped

@@ -260,7 +260,7 @@ def _group_headline(result: GroupedEstimate) -> Headline:
     if any(low <= high for (_, high), (low, _) in pairwise(sorted(ends))):
         return Headline(
             text,
-            "Overlapping intervals do not show whether two groups differ: --compare A B (compare=) "
+            "Overlapping intervals do not show whether two groups differ: adjudge compare TABLE "
             "gives the interval of the difference, paired by --cluster.",
         )
     return Headline(text)

@@ -17,16 +17,16 @@ import warnings
 
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.estimation import AnyEstimate, estimate
+from adjudge.estimation import AnyEstimate, compare, estimate
 from adjudge.estimation.classes import ClassEstimate
-from adjudge.estimation.difference import RateDifference
+from adjudge.estimation.comparison import Comparison, headline_of, with_ends
 from adjudge.estimation.groups import GroupedEstimate
 from adjudge.estimation.panel import PanelEstimate
 from adjudge.estimation.rate import Estimate, RateInterval
-from adjudge.present.text import interval, left_out, level, number, percent, signed
+from adjudge.present.text import interval, left_out, level, number, percent
 from adjudge.selection import SelectionRun
 from adjudge.selection.selecting import Selection
-from adjudge.validation import unit
+from adjudge.validation import non_negative, unit
 
 _RATES = (Estimate, GroupedEstimate, ClassEstimate, PanelEstimate)
 
@@ -47,8 +47,8 @@ def assert_rate(
     __tracebackhide__ = True
     if at_least is None and at_most is None:
         raise ArgumentError("at_least", None, "give at_least, at_most or both")
-    if isinstance(data, RateDifference):
-        raise ArgumentError("data", "a difference", "use assert_difference")
+    if isinstance(data, Comparison):
+        raise ArgumentError("data", "a comparison", "use assert_not_worse")
     result = data if isinstance(data, _RATES) else estimate(data)
     rates = result.intervals()
     failures = []
@@ -64,19 +64,39 @@ def assert_rate(
     return result
 
 
-def assert_difference(difference: RateDifference, *, at_least: float) -> RateDifference:
-    """Assert that the first group is ahead of the second by `at_least`, or behind by no more.
+def assert_not_worse(
+    a: Comparison | TableLike, b: TableLike | None = None, *, margin: float | None = None
+) -> Comparison:
+    """Assert that system B is not worse than system A.
 
-    `difference` is `estimate(..., by="model", compare=("new", "old"))`. With `at_least=-0.02` the
-    test passes if the entire interval is above -0.02: the new model is at most 2 points worse.
+    `a` and `b` are the rows of the two systems (the old run and the new one), or `a` is the result
+    of `compare`. It fails if B is shown to be worse: its interval is below 0. With `margin` it
+    fails unless the entire interval is above -margin: with 0.02, B loses at most 2 points. People's
+    difference counts where there are enough labels, else the judge's. If there is no difference to
+    give, it fails.
     """
     __tracebackhide__ = True
-    if not -1 <= at_least <= 1:
-        raise ArgumentError("at_least", at_least, "give a difference of rates, from -1 to 1")
-    wrong = [gap for gap in difference.intervals() if gap.low is None or gap.low < at_least]
-    claim = f"no difference of at least {signed(at_least)} is shown"
-    _conclude(_failure(claim, wrong, difference), difference.warnings)
-    return difference
+    if isinstance(a, Comparison):
+        if b is not None:
+            raise ArgumentError("b", "given", "leave it out: the comparison has both systems")
+        result = a
+    else:
+        if b is None:
+            raise ArgumentError("b", None, "give the rows of the second system")
+        result = compare(a, b)
+    gap, measure = result.reported, result.measure
+    failures = []
+    if gap.estimate is None:
+        failures.append(headline_of(result).text)
+    elif margin is None:
+        failures += [headline_of(result).text] if gap.worse else []
+    elif (gap.low or 0.0) < -non_negative(margin, "margin"):
+        failures.append(
+            f"{result.b} is not shown to lose at most {margin:g} against {result.a}: "
+            f"{with_ends(gap, measure)}"
+        )
+    _conclude(failures, result.warnings)
+    return result
 
 
 def assert_accepted(selection: Selection | SelectionRun, *, at_least: float) -> Selection:

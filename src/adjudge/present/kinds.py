@@ -77,7 +77,7 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "estimate": "adjudge.estimation.rate:Estimate",
             "grouped_estimate": "adjudge.estimation.groups:GroupedEstimate",
             "class_estimate": "adjudge.estimation.classes:ClassEstimate",
-            "rate_difference": "adjudge.estimation.difference:RateDifference",
+            "comparison": "adjudge.estimation.comparison:Comparison",
             "plan_rate": "adjudge.estimation.plan:RatePlan",
             "panel_estimate": "adjudge.estimation.panel:PanelEstimate",
             "label_shift": "adjudge.estimation.label_shift:LabelShift",

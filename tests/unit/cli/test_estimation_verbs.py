@@ -80,13 +80,6 @@ def test_a_table_is_parsed_once(
     assert len(reads) == 1
 
 
-def test_compare(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--by", "model", "--compare", "large", "small", "--cluster", "prompt_id"]
-    assert run(["estimate", str(rows), *words, "--json", "--plot", "d.png"]) == 0
-    got = printed(capsys)
-    assert got["interval"]["low"] <= 0.4 <= got["interval"]["high"]
-
-
 def test_no_estimate_leaves_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     coin = tmp_path / "coin.csv"
     pl.DataFrame({"judge": [0, 1] * 60, "human": [None] * 60 + [0, 0, 1, 1] * 15}).write_csv(coin)
@@ -117,11 +110,6 @@ def test_fail_below_and_usage(rows: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "choose one of" in capsys.readouterr().err.strip().splitlines()[-1]
     assert run(["estimate", str(rows), "--judge-column", "nope"]) == 1
     assert "column nope: is missing; name yours" in capsys.readouterr().err
-
-
-def test_compare_is_shown_as_two_words(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["estimate", "--help"]) == 0
-    assert "--compare A B" in capsys.readouterr().out
 
 
 def test_names_and_intervals_stay_whole_at_80_columns(

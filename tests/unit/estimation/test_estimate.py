@@ -259,45 +259,6 @@ def test_pooling_warns_and_per_group_does_not() -> None:
     assert any("2 models: this is one rate for their mix" in text for text in strata.warnings)
 
 
-def test_pooling_is_tested_with_the_seed_given_in_a_difference_too() -> None:
-    rng = np.random.default_rng(1)
-    people = rng.integers(0, 2, 600)
-    judge = np.where(rng.random(600) < 0.8, people, 1 - people).tolist()
-    models = rng.choice(["x", "y"], 600).tolist()
-    human = [*people[:200].tolist(), *[None] * 400]
-    for seed in (0, 1):
-        rows = {"judge": judge, "human": human, "by": models, "pool": True, "seed": seed}
-        p_value = estimate(**rows).judge_differs_p_value
-        difference = estimate(**rows, compare=("x", "y"))
-        assert f"p = {p_value:.2g} for no difference" in difference.warnings[0]
-
-
-def test_compare_pairs_by_prompt_and_pooled_calibration_is_shared() -> None:
-    quality = {"specificity": 0.8, "sensitivity": 0.9}
-    rows = binary_rows(
-        {"a": BinaryModel(rate=0.6, **quality), "b": BinaryModel(rate=0.5, **quality)},
-        prompts=1500,
-        labels=600,
-        seed=2,
-        difficulty=0.8,
-    )
-    # Both answers to the first 300 prompts are labelled: pairs in the labels, pairs in the rest.
-    first = pl.col("prompt_id").str.slice(1).cast(pl.Int64) < 300
-    rows = rows.with_columns(human=pl.when(first).then("truth"))
-    paired = estimate(rows, by="model", compare=("a", "b"), cluster="prompt_id")
-    assert paired.low <= 0.1 <= paired.high
-    assert paired.standard_error < 0.9 * paired.unpaired_standard_error
-    assert paired.shared_clusters == paired.clusters == 1500
-    pooled = estimate(rows, by="model", compare=("a", "b"), cluster="prompt_id", pool=True)
-    assert pooled.standard_error < paired.standard_error
-    flipped = estimate(rows, by="model", compare=("b", "a"), cluster="prompt_id")
-    assert flipped.estimate == pytest.approx(-paired.estimate, abs=1e-12)
-    assert (flipped.low, flipped.high) == pytest.approx((-paired.high, -paired.low), abs=1e-12)
-    assert estimate(rows, by="model", compare=("a", "b")) == paired  # both answered the prompts
-    alone = estimate(rows, by="model", compare=("a", "b"), cluster="none")
-    assert any("no cluster column" in text for text in alone.warnings)
-
-
 def test_three_classes_and_two_equal_the_binary_case() -> None:
     text = ["B", "A"]
     judge = [text[v] for v in JUDGE]
@@ -398,23 +359,10 @@ def test_the_doubts_of_a_group_come_with_what_to_do() -> None:
     assert all(any(name in text for text in grouped.all_warnings) for name in doubted)
     profile = estimate(rows, by="model", interval="profile")
     assert profile.all_warnings == ()
-    # Clusters and differences have no profile interval: nobody is sent there to be refused.
-    clustered = estimate(rows, by="model", cluster="prompt_id")
-    apart = estimate(rows, by="model", compare=("a", "b"))
-    for result in (clustered, apart):
-        text = str(result)
-        assert "can cover less than its level" in text
-        assert "--interval profile" not in text
-
-
-def test_a_difference_says_when_its_labels_do_not_look_random() -> None:
-    one = BinaryModel(rate=0.5, specificity=0.9, sensitivity=0.9)
-    rows = binary_rows({"a": one, "b": one}, prompts=800, labels=600, seed=4)
-    shifted = rows.with_columns(
-        human=pl.when((pl.col("human") == 1) | (pl.col("id").str.ends_with("1"))).then("human")
-    )
-    got = estimate(shifted, by="model", compare=("a", "b"), method="ppi++")
-    assert any(text.startswith("a: label shift: the judge says 1 on") for text in got.warnings)
+    # Clusters have no profile interval: nobody is sent there to be refused.
+    text = str(estimate(rows, by="model", cluster="prompt_id"))
+    assert "can cover less than its level" in text
+    assert "--interval profile" not in text
 
 
 def test_labels_of_unknown_rows_are_counted_or_refused() -> None:

@@ -12,7 +12,6 @@ from adjudge.estimation import (
     Estimate,
     GroupedEstimate,
     PanelEstimate,
-    RateDifference,
 )
 
 ROWS = pl.DataFrame(
@@ -30,7 +29,6 @@ def test_the_type_follows_the_options() -> None:
     arrays = assert_type(estimate(judge=[1, 0, 1, 0], human=[1, 0, 1, None]), Estimate)
     columns = assert_type(estimate(judge=ROWS["judge"], human=ROWS["human"]), Estimate)
     groups = assert_type(estimate(ROWS, by="model", method="human-only"), GroupedEstimate)
-    gap = assert_type(estimate(ROWS, by="model", compare=("x", "y")), RateDifference)
     panel = assert_type(
         estimate(ROWS, judges=["judge", "second"], labels_are_random=True), PanelEstimate
     )
@@ -39,7 +37,6 @@ def test_the_type_follows_the_options() -> None:
         (arrays, Estimate),
         (columns, Estimate),
         (groups, GroupedEstimate),
-        (gap, RateDifference),
         (panel, PanelEstimate),
     ):
         assert type(result) is kind

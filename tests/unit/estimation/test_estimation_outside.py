@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from adjudge.estimation import corrected_interval, estimate
-from adjudge.estimation.difference import paired_difference
 from adjudge.estimation.estimators.base import Outcome, refuse_outside, with_interval
 from adjudge.estimation.rate import Estimate
-from adjudge.estimation.sample import make_sample
 
 #: Sensitivity 0.8, specificity 0.7 on 200 labels; 1000 test rows that the judge all calls 1.
 LABELLED = [1] * 80 + [0] * 20 + [1] * 30 + [0] * 70
@@ -68,17 +66,6 @@ def test_one_impossible_stratum_refuses_the_whole_and_is_named() -> None:
     assert "1 of 2 strata have no estimate (odd: before clipping" in str(result.reason)
 
 
-def test_a_difference_needs_both_rates() -> None:
-    rows = {
-        "judge": JUDGE + [1, 0] * 300,
-        "human": HUMAN + [None] * 600,
-        "model": ["x"] * 1200 + ["y"] * 600,
-    }
-    got = estimate(rows, by="model", compare=("x", "y"), pool=True)
-    assert got.estimate is got.low is got.high is None
-    assert got.reason.startswith("x has no rate: before clipping")
-
-
 def test_classes_are_refused_together() -> None:
     names = np.array(["bad", "good"])
     human = [None if h is None else str(names[h]) for h in HUMAN]
@@ -99,15 +86,6 @@ def test_part_of_the_interval_inside_is_clipped_not_refused() -> None:
     assert settle(1.02).low == pytest.approx(0.99)
     assert settle(1.04).low is None
     assert settle(-0.04).high is None
-
-
-def test_a_difference_of_any_size_is_refused() -> None:
-    influence = np.array([0.3, -0.3])
-    a = with_interval(0.6, 0.6, 0.9, 0.42, influence)
-    b = with_interval(0.4, 0.4, 0.9, 0.42, -influence)
-    got = paired_difference(a, b, make_sample([1, 0], [1, None]))
-    assert (got.estimate, got.low, got.high) == (None, None, None)
-    assert "the interval is all of [-1, 1]" in got.reason
 
 
 def test_a_faultless_weighted_judge_is_not_certainty() -> None:

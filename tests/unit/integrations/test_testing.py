@@ -11,7 +11,7 @@ import pytest
 from adjudge.data import write_rows
 from adjudge.errors import ArgumentError
 from adjudge.estimation import estimate
-from adjudge.integrations.testing import assert_accepted, assert_difference, assert_rate
+from adjudge.integrations.testing import assert_accepted, assert_not_worse, assert_rate
 from adjudge.selection import calibrate, select
 from adjudge.simulate.grades import BinaryModel, binary_rows
 
@@ -75,20 +75,6 @@ def test_a_table_is_estimated_first_and_no_estimate_is_a_failure(
         assert_rate(unlabelled, at_least=0.0)
 
 
-def test_a_difference_is_held_to_its_lower_end(rows: pl.DataFrame) -> None:
-    ahead = estimate(rows, by="model", compare=("new", "old"), cluster="prompt_id")
-    assert ahead.low > 0
-    assert assert_difference(ahead, at_least=0) is ahead
-    behind = estimate(rows, by="model", compare=("old", "new"), cluster="prompt_id")
-    with pytest.raises(AssertionError) as failure:
-        assert_difference(behind, at_least=-0.02)
-    lines = str(failure.value).splitlines()
-    assert lines[0] == "no difference of at least -0.020 is shown:"
-    assert lines[1].startswith(f"  old minus new: {behind.estimate:.3f}, 95 % interval [")
-    with pytest.raises(ArgumentError, match="use assert_difference"):
-        assert_rate(ahead, at_least=0.1)
-
-
 def test_warnings_reach_pytest_where_the_assertion_holds(rows: pl.DataFrame) -> None:
     mixed = estimate(rows)
     assert mixed.warnings
@@ -128,3 +114,23 @@ def test_what_is_accepted_must_be_enough_and_look_like_the_calibration_rows() ->
     shifted = select(judged(400, doubt=4, seed=5).drop("label"), policy)
     with pytest.raises(AssertionError, match="do not look like the calibration scores"):
         assert_accepted(shifted, at_least=0)
+
+
+def test_not_worse_is_held_to_the_interval(rows: pl.DataFrame) -> None:
+    old, new = (rows.filter(pl.col("model") == name).drop("human") for name in ("old", "new"))
+    ahead = assert_not_worse(old, new)
+    assert (ahead.a, ahead.b) == ("old", "new")
+    assert assert_not_worse(ahead, margin=0.02) is ahead
+    with pytest.raises(AssertionError) as failure:
+        assert_not_worse(new, old)
+    assert str(failure.value).startswith("new scores ")
+    assert " points higher than old by this judge, " in str(failure.value)
+    same = assert_not_worse(old, old.with_columns(model=pl.lit("again")))
+    with pytest.raises(AssertionError, match="is not shown to lose at most 0.001 against old"):
+        assert_not_worse(same, margin=0.001)
+    with pytest.raises(AssertionError, match="20 questions: 30 or more are needed"):
+        assert_not_worse(old.head(20), new.head(20))
+    with pytest.raises(ArgumentError, match="use assert_not_worse"):
+        assert_rate(ahead, at_least=0.1)
+    with pytest.raises(ArgumentError, match="give the rows of the second system"):
+        assert_not_worse(old)

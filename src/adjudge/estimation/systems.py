@@ -1,0 +1,482 @@
+"""The answers of systems to the same questions, as a table (questions, systems), for `compare`.
+
+Grades, probabilities, scores, judgments of pairs, one file or two: each becomes the judge's number
+and, for some, people's number of every system on every question. What cannot be paired is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Unpack
+
+import numpy as np
+import polars as pl
+
+from adjudge.data.formats import kinds_of
+from adjudge.data.grades import Grades, load_grades, prepare_grades
+from adjudge.data.names import GIVE_IDS, recognise, shorten
+from adjudge.data.rows import code_clusters, code_column, has_values, merge_dropped, tidy
+from adjudge.data.scores import prepare_scores, read_scores
+from adjudge.data.source import Reading, Source, open_table
+from adjudge.data.tables import Table, TableLike, as_text
+from adjudge.errors import ArgumentError, DataError
+from adjudge.validation import BoolArray, FloatArray, IntArray
+
+#: What the numbers are: verdicts of 0 and 1, probabilities, scores, or preferences between pairs.
+Measure = Literal["verdicts", "probabilities", "scores", "preferences"]
+_MEASURES: Mapping[str, Measure] = {
+    "binary": "verdicts",
+    "probability": "probabilities",
+    "scores": "scores",
+}
+#: Columns that can name a question; of those that systems share most values of, the first.
+_QUESTION = "__question"
+_QUESTIONS = (_QUESTION, "prompt_id", "doc_id", "prompt")
+_ONE_SIDE = "question that one system alone answered"
+_HALF_LABELLED = "question labelled for one system alone: its label is not used"
+#: Between an id and a system, where an id alone names only the question.
+_OF = " of "
+
+
+@dataclass(frozen=True, kw_only=True)
+class Systems:
+    """The judge's and people's numbers (questions, systems), NaN where there is none.
+
+    `zero_one`: every number is one verdict of 0 or 1 (of preferences: no probability), so that
+    differences are -1, 0 or 1. `paired_by` is the column of questions, None if systems share none.
+    `clusters` are codes of questions that belong together. `drawn_at_random` is true if every label
+    is recorded as drawn at random.
+    """
+
+    names: tuple[str, ...]
+    judge: FloatArray
+    human: FloatArray
+    questions: tuple[str, ...]
+    clusters: IntArray | None
+    paired_by: str | None
+    clustered_by: str | None
+    measure: Measure
+    zero_one: bool
+    people_zero_one: bool
+    drawn_at_random: bool = False
+    notes: tuple[str, ...] = ()
+    dropped: Mapping[str, int]
+
+    def at(self, name: str, option: str) -> int:
+        """The column of a system, by its name."""
+        if name not in self.names:
+            raise ArgumentError(option, name, f"choose one of {shorten(sorted(self.names))}")
+        return self.names.index(name)
+
+    def differences(self, a: str, b: str) -> Differences:
+        """B minus A on each question that both answered; on each cluster where there are some."""
+        if a == b:
+            raise ArgumentError("b", b, "name two different systems")
+        columns = [self.at(a, "a"), self.at(b, "b")]
+        judge, human = self.judge[:, columns], self.human[:, columns]
+        here = ~np.isnan(judge)
+        both, labelled = here.all(axis=1), ~np.isnan(human)
+        half = both & (labelled.sum(axis=1) == 1)
+        alone = int((here.any(axis=1) & ~both).sum()) if self.paired_by is not None else 0
+        dropped = merge_dropped(self.dropped, {_ONE_SIDE: alone, _HALF_LABELLED: int(half.sum())})
+        d = judge[:, 1] - judge[:, 0]
+        h = human[:, 1] - human[:, 0]
+        zero_one, codes = self.zero_one, None if self.clusters is None else self.clusters[both]
+        d, h = d[both], h[both]
+        questions = [self.questions[at] for at in np.flatnonzero(both)]
+        rows = len(d)
+        if codes is not None and len(np.unique(codes)) < rows:
+            # A labelled cluster counts with its labelled questions: judge and people see the same.
+            used = ~np.isnan(h)
+            with_label = np.isin(codes, codes[used])
+            d, h, first = _cluster_means(d, h, codes, ~with_label | used)
+            questions, zero_one = [questions[at] for at in first], False
+        return Differences(
+            a=a,
+            b=b,
+            judge=d,
+            human=h,
+            questions=tuple(questions),
+            rows=rows,
+            zero_one=zero_one,
+            people_zero_one=self.people_zero_one and zero_one,
+            sides=(judge[:, 0][here[:, 0]], judge[:, 1][here[:, 1]]),
+            dropped=dropped,
+        )
+
+
+def _cluster_means(
+    d: FloatArray, h: FloatArray, codes: IntArray, used: BoolArray
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """The means of each cluster over the rows in use, and the first row of each."""
+    rows = np.flatnonzero(used)
+    _, first, numbered = np.unique(codes[rows], return_index=True, return_inverse=True)
+    sizes = np.bincount(numbered)
+    means = [np.bincount(numbered, weights=values[rows]) / sizes for values in (d, h)]
+    return means[0], means[1], rows[first]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Differences:
+    """B minus A by the judge, and by people (NaN: no label), per question.
+
+    `sides` are the judge's numbers of A and of B on all questions that each of them answered;
+    `rows` the paired questions before those of one cluster were averaged.
+    """
+
+    a: str
+    b: str
+    judge: FloatArray
+    human: FloatArray
+    questions: tuple[str, ...]
+    rows: int
+    zero_one: bool
+    people_zero_one: bool
+    sides: tuple[FloatArray, FloatArray]
+    dropped: Mapping[str, int]
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def read_systems(
+    data: TableLike,
+    other: TableLike | None = None,
+    *,
+    a: str | None = None,
+    b: str | None = None,
+    by: str = "model",
+    within: str | None = None,
+    labels: TableLike | None = None,
+    cluster: str | None = None,
+    judge_column: str = "judge",
+    human_column: str = "human",
+    positive: str | None = None,
+    model_labels: bool = False,
+    **reading: Unpack[Reading],
+) -> dict[str | None, Systems]:
+    """The systems of one table, or of two files with a run each; one entry for each slice.
+
+    Options as in `compare`.
+
+    >>> rows = {"id": [1, 1, 2, 2], "model": ["x", "y"] * 2, "judge": [0, 1, 1, 1]}
+    >>> read_systems(rows)[None].judge.tolist()
+    [[0.0, 1.0], [1.0, 1.0]]
+    """
+    with Source(data, labels=labels, others={"other": other}, **reading) as source:
+        table, given = open_table(source.rows), source.labels
+        if _is_judged_pairs(table):
+            if other is not None:
+                remedy = "judgments of pairs hold both systems: give one file"
+                raise ArgumentError("other", str(other), remedy)
+            rows, names = _preferences(table, given, a, b, judge_column, model_labels)
+            return _by_slice(rows, within, cluster, names=names)
+        tables = [table] if other is None else [table, open_table(source.other("other"))]
+        tables = [_as_grades(t, given, (judge_column, human_column), within) for t in tables]
+        table = tables[0] if other is None else _join_runs(tables, by)
+        if by not in table.frame.columns:
+            raise DataError(
+                table.name,
+                "is missing",
+                column=by,
+                remedy="name the systems' column: --by COLUMN (by=), or give two files",
+            )
+        opened = None if given is None else open_table(given)
+        if table.format == "scores":
+            opened = None  # already joined, all raters
+        table, opened = _name_answers(table, opened, by, within)
+        rows = prepare_grades(
+            table,
+            labels=opened,
+            by=by,
+            cluster="none",
+            judge_column=judge_column,
+            human_column=human_column,
+            positive=positive,
+            needs_labels=False,
+            model_labels=model_labels,
+            scores=True,
+        )
+    if rows.scale == "classes":
+        raise DataError(
+            rows.name,
+            f"has the classes {shorten(rows.names, 5)}",
+            column=judge_column,
+            remedy="name the class that counts as 1: --positive NAME (positive=)",
+        )
+    return _by_slice(rows, within, cluster)
+
+
+def _is_judged_pairs(table: Table) -> bool:
+    here = table.frame.columns
+    if table.kind is not None:
+        return table.kind == "judgments"
+    return "judgments" in kinds_of(table.format) or (
+        "judge_score" not in here and bool(recognise(here, "judgments", ["p_a", "p_fwd"]))
+    )
+
+
+def _as_grades(
+    table: Table, labels: TableLike | None, columns: tuple[str, str], within: str | None
+) -> Table:
+    """Rows under our names; scores in the columns of grades."""
+    if table.kind != "scores" and "scores" not in kinds_of(table.format):
+        return replace(load_grades(table, *columns), kind="grades")
+    human_column = columns[1]
+    if labels is not None or _has_human_scores(table):
+        prepared = prepare_scores(table, labels=labels)
+        frame, dropped = prepared.frame, prepared.dropped
+    else:
+        frame, dropped = read_scores(table), table.dropped
+    criteria = frame["criterion"].drop_nulls().unique().sort().to_list()
+    if len(criteria) > 1 and within != "criterion":
+        raise DataError(
+            table.name,
+            f"has {len(criteria)} criteria: {shorten(criteria, 5)}",
+            column="criterion",
+            remedy="compare in each of them: --within criterion (within=), or keep the rows of one",
+        )
+    people = [human_column] if human_column in frame.columns else []
+    frame = frame.drop(*people, "human_score", "judge_name", strict=False)
+    frame = frame.rename({"judge": "judge_name", "judge_score": "judge"})
+    if "human_scores" in frame.columns:
+        mean = pl.col("human_scores").list.mean().alias(human_column)
+        frame = frame.with_columns(mean).drop("human_scores")
+    return Table(frame=frame, name=table.name, kind="grades", format="scores", dropped=dropped)
+
+
+def _has_human_scores(table: Table) -> bool:
+    frame = read_scores(table)
+    return "human_scores" in frame.columns and frame["human_scores"].null_count() < frame.height
+
+
+def _join_runs(tables: Sequence[Table], by: str) -> Table:
+    """Two runs as one table; a run is named by its one model, or by its file."""
+    models = []
+    for table in tables:
+        named = tidy(table.frame[by], table.name, by) if by in table.frame.columns else None
+        values = [] if named is None else named.drop_nulls().unique().to_list()
+        models.append(values[0] if len(values) == 1 else None)
+    paths = [Path(table.name) for table in tables]
+    names = models
+    if None in models or models[0] == models[1]:
+        names = [path.name for path in paths]
+        if names[0] == names[1]:
+            names = [str(path) for path in paths]
+        if names[0] == names[1]:
+            names = ["first", "second"]
+    frames = [
+        table.frame.with_columns(pl.lit(name).alias(by))
+        for table, name in zip(tables, names, strict=True)
+    ]
+    kinds = {table.kind for table in tables}
+    if len({table.format for table in tables}) > 1 and len(kinds) > 1:
+        formats = " and ".join(str(table.format or "plain rows") for table in tables)
+        remedy = "give two files of one kind"
+        raise DataError(tables[1].name, f"differs from {tables[0].name}: {formats}", remedy=remedy)
+    return replace(
+        tables[0],
+        frame=pl.concat(frames, how="diagonal_relaxed"),
+        name=f"{tables[0].name} and {tables[1].name}",
+        fields=None,
+        dropped=merge_dropped(*(table.dropped for table in tables)),
+    )
+
+
+def _name_answers(
+    table: Table, labels: Table | None, by: str, within: str | None
+) -> tuple[Table, Table | None]:
+    """Rows and labels with an id for each answer: an id that systems share names the question."""
+    frame, name = table.frame, table.name
+    if "id" not in frame.columns:
+        if labels is not None:
+            raise DataError(name, "is missing", column="id", remedy=GIVE_IDS)
+        return table, None
+    if not frame["id"].is_duplicated().any():
+        return table, labels
+    apart = [by]
+    if "metric" in frame.columns:
+        metrics = tidy(frame["metric"], name, "metric").drop_nulls().unique().sort().to_list()
+        if len(metrics) > 1 and within != "metric":
+            raise DataError(
+                name,
+                f"has {len(metrics)} metrics: {shorten(metrics, 5)}",
+                column="metric",
+                remedy="compare in each of them: --within metric (within=), or keep one's rows",
+            )
+        apart.append("metric")
+    if labels is not None and not {"id", by} <= set(labels.frame.columns):
+        raise DataError(
+            labels.name,
+            "ids name questions that several systems answered",
+            column="id",
+            remedy=f"add the column {by} to the labels, or give each answer its own id",
+        )
+    return _with_answer_ids(table, apart), labels and _with_answer_ids(labels, [by])
+
+
+def _with_answer_ids(table: Table, apart: Sequence[str]) -> Table:
+    frame, ids = table.frame, as_text(table.frame["id"])
+    parts = [ids, *(tidy(frame[column], table.name, column) for column in apart)]
+    answers = pl.select(pl.concat_str(parts, separator=_OF)).to_series()
+    named = frame.with_columns(ids.alias(_QUESTION), answers.alias("id"))
+    return replace(table, frame=named, fields=None)
+
+
+def _preferences(
+    table: Table,
+    labels: TableLike | None,
+    a: str | None,
+    b: str | None,
+    judge_column: str,
+    model_labels: bool,
+) -> tuple[Grades, tuple[str, str]]:
+    """The share that prefers B, from judgments of pairs of the two; and the two names."""
+    frame, name = table.frame, table.name
+    known = recognise(frame.columns, "judgments", ["model_a", "model_b"])
+    if len(known) < 2:
+        if a is not None or b is not None:
+            remedy = "the pairs have no model_a and model_b: leave out a and b to compare the sides"
+            raise ArgumentError("a" if a is not None else "b", a or b, remedy)
+        frame = frame.with_columns(pl.lit("A").alias("model_a"), pl.lit("B").alias("model_b"))
+        table = replace(table, frame=frame, fields=None)
+        a, b = "A", "B"
+    elif {"model_a", "model_b"} <= set(frame.columns):
+        sides = [tidy(frame[column], name, column) for column in ("model_a", "model_b")]
+        models = pl.concat([s.alias("model") for s in sides]).drop_nulls().unique().sort().to_list()
+        if a is None and b is None and len(models) == 2:
+            a, b = models
+    if a is None or b is None:
+        remedy = "name two systems: --a NAME --b NAME (a=, b=); for all of them: adjudge rank"
+        raise DataError(name, "has pairs of several systems", column="model_a", remedy=remedy)
+    rows = prepare_grades(
+        table,
+        labels=labels,
+        model=b,
+        judge_column=judge_column,
+        cluster="none",
+        model_labels=model_labels,
+    )
+    keep = (rows.frame["opponent"] == a).fill_null(False).to_numpy()
+    if not keep.any():
+        opponents = rows.frame["opponent"].drop_nulls().unique().sort().to_list()
+        raise ArgumentError("a", a, f"{b} was compared with {shorten(opponents)}")
+    lost = merge_dropped(rows.dropped, {"pair with another system": int((~keep).sum())})
+    kept = replace(
+        rows,
+        frame=rows.frame.filter(keep),
+        judge=rows.judge[keep],
+        human=rows.human[keep],
+        dropped=lost,
+    )
+    return kept, (a, b)
+
+
+# --- the table -------------------------------------------------------------------------------
+
+
+def _by_slice(
+    rows: Grades, within: str | None, cluster: str | None, names: tuple[str, str] | None = None
+) -> dict[str | None, Systems]:
+    if rows.sampling_probability is not None:
+        raise DataError(
+            rows.name,
+            "labels were picked by a plan",
+            column="sampling_probability",
+            remedy="a difference needs labels of questions drawn at random",
+        )
+    if within is None:
+        return {None: _tabulate(rows, np.arange(len(rows.judge)), cluster, names)}
+    if within not in rows.frame.columns:
+        shown = shorten([column for column in rows.frame.columns if column != "id"])
+        raise ArgumentError("within", within, f"choose a column: {shown}")
+    codes, values = code_column(tidy(rows.frame[within], rows.name, within))
+    return {
+        value: _tabulate(rows, np.flatnonzero(codes == code), cluster, names)
+        for code, value in enumerate(values)
+        if value is not None
+    }
+
+
+def _tabulate(
+    rows: Grades, at: IntArray, cluster: str | None, names: tuple[str, str] | None
+) -> Systems:
+    """One number for each question and system: the mean of its rows."""
+    frame = rows.frame[at]
+    if names is None:
+        assert rows.groups is not None  # noqa: S101
+        systems, names_of = rows.groups[at], rows.group_names
+        key = _question_column(frame, systems)
+    else:
+        systems, names_of, key = np.ones(len(at), dtype=np.int64), names, "id"
+        key = "id" if "id" in frame.columns else None
+    texts = pl.Series([str(n + 1) for n in at.tolist()]) if key is None else as_text(frame[key])
+    codes = code_clusters(texts)
+    size = int(codes.max(initial=-1)) + 1, len(names_of)
+    judge, most = _means(rows.judge[at], codes, systems, size)
+    human, _ = _means(rows.human[at], codes, systems, size)
+    if names is not None:
+        # Column B is the share that prefers B, column A the rest: B - A is in [-1, 1].
+        judge[:, 0], human[:, 0] = 1 - judge[:, 1], 1 - human[:, 1]
+    first = np.zeros(size[0], dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    column = _cluster_name(frame, cluster, key)
+    measure: Measure = "preferences" if names is not None else _MEASURES[rows.scale]
+    whole = (0.0, 0.5, 1.0) if names is not None else (0.0, 1.0)
+    single = most <= 1 and measure in ("verdicts", "preferences")
+    labels = rows.human[at]
+    return Systems(
+        names=tuple(names_of),
+        judge=judge,
+        human=human,
+        questions=tuple(texts.fill_null("").gather(first.tolist()).to_list()),
+        clusters=None if column is None else code_clusters(frame[column][first.tolist()]),
+        paired_by="id" if key == _QUESTION else key,
+        clustered_by=column,
+        measure=measure,
+        zero_one=single and bool(np.isin(rows.judge[at], whole).all()),
+        people_zero_one=single and bool(np.isin(labels[~np.isnan(labels)], whole).all()),
+        drawn_at_random=rows.drawn_at_random,
+        notes=rows.makers,
+        dropped=rows.dropped,
+    )
+
+
+def _means(
+    values: FloatArray, codes: IntArray, systems: IntArray, size: tuple[int, int]
+) -> tuple[FloatArray, int]:
+    """The mean of each question and system, NaN if it has no value; the most rows of one."""
+    known = ~np.isnan(values)
+    cells, total = codes[known] * size[1] + systems[known], size[0] * size[1]
+    counts = np.bincount(cells, minlength=total)
+    sums = np.bincount(cells, weights=values[known], minlength=total)
+    means = np.divide(sums, counts, out=np.full(total, np.nan), where=counts > 0)
+    return means.reshape(size), int(counts.max(initial=0))
+
+
+def _question_column(frame: pl.DataFrame, systems: IntArray) -> str | None:
+    """The column by which answers of different systems are paired; None if they share none."""
+    best, most = None, 0
+    for column in _QUESTIONS:
+        if column not in frame.columns or frame.schema[column].is_nested():
+            continue
+        keys = pl.DataFrame({"key": as_text(frame[column]), "system": systems}).drop_nulls()
+        answered = keys.group_by("key").agg(pl.col("system").n_unique())
+        shared = int((answered["system"] > 1).sum())
+        if shared > most:
+            best, most = column, shared
+    return best
+
+
+def _cluster_name(frame: pl.DataFrame, cluster: str | None, key: str | None) -> str | None:
+    """The column of questions that belong together: as named, else prompt_id or doc_id."""
+    if cluster == "none":
+        return None
+    if cluster is not None:
+        if cluster not in frame.columns:
+            raise ArgumentError("cluster", cluster, f"choose a column: {shorten(frame.columns)}")
+        return None if cluster == key else cluster
+    usual = (c for c in ("prompt_id", "doc_id") if c in frame.columns and c != key)
+    return next((c for c in usual if key is not None and has_values(frame, c)), None)

@@ -1,0 +1,375 @@
+"""Differences of two systems on the same questions: intervals, many at once, sample sizes.
+
+d is the score of B minus that of A on a question, so every difference is B - A. All functions take
+checked arrays. The constants were chosen on resampled tables of real systems and are checked again
+by simulation (`tests/montecarlo/test_compare_covers.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import chdtri, ndtr, ndtri, stdtr, stdtrit
+
+from adjudge.records import Interval
+from adjudge.statistics.numbers import slices
+from adjudge.validation import BoolArray, FloatArray, IntArray
+
+#: Fewer questions, or fewer labelled ones, give no interval.
+FEWEST = 30
+#: With fewer labels than this, pseudo labels are added.
+FEW_LABELS = 100
+_FEW_RESIDUALS = 10
+#: The power of the differences that are called detectable.
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A difference B - A; its interval is around `centre`, by Student's t, or normal."""
+
+    estimate: float
+    centre: float
+    standard_error: float
+    freedom: float = math.inf
+    n: int = 0
+
+    def interval(self, confidence_level: float) -> Interval:
+        """The two-sided interval."""
+        reach = _quantile((1 + confidence_level) / 2, self.freedom) * self.standard_error
+        return Interval(self.centre - reach, self.centre + reach, level=confidence_level)
+
+    @property
+    def statistic(self) -> float:
+        """centre / standard error; 0 if both are 0."""
+        return self.centre / self.standard_error if self.standard_error > 0 else 0.0
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided, of no difference."""
+        return float(p_values(np.array(self.statistic), np.array(self.freedom)))
+
+    def detectable(self, confidence_level: float) -> float:
+        """The smallest difference that is shown in four of five samples like this one."""
+        tail = _quantile((1 + confidence_level) / 2, self.freedom)
+        return (tail + float(ndtri(POWER))) * self.standard_error
+
+
+def _quantile(p: float, freedom: float) -> float:
+    return float(ndtri(p) if math.isinf(freedom) else stdtrit(freedom, p))
+
+
+def p_values(statistics: FloatArray, freedom: FloatArray) -> FloatArray:
+    """Two-sided p-values of t statistics; infinite degrees of freedom are normal.
+
+    >>> p_values(np.array([0.0, 1.96]), np.array([np.inf, np.inf])).round(3).tolist()
+    [1.0, 0.05]
+    """
+    size, known = -np.abs(statistics), np.isfinite(freedom)
+    tails = np.where(known, stdtr(np.where(known, freedom, 1.0), size), ndtr(size))
+    return np.asarray(2 * tails)
+
+
+# --- two systems -----------------------------------------------------------------------------
+
+
+def paired_gap(d: FloatArray, *, zero_one: bool) -> Gap:
+    """The mean of d, with two pseudo questions +c and -c in the interval.
+
+    mean' = sum d / (n + 2), var' = (sum d^2 + 2 c^2)/(n + 2) - mean'^2. Verdicts of 0 and 1: c = 1,
+    SE^2 = var'/(n + 2), normal (Bonett and Price 2012). Scores: c = max|d|/2, SE^2 = var'/(n + 1),
+    t with n - 1. Coverage is near its level from 30 questions on; probabilities of a sure judge
+    need 60.
+
+    >>> gap = paired_gap(np.array([1.0] * 20 + [0.0] * 70 + [-1.0] * 10), zero_one=True)
+    >>> round(gap.estimate, 3), round(gap.centre, 3), round(gap.standard_error, 4)
+    (0.1, 0.098, 0.0546)
+    """
+    n, total = len(d), float(d.sum())
+    largest = 2.0 if zero_one else float(np.abs(d).max(initial=0.0))
+    centre, error, freedom = _shrink(
+        np.array(n), np.array(total), np.array(float(d @ d)), np.array(largest), zero_one=zero_one
+    )
+    return Gap(total / n, float(centre), float(error), float(freedom), n)
+
+
+def _shrink(
+    n: FloatArray | IntArray,
+    total: FloatArray,
+    squares: FloatArray,
+    largest: FloatArray,
+    *,
+    zero_one: bool,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Centre, standard error and degrees of freedom of `paired_gap` from sums of d."""
+    centre = total / (n + 2)
+    c = largest / 2
+    variance = np.maximum((squares + 2 * c**2) / (n + 2) - centre**2, 0.0)
+    error = np.sqrt(variance / (n + 2 if zero_one else n + 1))
+    freedom = np.full(np.shape(n), math.inf) if zero_one else np.asarray(n - 1.0)
+    return centre, error, freedom
+
+
+def unpaired_gap(a: FloatArray, b: FloatArray, *, zero_one: bool) -> Gap:
+    """Difference of means of other questions each: Welch's t, for 0 and 1 Agresti and Caffo's.
+
+    With 0 and 1 a success and a failure are added to each side, and the interval is normal.
+
+    >>> gap = unpaired_gap(np.repeat([1.0, 0.0], [50, 50]), np.repeat([1.0, 0.0], [70, 30]),
+    ...                    zero_one=True)
+    >>> round(gap.estimate, 2), round(gap.standard_error, 4)
+    (0.2, 0.0673)
+    """
+    estimate, n = float(b.mean() - a.mean()), len(a) + len(b)
+    if zero_one:
+        shares = [(float(x.sum()) + 1) / (len(x) + 2) for x in (a, b)]
+        parts = [p * (1 - p) / (len(x) + 2) for p, x in zip(shares, (a, b), strict=True)]
+        return Gap(estimate, shares[1] - shares[0], math.sqrt(sum(parts)), n=n)
+    parts = [float(x.var(ddof=1)) / len(x) for x in (a, b)]
+    return Gap(estimate, estimate, math.sqrt(sum(parts)), _welch(parts, [len(a), len(b)]), n)
+
+
+def _welch(variances: list[float], sizes: list[int]) -> float:
+    below = sum(v**2 / (n - 1) for v, n in zip(variances, sizes, strict=True))
+    return sum(variances) ** 2 / below if below > 0 else math.inf
+
+
+def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Gap:
+    """People's mean of d from m labelled questions (others NaN) and the judge's d on all.
+
+    PPI++ (Angelopoulos, Duchi and Zrnic 2023): with n' unlabelled questions,
+    lambda = cov(h, j) / ((1 + m/n') var j), at least 0, for 0 and 1 at most 1;
+    theta = mean(h - lambda j) over labelled + lambda mean(j) over unlabelled;
+    Var = SS/((m - 2) m) + lambda^2 var(j)/n', t with m - 2, SS of h - lambda j about its mean.
+    With fewer than 100 labels, or fewer than 10 residuals that are not 0, SS gets 2 c^2 (c = 1, of
+    scores half the largest |h|) and its denominator is m (m + 2): few discordant questions would
+    otherwise give intervals of no width. Labels must be a random sample of the questions.
+
+    >>> j = np.tile([1.0, 0.0, -1.0, 0.0], 100)
+    >>> h = np.where(np.arange(400) < 100, j, np.nan)
+    >>> gap = labelled_gap(h, j, zero_one=True)
+    >>> round(gap.estimate, 3), gap.n
+    (0.0, 100)
+    """
+    known = ~np.isnan(people)
+    m, rest = int(known.sum()), judge[~known]
+    if not len(rest):
+        return paired_gap(people[known], zero_one=zero_one)
+    slope = _slope(people[known], judge, known, most=1.0 if zero_one else math.inf)
+    residual = people[known] - slope * judge[known]
+    estimate = float(residual.mean() + slope * rest.mean())
+    about = residual - residual.mean()
+    squares, below = float(about @ about), (m - 2) * m
+    if m < FEW_LABELS or np.count_nonzero(residual) < _FEW_RESIDUALS:
+        c = 1.0 if zero_one else float(np.abs(people[known]).max()) / 2
+        squares, below = squares + 2 * c**2, m * (m + 2)
+    variance = squares / below + slope**2 * float(judge.var(ddof=1)) / len(rest)
+    return Gap(estimate, estimate, math.sqrt(variance), m - 2, m)
+
+
+def _slope(labels: FloatArray, judge: FloatArray, known: BoolArray, *, most: float) -> float:
+    """lambda of PPI++: the covariance over labelled questions, the variance over all."""
+    m, spread = len(labels), float(judge.var(ddof=1))
+    if spread == 0:
+        return 0.0
+    shared = judge[known]
+    covariance = float((labels - labels.mean()) @ (shared - shared.mean())) / (m - 1)
+    return min(max(covariance / ((1 + m / (len(judge) - m)) * spread), 0.0), most)
+
+
+def labelled_mean(labels: FloatArray, judge: FloatArray, *, ends: tuple[float, float]) -> Gap:
+    """The mean that people would give: labels on some answers (others NaN), judge's on all.
+
+    As `labelled_gap`, with one pseudo label at each of the scale's `ends` below 100 labels, or if
+    more than half of the labels are at one end.
+
+    >>> j = np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 60)
+    >>> gap = labelled_mean(np.where(np.arange(300) < 100, j - 0.5, np.nan), j, ends=(0.5, 5))
+    >>> round(gap.estimate, 3)
+    2.5
+    """
+    known = ~np.isnan(labels)
+    given, rest = labels[known], judge[~known]
+    m, low, high = len(given), *ends
+    slope = _slope(given, judge, known, most=math.inf) if len(rest) else 0.0
+    residual = given - slope * judge[known]
+    moved = slope * float(rest.mean()) if len(rest) else 0.0
+    estimate = centre = float(residual.mean()) + moved
+    about = residual - residual.mean()
+    squares, below = float(about @ about), (m - 2) * m
+    at_one_end = max(np.count_nonzero(given == low), np.count_nonzero(given == high)) > m / 2
+    if m < FEW_LABELS or at_one_end:
+        # A pseudo label has the judge's mean score: it moves the labels' mean alone.
+        centre += (low + high - 2 * float(given.mean())) / (m + 2)
+        ends_about = np.array(ends) - float(given.mean())
+        squares, below = squares + float(ends_about @ ends_about), m * (m + 2)
+    variance = squares / below
+    if len(rest):
+        variance += slope**2 * float(judge.var(ddof=1)) / len(rest)
+    return Gap(estimate, centre, math.sqrt(variance), m - 2, m)
+
+
+# --- many systems ----------------------------------------------------------------------------
+
+
+class Gaps(NamedTuple):
+    """Differences of all pairs: [i, j] is system j minus system i, on `n` common questions."""
+
+    estimate: FloatArray
+    centre: FloatArray
+    standard_error: FloatArray
+    freedom: FloatArray
+    n: IntArray
+
+    @property
+    def statistic(self) -> FloatArray:
+        """centre / standard error; 0 if both are 0."""
+        error = self.standard_error
+        return np.divide(self.centre, error, out=np.zeros_like(error), where=error > 0)
+
+
+def all_gaps(scores: FloatArray, *, zero_one: bool) -> Gaps:
+    """`paired_gap` of all pairs of columns of a table (questions, systems) with NaN where empty.
+
+    Sums over common questions are products of matrices; only max|d| needs a pass over pairs.
+    """
+    here = ~np.isnan(scores)
+    mask = here.astype(np.float64)
+    x = np.where(here, scores, 0.0)
+    n = mask.T @ mask
+    totals = mask.T @ x
+    square = mask.T @ x**2
+    total = totals - totals.T
+    squares = np.maximum(square + square.T - 2 * (x.T @ x), 0.0)
+    largest = np.full(n.shape, 2.0) if zero_one else _largest(scores)
+    centre, error, freedom = _shrink(n, total, squares, largest, zero_one=zero_one)
+    estimate = np.divide(total, n, out=np.zeros_like(total), where=n > 0)
+    return Gaps(estimate, centre, error, freedom, n.astype(np.int64))
+
+
+def _largest(scores: FloatArray) -> FloatArray:
+    """max|x_j - x_i| over common questions."""
+    systems = scores.shape[1]
+    largest = np.zeros((systems, systems))
+    columns = np.asfortranarray(scores)
+    for i in range(systems):
+        gaps = np.abs(columns[:, i + 1 :] - columns[:, i : i + 1])
+        largest[i, i + 1 :] = np.nan_to_num(np.fmax.reduce(gaps, axis=0, initial=0.0))
+    return largest + largest.T
+
+
+def holm(values: FloatArray) -> FloatArray:
+    """p-values adjusted for the family by Holm's step-down rule.
+
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(values, kind="stable")
+    steps = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted
+
+
+def benjamini_hochberg(values: FloatArray) -> FloatArray:
+    """p-values adjusted for the false discovery rate.
+
+    >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03])).round(3).tolist()
+    [0.03, 0.04, 0.04]
+    """
+    order, n = np.argsort(values, kind="stable")[::-1], len(values)
+    steps = np.minimum.accumulate(values[order] * n / np.arange(n, 0, -1))
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted
+
+
+def possibly_best(
+    gaps: Gaps,
+    influence: FloatArray,
+    rng: np.random.Generator,
+    *,
+    confidence_level: float = 0.95,
+    draws: int = 500,
+) -> BoolArray:
+    """Which systems are not shown to be below another: each max over the others is tested once.
+
+    System i leaves if max_j (Y_j - Y_i)/SE_ij passes the one-sided quantile of its maximum under no
+    difference, by multiplier draws of the `influence` (questions, systems) and mapped to Student's
+    t. The set contains the best in about 95 % of samples if all are equal (measured, approximate).
+    """
+    systems = influence.shape[1]
+    sums = np.empty((draws, systems))
+    for part in slices(draws, 64):
+        sums[part] = rng.standard_normal((part.stop - part.start, len(influence))) @ influence
+    error = np.where(gaps.standard_error > 0, gaps.standard_error, np.inf)
+    keep = np.ones(systems, dtype=np.bool_)
+    for i in range(systems):
+        others = np.arange(systems) != i
+        if not others.any():
+            continue
+        maxima = ((sums[:, others] - sums[:, [i]]) / error[i, others]).max(axis=1)
+        quantile = float(np.quantile(maxima, confidence_level))
+        freedom = float(gaps.freedom[i, others].min())
+        if math.isfinite(freedom):
+            quantile = float(stdtrit(freedom, float(ndtr(quantile))))
+        keep[i] = float((gaps.centre[i, others] / error[i, others]).max()) <= quantile
+    return keep
+
+
+# --- sample sizes ----------------------------------------------------------------------------
+
+
+def cautious_spread(spread: float, n: int) -> float:
+    """A pilot's standard deviation, raised to its 80 % upper bound: s sqrt((n - 1)/chi2_.2).
+
+    >>> round(cautious_spread(1.0, 50), 3)
+    1.099
+    """
+    return spread * math.sqrt((n - 1) / float(chdtri(n - 1, POWER)))
+
+
+def questions_needed(spread: float, difference: float, confidence_level: float = 0.95) -> int:
+    """Questions to show a difference with power 0.8: (z + z_.8)^2 s^2/delta^2 + z^2/2.
+
+    >>> questions_needed(0.5, 0.05)
+    787
+    """
+    z = float(ndtri((1 + confidence_level) / 2))
+    reach = (z + float(ndtri(POWER))) ** 2
+    return math.ceil(reach * (spread / difference) ** 2 + z**2 / 2)
+
+
+def cautious_correlation(correlation: float, m: int) -> float:
+    """A pilot's correlation at its 80 % lower bound, not below 0.
+
+    >>> round(cautious_correlation(0.6, 103), 3)
+    0.543
+    """
+    bounded = min(max(correlation, -0.999999), 0.999999)
+    return max(math.tanh(math.atanh(bounded) - float(ndtri(POWER)) / math.sqrt(m - 3)), 0.0)
+
+
+def labels_needed(
+    spread: float,
+    correlation: float,
+    difference: float,
+    questions: int,
+    confidence_level: float = 0.95,
+) -> int | None:
+    """Labelled questions to show people's difference with power 0.8; None: these N cannot show it.
+
+    m = s^2 (1 - rho^2) / ((delta/(z + z_.8))^2 - s^2 rho^2 / N).
+
+    >>> labels_needed(0.6, 0.7, 0.08, 1000), labels_needed(0.6, 0.7, 0.02, 1000)
+    (288, None)
+    """
+    reach = float(ndtri((1 + confidence_level) / 2)) + float(ndtri(POWER))
+    below = (difference / reach) ** 2 - (spread * correlation) ** 2 / questions
+    if below <= 0:
+        return None
+    needed = max(math.ceil(spread**2 * (1 - correlation**2) / below), FEWEST)
+    return needed if needed <= questions else None

@@ -1,0 +1,162 @@
+"""Intervals of differences cover at their level, on simulated systems with known differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from adjudge.statistics.differences import (
+    Gap,
+    labelled_gap,
+    labelled_mean,
+    paired_gap,
+    unpaired_gap,
+)
+
+RUNS = [pytest.param(400, id="short"), pytest.param(6000, id="full", marks=pytest.mark.montecarlo)]
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+
+
+def share(hits: int, runs: int, expected: float) -> bool:
+    """Whether this few hits are compatible with the expected share (1 in 20,000)."""
+    return hits >= binom.ppf(1 / 20_000, runs, expected)
+
+
+def covers(gap: Gap, truth: float, level: float = 0.95) -> bool:
+    low, high = gap.interval(level)
+    return low is not None and high is not None and low <= truth <= high
+
+
+def verdicts(b_only: float, a_only: float) -> tuple[Draw, float]:
+    def draw(rng: np.random.Generator, n: int) -> np.ndarray:
+        return rng.choice([1.0, -1.0, 0.0], n, p=[b_only, a_only, 1 - b_only - a_only])
+
+    return draw, b_only - a_only
+
+
+def scores(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Differences of grades from 1 to 5 with a common difficulty; their mean is 0."""
+    both = rng.normal(3.5, 1, n)
+    a, b = (np.clip(np.round(both + rng.normal(0, 0.8, n)), 1, 5) for _ in range(2))
+    return b - a
+
+
+def probabilities(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Differences of a sure judge's probabilities: most near 0, some near 1; their mean is 0."""
+    a, b = (rng.beta(0.3, 0.15, n) for _ in range(2))
+    return np.where(rng.random(n) < 0.5, 0.02 * (b - a), b - a)
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize(
+    ("kind", "n", "least"),
+    [
+        ("few discordant", 30, 0.95),
+        ("few discordant", 100, 0.95),
+        ("ordinary", 30, 0.95),
+        ("ordinary", 100, 0.945),
+        ("ordinary", 1000, 0.945),
+        ("scores", 30, 0.93),
+        ("scores", 100, 0.945),
+        ("probabilities", 60, 0.93),
+        ("probabilities", 300, 0.94),
+    ],
+)
+def test_by_the_judge_alone(kind: str, n: int, least: float, runs: int) -> None:
+    draw, truth = {
+        "few discordant": verdicts(0.03, 0.01),
+        "ordinary": verdicts(0.20, 0.12),
+        "scores": (scores, 0.0),
+        "probabilities": (probabilities, 0.0),
+    }[kind]
+    rng = np.random.default_rng(n)
+    exact = kind in ("few discordant", "ordinary")
+    hits = sum(covers(paired_gap(draw(rng, n), zero_one=exact), truth) for _ in range(runs))
+    assert share(hits, runs, least)
+    if kind == "ordinary":
+        assert hits <= binom.ppf(1 - 1 / 20_000, runs, 0.975)  # and it is not wide for nothing
+
+
+def people_and_judge(
+    rng: np.random.Generator, n: int, m: int, *, discordant: float, agreement: float
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """People's verdicts on m of n questions, the judge's on all; people's true difference."""
+    up, down = 0.6 * discordant, 0.4 * discordant
+    h = rng.choice([1.0, -1.0, 0.0], n, p=[up, down, 1 - discordant])
+    other = rng.choice([1.0, -1.0, 0.0], n, p=[0.1, 0.25, 0.65])
+    j = np.where(rng.random(n) < agreement, h, other)
+    return np.where(np.arange(n) < m, h, np.nan), j, up - down
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize(
+    ("m", "discordant", "agreement", "least"),
+    [
+        (30, 0.04, 0.9, 0.95),
+        (50, 0.04, 0.9, 0.95),
+        (100, 0.04, 0.9, 0.93),
+        (50, 0.35, 0.9, 0.95),
+        (50, 0.35, 0.3, 0.94),
+        (200, 0.35, 0.9, 0.94),
+        (200, 0.35, 0.0, 0.94),
+    ],
+)
+def test_with_labels(m: int, discordant: float, agreement: float, least: float, runs: int) -> None:
+    rng = np.random.default_rng(m)
+    hits, narrower = 0, 0
+    for _ in range(runs):
+        h, j, truth = people_and_judge(rng, 800, m, discordant=discordant, agreement=agreement)
+        gap = labelled_gap(h, j, zero_one=True)
+        hits += covers(gap, truth)
+        narrower += gap.standard_error < paired_gap(h[:m], zero_one=True).standard_error
+    assert share(hits, runs, least)
+    if agreement == 0.9 and discordant == 0.35:
+        assert narrower > 0.95 * runs  # a good judge is worth labels
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("m", [50, 150])
+def test_with_labels_of_scores(m: int, runs: int) -> None:
+    rng = np.random.default_rng(m)
+    hits = 0
+    for _ in range(runs):
+        h = scores(rng, 500)
+        j = 0.5 * h + 0.6 * scores(rng, 500) + 0.3
+        known = np.where(np.arange(500) < m, h, np.nan)
+        hits += covers(labelled_gap(known, j, zero_one=False), 0.0)
+    assert share(hits, runs, 0.94)
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("kind", ["verdicts", "scores"])
+def test_unpaired(kind: str, runs: int) -> None:
+    rng = np.random.default_rng(8)
+    hits = 0
+    for _ in range(runs):
+        if kind == "verdicts":
+            a, b = (rng.random(n) < p for n, p in ((60, 0.7), (90, 0.9)))
+            gap = unpaired_gap(a.astype(float), b.astype(float), zero_one=True)
+            hits += covers(gap, 0.2)
+        else:
+            gap = unpaired_gap(rng.normal(3, 1, 60), rng.normal(3.5, 2, 90), zero_one=False)
+            hits += covers(gap, 0.5)
+    assert share(hits, runs, 0.945)
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize(("m", "top"), [(50, 0.25), (50, 0.7), (150, 0.25)])
+def test_means_of_scores(m: int, top: float, runs: int) -> None:
+    """People's mean of scores from 1 to 5, of which `top` are 5; the judge is too kind."""
+    rng = np.random.default_rng(m)
+    others = (1 - top) / 4
+    steps, weights = np.arange(1.0, 6.0), [others] * 4 + [top]
+    truth, hits = float(steps @ weights), 0
+    for _ in range(runs):
+        people = rng.choice(steps, 400, p=weights)
+        judge = np.clip(people + rng.choice([0, 1, -1], 400, p=[0.5, 0.4, 0.1]), 1, 5)
+        labels = np.where(np.arange(400) < m, people, np.nan)
+        hits += covers(labelled_mean(labels, judge, ends=(1, 5)), truth)
+    assert share(hits, runs, 0.93)

@@ -1,0 +1,106 @@
+"""What people see of comparisons: fixed results in, exact text out."""
+
+from __future__ import annotations
+
+import pytest
+from shown_compare import (
+    BY_JUDGE,
+    BY_PEOPLE,
+    FEW_LABELS,
+    NOT_SHOWN,
+    PREFERENCES,
+    SCORES,
+    TOO_FEW,
+    WORSE,
+)
+
+from adjudge.errors import ArgumentError
+from adjudge.present.blocks import Table
+
+
+def test_the_judges_difference_says_that_it_is_the_judges() -> None:
+    assert str(BY_JUDGE).splitlines() == [
+        "new scores 4.1 points higher than old by this judge, 1.2 to 7.0",
+        "People can differ: label 50 questions to know.",
+        "judge alone    +4.1 points, 1.2 to 7.0  B - A, paired by prompt_id",
+        "judge's means  old 61.3, new 65.4       97 of 412 differ",
+        "question that one system alone answered: 3",
+        "Assumes: the questions are independent of each other",
+    ]
+    lines = str(WORSE).splitlines()
+    assert lines[0] == "old scores 4.1 points higher than new by this judge, 1.2 to 7.0"
+    assert lines[2].startswith("judge alone    -4.1 points, -7.0 to -1.2")
+
+
+def test_peoples_difference_has_the_judges_next_to_it() -> None:
+    assert str(BY_PEOPLE).splitlines() == [
+        "People score new 9.3 points higher than old, 2.1 to 16.5",
+        "By the judge alone: +4.1 points, 1.2 to 7.0.",
+        "warning: few labels",
+        "judge alone    +4.1 points, 1.2 to 7.0    B - A, paired by prompt_id",
+        "people         +9.3 points, 2.1 to 16.5   80 labelled questions, corrected by the judge",
+        "people alone   +8.8 points, -1.0 to 18.6  80 labelled questions",
+        "judge's means  old 61.3, new 65.4         97 of 412 differ",
+        "question that one system alone answered: 3",
+        "Assumes: the questions are independent of each other",
+    ]
+    assert str(PREFERENCES).splitlines()[0] == (
+        "People prefer new 20.0 points more often than old, 10.0 to 30.0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("result", "headline", "action"),
+    [
+        (
+            NOT_SHOWN,
+            "No difference between new and old is shown by this judge: +0.6 points, -2.2 to 3.4",
+            "The smallest difference that 412 questions show in four of five samples is 4.0 "
+            "points.",
+        ),
+        (
+            FEW_LABELS,
+            "new scores 4.1 points higher than old by this judge, 1.2 to 7.0",
+            "People can differ: 12 labelled questions: 30 or more are needed.",
+        ),
+        (
+            SCORES,
+            "new scores 0.412 higher than old by this judge, 0.121 to 0.703",
+            "People can differ: label 50 questions to know.",
+        ),
+    ],
+)
+def test_what_is_shown_and_what_is_not(result, headline: str, action: str) -> None:
+    assert str(result).splitlines()[:2] == [headline, action]
+
+
+def test_no_number_without_enough_questions() -> None:
+    first = str(TOO_FEW).splitlines()[0]
+    assert first == "No difference of new and old: 12 questions: 30 or more are needed"
+    with pytest.raises(ArgumentError, match="no number to draw"):
+        TOO_FEW.plot()
+
+
+def test_the_table_of_public_comparisons_is_behind_explain() -> None:
+    assert "3,334 public comparisons" not in str(BY_JUDGE)
+    folded = [block for block in BY_JUDGE.view() if isinstance(block, Table)]
+    assert [(table.detail, table.rows[0]) for table in folded] == [(True, ("2 to 3", "21 %"))]
+    assert "3,334 public comparisons" in folded[0].caption
+    assert not [block for block in BY_PEOPLE.view() if isinstance(block, Table)]
+
+
+def test_the_picture_has_a_line_for_each_number_and_zero() -> None:
+    axes = BY_PEOPLE.plot().axes[0]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == [
+        "judge alone",
+        "people",
+        "people alone",
+    ]
+    assert [list(line.get_xdata()) for line in axes.lines] == [
+        [0, 0],
+        pytest.approx([1.2, 7.0]),
+        pytest.approx([2.1, 16.5]),
+        pytest.approx([-1.0, 18.6]),
+    ]
+    assert axes.get_xlabel() == "new minus old, points, with 95 % intervals"
+    assert axes.get_title(loc="left") == "People score new 9.3 points higher than old, 2.1 to 16.5"

@@ -1,0 +1,272 @@
+"""`compare`: what is paired, what is counted, whose number it is, what is refused."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from runner_logs import LOGS
+
+from adjudge import compare
+from adjudge.cli import run
+from adjudge.errors import ArgumentError, DataError
+from adjudge.estimation.systems import read_systems
+from adjudge.statistics.differences import labelled_gap, paired_gap
+
+
+def two_systems(n: int = 120, *, seed: int = 0, labels: int = 0) -> pl.DataFrame:
+    """Grades of "old" and "new" on the same prompts, ids of their own."""
+    rng = np.random.default_rng(seed)
+    frames = []
+    for model, rate in (("old", 0.5), ("new", 0.8)):
+        truth = (rng.random(n) < rate).astype(int)
+        judge = np.where(rng.random(n) < 0.9, truth, 1 - truth)
+        human = [int(t) if q < labels else None for q, t in enumerate(truth)]
+        ids = [f"{model}-{q}" for q in range(n)]
+        columns = {"id": ids, "prompt_id": [f"q{q}" for q in range(n)], "model": [model] * n}
+        frames.append(pl.DataFrame({**columns, "judge": judge, "human": human}))
+    return pl.concat(frames)
+
+
+def gaps_of(frame: pl.DataFrame, column: str = "judge") -> np.ndarray:
+    wide = frame.pivot("model", index="prompt_id", values=column, maintain_order=True)
+    return (wide["new"] - wide["old"]).cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def test_the_judge_alone_is_paired_by_prompt() -> None:
+    rows = two_systems().drop("human")
+    got = compare(rows, a="old", b="new")
+    expected = paired_gap(gaps_of(rows), zero_one=True)
+    assert got.judge.estimate == pytest.approx(expected.estimate)
+    assert tuple(got.judge.interval) == pytest.approx(tuple(expected.interval(0.95)))
+    assert (got.paired_by, got.n, got.people, got.measure) == ("prompt_id", 120, None, "verdicts")
+    assert got.better
+    assert not got.worse
+    turned = compare(rows, a="new", b="old")
+    assert turned.judge.estimate == pytest.approx(-got.judge.estimate)
+    assert turned.worse
+    assert str(turned).startswith("new scores ")  # the better one comes first, in either case
+
+
+def test_labels_give_peoples_difference() -> None:
+    rows = two_systems(400, labels=120).with_columns(
+        sampled_by=pl.when(pl.col("human").is_not_null()).then(pl.lit("random"))
+    )
+    got = compare(rows, a="old", b="new")
+    expected = labelled_gap(gaps_of(rows, "human"), gaps_of(rows), zero_one=True)
+    assert got.reported is got.people
+    assert got.people.estimate == pytest.approx(expected.estimate)
+    assert tuple(got.people.interval) == pytest.approx(tuple(expected.interval(0.95)))
+    assert (got.n, got.n_labelled, got.people_alone.n) == (400, 120, 120)
+    assert got.warnings == ()
+    unknown = compare(rows.drop("sampled_by"), a="old", b="new")
+    assert "random sample" in unknown.warnings[0]
+    assert unknown.people == got.people
+
+
+def test_a_question_labelled_on_one_side_is_counted_and_its_label_not_used() -> None:
+    rows = two_systems(200, labels=60)
+    half = rows.with_columns(
+        human=pl.when(pl.col("id").is_in(["old-3", "new-4", "new-5"])).then(None).otherwise("human")
+    )
+    got = compare(half, a="old", b="new")
+    assert (got.n, got.n_labelled) == (200, 57)
+    assert got.dropped == {"question labelled for one system alone: its label is not used": 3}
+
+
+def test_what_cannot_be_paired_is_counted() -> None:
+    rows = two_systems().drop("human").filter(~pl.col("id").is_in(["old-1", "old-2", "new-9"]))
+    got = compare(rows, a="old", b="new")
+    assert (got.n, got.judge.n) == (117, 117)
+    assert got.dropped == {"question that one system alone answered": 3}
+
+
+def test_systems_without_a_common_question_are_not_paired_and_the_result_says_so() -> None:
+    rows = two_systems().drop("human", "prompt_id")
+    got = compare(rows, a="old", b="new")
+    assert got.paired_by is None
+    assert "share no question" in got.warnings[0]
+    paired = compare(two_systems(), a="old", b="new")
+    assert got.judge.estimate == pytest.approx(paired.judge.estimate)
+    assert got.n == 240
+
+
+def test_rows_of_one_question_are_averaged() -> None:
+    rows = two_systems(60).drop("human")
+    twice = pl.concat([rows, rows.with_columns(pl.col("id") + "-again", judge=pl.lit(1, pl.Int64))])
+    got = compare(twice, a="old", b="new")
+    expected = paired_gap(gaps_of(rows) / 2, zero_one=False)
+    assert got.n == 60
+    assert got.judge.standard_error == pytest.approx(expected.standard_error)
+
+
+def test_questions_of_a_cluster_count_once() -> None:
+    rows = (
+        two_systems(90)
+        .drop("human")
+        .with_columns(document=pl.col("prompt_id").str.slice(1).cast(pl.Int64) // 3)
+    )
+    got = compare(rows, a="old", b="new", cluster="document")
+    expected = paired_gap(gaps_of(rows).reshape(30, 3).mean(axis=1), zero_one=False)
+    assert (got.n, got.clustered_by) == (30, "document")
+    assert got.judge.standard_error == pytest.approx(expected.standard_error)
+    assert compare(rows, a="old", b="new").n == 90
+
+
+def test_scores_and_probabilities() -> None:
+    rows = two_systems(labels=60)
+    scores = rows.with_columns(judge=pl.col("judge") * 3.5 + 1, human=pl.col("human") * 4 + 1)
+    got = compare(scores, a="old", b="new")
+    assert got.measure == "scores"
+    expected = paired_gap(3.5 * gaps_of(rows), zero_one=False)
+    assert got.judge.estimate == pytest.approx(expected.estimate)
+    assert got.judge.standard_error == pytest.approx(expected.standard_error)
+    shares = rows.drop("human").with_columns(judge=pl.col("judge") * 0.8 + 0.1).head(999)
+    assert compare(shares, a="old", b="new").measure == "probabilities"
+    native = scores.rename({"judge": "judge_score", "human": "human_score", "prompt_id": "doc_id"})
+    same = compare(native, a="old", b="new")
+    assert (same.judge, same.people) == (got.judge, got.people)
+    assert same.paired_by == "doc_id"
+
+
+def test_judgments_of_pairs_are_read_from_the_side_of_b() -> None:
+    rng = np.random.default_rng(3)
+    first = rng.random(80) < 0.5
+    p_new = np.clip(rng.normal(0.65, 0.2, 80), 0.01, 0.99)
+    pairs = pl.DataFrame(
+        {
+            "id": [str(i) for i in range(80)],
+            "model_a": np.where(first, "new", "old"),
+            "model_b": np.where(first, "old", "new"),
+            "p_a": np.where(first, p_new, 1 - p_new),
+        }
+    )
+    got = compare(pairs, a="old", b="new")
+    assert got.judge.estimate == pytest.approx((2 * p_new - 1).mean())
+    assert got.measure == "preferences"
+    assert "new is preferred" in str(got)
+    assert compare(pairs) == compare(pairs, a="new", b="old")  # two models: by name
+    verdicts = compare(pairs, a="old", b="new", judge_column="verdict")
+    d = np.sign(p_new - 0.5)
+    assert verdicts.judge.standard_error == pytest.approx(
+        paired_gap(d, zero_one=True).standard_error
+    )
+    sides = compare(pairs.drop("model_a", "model_b"))
+    assert (sides.a, sides.b) == ("A", "B")
+    third = pl.concat([pairs, pairs.with_columns(pl.col("id") + "x", model_b=pl.lit("third"))])
+    with pytest.raises(DataError, match="name two systems"):
+        compare(third)
+    only = compare(third, a="old", b="new")
+    assert only.judge == got.judge
+    assert only.dropped["pair with another system"] > 0
+    with pytest.raises(ArgumentError, match="was compared with"):
+        compare(pairs, a="nobody", b="new")
+
+
+def test_ties_of_people_are_no_preference() -> None:
+    pairs = pl.DataFrame(
+        {
+            "id": [str(i) for i in range(60)],
+            "p_a": [0.2, 0.9, 0.4] * 20,
+            "label": ["B", "A", "tie"] * 20,
+        }
+    )
+    got = compare(pairs)
+    assert got.people.estimate == pytest.approx(0.0)
+    assert got.people.n == 60
+    assert got.people_alone is None  # the judge adds nothing: every pair has a label
+
+
+def test_two_files_are_two_systems(tmp_path: Path) -> None:
+    rows = two_systems().with_columns(id=pl.col("prompt_id")).drop("human", "prompt_id")
+    paths = []
+    for model in ("old", "new"):
+        paths.append(tmp_path / f"{model}.csv")
+        rows.filter(pl.col("model") == model).drop("model").write_csv(paths[-1])
+    got = compare(paths[0], paths[1])
+    assert (got.a, got.b, got.paired_by) == ("old.csv", "new.csv", "id")
+    assert got.judge == compare(rows, a="old", b="new").judge
+    labels = rows.head(10).select("id", label=pl.lit(1))
+    with pytest.raises(DataError, match="add the column model to the labels"):
+        compare(paths[0], paths[1], labels=labels)
+    both = rows.filter(pl.col("id").str.slice(1).cast(pl.Int64) < 40).select(
+        "id", "model", label="judge"
+    )
+    labelled = compare(rows, a="old", b="new", labels=both)
+    assert labelled.n_labelled == 40
+    named = both.with_columns(model=pl.col("model") + ".csv")
+    assert compare(paths[0], paths[1], labels=named).people == labelled.people
+
+
+def test_two_inspect_logs_pair_by_sample_and_epoch() -> None:
+    log = LOGS / "inspect.eval"
+    with pytest.raises(DataError, match="--within metric"):
+        compare(log, log)
+    systems = read_systems(log, log, within="metric")["model_graded_qa"]
+    assert systems.names == ("first", "second")
+    assert systems.paired_by == "id"
+    gaps = systems.differences("first", "second")
+    assert len(gaps.judge) > 1
+    assert not gaps.judge.any()
+
+
+def test_few_or_identical_questions_give_no_interval() -> None:
+    few = compare(two_systems(29).drop("human"), a="old", b="new")
+    assert few.judge.estimate is few.judge.interval is None
+    assert few.judge.reason == "29 questions: 30 or more are needed"
+    rows = two_systems(40).drop("human").with_columns(judge=pl.col("prompt_id").str.slice(1))
+    same = compare(rows, a="old", b="new")
+    assert same.judge.reason == "the scores are identical"
+    assert str(same).startswith("new and old have identical scores on all 40 questions")
+    verdicts = compare(rows.with_columns(judge=1), a="old", b="new").judge
+    reach = 1.959964 * math.sqrt(2 / 42 / 42)
+    assert tuple(verdicts.interval) == pytest.approx((-reach, reach), abs=1e-6)
+    labels = compare(two_systems(100, labels=20), a="old", b="new")
+    assert labels.reported is labels.judge
+    assert labels.people.reason == "20 labelled questions: 30 or more are needed"
+
+
+def test_refusals_name_the_remedy() -> None:
+    rows = two_systems()
+    with pytest.raises(ArgumentError, match="choose one of new, old"):
+        compare(rows, a="older", b="new")
+    with pytest.raises(ArgumentError, match="name two different systems"):
+        compare(rows, a="new", b="new")
+    with pytest.raises(DataError, match="name the systems' column"):
+        compare(rows.drop("model"))
+    with pytest.raises(ArgumentError, match="the rows are of one system, old"):
+        compare(rows.filter(pl.col("model") == "old"))
+    words = rows.with_columns(judge=pl.col("judge").replace_strict({0: "poor", 1: "great"}))
+    with pytest.raises(DataError, match="--positive NAME"):
+        compare(words.drop("human"), a="old", b="new")
+    great = compare(words.drop("human"), a="old", b="new", positive="great")
+    assert great.judge == compare(rows.drop("human"), a="old", b="new").judge
+    planned = rows.with_columns(human=pl.lit(1), sampling_probability=0.5)
+    with pytest.raises(DataError, match="picked by a plan"):
+        compare(planned, a="old", b="new")
+    criteria = pl.DataFrame(
+        {"doc_id": ["d"] * 4, "model": ["x", "y"] * 2, "criterion": ["c", "c", "e", "e"]}
+    ).with_columns(judge_score=pl.Series([1, 2, 3, 4]))
+    with pytest.raises(DataError, match="--within criterion"):
+        compare(criteria)
+
+
+def test_the_exit_code_follows_the_interval(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    two_systems().drop("human").write_csv("rows.csv")
+    better, worse = ["--a", "old", "--b", "new"], ["--a", "new", "--b", "old"]
+    assert run(["compare", "rows.csv", *better, "--fail-unless-better", "--plot", "d.png"]) == 0
+    assert run(["compare", "rows.csv", *worse, "--fail-unless-better"]) == 2
+    assert run(["compare", "rows.csv", *worse, "--fail-if-worse"]) == 2
+    assert run(["compare", "rows.csv", *better, "--fail-if-worse", "-o", "c.json"]) == 0
+    assert Path("d.png").exists()
+    two_systems(20).drop("human").write_csv("few.csv")
+    assert run(["compare", "few.csv", *better]) == 2
+    assert run(["compare", "few.csv", "--a", "old"]) == 2  # of two systems, b is the other
+    assert run(["compare", "few.csv", "--a", "oldest"]) == 1
+    assert "choose one of new, old" in capsys.readouterr().err
