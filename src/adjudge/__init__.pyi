@@ -12,6 +12,7 @@ from adjudge.errors import DataError as DataError
 from adjudge.errors import JudgeError as JudgeError
 from adjudge.errors import PolicyMismatchError as PolicyMismatchError
 from adjudge.errors import StoreError as StoreError
+from adjudge.estimation import compare as compare
 from adjudge.estimation import estimate as estimate
 from adjudge.estimation import plan_rate as plan_rate
 from adjudge.judges import JudgingOptions as JudgingOptions
@@ -46,6 +47,7 @@ __all__ = [
     "StoreError",
     "calibrate",
     "check_audits",
+    "compare",
     "convert_log",
     "diagnose_bias",
     "diagnose_prompts",
