@@ -352,7 +352,7 @@ def view_comparison(result: Comparison) -> list[Block]:
         Figure(
             "difference",
             partial(comparison_figure, result),
-            f"B - A with {level(result.confidence_level)} intervals; zero is no difference.",
+            f"B - A with {level(result.confidence_level)} intervals; zero: the systems are equal.",
         ),
     ]
 

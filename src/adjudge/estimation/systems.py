@@ -42,7 +42,7 @@ _OF = " of "
 
 @dataclass(frozen=True, kw_only=True)
 class Systems:
-    """The judge's and people's numbers (questions, systems), NaN where there is none.
+    """The judge's and people's numbers (questions, systems), NaN if there is none.
 
     `zero_one`: every number is one verdict of 0 or 1 (of preferences: no probability), so that
     differences are -1, 0 or 1. `paired_by` is the column of questions, None if systems share none.
@@ -71,7 +71,7 @@ class Systems:
         return self.names.index(name)
 
     def differences(self, a: str, b: str) -> Differences:
-        """B minus A on each question that both answered; on each cluster where there are some."""
+        """B minus A on each question that both answered; on each cluster if there are clusters."""
         if a == b:
             raise ArgumentError("b", b, "name two different systems")
         columns = [self.at(a, "a"), self.at(b, "b")]

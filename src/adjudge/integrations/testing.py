@@ -72,7 +72,7 @@ def assert_not_worse(
     `a` and `b` are the rows of the two systems (the old run and the new one), or `a` is the result
     of `compare`. It fails if B is shown to be worse: its interval is below 0. With `margin` it
     fails unless the entire interval is above -margin: with 0.02, B loses at most 2 points. People's
-    difference counts where there are enough labels, else the judge's. If there is no difference to
+    difference counts if there are enough labels, else the judge's. If there is no difference to
     give, it fails.
     """
     __tracebackhide__ = True
