@@ -319,7 +319,6 @@ def test_probabilities() -> None:
         ({"interval": "bayes"}, "choose one of"),
         ({"confidence_level": 1.0}, "strictly between"),
         ({"pool": True}, r"name their column with --by model \(by=\)"),
-        ({"compare": ("a", "b")}, r"--by model \(by=\)"),
         ({"method": "ppi++", "interval": "profile"}, "the method here is ppi"),
         ({"strata": [0] * 1200, "method": "ppi++"}, "only misclassification has strata"),
         ({"cluster": [0] * 1200, "interval": "profile"}, "independent"),

@@ -198,7 +198,6 @@ def test_a_shift_of_the_labels_is_warned_of(rows: pl.DataFrame) -> None:
         ({"method": "ppi++"}, "is for one judge"),
         ({"interval": "profile"}, "is for one judge"),
         ({"pool": True}, "is for one judge"),
-        ({"compare": ("x", "y")}, "is for one judge: .* --judge-column instead of --judge"),
         ({"strata": "model"}, "is for one judge"),
         ({"by": [0] * 1200}, "name a column of the table"),
         ({"by": None, "share": True}, "needs 4 groups or more"),
