@@ -96,6 +96,14 @@ _DEMO = Verb(
     options=[Option("out", always=True), Option("judge", always=True)],
     run=run_demo,
 )
+_START = Verb(
+    "start",
+    "adjudge.cli.start:start",
+    "List the commands that answer questions about your file.",
+    "start results.csv",
+    "Tries every kind of rows and shows how the columns were recognised.",
+    added="explain json",
+)
 _JUDGE = Verb(
     "judge",
     "adjudge.judges:judge_pairs",
@@ -649,7 +657,7 @@ _MODELS = Group(
 )
 
 VERBS: tuple[Verb | Group, ...] = (
-    *(_DEMO, _JUDGE, _REPLIES, _CONVERT, _CALIBRATE, _SELECT, _POLICY, _EVALUATE, _ESTIMATE),
-    _COMPARE,
-    *(_PLAN, _MONITOR, _DIAGNOSE, _RANK, _LABEL, _SERVE, _REPORT, _STORE, _MODELS),
+    *(_DEMO, _START, _JUDGE, _REPLIES, _CONVERT, _CALIBRATE, _SELECT, _POLICY, _EVALUATE),
+    *(_ESTIMATE, _COMPARE, _PLAN, _MONITOR, _DIAGNOSE, _RANK, _LABEL, _SERVE, _REPORT),
+    *(_STORE, _MODELS),
 )

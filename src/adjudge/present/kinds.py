@@ -38,6 +38,7 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "What the logs hold",
         {
             "log": "adjudge.data.conversion:LogSummary",
+            "guide": "adjudge.cli.start:Guide",
         },
     ),
     "judging": (

@@ -1,0 +1,280 @@
+"""Which commands answer what: for a file, by what it can be read as; without one, by what you have.
+
+Every kind of rows is tried with its own reader, so that what is listed here works in the verbs.
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Unpack
+
+import numpy as np
+
+from adjudge.data import (
+    Reading,
+    iter_items,
+    iter_pairs,
+    prepare_battles,
+    prepare_grades,
+    prepare_judgments,
+    prepare_scores,
+    prepare_tournaments,
+)
+from adjudge.errors import AdjudgeError, DataError
+from adjudge.present.blocks import Block, Commands, Headline, Note
+from adjudge.present.result import Count, Result, frozen
+from adjudge.present.text import count
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kind:
+    """Rows of one kind: what they are called, how many rows and labels there are, what to run.
+
+    `measure` reads a file and returns its number of rows and of labels (None: labels are not
+    needed). `commands` answer questions; `unlabelled` replace them if there is no label.
+    """
+
+    name: str
+    measure: Callable[..., tuple[int, int | None]]
+    commands: Mapping[str, str]
+    unlabelled: Mapping[str, str]
+
+
+def _judgments(file: Path, **reading: Unpack[Reading]) -> tuple[int, int]:
+    frame = prepare_judgments(file, **reading).frame
+    return frame.height, frame["label"].count() if "label" in frame.columns else 0
+
+
+def _grades(file: Path, **reading: Unpack[Reading]) -> tuple[int, int]:
+    grades = prepare_grades(file, needs_labels=False, **reading)
+    labelled = (grades.labels >= 0) if grades.scale == "classes" else ~np.isnan(grades.human)
+    return grades.frame.height, int(labelled.sum())
+
+
+def _scores(file: Path, **reading: Unpack[Reading]) -> tuple[int, int]:
+    frame = prepare_scores(file, **reading).frame
+    return frame.height, int((frame["human_scores"].list.len() > 0).sum())
+
+
+def _battles(file: Path, **reading: Unpack[Reading]) -> tuple[int, int | None]:
+    battles = prepare_battles(file, **reading)
+    votes = None if battles.human is None else int((~np.isnan(battles.human)).sum())
+    return len(battles), votes if battles.score is not None else None
+
+
+def _tournaments(file: Path, **reading: Unpack[Reading]) -> tuple[int, None]:
+    return prepare_tournaments(file, **reading).rows, None
+
+
+def _pairs(file: Path, **reading: Unpack[Reading]) -> tuple[int, None]:
+    return sum(1 for _ in iter_pairs(file, **reading)), None
+
+
+def _items(file: Path, **reading: Unpack[Reading]) -> tuple[int, None]:
+    return sum(1 for _ in iter_items(file, **reading)), None
+
+
+#: In the order of trying. {} stands for the file.
+_KINDS = (
+    _Kind(
+        "judgments of pairs",
+        _judgments,
+        {
+            "Which verdicts can I trust?": "calibrate {} --alpha 0.1 -o policy.json",
+            "Does the judge know when it is wrong?": "evaluate {}",
+            "Is it biased?": "diagnose bias {}",
+        },
+        {
+            "Which rows do people label first?": "plan labels {} --write-ids to_label.csv",
+            "Is the judge biased?": "diagnose bias {}",
+        },
+    ),
+    _Kind(
+        "scores",
+        _scores,
+        {"How far are the scores from people's?": "diagnose scores {}"},
+        {},
+    ),
+    _Kind(
+        "grades",
+        _grades,
+        {
+            "What rate can I report?": "estimate {}",
+            "How many more labels do I need?": "plan rate {}",
+        },
+        {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"},
+    ),
+    _Kind("battles", _battles, {"How do the models rank?": "rank {}"}, {}),
+    _Kind(
+        "tournaments", _tournaments, {"Is the judge consistent?": "diagnose transitivity {}"}, {}
+    ),
+    _Kind(
+        "pairs",
+        _pairs,
+        {
+            "Which answer is better, by a judge?": "judge {} --judge openai:MODEL -o judged.jsonl",
+            "And by people?": "label {} -o labels.csv",
+        },
+        {},
+    ),
+    _Kind(
+        "single answers",
+        _items,
+        {
+            "Does each pass, by a judge?": "judge {} --judge openai:MODEL --protocol grade "
+            "-o judged.jsonl",
+            "And by people?": "label {} -o labels.csv",
+        },
+        {},
+    ),
+)
+_NOTHING = {
+    "See all of it in seconds": "demo --judge simulated",
+    "Pairs of answers, no verdicts": "judge pairs.jsonl --judge openai:MODEL -o judged.jsonl",
+    "A judge's preferences, some labels": "calibrate judged.jsonl --alpha 0.1 -o policy.json",
+    "Pass or fail by a judge, some labels": "estimate grades.csv",
+    "Scores by a judge and by people": "diagnose scores scores.csv",
+    "Battles of models": "rank battles.csv",
+    "A log of another tool": "start run.json",
+    "Something else, or not sure": "start your_file.csv",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadAs:
+    """One kind of rows that the file can be read as; `labels` is None where none are needed."""
+
+    rows_kind: str
+    rows: Count
+    labels: Count | None
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A question, or what you have, and the command for it."""
+
+    question: str
+    command: str
+
+
+@frozen
+class Guide(Result):
+    """What a file can be read as, and the commands that answer questions about it."""
+
+    kind: ClassVar[str] = "guide"
+    rows_in: ClassVar[str] = "answers"
+
+    file: str | None
+    read_as: tuple[ReadAs, ...] = ()
+    answers: tuple[Answer, ...]
+    refused: Mapping[str, str]
+
+    def view(self) -> list[Block]:
+        if self.file is None:
+            headline = Headline("What you have, and the command for it")
+        else:
+            kinds = "; ".join(map(_describe, self.read_as))
+            headline = Headline(f"{self.file} can be read as {kinds}")
+        lines = [
+            line for answer in self.answers for line in (f"# {answer.question}", answer.command)
+        ]
+        remarks = dict.fromkeys(line for reading in self.read_as for line in reading.remarks)
+        refused = [f"{kind}: {reason}" for kind, reason in self.refused.items()]
+        return [
+            headline,
+            Commands(lines),
+            *([Note(list(remarks))] if remarks else []),
+            *([Note(refused, detail=True, title="What it is not, and why")] if refused else []),
+        ]
+
+
+def _describe(reading: ReadAs) -> str:
+    labels = {None: "", 0: ", no labels"}.get(reading.labels)
+    if labels is None:
+        labels = f", {count(reading.labels or 0, 'label')}"
+    return f"{reading.rows_kind} ({count(reading.rows, 'row')}{labels})"
+
+
+def start(file: Path | None = None, **reading: Unpack[Reading]) -> Guide:
+    """Look at a file and list the commands that answer questions about it.
+
+    Args:
+        file: A file of pairs, verdicts, grades, scores or battles, or a log of another tool.
+            Without it, the commands are listed by what you have.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
+    """
+    if file is None:
+        listed = (Answer(question=q, command=f"adjudge {c}") for q, c in _NOTHING.items())
+        return Guide(file=None, answers=tuple(listed), refused={})
+    found: dict[_Kind, ReadAs] = {}
+    refused: dict[str, str] = {}
+    for kind in _KINDS:
+        with _collected_remarks() as remarks:
+            try:
+                rows, labels = kind.measure(file, **reading)
+            except AdjudgeError as error:
+                refused[kind.name] = str(error)
+                continue
+        if rows:
+            found[kind] = ReadAs(
+                rows_kind=kind.name, rows=rows, labels=labels, remarks=tuple(remarks)
+            )
+    if any(reading_as.labels != 0 for reading_as in found.values()):
+        # A column that happens to have a usual name: nobody labelled rows of that kind.
+        found = {kind: reading_as for kind, reading_as in found.items() if reading_as.labels != 0}
+    if not found:
+        raise DataError(
+            str(file),
+            f"cannot be read as rows of any kind; as {_KINDS[0].name}: {refused[_KINDS[0].name]}",
+            remedy="name its columns with --column OURS=YOURS (docs/files.md lists ours)",
+        )
+    named = _typed_again(reading)
+    answers = [
+        Answer(question=question, command=f"adjudge {command.format(_quote(file))}{named}")
+        for kind, reading_as in found.items()
+        for question, command in (
+            kind.unlabelled if reading_as.labels == 0 else kind.commands
+        ).items()
+    ]
+    return Guide(
+        file=str(file), read_as=tuple(found.values()), answers=tuple(answers), refused=refused
+    )
+
+
+def _typed_again(reading: Reading) -> str:
+    """The names of columns and words, as options of the next command."""
+    words = [
+        word
+        for ours, theirs in (reading.get("columns") or {}).items()
+        for word in ("--column", f"{ours}={theirs}")
+    ]
+    if meaning := reading.get("labels_as"):
+        words += ["--labels-as", ",".join(f"{theirs}={ours}" for theirs, ours in meaning.items())]
+    return "".join(f" {_quote(word)}" for word in words)
+
+
+def _quote(word: object) -> str:
+    return shlex.quote(str(word))
+
+
+@contextmanager
+def _collected_remarks() -> Iterator[list[str]]:
+    """The readers' remarks as a list: a kind that is only tried must not print any."""
+    log, lines = logging.getLogger("adjudge.data"), list[str]()
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(record.getMessage())
+
+    handlers, propagate = log.handlers[:], log.propagate
+    log.handlers, log.propagate = [Collect()], False
+    try:
+        yield lines
+    finally:
+        log.handlers, log.propagate = handlers, propagate

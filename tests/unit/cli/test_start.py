@@ -1,0 +1,85 @@
+"""`adjudge start` tells what a file can be read as and which commands answer what."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from adjudge.cli.app import run
+
+PAIRS = {"prompt": ["q", "r"], "response_a": ["x", "y"], "response_b": ["v", "w"]}
+JUDGED = {"id": ["1", "2"], "p_a": [0.9, 0.2]}
+BATTLES = {"model_a": ["m", "n"], "model_b": ["n", "o"], "winner": ["model_a", "tie"]}
+
+
+def guide(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
+    assert run(["start", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kinds", "first"),
+    [
+        (PAIRS, [("pairs", 2, None)], "adjudge judge f.csv --judge openai:MODEL -o judged.jsonl"),
+        (
+            JUDGED,
+            [("judgments of pairs", 2, 0)],
+            "adjudge plan labels f.csv --write-ids to_label.csv",
+        ),
+        (
+            {**JUDGED, "label": ["A", None]},
+            [("judgments of pairs", 2, 1)],
+            "adjudge calibrate f.csv --alpha 0.1 -o policy.json",
+        ),
+        ({"judge": [1, 0], "human": [1, None]}, [("grades", 2, 1)], "adjudge estimate f.csv"),
+        (
+            {"doc_id": ["d", "e"], "judge_score": [4, 5], "human_score": [4, 4]},
+            [("scores", 2, 2), ("grades", 2, 2)],
+            "adjudge diagnose scores f.csv",
+        ),
+        (BATTLES, [("battles", 2, None)], "adjudge rank f.csv"),
+    ],
+)
+def test_a_file_and_its_commands(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    rows: dict[str, list[object]],
+    kinds: list[tuple[str, int, int | None]],
+    first: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame(rows).write_csv("f.csv")
+    found = guide(capsys, "f.csv")
+    read_as = found["read_as"]
+    assert isinstance(read_as, list)
+    assert [(each["rows_kind"], each["rows"], each["labels"]) for each in read_as] == kinds
+    answers = found["answers"]
+    assert isinstance(answers, list)
+    assert answers[0]["command"] == first
+
+
+def test_names_of_columns_go_into_the_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "my file.csv"
+    pl.DataFrame({"id": ["1"], "P of A": [0.9], "label": ["B"]}).write_csv(file)
+    assert run(["start", str(file), "--column", "p_a=P of A"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[0].endswith("judgments of pairs (1 row, 1 label)")
+    assert f"adjudge evaluate '{file}' --column 'p_a=P of A'" in shown.out
+    assert shown.err == ""  # what the readers recognise is part of the result
+
+
+def test_no_rows_of_any_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "odd.csv").write_text("x,y\n1,2\n")
+    assert run(["start", str(tmp_path / "odd.csv")]) == 1
+    assert "--column OURS=YOURS" in capsys.readouterr().err
+
+
+def test_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["start"]) == 0
+    assert "adjudge demo --judge simulated" in capsys.readouterr().out
