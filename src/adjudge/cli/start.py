@@ -212,7 +212,7 @@ def start(file: Path | None = None, **reading: Unpack[Reading]) -> Guide:
     if file is None:
         listed = (Answer(question=q, command=f"adjudge {c}") for q, c in _NOTHING.items())
         return Guide(file=None, answers=tuple(listed), refused={})
-    found: dict[_Kind, ReadAs] = {}
+    readable: dict[_Kind, ReadAs] = {}
     refused: dict[str, str] = {}
     for kind in _KINDS:
         with _collected_remarks() as remarks:
@@ -222,13 +222,15 @@ def start(file: Path | None = None, **reading: Unpack[Reading]) -> Guide:
                 refused[kind.name] = str(error)
                 continue
         if rows:
-            found[kind] = ReadAs(
+            readable[kind] = ReadAs(
                 rows_kind=kind.name, rows=rows, labels=labels, remarks=tuple(remarks)
             )
-    if any(reading_as.labels != 0 for reading_as in found.values()):
+    if any(reading_as.labels != 0 for reading_as in readable.values()):
         # A column that happens to have a usual name: nobody labelled rows of that kind.
-        found = {kind: reading_as for kind, reading_as in found.items() if reading_as.labels != 0}
-    if not found:
+        readable = {
+            kind: reading_as for kind, reading_as in readable.items() if reading_as.labels != 0
+        }
+    if not readable:
         raise DataError(
             str(file),
             f"cannot be read as rows of any kind; as {_KINDS[0].name}: {refused[_KINDS[0].name]}",
@@ -237,13 +239,13 @@ def start(file: Path | None = None, **reading: Unpack[Reading]) -> Guide:
     named = _typed_again(reading)
     answers = [
         Answer(question=question, command=f"adjudge {command.format(_quote(file))}{named}")
-        for kind, reading_as in found.items()
+        for kind, reading_as in readable.items()
         for question, command in (
             kind.unlabelled if reading_as.labels == 0 else kind.commands
         ).items()
     ]
     return Guide(
-        file=str(file), read_as=tuple(found.values()), answers=tuple(answers), refused=refused
+        file=str(file), read_as=tuple(readable.values()), answers=tuple(answers), refused=refused
     )
 
 
