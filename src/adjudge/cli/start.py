@@ -147,7 +147,7 @@ _NOTHING = {
 
 @dataclass(frozen=True, kw_only=True)
 class ReadAs:
-    """One kind of rows that the file can be read as; `labels` is None where none are needed."""
+    """One kind of rows that the file can be read as; `labels` is None if none are needed."""
 
     rows_kind: str
     rows: Count
@@ -226,7 +226,7 @@ def start(file: Path | None = None, **reading: Unpack[Reading]) -> Guide:
                 rows_kind=kind.name, rows=rows, labels=labels, remarks=tuple(remarks)
             )
     if any(reading_as.labels != 0 for reading_as in readable.values()):
-        # A column that happens to have a usual name: nobody labelled rows of that kind.
+        # A column that happens to have a usual name: rows of that kind have no labels.
         readable = {
             kind: reading_as for kind, reading_as in readable.items() if reading_as.labels != 0
         }
