@@ -14,7 +14,8 @@ import numpy as np
 from scipy.stats import beta
 
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
-from adjudge.selection.cascade import Sheet, StageEvidence, drop_stages, stage_doubts, stop_at
+from adjudge.selection.cascade import StageEvidence, stage_doubts, stop_at
+from adjudge.selection.cascade_sheet import Sheet, drop_stages
 from adjudge.selection.doubts.evidence import Evidence
 from adjudge.statistics.entropy import confidence, preference_entropy
 
@@ -72,7 +73,7 @@ class Cascade:
     judges: tuple[int, ...]
     doubts: tuple
     tau: float
-    tau_without_margin: float
+    tau_without_margin: float = 0.0
 
     @classmethod
     def plan(cls, p: np.ndarray, people: np.ndarray) -> Cascade:
@@ -88,6 +89,18 @@ class Cascade:
         kept, _ = drop_stages((0, 1, 2), sheet, ("1", "2", "3"))
         plain = sheet(kept).largest_tau(margin=0.0)
         return cls(kept, sheet(kept).fitted, sheet(kept).largest_tau() or 0.0, plain or 0.0)
+
+    @classmethod
+    def candidates(cls, p: np.ndarray, people: np.ndarray) -> dict[str, Cascade]:
+        """What learns nothing: the label-free cascade, and the jury of the two cheap judges."""
+        sheets = [
+            Sheet.plain(evidence(p[:, :n]), people, costs=COSTS[:n], alpha=ALPHA) for n in (3, 2)
+        ]
+        free, jury = sheets
+        return {
+            "label-free": cls((0, 1, 2), free.fitted, free.largest_tau() or 0.0),
+            "jury of the cheap two": cls((0, 1), jury.fitted, 0.0),
+        }
 
     def at(self, tau: float) -> Cascade:
         """The same with another tau."""
@@ -210,6 +223,7 @@ def one_repeat(world: World, labels: int, seed: int) -> dict[str, tuple[float, f
     new, truth = world.draw(NEW, rng)
     learning = rng.random(labels) < SHARE
     cascade = Cascade.plan(p[learning], people[learning])
+    others = Cascade.candidates(p[learning], people[learning])
     results = {}
 
     def note(name: str, accepted: np.ndarray, side: np.ndarray, cost: np.ndarray) -> None:
@@ -223,6 +237,11 @@ def one_repeat(world: World, labels: int, seed: int) -> dict[str, tuple[float, f
             "cascade": (cascade.decide, ~learning),
             "cascade, tau/2": (cascade.at(cascade.tau / 2).decide, ~learning),
         }
+        for name, other in others.items():
+            ways[name] = (other.decide, ~learning)
+        if len(cascade.judges) == 1:
+            for name in ("strong alone", "cascade"):
+                ways[f"{name}, where only it is left"] = ways[name]
         if guarantee == "scope":
             plain = cascade.at(cascade.tau_without_margin)
             ways["cascade, tau without margin"] = (plain.decide, ~learning)
@@ -244,16 +263,19 @@ def table(world: World, labels: int, repeats: int) -> None:
     cells = [one_repeat(world, labels, seed) for seed in range(repeats)]
     print(f"\n{world.name}, {labels} labels, alpha {ALPHA:g}, {repeats} calibration sets")
     print("   accepted   cost   error share   above alpha   method")
-    for name in cells[0]:
-        share, risk, cost = np.mean([one[name] for one in cells], axis=0)
-        above = np.mean([one[name][1] > ALPHA for one in cells])
-        print(f"   {share:8.3f}   {cost:4.2f}   {risk:11.3f}   {above:11.2f}   {name}")
+    for name in dict.fromkeys(name for cell in cells for name in cell):
+        seen = [one[name] for one in cells if name in one]
+        share, risk, cost = np.mean(seen, axis=0)
+        above = np.mean([one[1] > ALPHA for one in seen])
+        sets = f" ({len(seen)} sets)" if len(seen) < len(cells) else ""
+        print(f"   {share:8.3f}   {cost:4.2f}   {risk:11.3f}   {above:11.2f}   {name}{sets}")
     equal_coverage(cells)
 
 
 def equal_coverage(cells: Sequence[dict[str, tuple[float, float, float]]]) -> None:
     """The cost of the cascade if it accepts as much as the strong judge alone (scope)."""
-    means = {name: np.mean([one[name] for one in cells], axis=0) for name in cells[0]}
+    everywhere = [name for name in cells[0] if all(name in one for one in cells)]
+    means = {name: np.mean([one[name] for one in cells], axis=0) for name in everywhere}
     goal = means["scope: strong alone"][0]
     points = [means[name][[0, 2]] for name in means if name.startswith("scope: cascade")]
     # Keep the points that accept more at a lower cost.

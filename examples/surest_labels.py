@@ -29,6 +29,7 @@ WORLDS = {
     "informative": informative(),
     "informative, better judge": informative(0.3),
     "informative, good judge": informative(0.22),
+    "informative, very good judge": informative(0.12),
     "uninformative, errors 0.08": uninformative(0.08),
     "confidently wrong": confidently_wrong(),
     "ten distinct scores": heavily_tied(0.25, 10),

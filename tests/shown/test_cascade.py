@@ -26,6 +26,11 @@ PLAN_LINES = [
     "useless | 0.5 | 0 % | –",
     "cheap | 1 | 30 % | 9 %",
     "strong | 30 | 94 % | 7 %",
+    "Candidates, by what scope accepts of the learning share; --candidate plans one",
+    "candidate | judges | cost | accepted | error share",
+    "* learned | cheap -> strong | 33.3 % | 90 % | 8 %",
+    "label_free | useless -> cheap -> strong | 40 % | 85 % | 6 %",
+    "jury | useless + cheap | 5 % | 0 % | –",
     "warning: A WARNING",
     "dropped useless: with it 87 % accepted at 10.5 per row at the planned tau, without it 88 % at "
     "10 at the cheapest tau",
@@ -61,6 +66,17 @@ def test_a_plan_of_one_judge_of_ones_own_tau_and_of_none() -> None:
         "bad: No tau passes at alpha 0.1: every row would go to strong",
         "Allow a larger alpha, label more rows, or use better judges.",
     ]
+
+
+def test_a_plan_of_another_candidate() -> None:
+    free = replace(CASCADE_PLAN, candidate="label_free")
+    lines = html_lines(free)
+    assert lines[0].startswith("cheap -> strong at tau 0.125, label-free: about 88 % accepted at")
+    assert any("the largest share with a share of errors of at most" in line for line in lines)
+    jury = replace(CASCADE_PLAN, candidate="jury")
+    assert html_lines(jury)[0].startswith("cheap + strong as a jury: about 88 % accepted at alpha")
+    nothing = html_lines(replace(jury, feasible=False))[0]
+    assert nothing == "bad: The jury of cheap + strong accepts nothing at alpha 0.1"
 
 
 @pytest.mark.parametrize(("tau", "half"), [("0.22", "0.11"), ("0.26", "0.13"), ("0.04", "0.02")])

@@ -480,7 +480,8 @@ def test_which_rows_to_label() -> None:
             "A policy from these labels accepts at most 61.5 % of the verdicts.",
             "scored verdicts | 1,300",
             "below the cut | 800 | an uncertainty of at most 0.312346; tied rows are included",
-            "Use them with pac, which then has more labels near its threshold; scope gains "
+            "Use them with pac if random labels would let it accept clearly less than this share: "
+            "it then has more labels near its threshold. If not, it accepts less. scope gains "
             "nothing from them.",
             "calibrate, select and serve never accept above the cut: the other 500 verdicts go "
             "to people.",

@@ -7,8 +7,8 @@ from dataclasses import replace
 from shown_selection import POLICY, SELECTION
 
 from adjudge.policy.doubts import CascadeReport, CascadeRule, DroppedStage, LearningShare, Stage
-from adjudge.selection.cascade import CostPoint
-from adjudge.selection.cascade_plan import CascadePlan, JudgeAlone
+from adjudge.selection.cascade_plan import CascadePlan
+from adjudge.selection.cascade_sheet import CascadeCandidate, CostPoint, JudgeAlone
 from adjudge.selection.doubts.base import StageCount
 
 CHEAP = Stage(
@@ -50,6 +50,27 @@ CASCADE_PLAN = CascadePlan(
         JudgeAlone(judge="useless", cost=0.5, coverage=0.0, wrong=None),
         JudgeAlone(judge="cheap", cost=1.0, coverage=0.3, wrong=0.09),
         JudgeAlone(judge="strong", cost=30.0, coverage=0.94, wrong=0.07),
+    ),
+    candidates=(
+        CascadeCandidate(
+            name="learned",
+            judges=("cheap", "strong"),
+            tau=0.125,
+            cost=10.0,
+            coverage=0.9,
+            wrong=0.08,
+        ),
+        CascadeCandidate(
+            name="label_free",
+            judges=("useless", "cheap", "strong"),
+            tau=0.2,
+            cost=12.0,
+            coverage=0.85,
+            wrong=0.06,
+        ),
+        CascadeCandidate(
+            name="jury", judges=("useless", "cheap"), tau=0.0, cost=1.5, coverage=0.0, wrong=None
+        ),
     ),
     dropped_stages=(
         DroppedStage(

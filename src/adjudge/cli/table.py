@@ -361,7 +361,7 @@ _PLAN = Group(
             "Uses a share of the labels. The plan is for `calibrate --plan`.\n\n"
             "Drops judges that do not pay off. The labels outside that share are left for "
             "calibration.",
-            main="cascade alpha costs tau labels pairs learning_share output plot json",
+            main="cascade alpha costs tau candidate labels pairs learning_share output plot json",
             options=[Option("cascade", type=str)],
             finish=finish_cascade_plan,
             step=after_cascade_plan,

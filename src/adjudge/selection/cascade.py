@@ -2,13 +2,12 @@
 
 What they say about a row becomes one verdict and one doubt. Calibrate, select, serve and the
 runner's stop rule all use this code, so that a row is decided in use exactly as in calibration.
-Last comes what a plan learns from labels.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,9 +20,8 @@ from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError, PolicyMismatchError
 from adjudge.judges.interface import Judge
 from adjudge.judges.judge import identity_of, match_judge, take_known_route
-from adjudge.policy.doubts import CascadeReport, CascadeRule, DroppedStage, LearningShare, Stage
+from adjudge.policy.doubts import CascadeReport, CascadeRule, LearningShare, Stage
 from adjudge.policy.result import Contradiction, Policy, PolicyGroup
-from adjudge.present.result import NotNegative, Proportion
 from adjudge.present.text import count
 from adjudge.records import MEASURED, About, Subject
 from adjudge.selection.doubts.base import (
@@ -42,7 +40,6 @@ from adjudge.selection.doubts.evidence import (
     check_context,
     doubt_of,
     gap_between,
-    learn,
     sum_in_order,
     take_rows,
     with_context,
@@ -51,7 +48,6 @@ from adjudge.selection.doubts.evidence import (
 from adjudge.selection.doubts.jury import MEMBER, OF_JUDGES, name_members
 from adjudge.selection.labelled import NewRows
 from adjudge.statistics.entropy import INFINITE_DOUBT
-from adjudge.statistics.ridge import FOLDS
 from adjudge.store import StorePlace
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
@@ -64,10 +60,6 @@ OTHER_JUDGE = "of a judge that is not a stage of the cascade"
 #: A judge and its protocol.
 Member = tuple[str, str | None]
 _ROW = "__row"
-#: The most coverage that a plan gives up when it drops a judge: within the error of the estimates.
-_SLACK = 0.01
-#: How many values of tau are tried, and how many a plan keeps.
-_TRIED, _KEPT = 200, 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -488,172 +480,3 @@ def in_learning_share(frame: pl.DataFrame, learning: LearningShare) -> BoolArray
     )
     below = [int.from_bytes(digest[:8], "big") / 2**64 < learning.share for digest in digests]
     return np.array(below, dtype=np.bool_)
-
-
-def fit_stages(
-    evidence: StageEvidence, prefers_a: IntArray, *, units: IntArray, seed: int
-) -> tuple[tuple[LearnedMargin, ...], FloatArray]:
-    """A ridge for each stage, fitted on its scored rows, and margins held out.
-
-    Those are the margins of the rows by ridges that were fitted without their fold of `units`.
-
-    >>> rng = np.random.default_rng(0)
-    >>> people = rng.integers(0, 2, 200)
-    >>> odds = (2 * people - 1)[:, None] * [0.5, 2.0] + rng.normal(size=(200, 2))
-    >>> p = 1 / (1 + np.exp(-odds))
-    >>> seen = StageEvidence(whole=Evidence(judges=("x", "y"), p=p), ties=np.zeros_like(p) > 0)
-    >>> margins, _ = fit_stages(seen, people, units=np.arange(200), seed=0)
-    >>> (stop_at(stage_doubts(margins, seen)[1], 0.1) == 0).mean() < 0.5
-    np.True_
-    """
-    rows = len(prefers_a)
-    groups = int(units.max()) + 1
-    fold = (np.random.default_rng(seed).permutation(groups) % FOLDS)[units]
-    fitted, held_out = [], np.zeros(evidence.ties.shape)
-    for stage in range(len(evidence.whole.judges)):
-        so_far, measured = evidence.upto(stage), evidence.measured[:, stage]
-        learns = measured & np.vstack(
-            [np.ones(rows, dtype=np.bool_), *(fold != left for left in range(FOLDS))]
-        )
-        names, fit = learn(so_far, prefers_a, learns, units=units, seed=seed)
-        whole, *others = (
-            LearnedMargin(names, so_far.categories, scales, weights, float(penalty))
-            for scales, weights, penalty in zip(*fit, strict=True)
-        )
-        fitted.append(whole)
-        for left, margin in enumerate(others):
-            held_out[:, stage] = np.where(fold == left, margin.margins(so_far), held_out[:, stage])
-    return tuple(fitted), held_out
-
-
-@dataclass(frozen=True, kw_only=True)
-class CostPoint:
-    """A cascade that stops at `tau`: its cost per row, and what could be accepted at alpha.
-
-    `coverage` is the largest share whose mean fitted error probability is at most alpha, `wrong`
-    the observed share of errors in it; `stops` the share of rows that end at each stage. All are
-    computed with ridges that were fitted without the row.
-    """
-
-    tau: Proportion
-    cost: NotNegative
-    coverage: Proportion
-    wrong: Proportion | None
-    stops: tuple[Proportion, ...]
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """One cascade on the learning rows: held-out doubts and errors of each row at each stage."""
-
-    fitted: tuple[LearnedMargin, ...]
-    doubts: FloatArray
-    wrong: BoolArray
-    costs: FloatArray
-    alpha: float
-
-    @classmethod
-    def fit(
-        cls,
-        evidence: StageEvidence,
-        prefers_a: IntArray,
-        *,
-        units: IntArray,
-        seed: int,
-        costs: Sequence[float],
-        alpha: float,
-    ) -> Sheet:
-        """Learn every stage; `costs` are those of a row with each judge."""
-        fitted, held_out = fit_stages(evidence, prefers_a, units=units, seed=seed)
-        margins, doubts = with_failures(held_out, evidence)
-        wrong = (margins > 0) != (prefers_a[:, None] > 0)
-        return cls(fitted, doubts, wrong, np.cumsum(costs), alpha)
-
-    @property
-    def taus(self) -> FloatArray:
-        """Values of tau at which some row changes its stage, thinned."""
-        values = np.unique(self.doubts[np.isfinite(self.doubts)])
-        if len(values) > _TRIED:
-            values = values[np.linspace(0, len(values) - 1, _TRIED).round().astype(int)]
-        return np.concatenate(([0.0], values))
-
-    def point(self, tau: float) -> CostPoint:
-        """Cost, and coverage at alpha, if rows stop at this tau."""
-        stage = stop_at(self.doubts, tau)
-        here = np.arange(len(stage)), stage
-        doubt, wrong = np.minimum(self.doubts[here], INFINITE_DOUBT), self.wrong[here]
-        order = np.argsort(doubt, kind="stable")
-        means = np.cumsum(doubt[order]) / np.arange(1, len(order) + 1)
-        # Tied rows are accepted together.
-        ends = np.append(np.diff(doubt[order]) > 0, True)
-        passing = np.flatnonzero(ends & (means <= self.alpha))
-        accepted = order[: passing[-1] + 1] if len(passing) else order[:0]
-        return CostPoint(
-            tau=tau,
-            cost=float(self.costs[stage].mean()),
-            coverage=len(accepted) / len(stage),
-            wrong=float(wrong[accepted].mean()) if len(accepted) else None,
-            stops=tuple((np.bincount(stage, minlength=len(self.costs)) / len(stage)).tolist()),
-        )
-
-    def largest_tau(self, *, margin: float = 1.0) -> float | None:
-        """The largest tau for which the mean doubt of the rows below it is at most alpha.
-
-        A margin of `margin` standard errors of a share alpha is kept. With about ninety rows, a tau
-        without a margin is above alpha in half of all cases, and then little can be accepted.
-        """
-        best = None
-        for tau in self.taus[1:].tolist():
-            doubt = self.doubts[np.arange(len(self.doubts)), stop_at(self.doubts, tau)]
-            below = doubt[doubt <= tau]
-            error = (self.alpha * (1 - self.alpha) / max(len(below), 1)) ** 0.5
-            if len(below) and below.mean() + margin * error <= self.alpha:
-                best = tau
-        return best
-
-    def points(self, planned: float | None) -> tuple[CostPoint, ...]:
-        """The curve, thinned, including the planned tau and half of it."""
-        taus = self.taus
-        some = taus[np.unique(np.linspace(0, len(taus) - 1, _KEPT).round().astype(int))]
-        wanted = {*some.tolist(), planned or 0.0, (planned or 0.0) / 2}
-        return tuple(self.point(tau) for tau in sorted(wanted))
-
-    def best(self, coverage: float) -> CostPoint | None:
-        """The point with at least this coverage and the lowest cost per accepted verdict."""
-        points = [self.point(tau) for tau in self.taus.tolist()]
-        enough = [point for point in points if point.coverage >= max(coverage, _SLACK)]
-        return min(enough, key=lambda point: point.cost / point.coverage, default=None)
-
-
-def drop_stages(
-    chain: tuple[int, ...], sheet: Callable[[tuple[int, ...]], Sheet], names: Sequence[str]
-) -> tuple[tuple[int, ...], list[DroppedStage]]:
-    """Drop judges, one by one, if the cascade accepts as much without them at no higher cost.
-
-    The cost is per accepted verdict: people label what is not accepted, so a cheap cascade that
-    accepts little saves nothing. The last judge always stays, because a hundred labels cannot show
-    that it is not needed. If no tau passes, only the last judge stays: no row would end earlier.
-    """
-    dropped: list[DroppedStage] = []
-    while len(chain) > 1 and (tau := sheet(chain).largest_tau()) is not None:
-        now = sheet(chain).point(tau)
-        others = {}
-        for at in chain[:-1]:
-            rest = tuple(other for other in chain if other != at)
-            point = sheet(rest).best(now.coverage - _SLACK)
-            if point is not None and point.cost * now.coverage <= now.cost * point.coverage:
-                others[at] = point
-        if not others:
-            break
-        worst = min(others, key=lambda at: (others[at].cost / others[at].coverage, at))
-        dropped.append(
-            DroppedStage(
-                judge=names[worst],
-                cost_with=now.cost,
-                cost_without=others[worst].cost,
-                coverage_with=now.coverage,
-                coverage_without=others[worst].coverage,
-            )
-        )
-        chain = tuple(other for other in chain if other != worst)
-    return chain if sheet(chain).largest_tau() is not None else chain[-1:], dropped

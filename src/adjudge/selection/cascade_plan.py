@@ -35,7 +35,6 @@ from adjudge.present.result import (
     Check,
     Count,
     Level,
-    NotNegative,
     Proportion,
     ResultWithDigest,
     frozen,
@@ -47,11 +46,8 @@ from adjudge.selection.cascade import (
     OTHER_JUDGE,
     CascadeDoubt,
     CascadeRows,
-    CostPoint,
     Member,
-    Sheet,
     StageEvidence,
-    drop_stages,
     find_stages,
     in_learning_share,
     lay_out,
@@ -59,6 +55,14 @@ from adjudge.selection.cascade import (
     of_stages,
     run_cascade,
     stage_names,
+)
+from adjudge.selection.cascade_sheet import (
+    CascadeCandidate,
+    CostPoint,
+    JudgeAlone,
+    Sheet,
+    drop_stages,
+    find_costs,
 )
 from adjudge.selection.doubts.base import Coverage, DoubtFit, DoubtRequest, Labelled
 from adjudge.selection.doubts.evidence import (
@@ -72,7 +76,7 @@ from adjudge.selection.labelled import read_labelled
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.store import StorePlace, read_judge_parts
 from adjudge.validation import count as check_count
-from adjudge.validation import exact_level, non_negative, open_unit, unit
+from adjudge.validation import exact_level, one_of, open_unit, unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -80,18 +84,12 @@ if TYPE_CHECKING:
 NOT_EVERY_STAGE = "not judged by every stage"
 LEARNING_ROW = "in the learning share of the cascade"
 PLAN_SCHEMA = 1
+#: What a plan can be of; the first is the default.
+_JOINED = {"learned": " -> ", "label_free": " -> ", "jury": " + "}
+CANDIDATES = tuple(_JOINED)
+_RISKS = {True: "mean fitted error probability", False: "share of errors"}
 #: Lines of the curve that a table shows.
 _LINES = 9
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgeAlone:
-    """One judge of the cascade asked about every row."""
-
-    judge: str
-    cost: NotNegative
-    coverage: Proportion
-    wrong: Proportion | None
 
 
 def _can_be_shown(plan: CascadePlan) -> str | None:
@@ -110,7 +108,8 @@ class CascadePlan(ResultWithDigest):
     """Cost and coverage of a cascade, stage by stage, estimated only on the learning share.
 
     `points` is the curve over tau of the kept stages. `feasible` is False if no tau passes at
-    alpha: then only the last judge is left.
+    alpha: then only the last judge is left. `candidates` are the ways to combine the judges that
+    were tried; the plan is of `candidate`.
     """
 
     kind: ClassVar[str] = "plan_cascade"
@@ -126,6 +125,8 @@ class CascadePlan(ResultWithDigest):
     cost_source: CostSource
     points: tuple[CostPoint, ...]
     alone: tuple[JudgeAlone, ...]
+    candidate: str = CANDIDATES[0]
+    candidates: tuple[CascadeCandidate, ...] = ()
     dropped_stages: tuple[DroppedStage, ...] = ()
     min_answer_mass: Proportion | None = None
     assumptions: tuple[str, ...]
@@ -153,6 +154,7 @@ def plan_cascade(
     alpha: float | Fraction = 0.1,
     costs: Sequence[float] | None = None,
     tau: float | None = None,
+    candidate: str = CANDIDATES[0],
     labels: TableLike | None = None,
     pairs: TableLike | None = None,
     ties: str = "drop",
@@ -168,7 +170,8 @@ def plan_cascade(
     All of it is estimated on the learning share. Each judge must have judged the rows. A judge
     other than the last is dropped if as much is accepted without it, at no higher cost per accepted
     verdict. The planned tau is the largest one for which the mean fitted error probability of the
-    rows below it, plus one standard error, is at most `alpha`.
+    rows below it, plus one standard error, is at most `alpha`. Juries of the cheap judges and a
+    cascade that learns nothing are scored on the same rows, and can be planned instead.
 
     Args:
         judgments: Judgments with p_a, or p_fwd and p_rev. A file or a frame, of judgments or
@@ -180,6 +183,9 @@ def plan_cascade(
         tau: Stop if the fitted probability of an error is at most this. A smaller tau costs more
             and accepts more. Choose it from the curve, before calibrating. By default the largest
             that reaches alpha.
+        candidate: What to plan: learned, label_free (stop by the mean log odds of the judges so
+            far) or jury (the best jury of the first judges, asked about every row). All are scored
+            on the learning share; on over-confident judges the last two lose.
         labels: Human labels by id, for rows without a label.
         pairs: The judged pairs, for a learned doubt that uses the length of the texts.
         ties: Human ties: drop, or error (count each as an error).
@@ -197,6 +203,7 @@ def plan_cascade(
     (['cheap', 'strong'], True)
     """
     level = float(exact_level(alpha))
+    one_of(candidate, CANDIDATES, "candidate")
     learning_share = open_unit(learning_share, "learning_share")
     check_count(seed, "seed")
     limit = None if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
@@ -215,7 +222,7 @@ def plan_cascade(
     learning = LearningShare(column=table.cluster or "id", share=learning_share, seed=seed)
     share = pl.Series(in_learning_share(rows.frame, learning))
     rows = rows.without(~pl.lit(share), "outside the learning share")
-    prices, source = _costs(rows.frame, stages, costs)
+    prices, source = find_costs(rows.frame, stages, costs)
     frame, evidence, left_out_rows = _learning_rows(rows, stages, learning)
     prefers_a = (frame["label"] == WORDS[table.about][0]).to_numpy().astype(np.int64)
     units = cluster_codes(frame[learning.column].to_list())[0]
@@ -224,24 +231,39 @@ def plan_cascade(
     whole = with_context(whole, frame, lengths=lengths, category=None)
 
     @cache
-    def sheet(chain: tuple[int, ...]) -> Sheet:
+    def sheet(chain: tuple[int, ...], *, plain: bool = False) -> Sheet:
         """The cascade of these judges, named as if the others had not been asked."""
         seen = replace(evidence, whole=whole).of(chain)
         names = stage_names([stages[at] for at in chain])
-        return Sheet.fit(
-            replace(seen, whole=replace(seen.whole, judges=names)),
-            prefers_a,
-            units=units,
-            seed=seed,
-            costs=[prices[at] for at in chain],
-            alpha=level,
-        )
+        seen = replace(seen, whole=replace(seen.whole, judges=names))
+        chain_costs = [prices[at] for at in chain]
+        if plain:
+            return Sheet.plain(seen, prefers_a, costs=chain_costs, alpha=level)
+        return Sheet.fit(seen, prefers_a, units=units, seed=seed, costs=chain_costs, alpha=level)
 
-    chain, dropped = drop_stages(tuple(range(len(stages))), sheet, [name for name, _ in stages])
-    chosen = sheet(chain)
+    everyone, judges = tuple(range(len(stages))), [name for name, _ in stages]
+    chain, dropped = drop_stages(everyone, sheet, judges)
     # Alone, the last judge gets every row for any tau: no margin for chance is needed.
-    planned = chosen.largest_tau(margin=1.0 if len(chain) > 1 else 0.0)
-    feasible = planned is not None
+    planned = sheet(chain).largest_tau(margin=1.0 if len(chain) > 1 else 0.0)
+    tried = [
+        ("learned", chain, sheet(chain), planned),
+        ("label_free", everyone, (free := sheet(everyone, plain=True)), free.largest_tau()),
+    ]
+    cheap = [everyone[:size] for size in range(2, len(stages))]
+    tried += [("jury", jury, sheet(jury, plain=True), 0.0) for jury in cheap]
+    candidates = [
+        way.candidate(name, tuple(judges[at] for at in among), stop or 0.0)
+        for name, among, way, stop in tried
+    ]
+    named = [at for at, one in enumerate(candidates) if one.name == candidate]
+    if not named or (candidate == "jury" and tau is not None):
+        remedy = "leave out tau: a jury is asked about every row"
+        raise ArgumentError("candidate", candidate, remedy if named else "name three judges")
+    best = max(named, key=lambda at: (candidates[at].coverage, -candidates[at].cost))
+    _, chain, chosen, planned = tried[best]
+    if candidate != "learned":
+        lengths, category, dropped = None, None, []
+    feasible = planned is not None and (candidate == "learned" or candidates[best].coverage > 0)
     warnings = advise_learning(round(len(prefers_a) / learning_share))
     if len(chain) == 1 and len(dropped) + 1 < len(stages):
         warnings.append(
@@ -267,7 +289,7 @@ def plan_cascade(
         tau=planned or 0.0,
         lengths=lengths,
         category=category,
-        categories=whole.categories,
+        categories=whole.categories if category is not None else (),
         learning=learning,
         n_learning=len(prefers_a),
     )
@@ -283,12 +305,14 @@ def plan_cascade(
             JudgeAlone(judge=judge, cost=point.cost, coverage=point.coverage, wrong=point.wrong)
             for (judge, _), point in zip(stages, alone, strict=True)
         ),
+        candidate=candidate,
+        candidates=tuple(candidates),
         dropped_stages=tuple(dropped),
         min_answer_mass=limit,
         assumptions=(
             "the rows of the learning share are like those to be judged",
-            "coverage is what the fitted error probabilities allow at alpha: an estimate, not a "
-            "promise; the labels outside the learning share calibrate",
+            "coverage is an estimate from the learning share, not a promise; the other labels "
+            "calibrate",
         ),
         warnings=tuple(warnings),
         dropped=left_out_rows,
@@ -330,32 +354,6 @@ def _learning_rows(
         )
     dropped = merge_dropped(rows.dropped, {NOT_EVERY_STAGE: len(asked) - n})
     return laid.frame.filter(pl.Series(asked)), evidence, dropped
-
-
-def _costs(
-    frame: pl.DataFrame, stages: Sequence[Member], costs_given: Sequence[float] | None
-) -> tuple[list[float], CostSource]:
-    """The cost of a row with each judge: as given, or the mean cost of its rows."""
-    if costs_given is not None:
-        costs = [non_negative(cost, "costs") for cost in costs_given]
-        if len(costs) != len(stages) or costs[-1] == 0:
-            raise ArgumentError(
-                "costs", tuple(costs_given), f"give {len(stages)}, one per judge, the last above 0"
-            )
-        return costs, "given"
-    remedy = "give --costs, such as 1,5,30, or run the judges with --prices"
-    if "cost" not in frame.columns:
-        raise ArgumentError("costs", None, f"the rows have no cost; {remedy}")
-    means = []
-    for judge, protocol in stages:
-        judged = frame.filter(of_stages([(judge, protocol)]))
-        known_costs = judged["cost"].cast(pl.Float64, strict=False).drop_nulls()
-        if known_costs.is_empty():
-            raise ArgumentError("costs", judge, f"no row of this judge has a cost; {remedy}")
-        means.append(float(known_costs.to_numpy().mean()))
-    if means[-1] <= 0:
-        raise ArgumentError("costs", stages[-1][0], f"the cost of its rows is 0; {remedy}")
-    return means, "dollars"
 
 
 def _fingerprint(frame: pl.DataFrame, stage: Member) -> str | None:
@@ -477,8 +475,14 @@ class CascadeRequest(DoubtRequest):
         alpha, remarks = float(exact_level(labelled.settings["alpha"])), list(plan.warnings)
         if plan.alpha != alpha:
             remarks.append(f"the cascade was planned for alpha {plan.alpha:g}")
-        if not plan.feasible:
+        if not plan.feasible and plan.candidate != "jury":
             remarks.append("no tau passes in the learning share: every row goes to the last judge")
+        if len(rule.stages) == 1:
+            remarks.append(
+                f"the cascade is {rule.judges[0]} alone, and {count(learned, 'row')} of the "
+                "learning share do not calibrate: if you want this judge alone in any case, "
+                f"calibrate --judge {rule.judges[0]} uses all labels"
+            )
         return CascadeFit(
             doubt=doubt,
             rows=ended.rows,
@@ -559,7 +563,8 @@ def view_cascade_plan(plan: CascadePlan) -> list[Block]:
     share = plan.rule.learning
     notes += [
         f"cost: per row, relative to {plan.last.judge} alone; accepted: the largest share with a "
-        "mean fitted error probability of at most alpha; error share: by the labels; * planned",
+        f"{_RISKS[plan.candidate == CANDIDATES[0]]} of at most alpha; error share: by the labels; "
+        "* planned",
         f"learning share: {percent(share.share)} of the rows by a hash of {share.column} "
         f"(seed {share.seed}); calibrate refuses them",
         *left_out(plan.dropped),
@@ -570,15 +575,30 @@ def view_cascade_plan(plan: CascadePlan) -> list[Block]:
         "Up and to the left is better: more is accepted at less cost. A smaller tau moves right "
         "along the curve.",
     )
-    tables: list[Block] = [_plan_headline(plan), curve, alone]
+    others = table_of(
+        plan.candidates,
+        {
+            "candidate": lambda one: ("* " if one.name == plan.candidate else "  ") + one.name,
+            "judges": lambda one: _JOINED[one.name].join(one.judges),
+            "cost": lambda one: percent(one.cost / plan.last.cost),
+            "accepted": lambda one: percent(one.coverage),
+            "error share": lambda one: percent(one.wrong),
+        },
+        text_columns=2,
+        caption="Candidates, by what scope accepts of the learning share; --candidate plans one",
+    )
+    tables: list[Block] = [_plan_headline(plan), curve, alone, *[others] * bool(plan.candidates)]
     return [*tables, *warnings_of(plan.warnings), Note(notes), *explain(plan.assumptions), figure]
 
 
 def _plan_headline(plan: CascadePlan) -> Headline:
     stages, planned, last = plan.rule.judges, plan.planned, plan.last
     if not plan.feasible:
+        outcome = f"No tau passes at alpha {plan.alpha:g}: every row would go to {stages[-1]}"
+        if plan.candidate == "jury":
+            outcome = f"The jury of {' + '.join(stages)} accepts nothing at alpha {plan.alpha:g}"
         return Headline(
-            f"No tau passes at alpha {plan.alpha:g}: every row would go to {stages[-1]}",
+            outcome,
             "Allow a larger alpha, label more rows, or use better judges.",
             tone="bad",
         )
@@ -589,11 +609,13 @@ def _plan_headline(plan: CascadePlan) -> Headline:
             f"at alpha {plan.alpha:g}",
             f"Ask {stages[0]} about every row.",
         )
-    tau = f"tau {planned.tau:.3g}" + (" (yours)" if plan.tau_given else "")
+    tau = f"at tau {planned.tau:.3g}" + (" (yours)" if plan.tau_given else "")
+    if plan.candidate != "learned":
+        tau = "as a jury" if plan.candidate == "jury" else f"{tau}, label-free"
     return Headline(
-        f"{' -> '.join(stages)} at {tau}: about {percent(planned.coverage)} accepted at alpha "
-        f"{plan.alpha:g} for {whole} of the cost of {last.judge} alone, which accepts about "
-        f"{percent(last.coverage)}",
+        f"{_JOINED[plan.candidate].join(stages)} {tau}: about {percent(planned.coverage)} accepted "
+        f"at alpha {plan.alpha:g} for {whole} of the cost of {last.judge} alone, which accepts "
+        f"about {percent(last.coverage)}",
         "Calibrate it on the other labels: adjudge calibrate --plan.",
     )
 

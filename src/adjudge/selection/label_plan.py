@@ -88,8 +88,9 @@ class LabelPlan(Result):
             ),
             Note(
                 [
-                    "Use them with pac, which then has more labels near its threshold; scope gains "
-                    "nothing from them.",
+                    "Use them with pac if random labels would let it accept clearly less than this "
+                    "share: it then has more labels near its threshold. If not, it accepts less. "
+                    "scope gains nothing from them.",
                     f"calibrate, select and serve never accept above the cut: the other "
                     f"{count(self.n_pool - self.n_below, 'verdict')} go to people.",
                     "Do not choose the share from these labels: to try another share, draw new "

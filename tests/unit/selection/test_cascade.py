@@ -9,13 +9,22 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge.data import read_result, write_result
+from adjudge.data import read_judgments, read_result, write_result
 from adjudge.data.judgments import prepare_judgments
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.policy.doubts import LearningShare
-from adjudge.selection import calibrate, plan_cascade, read_policy, select, verify_policy
-from adjudge.selection.cascade import Sheet, find_stages, in_learning_share, run_cascade
+from adjudge.selection import (
+    calibrate,
+    plan_cascade,
+    read_policy,
+    scope_threshold,
+    select,
+    verify_policy,
+)
+from adjudge.selection.cascade import find_stages, in_learning_share, run_cascade
 from adjudge.selection.cascade_plan import CascadePlan
+from adjudge.selection.cascade_sheet import Sheet
+from adjudge.selection.doubts.evidence import log_odds
 from adjudge.simulate.selective import cascade_judges
 from adjudge.statistics.entropy import INFINITE_DOUBT
 
@@ -128,7 +137,7 @@ def test_the_planned_tau_is_the_largest_whose_mean_doubt_fits_alpha_with_a_margi
     doubts = rng.uniform(0, 0.5, (200, 3)) * [1.0, 0.7, 0.4]
     doubts[rng.random((200, 3)) < 0.1] = np.inf
     wrong = rng.random((200, 3)) < np.minimum(doubts, 0.5)
-    sheet = Sheet((), doubts, wrong, np.cumsum(COSTS), 0.1)
+    sheet = Sheet((), doubts, wrong, np.cumsum(COSTS), 0.1, doubts)
     passing: dict[float, list[float]] = {0.0: [], 1.0: []}
     for tau in sheet.taus[1:].tolist():
         ends = [next((u for u in row if u <= tau), row[-1]) for row in doubts.tolist()]
@@ -147,6 +156,47 @@ def test_the_planned_tau_is_the_largest_whose_mean_doubt_fits_alpha_with_a_margi
         ends = sorted(next((u for u in row if u <= point.tau), row[-1]) for row in doubts.tolist())
         most = max(k for k in range(201) if sum(ends[:k]) <= 0.1 * k)
         assert (point.coverage, sum(point.stops)) == (most / 200, pytest.approx(1))
+
+
+def test_juries_and_a_label_free_cascade_are_candidates():
+    """Scored on the learning share alone; each can be planned, calibrated and used."""
+    frame = rows(seed=2)
+    plan = plan_cascade(frame, "cheap,middle,strong", costs=COSTS)
+    assert [(one.name, one.judges) for one in plan.candidates[1:]] == [
+        ("label_free", ("cheap", "middle", "strong")), ("jury", ("cheap", "middle")),
+    ]  # fmt: skip
+    jury = plan_cascade(frame, "cheap,middle,strong", candidate="jury", costs=COSTS)
+    assert (jury.rule.judges, jury.rule.tau, jury.planned.cost) == (("cheap", "middle"), 0, 6)
+    assert jury.candidates == plan.candidates
+    two = frame.filter(pl.col("judge") != "strong")
+    ended = run_cascade(jury.rule, read_judgments(two)).rows.sort("id")
+    p = two.pivot(on="judge", index="id", values="p_a").sort("id").select("cheap", "middle")
+    odds = log_odds(p.to_numpy()).mean(axis=1)
+    assert ended["verdict"].to_list() == np.where(odds > 0, "A", "B").tolist()
+    assert np.allclose(ended["uncertainty"], 1 / (1 + np.exp(np.abs(odds))))
+    learning = ended.filter(pl.Series(in_share(ended, jury)))
+    doubt, wrong = learning["uncertainty"], learning["verdict"] != learning["label"]
+    accepted = scope_threshold(doubt, wrong.cast(pl.Int64), alpha=0.1).accept(doubt.to_numpy())
+    assert jury.candidates[2].coverage == pytest.approx(accepted.mean())
+    free = plan_cascade(frame, "cheap,middle,strong", candidate="label_free", costs=COSTS)
+    for made in (jury, free):
+        policy = calibrate(frame, plan=made, alpha=0.1)
+        done = select(frame.drop("label"), policy)
+        assert done.rows.height == 500
+        assert done.summary.n_accepted > 50
+    with pytest.raises(ArgumentError, match="name three judges"):
+        plan_cascade(frame, "cheap,strong", costs=[1, 30], candidate="jury")
+    with pytest.raises(ArgumentError, match="leave out tau: a jury is asked about every row"):
+        plan_cascade(frame, "cheap,middle,strong", candidate="jury", tau=0.1, costs=[1, 5, 30])
+
+
+def test_a_cascade_of_one_judge_says_that_it_calibrates_on_fewer_labels():
+    frame = rows(skills={"cheap": 0.0, "strong": 2.5})
+    policy = calibrate(frame, cascade="cheap,strong", costs=[1, 1.01], alpha=0.1)
+    assert [stage.judge for stage in policy.cascade.rule.stages] == ["strong"]
+    n = policy.dropped["in the learning share of the cascade"]
+    line = f"the cascade is strong alone, and {n} rows of the learning share do not calibrate: if"
+    assert any(line in warning for warning in policy.warnings)
 
 
 @pytest.mark.parametrize("seed", [0, 2])

@@ -7,11 +7,11 @@ import pytest
 
 from adjudge.selection.cascade import (
     StageEvidence,
-    fit_stages,
     stage_doubts,
     stop_at,
     with_failures,
 )
+from adjudge.selection.cascade_sheet import fit_stages
 from adjudge.selection.doubts.evidence import Evidence
 
 
