@@ -36,9 +36,7 @@ from adjudge.present.blocks import Headline
 from adjudge.present.result import frozen
 from adjudge.present.text import count as count_of
 from adjudge.selection import evaluate
-from adjudge.selection.doubts.evidence import coin_vote, has_both_orders
-from adjudge.selection.evaluating import Evaluation, JudgeKey, measure_quality
-from adjudge.selection.labelled import read_labelled
+from adjudge.selection.evaluating import Evaluation, JudgeKey
 from adjudge.statistics.entropy import preference_entropy
 from adjudge.validation import count, one_of
 from adjudge_papers.items import PaperItem
@@ -278,11 +276,7 @@ def _reproduce(
     rows = source.frame.join(sample, on="id", how="semi", maintain_order="left")
     # The paper splits by item; repeated prompts are not kept together.
     table = Table(frame=rows, name=source.file)
-    judges = read_labelled(table, cluster=None).frame.partition_by(
-        ["judge", "protocol"], maintain_order=True
-    )
     evaluation = evaluate(table, methods=METHODS, splits=splits, cluster=None, seed=seed)
-    coins = [measure_quality(coin_vote(own, seed=seed)) for own in judges if has_both_orders(own)]
     qualities = [
         {
             "dataset": source.name,
@@ -295,7 +289,7 @@ def _reproduce(
             "auroc": quality.auroc,
             "auprc": quality.auprc,
         }
-        for quality in (*evaluation.signals, *coins)
+        for quality in evaluation.signals
     ]
     risks = [
         {

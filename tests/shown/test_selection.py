@@ -328,37 +328,42 @@ def test_a_selection_with_drift_or_nothing_accepted() -> None:
 # --- evaluations and plans -------------------------------------------------------------------
 
 EVALUATION_LINES = [
-    "x is right on 82 % of 240 labelled verdicts; its confidence is higher on a right verdict "
-    "than on a wrong one in 76 % of cases (AUROC, preference_entropy)",
-    "Quality of each doubt signal, on labelled rows with a verdict (positives: right verdicts)",
-    "signal | rows | no verdict | accuracy | ECE | AUROC | AUPRC",
-    "preference_entropy | 240 | 0 | 0.820 | 0.031 | 0.764 | 0.912",
-    "single_order | 240 | 12 | 0.790 | 0.052 | 0.703 | 0.888",
-    "x: alpha 0.1, 400 random splits",
-    "method | coverage | sd | error share | sd | ratio | above alpha",
-    "vanilla | 1.000 | 0.000 | 0.213 | 0.014 | 0.214 | 96 %",
-    "scope | 0.522 | 0.064 | 0.093 | 0.023 | 0.097 | 43 %",
-    "pac | 0.333 | 0.092 | 0.058 | 0.025 | 0.066 | 8 %",
-    "signals, as in the SCOPE paper: vanilla on single_order; scope, pac on preference_entropy",
-    "above alpha: share of splits with a larger error share in the test half; ratio: all errors "
-    "divided by all accepted verdicts, over all splits",
+    "x is right on 82 % of 240 labelled verdicts (AUROC 0.764, ECE 0.031)",
+    "scope | 52.2 % | accepted, 9.3 % wrong; above 10 % in 43 % of 400 splits",
+    "pac | 33.3 % | accepted, 5.8 % wrong; above 10 % in 8 % of 400 splits",
+    "detail: Quality of each doubt signal, on labelled rows with a verdict (positives: right "
+    "verdicts)",
+    "detail: signal | rows | no verdict | accuracy | ECE | AUROC | AUPRC",
+    "detail: preference_entropy | 240 | 0 | 0.820 | 0.031 | 0.764 | 0.912",
+    "detail: single_order | 240 | 12 | 0.790 | 0.052 | 0.703 | 0.888",
+    "detail: x: alpha 0.1, 400 random splits",
+    "detail: method | coverage | sd | accuracy | error share | sd | ratio | above alpha",
+    "detail: vanilla | 1.000 | 0.000 | 0.787 | 0.213 | 0.014 | 0.214 | 96 %",
+    "detail: scope | 0.522 | 0.064 | 0.907 | 0.093 | 0.023 | 0.097 | 43 %",
+    "detail: pac | 0.333 | 0.092 | 0.942 | 0.058 | 0.025 | 0.066 | 8 %",
     "note: A WARNING",
     "left out 5 rows: no label",
     "detail: What this assumes",
     "detail: A CAVEAT",
+    "detail: signals, as in the SCOPE paper: vanilla on single_order; scope, pac on "
+    "preference_entropy",
+    "detail: above alpha: share of splits with a larger error share in the test half; ratio: all "
+    "errors divided by all accepted verdicts, over all splits; accuracy: of the accepted",
 ]
 EVERY_METHOD = [
     "Every method on every signal at every alpha",
-    "judge | signal | method | alpha | coverage | sd | error share | sd | ratio | above alpha",
-    "x | preference_entropy | vanilla | 0.05 | 1.000 | 0.000 | 0.181 | 0.011 | 0.182 | 99 %",
-    "x | preference_entropy | vanilla | 0.1 | 1.000 | 0.000 | 0.183 | 0.012 | 0.184 | 98 %",
-    "x | preference_entropy | scope | 0.05 | 0.311 | 0.071 | 0.042 | 0.021 | 0.046 | 31 %",
-    "x | preference_entropy | scope | 0.1 | 0.522 | 0.064 | 0.093 | 0.023 | 0.097 | 43 %",
-    "x | preference_entropy | pac | 0.05 | 0.102 | 0.083 | 0.015 | 0.024 | 0.027 | 6 %",
-    "x | preference_entropy | pac | 0.1 | 0.333 | 0.092 | 0.058 | 0.025 | 0.066 | 8 %",
-    "x | single_order | vanilla | 0.05 | 1.000 | 0.000 | 0.211 | 0.013 | 0.212 | 97 %",
-    "x | single_order | vanilla | 0.1 | 1.000 | 0.000 | 0.213 | 0.014 | 0.214 | 96 %",
-    "x | single_order | scope | 0.1 | 0.411 | 0.065 | 0.094 | 0.026 | 0.098 | 44 %",
+    "judge | signal | method | alpha | coverage | sd | accuracy | error share | sd | ratio | above "
+    "alpha",
+    "x | preference_entropy | vanilla | 0.05 | 1.000 | 0.000 | 0.819 | 0.181 | 0.011 | 0.182 | "
+    "99 %",
+    "x | preference_entropy | vanilla | 0.1 | 1.000 | 0.000 | 0.817 | 0.183 | 0.012 | 0.184 | 98 %",
+    "x | preference_entropy | scope | 0.05 | 0.311 | 0.071 | 0.958 | 0.042 | 0.021 | 0.046 | 31 %",
+    "x | preference_entropy | scope | 0.1 | 0.522 | 0.064 | 0.907 | 0.093 | 0.023 | 0.097 | 43 %",
+    "x | preference_entropy | pac | 0.05 | 0.102 | 0.083 | 0.985 | 0.015 | 0.024 | 0.027 | 6 %",
+    "x | preference_entropy | pac | 0.1 | 0.333 | 0.092 | 0.942 | 0.058 | 0.025 | 0.066 | 8 %",
+    "x | single_order | vanilla | 0.05 | 1.000 | 0.000 | 0.789 | 0.211 | 0.013 | 0.212 | 97 %",
+    "x | single_order | vanilla | 0.1 | 1.000 | 0.000 | 0.787 | 0.213 | 0.014 | 0.214 | 96 %",
+    "x | single_order | scope | 0.1 | 0.411 | 0.065 | 0.906 | 0.094 | 0.026 | 0.098 | 44 %",
 ]
 
 
@@ -383,18 +388,21 @@ def test_an_evaluation() -> None:
 
 
 def test_an_evaluation_of_two_judges_or_of_one_asked_in_two_ways() -> None:
-    assert terminal_lines(TWO)[:11] == [
+    assert html_lines(TWO)[:13] == [
         "2 judges: right on 64 % (y) to 82 % (x) of their labelled verdicts",
-        "Quality of each doubt signal, on labelled rows with a verdict (positives: right verdicts)",
-        "judge | signal | rows | no verdict | accuracy | ECE | AUROC | AUPRC",
-        "x | preference_entropy | 240 | 0 | 0.820 | 0.031 | 0.764 | 0.912",
-        "y | preference_entropy | 240 | 0 | 0.640 | 0.123 | 0.555 | 0.777",
-        "x: alpha 0.05, 400 random splits",
-        "method | coverage | sd | error share | sd | ratio | above alpha",
-        "scope | 0.311 | 0.071 | 0.042 | 0.021 | 0.046 | 31 %",
-        "y: alpha 0.05, 400 random splits",
-        "method | coverage | sd | error share | sd | ratio | above alpha",
-        "scope | 0.208 | 0.061 | 0.079 | 0.031 | 0.085 | 62 %",
+        "x, scope | 31.1 % | accepted, 4.2 % wrong; above 5 % in 31 % of 400 splits",
+        "y, scope | 20.8 % | accepted, 7.9 % wrong; above 5 % in 62 % of 400 splits",
+        "detail: Quality of each doubt signal, on labelled rows with a verdict (positives: right "
+        "verdicts)",
+        "detail: judge | signal | rows | no verdict | accuracy | ECE | AUROC | AUPRC",
+        "detail: x | preference_entropy | 240 | 0 | 0.820 | 0.031 | 0.764 | 0.912",
+        "detail: y | preference_entropy | 240 | 0 | 0.640 | 0.123 | 0.555 | 0.777",
+        "detail: x: alpha 0.05, 400 random splits",
+        "detail: method | coverage | sd | accuracy | error share | sd | ratio | above alpha",
+        "detail: scope | 0.311 | 0.071 | 0.958 | 0.042 | 0.021 | 0.046 | 31 %",
+        "detail: y: alpha 0.05, 400 random splits",
+        "detail: method | coverage | sd | accuracy | error share | sd | ratio | above alpha",
+        "detail: scope | 0.208 | 0.061 | 0.921 | 0.079 | 0.031 | 0.085 | 62 %",
     ]
     numbers = {"accuracy": 0.64, "ece": 0.123, "auroc": 0.555, "auprc": 0.777}
     again = replace(quality("x", "verbalized", **numbers), protocol="verbalized")
@@ -412,8 +420,8 @@ def test_an_evaluation_without_wrong_verdicts_claims_no_ranking() -> None:
     alike = replace(EVALUATION.signals[0], accuracy=1.0, auroc=None)
     only = replace(EVALUATION, signals=(alike,), methods=EVALUATION.methods[:6])
     assert terminal_lines(only)[0] == (
-        "x is right on 100 % of 240 labelled verdicts; AUROC is not defined, because all of them "
-        "are right or all are wrong"
+        "x is right on 100 % of 240 labelled verdicts (no AUROC: all are right, or all are wrong, "
+        "ECE 0.031)"
     )
     assert not any("as in the paper" in line for line in terminal_lines(only))
 
@@ -425,9 +433,9 @@ def test_an_evaluation_without_verdicts_has_no_accuracy() -> None:
         EVALUATION.curves[0], bin_confidence=(), bin_accuracy=(), bin_count=(), coverage=(), risk=()
     )
     only = replace(EVALUATION, signals=(mute,), methods=EVALUATION.methods[:6], curves=(curve,))
-    lines = terminal_lines(only)
-    assert lines[0] == "x gives no verdict on any of 240 labelled rows"
-    assert "preference_entropy | 240 | 240 | – | – | – | –" in lines
+    lines = html_lines(only)
+    assert lines[0] == "bad: x gives no verdict on any of 240 labelled rows"
+    assert "detail: preference_entropy | 240 | 240 | – | – | – | –" in lines
     for name in ("reliability", "risk-coverage"):
         assert title(panel(only, name)) == "No row has a verdict"
 
@@ -436,8 +444,9 @@ def test_a_plan() -> None:
     assert_shown(
         PLAN,
         [
-            "fdr at alpha 0.2 accepts 53.4 % of the verdicts with 50 labels; doubling them adds "
-            "less than 3 points of coverage",
+            "fdr at alpha 0.2 accepts 53.4 % of the verdicts with 50 labels, and 32 % of such "
+            "policies are above 20 %",
+            "More labels do not change that: --guarantee pac keeps it below delta.",
             "judge-x: fdr at alpha 0.2, 110 labels, 40 draws each",
             "labels | coverage | sd | error share | above alpha | accepts any",
             "25 | 0.412 | 0.201 | 0.123 | 21 % | 87 %",
@@ -456,12 +465,20 @@ def test_a_plan() -> None:
 
 
 def test_a_plan_says_more_labels_help_only_where_they_do() -> None:
-    rising = replace(PLAN, recommended=None, points=PLAN.points[:2])
+    sure = replace(PLAN, guarantee="pac", delta=0.1)
+    assert terminal_lines(sure)[1] == "Twice the labels add less than 3 points of coverage."
+    rising = replace(sure, recommended=None, points=PLAN.points[:2])
     assert terminal_lines(rising)[:2] == [
-        "fdr at alpha 0.2 accepts 53.4 % of the verdicts with 50 labels; the last doubling added "
-        "12.2 points",
-        "Label 50 or more.",
+        "pac at alpha 0.2 accepts 53.4 % of the verdicts with 50 labels, and 32 % of such policies "
+        "are above 20 %",
+        "Label 50 or more: the last doubling added 12.2 points of coverage.",
     ]
+    stated = replace(sure, n_labelled=0, n_rows=400, accuracies=(0.97, 0.9), points=PLAN.points[:2])
+    lines = terminal_lines(stated)
+    assert lines[2] == (
+        "judge-x: pac at alpha 0.2, stated accuracies 0.97, 0.9 on 400 scored rows, 40 draws each"
+    )
+    assert not any("extrapolated" in line for line in lines)
     hopeless = replace(
         PLAN, recommended=None, points=(point(25, 0, 0, 0, 0, 0), point(50, 0.011, 0, 0, 0, 0.1))
     )

@@ -208,6 +208,7 @@ def risk(judge: str, signal: str, method: str, alpha: float, *numbers: float) ->
     return MethodRisk(
         judge=judge, signal=signal, protocol="preference", method=method,
         baseline=method == "vanilla", alpha=alpha, coverage=coverage, coverage_sd=coverage_sd,
+        accuracy=1 - mean,
         risk=mean, risk_sd=mean_sd, ratio=ratio, share_above=above,
     )  # fmt: skip
 
@@ -300,6 +301,7 @@ PLAN = SelectionPlan(
     judge="judge-x",
     gain=0.03,
     n_labelled=110,
+    n_rows=110,
     repeats=40,
     seed=0,
     recommended=50,

@@ -104,8 +104,8 @@ def after_label_plan(_: Any, typed: Typed) -> str | None:
 def after_selection_plan(plan: Any, typed: Typed) -> str | None:
     if plan.recommended is None or plan.recommended > plan.n_labelled:
         return after_label_plan(plan, typed)
-    alpha = f"{plan.alpha:g}"
-    return typed.on_same_rows("calibrate", "--alpha", alpha, "-o", "policy.json")
+    levels = ("--alpha", f"{plan.alpha:g}", "--guarantee", plan.guarantee)
+    return typed.on_same_rows("calibrate", *levels, "-o", "policy.json")
 
 
 def after_judging(result: Any, typed: Typed) -> str | None:

@@ -316,8 +316,8 @@ _PLAN = Group(
             "adjudge.selection:plan_selection",
             "Plan the labels for a policy: expected coverage by number.",
             "plan selection judgments.jsonl --alpha 0.1",
-            "Uses the labels you have.",
-            main="alpha labels guarantee cluster gain column write_ids output plot json",
+            "Uses the labels you have, or the accuracies you expect.",
+            main="alpha labels guarantee accuracies cluster gain column write_ids output plot json",
             options=[
                 _written(
                     "write_ids",

@@ -158,11 +158,16 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _costs(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(cost) for cost in text.split(","))
-    except ValueError:
-        raise ArgumentError("costs", text, "give numbers, such as 1,5,30") from None
+def numbers(name: str, example: str) -> Callable[[str], tuple[float, ...]]:
+    """Reads numbers separated by commas."""
+
+    def read(text: str) -> tuple[float, ...]:
+        try:
+            return tuple(float(number) for number in text.split(","))
+        except ValueError:
+            raise ArgumentError(name, text, f"give numbers, such as {example}") from None
+
+    return read
 
 
 def _families(path: Path) -> dict[str, str]:
@@ -339,7 +344,10 @@ SPELLED: Mapping[str, Option] = {
     ),
     "judges": Option("judge", type=str, repeats=True),
     "alphas": Option("alpha", type=float, repeats=True),
-    "costs": Option("costs", type=str, repeats=False, read=_costs),
+    "costs": Option("costs", type=str, repeats=False, read=numbers("costs", "1,5,30")),
+    "accuracies": Option(
+        "accuracies", type=str, repeats=False, read=numbers("accuracies", "0.97,0.9,0.7")
+    ),
     "raters": Option("raters", type=str, repeats=False, read=_names),
     "seed": Option("seed", read=at_least("seed", 0)),
     "store": store_option("Store of the judge's replies, to name what differs between judges."),

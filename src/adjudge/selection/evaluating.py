@@ -97,13 +97,17 @@ class SignalQuality(OfSignal):
 
 @dataclass(frozen=True, kw_only=True)
 class MethodRisk(OfSignal):
-    """One method on one signal at one alpha, over the splits; a baseline has no guarantee."""
+    """One method on one signal at one alpha, over the splits; a baseline has no guarantee.
+
+    `accuracy` is that of the accepted verdicts, over the splits that accept any.
+    """
 
     method: str
     baseline: bool
     alpha: Level
     coverage: Proportion
     coverage_sd: NotNegative
+    accuracy: Proportion | None = None
     risk: Proportion
     risk_sd: NotNegative
     ratio: float | None
@@ -278,7 +282,7 @@ def evaluate(
     >>> from adjudge.simulate.selective import two_order_judge
     >>> evaluation = evaluate(two_order_judge(300, seed=1), splits=50, alphas=[0.2])
     >>> [s.signal for s in evaluation.signals]
-    ['preference_entropy', 'single_order', 'swap_vote']
+    ['preference_entropy', 'single_order', 'swap_vote', 'swap_vote_by_coin']
     """
     levels = [exact_level(alpha) for alpha in alphas]
     names = [method.name for method in choose_methods(methods)]
@@ -448,6 +452,7 @@ def _risk(signal: Signal, row: SplitRisk, *, baseline: bool) -> MethodRisk:
         alpha=float(row.alpha),
         coverage=float(row.coverages.mean()),
         coverage_sd=float(row.coverages.std(ddof=spread)),
+        accuracy=row.accuracy,
         risk=float(row.risks.mean()),
         risk_sd=float(row.risks.std(ddof=spread)),
         ratio=row.ratio,

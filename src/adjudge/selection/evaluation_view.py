@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, explain, table_of
+from adjudge.present.blocks import (
+    Block,
+    Fact,
+    Facts,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    explain,
+    notes_of,
+    table_of,
+)
 from adjudge.present.figure import (
     ACCENT,
     GOOD,
@@ -23,7 +34,16 @@ from adjudge.present.figure import (
     new_figure,
     themed,
 )
-from adjudge.present.text import begin, clip_names, count, group_name, left_out, number, percent
+from adjudge.present.text import (
+    begin,
+    clip_names,
+    count,
+    group_name,
+    left_out,
+    level,
+    number,
+    percent,
+)
 from adjudge.selection.evaluating import Curve, Evaluation, JudgeKey, MethodRisk, SignalQuality
 from adjudge.validation import FloatArray
 
@@ -34,23 +54,25 @@ if TYPE_CHECKING:
 
 #: The alpha of the paper's Table 3; shown first if it was run.
 _SHOWN_ALPHA = 0.10
-_METHOD_COLUMNS = ("method", "coverage", "sd", "error share", "sd", "ratio", "above alpha")
+_METHOD_COLUMNS = (
+    *("method", "coverage", "sd", "accuracy", "error share", "sd", "ratio", "above alpha"),
+)
 
 
 def view_evaluation(evaluation: Evaluation) -> list[Block]:
-    """The SCOPE paper's Table 1 and Table 3 for these judgments, and its pictures."""
-    blocks: list[Block] = [_evaluation_headline(evaluation), _signals_table(evaluation)]
+    """What each guarantee accepts; folded: the SCOPE paper's Table 1 and 3, and its pictures."""
     alpha = _SHOWN_ALPHA if _SHOWN_ALPHA in evaluation.alphas else evaluation.alphas[0]
+    blocks: list[Block] = [_evaluation_headline(evaluation), *_guarantees(evaluation, alpha)]
+    blocks.append(_signals_table(evaluation))
     blocks += [_methods_table(evaluation, key, alpha) for key in evaluation.judges]
     if evaluation.comparisons:
         blocks += _comparison(evaluation, alpha)
     lines = [
         *_signals_used(evaluation),
         "above alpha: share of splits with a larger error share in the test half; ratio: all "
-        "errors divided by all accepted verdicts, over all splits",
-        *(f"note: {line}" for line in evaluation.warnings),
-        *left_out(evaluation.dropped),
+        "errors divided by all accepted verdicts, over all splits; accuracy: of the accepted",
     ]
+    notes = [*(f"note: {line}" for line in evaluation.warnings), *left_out(evaluation.dropped)]
     rows = [
         (
             *(evaluation.judge_name(m.key), m.signal, m.method, f"{m.alpha:g}"),
@@ -65,8 +87,25 @@ def view_evaluation(evaluation: Evaluation) -> list[Block]:
         text_columns=3,
         detail=True,
     )
-    assumed = explain(evaluation.assumptions)
-    return [*blocks, Note(lines), *assumed, every, *_evaluation_figures(evaluation)]
+    assumed = explain(evaluation.assumptions, others=lines, brief=False)
+    return [*blocks, *notes_of(notes), *assumed, every, *_evaluation_figures(evaluation)]
+
+
+def _guarantees(evaluation: Evaluation, alpha: float) -> list[Block]:
+    """What each guarantee accepts over the splits, in a line each."""
+    several = len(evaluation.judges) > 1
+    facts = [
+        Fact(
+            f"{evaluation.judge_name(key)}, {m.method}" if several else m.method,
+            percent(m.coverage),
+            f"accepted, {percent(m.risk)} wrong; above {level(alpha)} in "
+            f"{percent(m.share_above, 0)} of {count(evaluation.splits, 'split')}",
+        )
+        for key in evaluation.judges
+        for m in evaluation.paper_rows(key)
+        if m.alpha == alpha and not m.baseline
+    ]
+    return [Facts(facts)] if facts else []
 
 
 def _evaluation_headline(evaluation: Evaluation) -> Headline:
@@ -77,15 +116,12 @@ def _evaluation_headline(evaluation: Evaluation) -> Headline:
         if quality.accuracy is None:
             rows = count(quality.n, "labelled row")
             return Headline(begin(f"{name} gives no verdict on any of {rows}"), tone="bad")
-        ranks = (
-            "AUROC is not defined, because all of them are right or all are wrong"
-            if quality.auroc is None
-            else f"its confidence is higher on a right verdict than on a wrong one in "
-            f"{percent(quality.auroc, 0)} of cases (AUROC, {quality.signal})"
-        )
+        alike = "no AUROC: all are right, or all are wrong"
+        ranks = alike if quality.auroc is None else f"AUROC {number(quality.auroc)}"
         return Headline(
             begin(f"{name} is right on {percent(quality.accuracy)} of ")
-            + f"{count(quality.n_verdicts, 'labelled verdict')}; {ranks}"
+            + f"{count(quality.n_verdicts, 'labelled verdict')} "
+            f"({ranks}, ECE {number(quality.ece)})"
         )
     ranked = sorted((s.accuracy, key) for key, s in main if s.accuracy is not None)
     if not ranked:
@@ -118,6 +154,7 @@ def _signals_table(evaluation: Evaluation) -> Table:
         caption="Quality of each doubt signal, on labelled rows with a verdict (positives: right "
         "verdicts)",
         text_columns=1 + len(name),
+        detail=True,
         optional=("rows", "no verdict"),
     )
 
@@ -125,7 +162,7 @@ def _signals_table(evaluation: Evaluation) -> Table:
 def _method(m: MethodRisk) -> tuple[str, ...]:
     return (
         m.method,
-        *(number(value) for value in (m.coverage, m.coverage_sd, m.risk, m.risk_sd, m.ratio)),
+        *map(number, (m.coverage, m.coverage_sd, m.accuracy, m.risk, m.risk_sd, m.ratio)),
         percent(m.share_above, 0),
     )
 
@@ -136,6 +173,7 @@ def _methods_table(evaluation: Evaluation, key: JudgeKey, alpha: float) -> Table
         [_method(m) for m in evaluation.paper_rows(key) if m.alpha == alpha],
         caption=f"{evaluation.judge_name(key)}: alpha {alpha:g}, "
         f"{count(evaluation.splits, 'random split')}",
+        detail=True,
     )
 
 

@@ -170,6 +170,15 @@ def read_labelled(
     return LabelledRows(frame, column, rows.dropped, prepared.about, cuts, stated)
 
 
+def read_scored(prepared: Judgments, *, cluster: str | None) -> LabelledRows:
+    """The rows with a usable score, as if all of them were right: for a plan without labels."""
+    rows = measured(Rows(own_verdicts(prepared), prepared.dropped))
+    frame = doubt_ties(rows.frame).with_columns(pl.lit(0, pl.Int64).alias(ERROR))
+    frame = sort_rows(frame, ["judge", "protocol", "id"], None)
+    column = cluster_column(frame, cluster, within=["judge", "protocol"])
+    return LabelledRows(frame, column, rows.dropped, prepared.about, (), ())
+
+
 def read_new(judgments: TableLike | Judgments, *, min_answer_mass: float | None = None) -> NewRows:
     """The rows that select decides on; `min_answer_mass` as in `read_labelled`."""
     prepared = prepare_judgments(judgments)

@@ -1,16 +1,16 @@
-"""Plan: how much coverage more labels would give, estimated from your labels."""
+"""Plan: how much coverage more labels would give, from your labels or from stated accuracies."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 
-from adjudge.data.judgments import Judgments
+from adjudge.data.judgments import Judgments, prepare_judgments
 from adjudge.data.rows import merge_dropped
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike
@@ -27,22 +27,32 @@ from adjudge.present.result import (
     Result,
     frozen,
 )
-from adjudge.present.text import count, group_name, left_out, number, percent
+from adjudge.present.text import count, group_name, left_out, level, number, percent
 from adjudge.selection.candidates import Entry, make_entries
-from adjudge.selection.guarantees import DEFAULT, Guarantee, find_guarantee
-from adjudge.selection.labelled import read_labelled
+from adjudge.selection.guarantees import (
+    DEFAULT,
+    Guarantee,
+    Labels,
+    all_guarantees,
+    find_guarantee,
+)
+from adjudge.selection.labelled import read_labelled, read_scored
 from adjudge.selection.split_counts import Levels
-from adjudge.selection.splits import SplitRisk
+from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, open_unit, unit
 from adjudge.validation import count as check_count
-from adjudge.validation import exact_level, open_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 _SMALLEST = 25
 _FEWEST_LABELS = 20
-#: How far the plan extrapolates, as a multiple of the number of labels.
-_BEYOND = 4
+#: How far the plan extrapolates, as a multiple of the number of labels; without labels, how far it
+#: goes.
+_BEYOND, _MOST_STATED = 4, 3200
+#: If more policies than this are above alpha, their number of labels is not called enough.
+_OFTEN = 0.1
+#: A sum of stated rates this close to alpha is not above it.
+_CLOSE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +77,11 @@ def _recommended_point(plan: SelectionPlan) -> str | None:
 
 @frozen
 class SelectionPlan(Result):
-    """Expected coverage against the number of calibration labels."""
+    """Expected coverage against the number of calibration labels.
+
+    `accuracies` are those stated for the verdicts, from the surest to the least sure; empty if the
+    plan is from labels. `n_rows` is the number of rows that it draws from.
+    """
 
     kind: ClassVar[str] = "plan_selection"
     rows_in: ClassVar[str] = "points"
@@ -79,6 +93,8 @@ class SelectionPlan(Result):
     judge: str
     gain: float
     n_labelled: Count
+    n_rows: Count = 0
+    accuracies: tuple[Proportion, ...] = ()
     repeats: Repeats
     seed: Count | None
     recommended: Count | None
@@ -101,6 +117,7 @@ def plan_selection(
     judge: str | None = None,
     protocol: str | None = None,
     cluster: str | None = "auto",
+    accuracies: Sequence[float] | None = None,
     gain: float = 0.02,
     repeats: int = 200,
     model_labels: bool = False,
@@ -115,6 +132,10 @@ def plan_selection(
     optimistic. `recommended` is the first n after which every further doubling adds less than
     `gain` coverage.
 
+    Before there are labels, state the `accuracies` that you expect. The verdicts, sorted by doubt,
+    are divided into as many groups of equal size. Calibration sets are drawn from all of them, with
+    errors at these rates, so that the error rate of every threshold is known.
+
     Args:
         judgments: Judgments, some of them labelled. A file or a frame.
         alpha: Error level allowed among accepted verdicts.
@@ -127,6 +148,8 @@ def plan_selection(
         protocol: Only this protocol's rows.
         cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
             repeats; none: all rows are independent. One random row per cluster calibrates.
+        accuracies: Accuracies that you expect, from the surest verdicts to the least sure, such as
+            0.97,0.9,0.7, for rows without labels. Labels are then not used.
         gain: Smallest gain in coverage that is worth twice the labels.
         repeats: Random draws per point.
         model_labels: Use labels that a model made (labelled_by model); the result states it.
@@ -138,83 +161,133 @@ def plan_selection(
     >>> plan = plan_selection(two_order_judge(400, seed=1), alpha=0.2, repeats=20)
     >>> [point.n for point in plan.points]
     [25, 50, 100, 200, 400, 800, 1600]
+    >>> rows = {"id": range(400), "p_a": [0.5 + i / 801 for i in range(400)]}
+    >>> plan_selection(rows, accuracies=[0.97, 0.9, 0.7], repeats=20).points[-1].n
+    3200
     """
     levels = Levels(exact_level(alpha), exact_level(delta, "delta"))
     chosen = find_guarantee(guarantee)
     least_gain = open_unit(gain, "gain")
     check_count(repeats, "repeats", least=2)
-    table = read_labelled(
-        Source(judgments, labels=labels, **reading),
-        judge=judge,
-        protocol=protocol,
-        ties=ties,
-        cluster=cluster,
-        model_labels=model_labels,
-    )
+    source = Source(judgments, labels=labels, **reading)
+    prepared = prepare_judgments(source, judge=judge, protocol=protocol)
+    if accuracies is not None:
+        table = read_scored(prepared, cluster=cluster)
+    elif "label" not in prepared.frame.columns or prepared.frame["label"].is_null().all():
+        raise ArgumentError(
+            "accuracies",
+            None,
+            "no row has a label: label some (--labels FILE, --column label=NAME), or state the "
+            "accuracies that you expect, from the surest verdicts to the least sure: --accuracies "
+            "0.97,0.9,0.7",
+        )
+    else:
+        table = read_labelled(prepared, ties=ties, cluster=cluster, model_labels=model_labels)
     entries = make_entries(table.frame, by=None, cluster=table.cluster, weights=None, seed=seed)
     if len(entries) > 1:
         names = sorted({f"{entry.judge} ({entry.protocol})" for entry in entries})
         raise ArgumentError("judge", None, "choose one of " + ", ".join(names))
-    entry = entries[0]
-    repeated = {f"same {table.cluster} as a row that is used": table.frame.height - len(entry)}
-    if len(entry) < _FEWEST_LABELS:
+    pool = _Pool.of(entries[0], accuracies)
+    repeated = {f"same {table.cluster} as a row that is used": table.frame.height - len(pool)}
+    if len(pool) < _FEWEST_LABELS:
+        do = "label" if pool.labelled else "give"
         raise ArgumentError(
-            "judgments", len(entry), f"label {_FEWEST_LABELS} rows or more to plan from"
+            "judgments", len(pool), f"{do} {_FEWEST_LABELS} rows or more to plan from"
         )
     rng = np.random.default_rng(seed)
     points, n = [], _SMALLEST
-    while n <= _BEYOND * len(entry):
-        points.append(_point(entry, n, chosen, levels, repeats, rng))
+    while n <= (_BEYOND * len(pool) if pool.labelled else _MOST_STATED):
+        points.append(_point(pool, n, chosen, levels, repeats, rng))
         n *= 2
+    about = (
+        "the existing labels were sampled at random from the rows to be judged",
+        "extrapolated points treat these labels as the entire population and are optimistic",
+    )
+    if not pool.labelled:
+        about = (
+            "the accuracies are stated, not measured: plan again when there are labels",
+            "the rows to be judged are like these, and labels will be sampled from them at random",
+        )
     return SelectionPlan(
         guarantee=chosen.name,
         alpha=float(levels.alpha),
         delta=float(levels.delta) if chosen.uses_delta else None,
-        judge=entry.judge,
+        judge=entries[0].judge,
         gain=least_gain,
-        n_labelled=len(entry),
+        n_labelled=len(pool) if pool.labelled else 0,
+        n_rows=len(pool),
+        accuracies=tuple(accuracies or ()),
         repeats=repeats,
         seed=seed,
         recommended=_recommended(points, least_gain),
         points=tuple(points),
-        assumptions=(
-            "the existing labels were sampled at random from the rows to be judged",
-            "extrapolated points treat these labels as the entire population and are optimistic",
-            *table.makers,
-        ),
+        assumptions=(*about, *table.makers),
         dropped=merge_dropped(table.dropped, repeated),
     )
 
 
+@dataclass(frozen=True)
+class _Pool:
+    """Rows that calibration sets are drawn from, and the error rate of each: 0 or 1 if labelled."""
+
+    labels: Labels
+    rates: FloatArray
+    has_verdict: BoolArray
+    labelled: bool
+
+    def __len__(self) -> int:
+        return len(self.rates)
+
+    @classmethod
+    def of(cls, entry: Entry, accuracies: Sequence[float] | None) -> _Pool:
+        """The entry's rows with their errors, or with the stated rates in the order of doubt."""
+        rates = entry.labels.errors.astype(np.float64)
+        if accuracies is not None:
+            if not len(accuracies):
+                raise ArgumentError("accuracies", accuracies, "give one or more, such as 0.97,0.7")
+            stated = np.array([1 - unit(accuracy, "accuracies") for accuracy in accuracies])
+            groups = np.arange(len(entry)) * len(stated) // max(len(entry), 1)
+            rates[entry.order.rows] = stated[groups]
+            rates[~entry.has_verdict] = 1.0
+        return cls(entry.labels, rates, entry.has_verdict, accuracies is None)
+
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Labels, IntArray]:
+        """The labels of a calibration set, and the rows that are new to it."""
+        if self.labelled and n <= len(self) // 2:
+            order = rng.permutation(len(self))
+            return self.labels.take(order[:n]), order[n:]
+        rows, everything = rng.integers(0, len(self), n), np.arange(len(self))
+        labels = self.labels.take(rows)
+        if not self.labelled:
+            wrong = (rng.random(n) < self.rates[rows]).astype(np.int64)
+            labels = replace(labels, errors=wrong)
+        return labels, everything
+
+
 def _point(
-    entry: Entry,
+    pool: _Pool,
     n: int,
     chosen: Guarantee,
     levels: Levels,
     repeats: int,
     rng: np.random.Generator,
 ) -> PlanPoint:
-    beyond = n > len(entry) // 2
-    counts = np.empty((3, repeats), dtype=np.int64)
+    accepted, wrong, share = np.empty((3, repeats))
     for draw in range(repeats):
-        if beyond:
-            calibrates = rng.integers(0, len(entry), n)
-            new = np.arange(len(entry))
-        else:
-            order = rng.permutation(len(entry))
-            calibrates, new = order[:n], order[n:]
-        rule, others = chosen.decide(entry.labels.take(calibrates), levels), entry.labels.take(new)
-        accepted = chosen.accept(rule, others.scores, levels) & entry.has_verdict[new]
-        counts[:, draw] = accepted.sum(), others.errors[accepted].sum(), len(new)
-    risk = SplitRisk(chosen.name, levels.alpha, *counts)
+        labels, new = pool.draw(n, rng)
+        rule = chosen.decide(labels, levels)
+        chosen_rows = chosen.accept(rule, pool.labels.scores[new], levels) & pool.has_verdict[new]
+        accepted[draw], wrong[draw] = chosen_rows.sum(), pool.rates[new][chosen_rows].sum()
+        share[draw] = chosen_rows.mean()
+    risks = wrong / np.maximum(accepted, 1)
     return PlanPoint(
         n=n,
-        coverage=float(risk.coverages.mean()),
-        coverage_sd=float(risk.coverages.std(ddof=1)),
-        risk=float(risk.risks.mean()),
-        share_above=risk.share_above,
-        share_feasible=float((risk.accepted > 0).mean()),
-        extrapolated=beyond,
+        coverage=float(share.mean()),
+        coverage_sd=float(share.std(ddof=1)),
+        risk=float(risks.mean()),
+        share_above=float((risks > float(levels.alpha) + _CLOSE).mean()),
+        share_feasible=float((accepted > 0).mean()),
+        extrapolated=pool.labelled and n > len(pool) // 2,
     )
 
 
@@ -246,14 +319,15 @@ def view_plan(plan: SelectionPlan) -> list[Block]:
                 "accepts any": lambda p: percent(p.share_feasible, 0),
             },
             caption=f"{group_name(plan.judge, none='the judge')}: {plan.guarantee} at alpha "
-            f"{plan.alpha:g}, {count(plan.n_labelled, 'label')}, "
-            f"{count(plan.repeats, 'draw')} each",
+            f"{plan.alpha:g}, {_drawn_from(plan)}, {count(plan.repeats, 'draw')} each",
             text_columns=0,
         ),
         Note(
             [
                 "above alpha: share of draws with a larger error share; accepts any: share of "
-                "draws that accept a verdict; * extrapolated",
+                "draws that accept a verdict"
+                + "; * extrapolated"
+                * any(point.extrapolated for point in plan.points),
                 *left_out(plan.dropped),
             ]
         ),
@@ -267,7 +341,15 @@ def view_plan(plan: SelectionPlan) -> list[Block]:
     ]
 
 
+def _drawn_from(plan: SelectionPlan) -> str:
+    if not plan.accuracies:
+        return count(plan.n_labelled, "label")
+    stated = ", ".join(f"{accuracy:g}" for accuracy in plan.accuracies)
+    return f"stated accuracies {stated} on {count(plan.n_rows, 'scored row')}"
+
+
 def _plan_headline(plan: SelectionPlan) -> Headline:
+    """How much is accepted with how many labels, and how often that is above alpha."""
     last = plan.points[-1]
     rule = f"{plan.guarantee} at alpha {plan.alpha:g}"
     if last.coverage < plan.gain:
@@ -277,18 +359,20 @@ def _plan_headline(plan: SelectionPlan) -> Headline:
             "Allow a larger alpha, or use a better judge.",
             tone="bad",
         )
-    if plan.recommended is None:
-        gain = 100 * (last.coverage - plan.points[-2].coverage)
-        return Headline(
-            f"{rule} accepts {percent(last.coverage)} of the verdicts with "
-            f"{count(last.n, 'label')}; the last doubling added {gain:.1f} points",
-            f"Label {last.n:,} or more.",
-        )
-    at = next(p for p in plan.points if p.n == plan.recommended)
-    return Headline(
-        f"{rule} accepts {percent(at.coverage)} of the verdicts with {count(at.n, 'label')}; "
-        f"doubling them adds less than {100 * plan.gain:g} points of coverage"
+    at = next((p for p in plan.points if p.n == plan.recommended), last)
+    text = (
+        f"{rule} accepts {percent(at.coverage)} of the verdicts with {count(at.n, 'label')}, and "
+        f"{percent(at.share_above, 0)} of such policies are above {level(plan.alpha)}"
     )
+    if plan.delta is None and at.share_above > _OFTEN:
+        sure = next(guarantee.name for guarantee in all_guarantees() if guarantee.uses_delta)
+        action = f"More labels do not change that: --guarantee {sure} keeps it below delta."
+    elif plan.recommended is None:
+        gain = 100 * (last.coverage - plan.points[-2].coverage)
+        action = f"Label {last.n:,} or more: the last doubling added {gain:.1f} points of coverage."
+    else:
+        action = f"Twice the labels add less than {100 * plan.gain:g} points of coverage."
+    return Headline(text, action)
 
 
 def plan_figure(plan: SelectionPlan) -> Drawing:
@@ -312,7 +396,8 @@ def plan_figure(plan: SelectionPlan) -> Drawing:
             axes.plot(n[first:], mean[first:], color=ACCENT, linestyle=":", label="extrapolated")
         if measured:
             points = n[:measured], mean[:measured]
-            axes.plot(*points, color=ACCENT, marker="o", label="from your labels")
+            source = "from stated accuracies" if plan.accuracies else "from your labels"
+            axes.plot(*points, color=ACCENT, marker="o", label=source)
         if plan.recommended is not None:
             axes.axvline(plan.recommended, color=GOOD, linewidth=1.3, zorder=1)
             axes.annotate(

@@ -67,6 +67,12 @@ class SplitRisk:
         return np.asarray(self.wrong / np.maximum(self.accepted, 1))
 
     @property
+    def accuracy(self) -> float | None:
+        """Share of right verdicts among the accepted, over the splits that accept any."""
+        risks = self.risks[self.accepted > 0]
+        return 1 - float(risks.mean()) if len(risks) else None
+
+    @property
     def ratio(self) -> float | None:
         """All errors over all accepted, across splits: the ratio in the paper's theorem."""
         total = int(self.accepted.sum())

@@ -122,7 +122,7 @@ def test_drift_is_exit_2(files, capsys):
         (["select", "{new}", "--policy", "{old}"], "not a JSON file"),
         (["select", "{new}"], "--policy"),
         (["evaluate", "{old}", "--ties", "maybe"], "choose one of drop, error"),
-        (["plan", "selection", "{new}"], "no human labels"),
+        (["plan", "selection", "{new}"], "--accuracies 0.97,0.9,0.7"),
         (["reproduce", "scope", "--data", "mtbench"], "NAME=FILE"),
     ],
 )
@@ -141,7 +141,11 @@ def test_evaluate(files, capsys):
         "-o", files / "e.json",
     )  # fmt: skip
     assert code == 0
-    assert "preference_entropy" in out
+    lines = [line for text in out.splitlines() for line in textwrap.wrap(text, 80)]
+    assert len(lines) <= 8
+    assert [line.split()[0] for line in lines[1:4]] == ["scope", "fdr", "pac"]
+    out = out_of(capsys, "evaluate", files / "old.csv", "--splits", "50", "--explain")[1]
+    assert "swap_vote_by_coin" in out
     assert "ratio" in out
     assert (files / "e.svg").exists()
     assert json.loads((files / "e.json").read_text())["kind"] == "evaluation"
@@ -182,6 +186,24 @@ def test_choose_on_some_rows_then_learn_on_the_others(files, capsys):
     code, _out, _err = out_of(capsys, *select, "--pairs", files / "new-pairs.csv")
     assert code == 0
     assert pl.read_csv(rows).columns[2:5] == ["verdict", "judge_verdict", "learned_doubt"]
+
+
+def test_plan_selection_before_there_are_labels(files, capsys):
+    ids = files / "ids.csv"
+    code, out, err = out_of(
+        capsys, "plan", "selection", files / "new.jsonl", "--accuracies", "0.99,0.95", "--gain",
+        "0.3", "--repeats", "20", "--write-ids", ids, "--plot", files / "plan.png",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "stated accuracies 0.99, 0.95 on 120 scored rows" in out
+    rows = pl.read_ndjson(files / "new.jsonl")
+    assert set(pl.read_csv(ids)["id"]) <= set(rows["id"])
+    assert (files / "plan.png").exists()
+    code, _out, err = out_of(
+        capsys, "plan", "selection", files / "new.jsonl", "--accuracies", "good"
+    )
+    assert code == 1
+    assert "give numbers, such as 0.97,0.9,0.7" in err
 
 
 def test_plan_selection_writes_ids(files, capsys):
@@ -255,7 +277,7 @@ def test_the_best_of_several_responses_from_pairs_to_selected_prompts(tmp_path, 
     assert code == 1
     assert "the policy is about verdicts on pairs, but these are choices" in err
     code, out, err = out_of(
-        capsys, "evaluate", tmp_path / "judged.jsonl", "--best", "--splits", "5"
+        capsys, "evaluate", tmp_path / "judged.jsonl", "--best", "--splits", "5", "--explain"
     )
     assert code == 0, err
     assert "product" in out

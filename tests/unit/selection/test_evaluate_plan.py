@@ -19,10 +19,12 @@ def rows(n=300, seed=0) -> pl.DataFrame:
     return pl.DataFrame(two_order_judge(n, seed=seed))
 
 
-def test_both_orders_give_three_signals_and_every_method():
+def test_both_orders_give_four_signals_and_every_method():
     seen = evaluate(rows(), splits=20)
-    assert [s.signal for s in seen.signals] == ["preference_entropy", "single_order", "swap_vote"]
-    assert len(seen.methods) == 3 * 6 * 5
+    assert [s.signal for s in seen.signals] == [
+        *("preference_entropy", "single_order", "swap_vote", "swap_vote_by_coin"),
+    ]
+    assert len(seen.methods) == 4 * 6 * 5
     fields = {"signal", "judge", "method", "alpha", "coverage", "coverage_sd", "risk", "risk_sd"}
     assert fields | {"ratio", "share_above"} <= set(seen.to_dict()["methods"][0])
     assert {"signal", "judge", "n", "accuracy", "ece", "auroc", "auprc"} <= set(
@@ -47,7 +49,7 @@ def test_votes_that_disagree_are_no_errors_of_the_confidence():
     agree = votes[0] == votes[1]
     right = (np.where(votes[0], "A", "B") == frame["label"].to_numpy())[agree]
     seen = evaluate(frame, splits=5)
-    entropy, _, vote = seen.signals
+    entropy, _, vote, _ = seen.signals
     assert (vote.n, vote.n_no_verdict, vote.n_verdicts) == (400, (~agree).sum(), agree.sum())
     assert vote.accuracy == vote.auprc == right.mean()
     assert vote.ece == pytest.approx(1 - right.mean())
@@ -92,8 +94,8 @@ def test_judges_and_protocols_stand_apart():
         ]
     )
     seen = evaluate(frame, splits=5)
-    assert len(seen.signals) == 9
-    assert len(evaluate(frame, splits=5, judge="x", protocol="rubric").signals) == 3
+    assert len(seen.signals) == 12
+    assert len(evaluate(frame, splits=5, judge="x", protocol="rubric").signals) == 4
 
 
 def test_clusters_are_split_whole():
@@ -146,6 +148,66 @@ def test_a_plan_needs_one_judge_and_some_labels():
         plan_selection(two)
     with pytest.raises(ArgumentError, match="label 20 rows"):
         plan_selection(rows(10))
+
+
+def test_a_plan_without_labels_knows_the_error_rate_of_every_threshold():
+    frame = rows(400).drop("label")
+    below = plan_selection(frame, accuracies=[0.95], repeats=40)
+    assert below.n_labelled == 0
+    assert below.n_rows == 400
+    assert [p.share_above for p in below.points] == [0] * len(below.points)
+    assert below.points[-1].risk == pytest.approx(0.05)
+    assert not any(p.extrapolated for p in below.points)
+    above = plan_selection(frame, accuracies=[0.88], repeats=40)
+    assert [p.share_above for p in above.points] == [p.share_feasible for p in above.points]
+    at_alpha = plan_selection(frame, accuracies=[0.7], alpha=0.3, repeats=40)
+    assert {p.share_above for p in at_alpha.points} == {0}
+
+
+def test_a_plan_from_stated_accuracies_is_that_of_labels_with_these_accuracies():
+    frame = rows(2000, seed=5).with_columns(p_a=(pl.col("p_fwd") + pl.col("p_rev")) / 2)
+    stated = plan_selection(frame.drop("label"), accuracies=[0.98, 0.9, 0.7], repeats=100)
+    rng = np.random.default_rng(0)
+    doubt = (0.5 - (pl.col("p_a") - 0.5).abs()).rank("ordinal")
+    group = frame.select(((doubt.cast(pl.Int64) - 1) * 3) // 2000).to_series().to_numpy()
+    wrong = pl.Series(rng.random(2000) < np.array([0.02, 0.1, 0.3])[group])
+    verdict = pl.when(pl.col("p_a") > 0.5)
+    label = pl.when(wrong).then(verdict.then(pl.lit("B")).otherwise(pl.lit("A")))
+    label = label.otherwise(verdict.then(pl.lit("A")).otherwise(pl.lit("B")))
+    measured = plan_selection(frame.with_columns(label=label), repeats=100)
+    for expected, seen in zip(stated.points[2:6], measured.points[2:6], strict=True):
+        assert seen.coverage == pytest.approx(expected.coverage, abs=0.06)
+
+
+def test_a_plan_without_labels_or_accuracies_says_what_to_give():
+    frame = rows(40).drop("label")
+    with pytest.raises(ArgumentError, match=r"no row has a label.*--accuracies 0.97,0.9,0.7"):
+        plan_selection(frame)
+    with pytest.raises(ArgumentError, match="give one or more, such as"):
+        plan_selection(frame, accuracies=[])
+    with pytest.raises(ArgumentError, match="from 0 to 1"):
+        plan_selection(frame, accuracies=[97])
+    with pytest.raises(ArgumentError, match="give 20 rows"):
+        plan_selection(frame[:10], accuracies=[0.9])
+
+
+def test_swap_and_vote_with_a_coin_has_a_verdict_on_every_row():
+    frame = rows(300)
+    signals = {s.signal: s for s in evaluate(frame, splits=5).signals}
+    vote, coin = signals["swap_vote"], signals["swap_vote_by_coin"]
+    assert vote.n_no_verdict > coin.n_no_verdict == 0
+    assert coin.n_verdicts == 300
+
+
+def test_the_accuracy_of_vanilla_is_that_of_the_judge():
+    seen = evaluate(rows(300), splits=200, alphas=[0.2])
+    method = {(m.signal, m.method): m for m in seen.methods}
+    for signal in seen.signals:
+        if not signal.n_no_verdict:
+            vanilla = method[signal.signal, "vanilla"].accuracy
+            assert vanilla == pytest.approx(signal.accuracy, abs=0.01)
+            scope = method[signal.signal, "scope"]
+            assert scope.accuracy is None or scope.accuracy >= vanilla - 0.02
 
 
 def test_ids_to_label_are_random_and_new():

@@ -90,8 +90,10 @@ def test_ties_do_not_look_like_drift_and_are_named() -> None:
 def test_evaluate_counts_ties_as_rows_without_a_verdict() -> None:
     frame = rows().with_columns(p_fwd=pl.col("p_a"), p_rev=pl.col("p_a"))
     table = evaluate(frame, splits=20, alphas=[0.2])
-    assert [s.signal for s in table.signals] == ["preference_entropy", "single_order", "swap_vote"]
-    assert [s.n_no_verdict for s in table.signals] == [40, 40, 40]
+    assert [s.signal for s in table.signals] == [
+        *("preference_entropy", "single_order", "swap_vote", "swap_vote_by_coin"),
+    ]
+    assert [s.n_no_verdict for s in table.signals] == [40] * 4
     vanilla = next(m for m in table.methods if m.method == "vanilla")
     assert vanilla.coverage == pytest.approx(0.9, abs=0.02)
 

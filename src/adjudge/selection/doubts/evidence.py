@@ -367,10 +367,11 @@ class Signal:
 def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     """The signals of one judge and protocol, from its labelled rows.
 
-    With both orders there are three: the preference entropy of their mean, the probability of one
-    random order alone, and the vote of both. Other protocols (verbalized, annotators, likelihood)
-    have one, which they wrote themselves. An uncertainty column that is not the entropy of p_a is
-    one more. A tie of the judge, or p = 0.5 exactly, is not a verdict in any signal.
+    With both orders there are four: the preference entropy of their mean, the probability of one
+    random order alone, the vote of both, and that vote with a verdict on every row. Other protocols
+    (verbalized, annotators, likelihood) have one, which they wrote themselves. An uncertainty
+    column that is not the entropy of p_a is one more. A tie of the judge, or p = 0.5 exactly, is
+    not a verdict in any signal.
 
     Confidence is max(p_a, 1 - p_a). If the judge stated a confidence (uncertainty = 1 -
     confidence), that one is used, since p_a can be empty then.
@@ -399,11 +400,12 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     yield _signal(rows, "preference_entropy", p_a)
     yield _signal(rows, SINGLE_ORDER, _one_order(rows, seed))
     yield _signal(rows, SWAP_VOTE, swap_vote_preference(forward, reverse))
+    yield _coin_vote(rows, seed=seed)
     if not is_entropy:
         yield _signal(rows, "uncertainty", p_a, scores=uncertainty)
 
 
-def coin_vote(rows: pl.DataFrame, *, seed: int = 0) -> Signal:
+def _coin_vote(rows: pl.DataFrame, *, seed: int) -> Signal:
     """Swap and vote with a verdict on every row: if the votes disagree, that of a random order.
 
     Such a verdict has confidence 0.5.
