@@ -448,36 +448,56 @@ def test_answers_to_the_same_question() -> None:
     )
 
 
+def detail(*lines: str) -> list[str]:
+    return [f"detail: {line}" for line in lines]
+
+
 def test_a_report_of_one_judge() -> None:
     assert_shown(
         REPORT,
         [
             "bad: gpt-x shows a bias in 5 of 5 tests: position, length, own family, own family in "
             "points, confidence",
-            "Ask in both orders, calibrate before you trust, correct before you report.",
-            "Biases, intervals clustered by prompt_id",
-            COLUMNS,
-            *POSITION_ROWS,
-            *LENGTH_ROWS,
-            *VERBOSITY_ROWS,
-            FAMILY_ROW,
-            POINTS_ROW,
-            *AGREEMENT_ROWS,
-            *RELIABILITY_ROWS,
-            CONTRADICTIONS_ROW,
+            "Use the mean of both orders (p_a), not one order; correct before you report; "
+            "calibrate before you trust.",
             "Position by group",
             *GROUPS,
-            *map(capital, SENTENCES.values()),
             *WINNERS,
             "left out 12 rows: votes on turn 2",
-            FLOOR,
-            "with no bias at all, up to 0.25 of 5 tests would show one by chance",
-            "detail: What this assumes",
-            "detail: clusters are independent",
+            *detail(
+                "Biases, intervals clustered by prompt_id",
+                COLUMNS,
+                *POSITION_ROWS,
+                *LENGTH_ROWS,
+                *VERBOSITY_ROWS,
+                FAMILY_ROW,
+                POINTS_ROW,
+                *AGREEMENT_ROWS,
+                *RELIABILITY_ROWS,
+                CONTRADICTIONS_ROW,
+                "Details",
+                *map(capital, SENTENCES.values()),
+                FLOOR,
+                "with no bias at all, up to 0.25 of 5 tests would show one by chance",
+                "clusters are independent",
+            ),
             "figure: Distance from an unbiased judge, with 95 % intervals. Mean confidence of a "
             "judge, and how often it is right.",
         ],
     )
+
+
+def test_up_to_six_measures_of_one_judge_have_a_line_each() -> None:
+    few = replace(GPT, family=None, family_scores=None, contradictions=None)
+    assert terminal_lines(report(few))[2:6] == [
+        "first slot | 0.613 [0.552, 0.671] | unbiased: 0.5, a bias",
+        "length, minus people | 0.071 [0.022, 0.120] | unbiased: 0, a bias",
+        "agrees with people | 0.771 [0.695, 0.836] | 175 rows",
+        "over-confidence | 0.099 [0.036, 0.162] | unbiased: 0, a bias",
+    ]
+    # Near-tied pairs test a preference for length if nothing better does.
+    no_length = terminal_lines(report(replace(few, length=None)))
+    assert any(line.startswith("longer, near-tied |") for line in no_length)
 
 
 def test_a_report_of_two_judges_names_whose_each_number_is() -> None:
@@ -485,44 +505,49 @@ def test_a_report_of_two_judges_names_whose_each_number_is() -> None:
         report(replace(FAIR, judge="a-fair"), replace(GPT, family=None, family_scores=None)),
         [
             "bad: 1 of 2 judges show a bias: gpt-x (position, length, confidence)",
-            "Ask in both orders, calibrate before you trust, correct before you report.",
-            "Biases, intervals clustered by prompt_id",
-            "judge | " + COLUMNS,
-            "a-fair | first slot | 0.521 | [0.443, 0.599] | 0.5 | 47",
-            "a-fair | order flips | 0.064 | [0.013, 0.175] | 0 | 47",
-            "a-fair | over-confidence | 0.013 | [-0.104, 0.130] | 0 | 45",
-            "a-fair | ECE, equal mass | 0.083 | [0.000, 0.216] | 0.091 | 45",
-            *(
-                f"gpt-x | {row}"
-                for row in (
-                    *POSITION_ROWS,
-                    *LENGTH_ROWS,
-                    *VERBOSITY_ROWS,
-                    *AGREEMENT_ROWS,
-                    *RELIABILITY_ROWS,
-                    CONTRADICTIONS_ROW,
-                )
-            ),
+            "Use the mean of both orders (p_a), not one order; correct before you report; "
+            "calibrate before you trust.",
             "Position by group: gpt-x",
             *GROUPS,
-            "a-fair: picks the first answer in 52.1 % of 94 presentations [44.3, 59.9], changes "
-            "its verdict with the order on 6.4 % of pairs: no preference for a slot shown",
-            "a-fair: ECE 0.083, equal mass (a calibrated judge would show 0.091): no "
-            "miscalibration shown, but with 45 rows its over-confidence can be anywhere in "
-            "[-10.4, +13.0] points",
-            *(
-                f"gpt-x: {text}"
-                for name, text in SENTENCES.items()
-                if name not in ("family", "family_scores")
-            ),
             *WINNERS,
-            "a-fair: not measured, verbosity: no response text",
-            "a-fair: not measured, contradictions: needs verdicts",
+            "not measured: verbosity, contradictions",
             "left out 12 rows: votes on turn 2",
-            FLOOR,
-            "with no bias at all, up to 0.25 of 5 tests would show one by chance",
-            "detail: What this assumes",
-            "detail: clusters are independent",
+            *detail(
+                "Biases, intervals clustered by prompt_id",
+                "judge | " + COLUMNS,
+                "a-fair | first slot | 0.521 | [0.443, 0.599] | 0.5 | 47",
+                "a-fair | order flips | 0.064 | [0.013, 0.175] | 0 | 47",
+                "a-fair | over-confidence | 0.013 | [-0.104, 0.130] | 0 | 45",
+                "a-fair | ECE, equal mass | 0.083 | [0.000, 0.216] | 0.091 | 45",
+                *(
+                    f"gpt-x | {row}"
+                    for row in (
+                        *POSITION_ROWS,
+                        *LENGTH_ROWS,
+                        *VERBOSITY_ROWS,
+                        *AGREEMENT_ROWS,
+                        *RELIABILITY_ROWS,
+                        CONTRADICTIONS_ROW,
+                    )
+                ),
+                "Details",
+                "a-fair: picks the first answer in 52.1 % of 94 presentations [44.3, 59.9], "
+                "changes its verdict with the order on 6.4 % of pairs: no preference for a slot "
+                "shown",
+                "a-fair: ECE 0.083, equal mass (a calibrated judge would show 0.091): no "
+                "miscalibration shown, but with 45 rows its over-confidence can be anywhere in "
+                "[-10.4, +13.0] points",
+                *(
+                    f"gpt-x: {text}"
+                    for name, text in SENTENCES.items()
+                    if name not in ("family", "family_scores")
+                ),
+                "a-fair: not measured, verbosity: no response text",
+                "a-fair: not measured, contradictions: needs verdicts",
+                FLOOR,
+                "with no bias at all, up to 0.25 of 5 tests would show one by chance",
+                "clusters are independent",
+            ),
             "figure: Distance from an unbiased judge, with 95 % intervals. Mean confidence of a "
             "judge, and how often it is right.",
         ],
@@ -553,6 +578,11 @@ def test_the_advice_is_about_the_biases_that_are_shown() -> None:
         "The judge shows a bias in 1 of 2 tests: confidence",
         "Calibrate before you trust.",
     ]
+    # Both orders were asked, or there would be no test of position: that is not the advice.
+    slot = replace(FAIR, position=POSITION)
+    assert str(report(slot)).splitlines()[1] == "Use the mean of both orders (p_a), not one order."
+    order = replace(FAIR, position=replace(POSITION, flip_share=0.95))
+    assert str(report(order)).splitlines()[1] == "Use another judge or prompt."
 
 
 def conclusion(text: str) -> str:

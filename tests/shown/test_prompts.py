@@ -40,26 +40,27 @@ def test_scores_with_two_prompts() -> None:
         [
             "bad: 12.1 to 31.2 % of scores change with the prompt: it is shown to matter for 1 "
             "of 2 judges and criteria",
-            "Scores that differ between the two prompts",
-            "judge, criterion | rows | doc_id | changed | 90 % interval | |difference| of scores",
-            "gpt-x, fluency | 240 | 30 | 31.2 % | [25.1, 37.9] | 0.41",
-            "gpt-x, relevance | 240 | 30 | 12.1 % | [8.2, 17.0] | 0.12",
-            "What asking again with the same prompt changes, and what the new prompt adds",
-            "judge, criterion | asked twice | same prompt, asked again | prompt adds | 90 % "
-            "interval",
-            "gpt-x, fluency | 240 | 10.4 % | 20.8 % | [13.1, 28.6]",
-            "gpt-x, relevance | 240 | 10.4 % | 1.7 % | [-2.0, 5.3]",
-            "Mean score",
-            "judge, criterion | second minus first | 90 % interval",
-            "gpt-x, fluency | -0.23 | [-0.34, -0.12]",
-            "gpt-x, relevance | +0.02 | [-0.05, 0.09]",
+            "gpt-x, fluency | 31.2 % [25.1, 37.9] | +20.8 points over asking again, mean score "
+            "-0.23",
+            "gpt-x, relevance | 12.1 % [8.2, 17.0] | +1.7 points over asking again (can be "
+            "chance), mean score +0.02 (can be chance)",
             "first: plain.jsonl; second: paper.jsonl",
-            "gpt-x, fluency: 31.2 % change; 20.8 % more than asking again changes: the prompt "
-            "matters; scores are 0.23 points lower with the second",
-            "gpt-x, relevance: 12.1 % change; 1.7 % more than asking again changes, a difference "
-            "that can be chance; the mean score is not shown to move",
             "left out 3 rows: row only in the first file",
-            "detail: What this assumes",
+            "detail: Scores that differ between the two prompts",
+            "detail: judge, criterion | rows | doc_id | changed | 90 % interval | |difference| of "
+            "scores",
+            "detail: gpt-x, fluency | 240 | 30 | 31.2 % | [25.1, 37.9] | 0.41",
+            "detail: gpt-x, relevance | 240 | 30 | 12.1 % | [8.2, 17.0] | 0.12",
+            "detail: What asking again with the same prompt changes, and what the new prompt adds",
+            "detail: judge, criterion | asked twice | same prompt, asked again | prompt adds | 90 "
+            "% interval",
+            "detail: gpt-x, fluency | 240 | 10.4 % | 20.8 % | [13.1, 28.6]",
+            "detail: gpt-x, relevance | 240 | 10.4 % | 1.7 % | [-2.0, 5.3]",
+            "detail: Mean score",
+            "detail: judge, criterion | second minus first | 90 % interval",
+            "detail: gpt-x, fluency | -0.23 | [-0.34, -0.12]",
+            "detail: gpt-x, relevance | +0.02 | [-0.05, 0.09]",
+            "detail: Details",
             "detail: intervals are clustered",
             "figure: Answers that change with the prompt, and (rings) when the same prompt is "
             "asked again.",
@@ -74,13 +75,12 @@ def test_verdicts_asked_once() -> None:
         [
             "12.1 % of verdicts change with the prompt; asked once, so part of it can be the "
             "judge's randomness",
-            "Verdicts that differ between the two prompts",
-            "judge, criterion | rows | doc_id | changed | 90 % interval",
-            "all rows | 240 | 30 | 12.1 % | [8.2, 17.0]",
+            "all rows | 12.1 % [8.2, 17.0]",
             "first: plain.jsonl; second: paper.jsonl",
-            "all rows: 12.1 % change",
-            "each prompt was asked once: part of the change can be the judge's randomness; ask "
-            "with --repeats 3 to measure it",
+            "asked once each: a part can be chance, which judge --repeats 3 measures",
+            "detail: Verdicts that differ between the two prompts",
+            "detail: judge, criterion | rows | doc_id | changed | 90 % interval",
+            "detail: all rows | 240 | 30 | 12.1 % | [8.2, 17.0]",
             "figure: Answers that change with the prompt.",
         ],
     )

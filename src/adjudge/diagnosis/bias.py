@@ -21,6 +21,9 @@ from adjudge.diagnosis.measures import (
     BiasRows,
     BiasTest,
     Measure,
+    details_of,
+    left_out_together,
+    lines_of,
     measure_columns,
     wins_of,
 )
@@ -28,7 +31,7 @@ from adjudge.diagnosis.position import PositionBias, measure_position
 from adjudge.diagnosis.reliability import Reliability, draw_reliability, measure_reliability
 from adjudge.diagnosis.repeats import Contradictions, Retest, measure_contradictions, measure_retest
 from adjudge.errors import ArgumentError
-from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of
+from adjudge.present.blocks import Block, Fact, Figure, Headline, Table, Tone, notes_of
 from adjudge.present.figure import (
     INK,
     MARKS,
@@ -45,7 +48,7 @@ from adjudge.present.figure import (
     themed,
 )
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
-from adjudge.present.text import begin, count, group_name, left_out, level, percent
+from adjudge.present.text import begin, count, group_name, level, number, percent, show_interval
 from adjudge.validation import Seed, non_negative, open_unit, positive
 
 if TYPE_CHECKING:
@@ -135,6 +138,8 @@ class BiasReport(Result, Diagnoses):
         return view_bias(self)
 
 
+#: The most measures of one judge that get a line each.
+_MOST_MEASURES = 6
 _ASSUMPTIONS = (
     "intervals are clustered: rows of one cluster can be alike, clusters are independent",
 )
@@ -208,6 +213,7 @@ def diagnose_bias(
         text_column(frame, by, "by")
     of_all = BiasRows(
         verdicts=rows,
+        with_pairs=pairs is not None,
         near_tie=near_tie,
         families=families,
         by=by,
@@ -248,30 +254,51 @@ def _diagnose_rows(rows: BiasRows) -> JudgeBias:
 
 
 def view_bias(report: BiasReport) -> list[Block]:
-    """Which biases are shown, every measure with its interval, and a sentence about each."""
+    """Which biases are shown, a line for each; then every measure and a sentence about each."""
     several = len(report.judges) > 1
     diagnoses = [(judge.who, entry) for judge in report.judges for entry in judge.parts()]
     blocks: list[Block] = [_bias_headline(report)]
-    if diagnoses:
-        blocks.append(_measures_table(report))
+    if not several:
+        # Near-tied pairs test the liking for length only where nothing better does.
+        better = report.length is not None
+        shown = [d for _, d in diagnoses if not (better and isinstance(d, VerbosityBias))]
+        blocks += lines_of([_fact(entry.measures()[0]) for entry in shown], _MOST_MEASURES)
     for judge, diagnosis in diagnoses:
         if isinstance(diagnosis, PositionBias):
             blocks += diagnosis.group_table(judge if several else "")
+    reasons = [judge.not_measured for judge in report.judges]
+    missing = [name for name in _MEASURES if any(name in names for names in reasons)]
     blocks += notes_of(
-        [f"{who}: {d.describe()}" if several else d.sentence() for who, d in diagnoses]
+        [
+            *_won_without_being_good(report),
+            *([f"not measured: {', '.join(missing)}"] if missing else []),
+            *left_out_together(report.dropped),
+        ]
     )
-    blocks += notes_of(_won_without_being_good(report))
-    notes = [*_not_measured(report), *left_out(report.dropped)]
+    if diagnoses:
+        blocks.append(_measures_table(report))
+    lines = [f"{who}: {d.describe()}" if several else d.sentence() for who, d in diagnoses]
+    lines += _not_measured(report)
     if report.floor:
         points = f"{100 * report.floor:g}"
-        notes.append(f"differences below {points} points of 100 are not called a bias (--floor)")
+        lines.append(f"differences below {points} points of 100 are not called a bias (--floor)")
     if tests := len(_tests(report.judges)):
         alarms = f"{tests * (1 - report.confidence_level):.2g}"
-        notes.append(
+        lines.append(
             f"with no bias at all, up to {alarms} of {count(tests, 'test')} would show one by "
             "chance"
         )
-    return [*blocks, *notes_of(notes), *explain(report.assumptions), *_bias_picture(report)]
+    return [*blocks, *details_of([*lines, *report.assumptions]), *_bias_picture(report)]
+
+
+def _fact(measure: Measure) -> Fact:
+    """A measure in one line; a bias is said to be one."""
+    value = f"{number(measure.value)} {show_interval(measure.interval)}"
+    note = count(measure.n, "row")
+    if measure.unbiased is not None:
+        note = f"unbiased: {round(measure.unbiased, 3):g}"
+    tone: Tone = "bad" if measure.departs else "plain"
+    return Fact(measure.name, value, f"{note}, a bias" if measure.departs else note, tone)
 
 
 def _tests(judges: Sequence[JudgeBias]) -> list[BiasTest]:
@@ -314,13 +341,8 @@ def _bias_headline(report: BiasReport) -> Headline:
     else:
         listed = "; ".join(f"{judge} ({titles})" for judge, titles in biased.items())
         finding = f"{len(biased)} of {len(judges)} judges show a bias: {listed}"
-    remedies = {test.remedy for test in tests if test.biased}
-    advice = ", ".join(remedy for remedy in _REMEDIES if remedy in remedies)
+    advice = "; ".join(dict.fromkeys(test.remedy for test in tests if test.biased))
     return Headline(finding, f"{advice}.".capitalize(), "bad")
-
-
-#: What helps against a bias, in the order of use.
-_REMEDIES = (PositionBias.remedy, Reliability.remedy, BiasTest.remedy)
 
 
 def _measures_table(report: BiasReport) -> Table:
@@ -332,8 +354,8 @@ def _measures_table(report: BiasReport) -> Table:
     ]
     caption = f"Biases, intervals clustered by {report.clustered_by}"
     if len(report.judges) > 1:
-        return Table(("judge", *columns), rows, caption, text_columns=2)
-    return Table(tuple(columns), [row[1:] for row in rows], caption)
+        return Table(("judge", *columns), rows, caption, text_columns=2, detail=True)
+    return Table(tuple(columns), [row[1:] for row in rows], caption, detail=True)
 
 
 def _won_without_being_good(report: BiasReport) -> list[str]:
@@ -350,20 +372,18 @@ def _won_without_being_good(report: BiasReport) -> list[str]:
 
 def _not_measured(report: BiasReport) -> list[str]:
     """What was not measured and why, a line for each reason; judges are named if only some."""
-    reasons: dict[str, dict[str, list[str]]] = {}
+    lines: dict[str, list[str]] = {}
     for judge in report.judges:
+        reasons: dict[str, list[str]] = {}
         for name, reason in judge.not_measured.items():
-            reasons.setdefault(reason, {}).setdefault(judge.who, []).append(name)
-    lines = []
-    for reason, judges in reasons.items():
-        same = {tuple(names) for names in judges.values()}
-        if len(same) == 1 and len(judges) == len(report.judges):
-            judges = {"": list(*same)}
-        lines += [
-            f"{f'{who}: ' if who else ''}not measured, {', '.join(names)}: {reason}"
-            for who, names in judges.items()
-        ]
-    return lines
+            reasons.setdefault(reason, []).append(name)
+        for reason, names in reasons.items():
+            line = f"not measured, {', '.join(names)}: {reason}"
+            lines.setdefault(line, []).append(judge.who)
+    every = len(report.judges)
+    return [
+        line if len(who) == every else f"{', '.join(who)}: {line}" for line, who in lines.items()
+    ]
 
 
 # --- figure ----------------------------------------------------------------------------------

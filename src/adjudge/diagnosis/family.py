@@ -137,7 +137,8 @@ def measure_family(rows: BiasRows) -> FamilyBias | str:
         return "model_a and model_b are not named"
     family = family_of(judge, families)
     if family is None:
-        return f"the family of {judge} is unknown: give --judge or --families"
+        remedy = "give --judge or --families" if families is None else "name it in --families"
+        return f"the family of {judge} is unknown: {remedy}"
     if rows.has("label"):
         reference = label_values(rows.frame["label"])
         name = "people"

@@ -70,8 +70,6 @@ _MAX_STEPS = 200
 _FEWEST_BATTLES = 20
 #: With fewer, judge and people can differ by chance in every pair in which they differ.
 _FEWEST_CLUSTERS = 10
-#: Why there is no measure of a preference for length.
-NO_LENGTH = "no response text or length: give --pairs, or length_a and length_b"
 Codes = NDArray[np.int32]
 
 
@@ -242,7 +240,7 @@ def length_bias(
 def measure_length(rows: BiasRows) -> LengthBias | str:
     """Length bias of one judge's rows, or why there is none."""
     if not rows.has("length_a", "length_b"):
-        return NO_LENGTH
+        return _explain_no_length(rows)
     models, labels = rows.has("model_a", "model_b"), rows.has("label")
     if not models and not labels:
         return "longer answers can be better ones: name model_a and model_b, or give labels"
@@ -256,6 +254,11 @@ def measure_length(rows: BiasRows) -> LengthBias | str:
         labels=frame["label"] if labels else None,
         **rows.options,
     )
+
+
+def _explain_no_length(rows: BiasRows) -> str:
+    remedy = "" if rows.with_pairs else "--pairs, or "
+    return f"no response text or length: give {remedy}length_a and length_b"
 
 
 def _code_models(
@@ -538,7 +541,7 @@ def verbosity_bias(
 def measure_verbosity(rows: BiasRows) -> VerbosityBias | str:
     """Verbosity bias of one judge's rows, or why there is none."""
     if not rows.has("length_a", "length_b"):
-        return NO_LENGTH
+        return _explain_no_length(rows)
     # A rubric's p_a is its score difference on another scale: near-tied is defined in points.
     by_score = rows.has("score_a", "score_b") and (
         not rows.verdicts.graded or rows.has(*BOTH_SCORES)

@@ -25,7 +25,7 @@ from adjudge.data.rows import has_values, merge_dropped
 from adjudge.data.verdicts import CLUSTER, Verdicts
 from adjudge.errors import ArgumentError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Headline, Note, Table, notes_of, table_of
+from adjudge.present.blocks import Block, Fact, Facts, Headline, Note, Table, notes_of, table_of
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
 from adjudge.present.text import DASH, left_out, level, number
 from adjudge.records import HasInterval, Interval
@@ -44,6 +44,8 @@ _Group = TypeVar("_Group")
 #: A smaller difference than this is not called a bias, however significant: three points are
 #: about 20 Elo between equal models.
 FLOOR = 0.03
+#: The most judges, criteria or groups that get a line each; the tables have all.
+MOST_LINES = 4
 #: The end of a sentence about a number without an interval.
 NO_INTERVAL = "; no interval: all rows are in one cluster"
 
@@ -138,12 +140,16 @@ class BiasTest(BiasMeasures, HasInterval):
     `floor` is the smallest distance of the estimate from an unbiased judge.
     """
 
-    #: What a headline calls the test, and what helps against the bias.
+    #: What a headline calls the test.
     title: ClassVar[str]
-    remedy: ClassVar[str] = "correct before you report"
     interval: Interval | None
     biased: bool
     floor: NotNegative = 0.0
+
+    @property
+    def remedy(self) -> str:
+        """What helps against the bias."""
+        return "correct before you report"
 
     @property
     def negligible(self) -> bool:
@@ -187,11 +193,15 @@ def table_of_groups(
     caption: str,
     *,
     optional: Sequence[str] = (),
-    detail: bool = False,
 ) -> Table:
-    """A row for each judge and criterion."""
+    """A folded table with a row for each judge and criterion."""
     named = {"judge, criterion": name_group, **columns}
-    return table_of(groups, named, caption=caption, optional=optional, detail=detail)
+    return table_of(groups, named, caption=caption, optional=optional, detail=True)
+
+
+def lines_of(facts: Sequence[Fact], most: int = MOST_LINES) -> list[Block]:
+    """A line for each fact; none if there are too many, because a table has them all."""
+    return [Facts(facts)] if 0 < len(facts) <= most else []
 
 
 def details_of(lines: Sequence[str]) -> list[Block]:
@@ -284,12 +294,13 @@ BOTH_SCORES = ("score_diff_ab", "score_diff_ba")
 class BiasRows:
     """Rows of one judge, or of all if `judge` is None, and how to diagnose them.
 
-    `verdicts` has all judges' rows, `repeats` every answer to the same rows. A diagnosis of the
-    rows is a result, or the reason why there is none.
+    `verdicts` has all judges' rows, `repeats` every answer to the same rows, `with_pairs` whether a
+    file of pairs was joined. A diagnosis of the rows is a result, or the reason why there is none.
     """
 
     verdicts: Verdicts
     judge: str | None = None
+    with_pairs: bool = False
     near_tie: float | None
     families: Mapping[str, str] | None
     by: str | None

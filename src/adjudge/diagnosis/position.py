@@ -64,7 +64,6 @@ class PositionBias(BiasTest):
 
     kind: ClassVar[str] = "position_bias"
     title: ClassVar[str] = "position"
-    remedy: ClassVar[str] = "ask in both orders"
     clusters: Count
     first_share: Proportion
     flip_share: Proportion
@@ -75,6 +74,13 @@ class PositionBias(BiasTest):
     by_group: tuple[PositionGroup, ...]
     first_advantage: float | None = None
     advantage_interval: Interval | None = None
+
+    @property
+    def remedy(self) -> str:
+        """Only both orders show this bias, so both were asked."""
+        if self.flip_share >= _ORDER_DECIDES:
+            return "use another judge or prompt"
+        return "use the mean of both orders (p_a), not one order"
 
     def measures(self) -> tuple[Measure, ...]:
         floor, worth, ends = self.floor, self.first_advantage, self.advantage_interval

@@ -23,8 +23,11 @@ from adjudge.data.verdicts import prepare_verdicts
 from adjudge.diagnosis.measures import (
     FLOOR,
     Sample,
+    details_of,
     ends_of,
     excludes,
+    left_out_together,
+    lines_of,
     mean_or_none,
     name_group,
     shows,
@@ -32,7 +35,7 @@ from adjudge.diagnosis.measures import (
 )
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Figure, Headline, Note, explain
+from adjudge.present.blocks import Block, Fact, Figure, Headline, Note
 from adjudge.present.figure import ForestRow, axis_name, forest_figure
 from adjudge.present.result import (
     Check,
@@ -235,6 +238,16 @@ def prepare_prompts(
         .join(grouped[1].drop("cluster"), on=_KEY, nulls_equal=True, maintain_order="left")
         .sort(_KEY)
     )
+    judges = [
+        sorted({name or "an unnamed judge" for name in side.frame["judge"]}) for side in sides
+    ]
+    if both.is_empty() and not {*judges[0]} & {*judges[1]}:
+        of_first, of_second = map(", ".join, judges)
+        raise DataError(
+            names[1],
+            f"has answers of {of_second}, but {names[0]} has those of {of_first}",
+            remedy="to compare judges, put their rows into one file: adjudge compare FILE --judges",
+        )
     if both.is_empty():
         problem = f"no row matches one of {names[0]}, by judge, criterion and id"
         raise DataError(names[1], problem, remedy=_ASK_BOTH)
@@ -397,7 +410,23 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
         values = "scores" if result.answers == "scores" else "P(A)"
         changes[f"|difference| of {values}"] = lambda g: text.number(g.distance, 2)
     caption = f"{result.answers.capitalize()} that differ between the two prompts"
-    blocks: list[Block] = [_prompts_headline(result), table_of_groups(groups, changes, caption)]
+    lines = [f"first: {result.first}; second: {result.second}"]
+    if not any(g.repeated for g in groups):
+        lines.append("asked once each: a part can be chance, which judge --repeats 3 measures")
+    facts = [
+        Fact(
+            group.name,
+            f"{text.percent(group.changed)} {text.percent_interval(group.low, group.high)}",
+            _describe_effect(group),
+        )
+        for group in groups
+    ]
+    blocks: list[Block] = [
+        _prompts_headline(result),
+        *lines_of(facts),
+        Note([*lines, *left_out_together(result.dropped)]),
+        table_of_groups(groups, changes, caption),
+    ]
     if again:
         table = table_of_groups(
             groups,
@@ -420,19 +449,11 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
             "Mean score",
         )
         blocks.append(table)
-    lines = [f"first: {result.first}; second: {result.second}"]
-    lines += [f"{group.name}: {_describe_change(group)}" for group in groups]
-    if not any(g.repeated for g in groups):
-        lines.append(
-            "each prompt was asked once: part of the change can be the judge's randomness; ask "
-            "with --repeats 3 to measure it"
-        )
     caption = "Answers that change with the prompt"
     caption += ", and (rings) when the same prompt is asked again." if again else "."
     return [
         *blocks,
-        Note([*lines, *text.left_out(result.dropped)]),
-        *explain(result.assumptions),
+        *details_of(result.assumptions),
         Figure("changes", partial(prompts_figure, result), caption),
     ]
 
@@ -455,21 +476,16 @@ def _prompts_headline(result: PromptSensitivity) -> Headline:
     return Headline(_changed_range(result) + finding, tone="bad" if matter else "plain")
 
 
-def _describe_change(group: PromptChange) -> str:
-    """What the test shows about one judge and criterion."""
-    findings = [f"{text.percent(group.changed)} change"]
+def _describe_effect(group: PromptChange) -> str:
+    """What the prompt adds to asking again, how it moves scores, and whether that is shown."""
+    effects = []
     if group.excess is not None:
-        matters = ": the prompt matters"
-        chance = ", a difference that can be chance"
-        more = f"{text.percent(group.excess)} more than asking again changes"
-        findings.append(more + (matters if group.more_than_again else chance))
-    if group.shift is not None and group.shifted:
-        direction = "higher" if group.shift > 0 else "lower"
-        points = text.number(abs(group.shift), 2)
-        findings.append(f"scores are {points} points {direction} with the second")
-    elif group.shift is not None:
-        findings.append("the mean score is not shown to move")
-    return "; ".join(findings)
+        shown = "" if group.more_than_again else " (can be chance)"
+        effects.append(f"{text.signed(100 * group.excess, 1)} points over asking again{shown}")
+    if group.shift is not None:
+        shown = "" if group.shifted else " (can be chance)"
+        effects.append(f"mean score {text.signed(group.shift, 2)}{shown}")
+    return ", ".join(effects)
 
 
 def prompts_figure(result: PromptSensitivity) -> Drawing:

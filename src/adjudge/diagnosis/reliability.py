@@ -86,7 +86,6 @@ class Reliability(BiasTest):
 
     kind: ClassVar[str] = "reliability"
     title: ClassVar[str] = "confidence"
-    remedy: ClassVar[str] = "calibrate before you trust"
     clusters: Count
     accuracy: Proportion
     accuracy_interval: Interval | None
@@ -98,6 +97,10 @@ class Reliability(BiasTest):
     p_value: Proportion | None
     over_confidence: float
     curve: tuple[ReliabilityBin, ...] = field(repr=False)
+
+    @property
+    def remedy(self) -> str:
+        return "calibrate before you trust"
 
     @property
     def miscalibrated(self) -> bool:

@@ -20,9 +20,18 @@ from adjudge.diagnosis.cycles import (
     cyclic_triples,
     expected_cycles,
 )
-from adjudge.diagnosis.measures import Sample, ends_of, mean_or_none, name_group, table_of_groups
+from adjudge.diagnosis.measures import (
+    Sample,
+    details_of,
+    ends_of,
+    left_out_together,
+    lines_of,
+    mean_or_none,
+    name_group,
+    table_of_groups,
+)
 from adjudge.errors import ArgumentError
-from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of
+from adjudge.present.blocks import Block, Fact, Figure, Headline, notes_of, table_of
 from adjudge.present.figure import (
     INK,
     MUTED,
@@ -37,7 +46,7 @@ from adjudge.present.figure import (
     unique,
 )
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
-from adjudge.present.text import DASH, left_out, level, number, percent, percent_interval, span
+from adjudge.present.text import DASH, clip, level, number, percent, percent_interval, span
 from adjudge.records import Interval
 from adjudge.validation import FloatArray, Seed, count, open_unit
 
@@ -302,67 +311,79 @@ def _worst_documents(
 
 
 def view_transitivity(result: Transitivity) -> list[Block]:
-    """Cycle rates and documents with a cycle, both with what noise alone would show."""
+    """Cycle rates with what noise alone would show; then tables of documents and comparisons."""
     groups, ends = result.groups, f"{level(result.confidence_level)} interval"
-    lines = [f"{name_group(g)}: {_describe_cycles(g)}" for g in groups]
-    blocks: list[Block] = [
-        _cycles_headline(result),
-        table_of_groups(
-            groups,
-            {
-                "documents": lambda g: number(g.documents),
-                "mean": lambda g: percent(g.mean_rate),
-                ends: lambda g: percent_interval(*ends_of(g.mean_interval)),
-                "median": lambda g: percent(g.median_rate),
-                "max": lambda g: percent(g.max_rate),
-                "over all triples": lambda g: percent(g.eq1_mean),
-                "from noise": lambda g: percent(g.expected_rate),
-            },
-            "Cycles among the decisive triples of a document (from noise: expected from a "
-            "transitive judge with noise)",
-            optional=("over all triples", "median"),
-        ),
-        table_of_groups(
-            groups,
-            {
-                "share": lambda g: percent(g.share_with_cycle),
-                ends: lambda g: percent_interval(*ends_of(g.share_interval)),
-                "from noise": lambda g: percent(g.expected_share),
-                "if spread at random": lambda g: percent(g.same_rate_share),
-            },
-            "Documents with a cycle",
-        ),
-        table_of_groups(
-            groups,
-            {
-                "cycles": lambda g: number(g.cycles),
-                "triples": lambda g: number(g.triples),
-                "decisive": lambda g: number(g.decisive_edges),
-                "tied": lambda g: number(g.tied_edges),
-                "missing": lambda g: number(g.missing_edges),
-                "repeats agree": lambda g: percent(g.win_rate_confidence),
-            },
-            "Comparisons behind these rates",
-        ),
-    ]
-    if result.worst:
-        columns: dict[str, Callable[[WorstDocument], str]] = {
-            "document": lambda d: d.doc_id,
-            "judge, criterion": name_group,
-            "cycle to read first": _first_cycle,
-            "rate": lambda d: percent(d.rate),
-            "cycles": lambda d: f"{d.cycles:,} of {d.triples:,}",
-        }
-        caption = "Documents to read first"
-        blocks.append(table_of(result.worst, columns, caption=caption, text_columns=3))
-    blocks += [Note([*lines, *left_out(result.dropped)]), *explain(result.assumptions)]
-    if any(g.rates for g in result.groups):
-        caption = (
-            "Each dot is a document; the bar is the mean rate that a transitive judge with noise "
-            "shows on the same comparisons."
+    facts = [
+        Fact(
+            name_group(g),
+            f"{percent(g.mean_rate)} {percent_interval(*ends_of(g.mean_interval))}",
+            f"{percent(g.eq1_mean)} over all triples (Eq. 1), {percent(g.expected_rate)} by noise",
         )
-        blocks.append(Figure("cycles", partial(cycles_figure, result), caption))
-    return blocks
+        for g in groups
+        if g.mean_rate is not None
+    ]
+    tables: dict[str, dict[str, Callable[[TransitivityGroup], str]]] = {
+        "Cycles among the decisive triples of a document (by noise: expected from a transitive "
+        "judge with noise)": {
+            "mean": lambda g: percent(g.mean_rate),
+            ends: lambda g: percent_interval(*ends_of(g.mean_interval)),
+            "median": lambda g: percent(g.median_rate),
+            "max": lambda g: percent(g.max_rate),
+            "by noise": lambda g: percent(g.expected_rate),
+            "p": lambda g: number(g.p_value),
+        },
+        "Cycles over all triples, as in the diagnosis paper (Eq. 1, Tables 1 and 6)": {
+            "mean": lambda g: percent(g.eq1_mean),
+            "documents with a cycle": lambda g: percent(g.eq1_share),
+            "max": lambda g: percent(g.eq1_max),
+            "median": lambda g: percent(g.eq1_median),
+        },
+        "Documents with a cycle": {
+            "documents": lambda g: number(g.documents),
+            "share": lambda g: percent(g.share_with_cycle),
+            ends: lambda g: percent_interval(*ends_of(g.share_interval)),
+            "by noise": lambda g: percent(g.expected_share),
+            "if spread at random": lambda g: percent(g.same_rate_share),
+        },
+        "Comparisons behind these rates": {
+            "cycles": lambda g: number(g.cycles),
+            "triples": lambda g: number(g.triples),
+            "decisive": lambda g: number(g.decisive_edges),
+            "tied": lambda g: number(g.tied_edges),
+            "missing": lambda g: number(g.missing_edges),
+            "repeats agree": lambda g: percent(g.win_rate_confidence),
+        },
+    }
+    worst: dict[str, Callable[[WorstDocument], str]] = {
+        "document": lambda d: d.doc_id,
+        "judge, criterion": name_group,
+        "cycle to read first": _first_cycle,
+        "rate": lambda d: percent(d.rate),
+        "cycles": lambda d: f"{d.cycles:,} of {d.triples:,}",
+    }
+    caption = "Documents to read first"
+    read = table_of(result.worst, worst, caption=caption, text_columns=3, detail=True)
+    drawn = (
+        "Each dot is a document; the bar is the mean rate that a transitive judge with noise "
+        "shows on the same comparisons."
+    )
+    figure = Figure("cycles", partial(cycles_figure, result), drawn)
+    lines = [f"{name_group(g)}: {_describe_cycles(g)}" for g in groups]
+    return [
+        _cycles_headline(result),
+        *lines_of(facts),
+        *notes_of([*_read_first(result), *left_out_together(result.dropped)]),
+        *(table_of_groups(groups, columns, caption) for caption, columns in tables.items()),
+        *([read] if result.worst else []),
+        *details_of([*lines, *result.assumptions]),
+        *([figure] if any(g.rates for g in groups) else []),
+    ]
+
+
+def _read_first(result: Transitivity) -> list[str]:
+    """The documents with the highest rate, in one line."""
+    names = [clip(document.doc_id, 16) for document in result.worst[:5]]
+    return [f"documents to read first: {', '.join(names)}"] if names else []
 
 
 def _first_cycle(document: WorstDocument) -> str:
@@ -388,34 +409,19 @@ def _cycles_headline(result: Transitivity) -> Headline:
 
 
 def _describe_cycles(g: TransitivityGroup) -> str:
-    """One group's rates, what noise would show, and which of the two is larger."""
+    """Whether noise around one ranking explains the rate, and whether few documents have it."""
     if g.mean_rate is None or g.share_with_cycle is None:
         return f"{_NO_TRIPLE}: nothing to count"
-    findings = [
-        f"{percent(g.mean_rate)} of a document's triples are cycles and "
-        f"{percent(g.share_with_cycle, 0)} of documents have one"
-    ]
-    if g.expected_rate is not None and g.p_value is not None:
-        findings.append(
-            "a transitive judge with one ranking and noise would show "
-            f"{percent(g.expected_rate)} and {percent(g.expected_share, 0)}"
-        )
-        if g.p_value <= _TAIL:
-            findings.append(f"that noise does not explain as many (p = {number(g.p_value)})")
-        elif (least := ends_of(g.expected_rate_interval)[0]) is not None and g.mean_rate < least:
-            findings.append(
-                "here there are fewer: noise around one ranking does not describe this judge"
-            )
-        else:
-            findings.append("noise around one ranking explains as many")
+    finding = "noise around one ranking explains as many"
+    least, _ = ends_of(g.expected_rate_interval)
+    if g.p_value is not None and g.p_value <= _TAIL:
+        finding = f"noise around one ranking does not explain as many (p = {number(g.p_value)})"
+    elif least is not None and g.mean_rate < least:
+        finding = "fewer cycles than from noise around one ranking, which does not describe it"
     least, _ = ends_of(g.same_rate_interval)
-    if g.mean_rate > 0 and g.same_rate_share is not None and least is not None:
-        fewer = ": here they are in fewer" if g.share_with_cycle < least else ""
-        findings.append(
-            f"as many cycles spread at random would be in {percent(g.same_rate_share, 0)} of "
-            f"documents{fewer}"
-        )
-    return "; ".join(findings)
+    if g.mean_rate > 0 and least is not None and g.share_with_cycle < least:
+        finding += "; they are in fewer documents than if they were spread at random"
+    return finding
 
 
 # --- figure ----------------------------------------------------------------------------------

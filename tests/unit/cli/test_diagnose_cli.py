@@ -86,7 +86,7 @@ def test_thresholds_leave_with_two_and_say_why(
     tournaments: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = ["diagnose", "transitivity", str(tournaments), "--column", "doc_id=article"]
-    assert run([*base, "--fail-above", "0.99"]) == 0
+    assert run([*base, "--fail-above", "0.99", "--explain"]) == 0
     assert "Documents with a cycle" in capsys.readouterr().out
     assert run([*base, "--fail-above", "share_with_cycle=0.01"]) == 2
     assert "share_with_cycle" in capsys.readouterr().err
@@ -167,7 +167,7 @@ def test_a_sure_but_small_bias_does_not_fail_a_threshold(
         }
     )
     base = ["diagnose", "bias", str(write_rows(frame, tmp_path / "small.jsonl"))]
-    assert run([*base, "--fail-above", "position=0.01"]) == 0
+    assert run([*base, "--fail-above", "position=0.01", "--explain"]) == 0
     printed = capsys.readouterr()
     says = "the judge: position 0.019 is above 0.01, but below --floor: not counted"
     assert says in printed.err
@@ -193,7 +193,8 @@ def test_a_threshold_counts_only_what_the_rows_show(
     )
     path = str(write_rows(frame, tmp_path / "six.jsonl"))
     limits = ["position=0.01", "verbosity=0.1", "ece=0.01", "family=0.1"]
-    assert run(["diagnose", "bias", path, *(w for x in limits for w in ("--fail-above", x))]) == 0
+    given = [word for limit in limits for word in ("--fail-above", limit)]
+    assert run(["diagnose", "bias", path, *given, "--explain"]) == 0
     printed = capsys.readouterr()
     assert printed.err.splitlines() == [
         "the judge: position 0.08333 is above 0.01, but these rows do not exclude an unbiased "

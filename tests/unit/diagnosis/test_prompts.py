@@ -127,6 +127,8 @@ def test_files_that_cannot_be_compared_are_refused() -> None:
     with pytest.raises(DataError, match="has scores, but the dict of columns has verdicts"):
         diagnose_prompts(verdicts, scores)
     with pytest.raises(DataError, match="no row matches one of"):
+        diagnose_prompts(verdicts, {**verdicts, "id": ["b"]})
+    with pytest.raises(DataError, match="answers of k, but .* those of j; .*compare FILE --judges"):
         diagnose_prompts(verdicts, {**verdicts, "judge": ["k"]})
     with pytest.raises(ArgumentError, match="an answer to both prompts"):
         prompt_change([["A"], []], [["A"], ["B"]])

@@ -11,14 +11,19 @@ from typing import ClassVar
 
 from adjudge.diagnosis.agreement import MANY_ROWS, Agreement
 from adjudge.diagnosis.family import FamilyScores
-from adjudge.diagnosis.measures import details_of, left_out_together, table_of_groups
+from adjudge.diagnosis.measures import (
+    details_of,
+    left_out_together,
+    lines_of,
+    table_of_groups,
+)
 from adjudge.diagnosis.scores.figures import (
     agreement_figure,
     coverage_figure,
     sizes_figure,
     width_figure,
 )
-from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Table, notes_of, table_of
+from adjudge.present.blocks import Block, Fact, Figure, Headline, Table, notes_of, table_of
 from adjudge.present.figure import unique
 from adjudge.present.result import (
     Check,
@@ -46,9 +51,6 @@ from adjudge.present.text import (
 )
 from adjudge.records import HasInterval, Interval
 from adjudge.statistics.numbers import mean_known
-
-#: The most judges or criteria that get a line each; the tables have all.
-_MOST_LINES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,7 +270,6 @@ def view_scores(result: ScoreDiagnosis) -> list[Block]:
             },
             "Agreement with people (kappa with quadratic weights)",
             optional=("Krippendorff's alpha",),
-            detail=True,
         ),
         *details_of([*more, *result.assumptions]),
         *_score_figures(result),
@@ -301,9 +302,10 @@ def _means_shown(result: ScoreDiagnosis) -> list[Block]:
         for name, m in parts.items()
     ]
     lines = [] if several else _extremes("system", [m for m in result.means if m.model is not None])
-    if len(shown) > _MOST_LINES:
-        shown, lines = [], [*_extremes("judge" if several else "criterion", parts.values()), *lines]
-    return [Headline(finding), *([Facts(shown)] if shown else []), *notes_of(lines)]
+    facts = lines_of(shown)
+    if not facts:
+        lines = [*_extremes("judge" if several else "criterion", parts.values()), *lines]
+    return [Headline(finding), *facts, *notes_of(lines)]
 
 
 def _extremes(kind: str, means: Iterable[MeanScore]) -> list[str]:
@@ -395,9 +397,7 @@ def _small_sets_table(result: ScoreDiagnosis) -> Table:
         "trust 1 or 2": lambda g: trust[g.errors.tells],
     }
     caption = f"Rows by size of their {result.main_method} set at alpha {result.main_alpha:g}, and "
-    return table_of_groups(
-        result.main_groups, columns, f"{caption}the judge's mean error on them", detail=True
-    )
+    return table_of_groups(result.main_groups, columns, f"{caption}the judge's mean error on them")
 
 
 def _paper_tables(result: ScoreDiagnosis) -> list[Block]:
