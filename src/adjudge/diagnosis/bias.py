@@ -352,10 +352,14 @@ def _measures_table(report: BiasReport) -> Table:
         (judge.who, *(cell(measure) for cell in columns.values()))
         for judge, measure in report.measures()
     ]
-    caption = f"Biases, intervals clustered by {report.clustered_by}"
-    if len(report.judges) > 1:
-        return Table(("judge", *columns), rows, caption, text_columns=2, detail=True)
-    return Table(tuple(columns), [row[1:] for row in rows], caption, detail=True)
+    first = 0 if len(report.judges) > 1 else 1
+    return Table(
+        ("judge", *columns)[first:],
+        [row[first:] for row in rows],
+        f"Biases, intervals clustered by {report.clustered_by}",
+        text_columns=2 - first,
+        detail=True,
+    )
 
 
 def _won_without_being_good(report: BiasReport) -> list[str]:

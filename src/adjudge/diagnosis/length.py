@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -25,9 +25,8 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from adjudge.data.rows import Rows, merge_dropped
 from adjudge.data.tables import as_text
-from adjudge.data.verdicts import CLUSTER, label_values
+from adjudge.data.verdicts import label_values
 from adjudge.diagnosis.measures import (
     BOTH_SCORES,
     FLOOR,
@@ -38,7 +37,6 @@ from adjudge.diagnosis.measures import (
     Sample,
     ends_of,
     mean_or_none,
-    numbers_of,
     optional_probabilities,
     shows,
     wins_of,
@@ -498,8 +496,8 @@ def verbosity_bias(
     Args:
         margin: The judge's preference for response_a: p_a - 1/2, or score_a - score_b; NaN without
             an answer.
-        length_a: Length of response_a, in any unit.
-        length_b: Length of response_b, in the same unit.
+        length_a: Length of response_a, in any unit; NaN without one.
+        length_b: Length of response_b, in the same unit; NaN without one.
         near_tie: Largest margin that is a near tie. In the paper 0.3 of ten points of score.
         labels: Human labels of the same pairs: "A", "B", "tie" or None.
         clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
@@ -514,9 +512,14 @@ def verbosity_bias(
     positive(near_tie, "near_tie")
     lean = optional_numbers(margin, "margin")
     finite(lean[~np.isnan(lean)], "margin", allow_empty=True)
-    a, b = finite(length_a, "length_a"), finite(length_b, "length_b")
+    a, b = optional_numbers(length_a, "length_a"), optional_numbers(length_b, "length_b")
     n = same_length(margin=lean, length_a=a, length_b=b, labels=labels)
-    without = {"no answer": np.isnan(lean), "equal length": a == b, "exactly tied": lean == 0}
+    without = {
+        "no length": ~np.isfinite(a + b),
+        "no answer": np.isnan(lean),
+        "equal length": a == b,
+        "exactly tied": lean == 0,
+    }
     usable = Sample.of(n, clusters, confidence_level, without)
     close = usable.only(np.abs(lean[usable.used]) <= near_tie + 1e-12, "not near-tied")
     longer = np.where((lean > 0) == (a > b), 1.0, 0.0)
@@ -548,19 +551,13 @@ def measure_verbosity(rows: BiasRows) -> VerbosityBias | str:
     )
     if not rows.verdicts.graded and not by_score:
         return "verdicts alone do not show where the judge is near-tied"
-    missing = pl.col("length_a").is_null() | pl.col("length_b").is_null()
-    measured = Rows(rows.frame).without(missing, "no length")
-    frame = measured.frame
-    bias = verbosity_bias(
-        numbers_of(frame, "score_a") - numbers_of(frame, "score_b")
+    return verbosity_bias(
+        rows.numbers("score_a") - rows.numbers("score_b")
         if by_score
-        else numbers_of(frame, "p_a") - 0.5,
-        numbers_of(frame, "length_a"),
-        numbers_of(frame, "length_b"),
+        else rows.numbers("p_a") - 0.5,
+        rows.numbers("length_a"),
+        rows.numbers("length_b"),
         near_tie=rows.near_tie or (0.3 if by_score else 0.1),
-        labels=frame["label"] if "label" in frame.columns else None,
-        clusters=frame[CLUSTER].to_numpy(),
-        floor=rows.floor,
-        confidence_level=rows.confidence_level,
+        labels=rows.frame["label"] if "label" in rows.frame.columns else None,
+        **rows.options,
     )
-    return replace(bias, dropped=merge_dropped(measured.dropped, bias.dropped))

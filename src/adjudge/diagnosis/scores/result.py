@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -15,6 +14,7 @@ from adjudge.diagnosis.measures import (
     details_of,
     left_out_together,
     lines_of,
+    name_group,
     table_of_groups,
 )
 from adjudge.diagnosis.scores.figures import (
@@ -23,6 +23,7 @@ from adjudge.diagnosis.scores.figures import (
     sizes_figure,
     width_figure,
 )
+from adjudge.diagnosis.scores.nonconformity import fewest_documents
 from adjudge.present.blocks import Block, Fact, Figure, Headline, Table, notes_of, table_of
 from adjudge.present.figure import unique
 from adjudge.present.result import (
@@ -40,7 +41,6 @@ from adjudge.present.text import (
     DASH,
     begin,
     clip,
-    count,
     group_name,
     level,
     number,
@@ -322,9 +322,8 @@ def _extremes(kind: str, means: Iterable[MeanScore]) -> list[str]:
 
 def _describe_sets(result: ScoreDiagnosis) -> str:
     """How many scores contain people's score, at which rate."""
-    if all(g.whole_scale for g in result.groups):
-        labelled = count(result.documents, f"labelled {result.unit}")
-        return f"every set is the entire scale: {labelled} are too few"
+    if {g.mean_size for g in result.main_groups} == {float(result.size)}:
+        return f"every set is the entire scale{_why_whole_scale(result)}"
     proven = result.weigh == "documents" and result.sets != "cross-fitted"
     sizes = [g.mean_size for g in result.main_groups]
     return (
@@ -356,34 +355,46 @@ def _describe_small_sets(result: ScoreDiagnosis) -> str:
     return f"1 or 2 scores in a set: smaller errors {where}; trust rows only there"
 
 
+def _pivot(
+    names: tuple[str, ...], cells: Iterable[tuple[tuple[str, ...], str, str]], caption: str
+) -> Table:
+    """A folded table of cells, each with the names of its row and column."""
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for row, column, cell in cells:
+        rows.setdefault(row, {})[column] = cell
+    columns = list(dict.fromkeys(column for row in rows.values() for column in row))
+    return Table(
+        (*names, *columns),
+        [(*name, *(row.get(column, DASH) for column in columns)) for name, row in rows.items()],
+        caption,
+        text_columns=len(names),
+        detail=True,
+    )
+
+
 def _size_tables(result: ScoreDiagnosis) -> list[Block]:
     """Two tables for each judge, the main method first: size and coverage at each alpha."""
-    levels = sorted({g.alpha for g in result.groups})
-    ordered = sorted(result.groups, key=lambda g: g.method != result.main_method)
-    held_out = f"held-out {result.unit}s"
+    ordered = sorted(result.groups, key=lambda g: (g.method != result.main_method, g.alpha))
+    low, high = result.scale
     cells: dict[str, Callable[[ScoreSetGroup], str]] = {
-        f"scores in a set on average, scale {span(*map(str, result.scale))}": lambda g: number(
-            g.mean_size, 2
+        f"scores in a set on average, scale {low} to {high}": lambda g: number(g.mean_size, 2),
+        f"sets that contain people's score, on held-out {result.unit}s": lambda g: percent(
+            g.coverage
         ),
-        f"sets that contain people's score, on {held_out}": lambda g: percent(g.coverage),
     }
-    tables: list[Block] = []
-    for judge in sorted({g.judge for g in ordered}, key=lambda name: name or ""):
-        for caption, cell in cells.items():
-            rows: dict[tuple[str, str], dict[float, str]] = {}
-            for g in (g for g in ordered if g.judge == judge):
-                name = group_name(g.criterion, none="all"), g.method
-                rows.setdefault(name, {})[g.alpha] = cell(g)
-            tables.append(
-                Table(
-                    ("criterion", "method", *(f"alpha {alpha:g}" for alpha in levels)),
-                    [(*name, *(at.get(a, DASH) for a in levels)) for name, at in rows.items()],
-                    caption=f"{_who(judge)}: {caption}",
-                    text_columns=2,
-                    detail=True,
-                )
-            )
-    return tables
+    return [
+        _pivot(
+            ("criterion", "method"),
+            (
+                ((group_name(g.criterion, none="all"), g.method), f"alpha {g.alpha:g}", cell(g))
+                for g in ordered
+                if g.judge == judge
+            ),
+            f"{_who(judge)}: {caption}",
+        )
+        for judge in sorted({g.judge for g in ordered}, key=lambda name: name or "")
+        for caption, cell in cells.items()
+    ]
 
 
 def _small_sets_table(result: ScoreDiagnosis) -> Table:
@@ -402,32 +413,24 @@ def _small_sets_table(result: ScoreDiagnosis) -> Table:
 
 def _paper_tables(result: ScoreDiagnosis) -> list[Block]:
     """The diagnosis paper's r_s(w, e), Table 3, and its Table 4, for every method."""
-    alpha = result.main_alpha
-    tables: list[Block] = []
-    groups = [g for g in result.groups if g.alpha == alpha]
-    of = {(g.judge, g.criterion, g.method): signed(g.spearman, 2) for g in groups}
-    names = dict.fromkeys((g.judge, g.criterion) for g in groups)
-    rows = [
-        (group_name(*name), *(of.get((*name, method), DASH) for method in result.methods))
-        for name in names
-    ]
-    caption = f"Spearman of set size and error at alpha {alpha:g} (Table 3 of the diagnosis paper)"
-    columns = ("judge, criterion", *result.methods)
-    tables.append(Table(columns, rows, caption=caption, detail=True))
+    of_paper, alpha = "of the diagnosis paper)", result.main_alpha
+    correlations = (
+        ((name_group(g),), method, signed(g.spearman, 2))
+        for method in result.methods
+        for g in result.groups
+        if (g.method, g.alpha) == (method, alpha)
+    )
+    caption = f"Spearman of set size and error at alpha {alpha:g} (Table 3 {of_paper}"
+    tables: list[Block] = [_pivot(("judge, criterion",), correlations, caption)]
     for method in result.methods:
         pairs = [a for a in result.agreement if a.method == method]
-        criteria = unique(a.criterion for a in pairs)
-        judges = list(dict.fromkeys((a.judge_a, a.judge_b) for a in pairs))
-        of_pair = {(a.judge_a, a.judge_b, a.criterion): a.spearman for a in pairs}
-        rows = [
-            (" and ".join(both), *(signed(of_pair.get((*both, c)), 2) for c in criteria))
-            for both in judges
-        ]
-        means = (mean_known(of_pair.get((*both, c)) for both in judges) for c in criteria)
-        rows.append(("mean", *(signed(mean, 2) for mean in means)))
-        caption = f"Spearman of two judges' set sizes, {method} (Table 4 of the diagnosis paper)"
-        columns = ("judges", *(group_name(c, none="all") for c in criteria))
-        tables += [Table(columns, rows, caption=caption, detail=True)] if pairs else []
+        names = [(f"{a.judge_a} and {a.judge_b}", a.criterion, a.spearman) for a in pairs]
+        for criterion in unique(a.criterion for a in pairs):
+            mean = mean_known(a.spearman for a in pairs if a.criterion == criterion)
+            names.append(("mean", criterion, mean))
+        caption = f"Spearman of two judges' set sizes, {method} (Table 4 {of_paper}"
+        cells = [((name,), group_name(c, none="all"), signed(v, 2)) for name, c, v in names]
+        tables += [_pivot(("judges",), cells, caption)] if pairs else []
     return tables
 
 
@@ -444,14 +447,9 @@ def _remarks(result: ScoreDiagnosis) -> tuple[list[str], list[str]]:
     lines = [line for judge in judges for line in _odd_scores(result, judge)]
     if result.means:
         lines = [_describe_sets(result), _describe_small_sets(result), *lines]
-    more = _describe_gain(result)
-    for alpha in sorted({g.alpha for g in result.groups}):
-        sizes = {g.mean_size for g in result.groups if g.alpha == alpha}
-        if sizes == {float(result.size)}:
-            line = f"alpha {alpha:g}: every set is the entire scale"
-            (lines if alpha == result.main_alpha else more).append(
-                line + _why_whole_scale(result, alpha)
-            )
+    covered = [g.coverage for g in result.main_groups]
+    sets = f"{result.main_method} sets on held-out {result.unit}s at alpha {result.main_alpha:g}"
+    more = [f"coverage of {sets}: {span(percent(min(covered)), percent(max(covered)))}"]
     for entry in result.pooled:
         key = entry.method, result.main_alpha
         among = [g.spearman for g in result.groups if (g.method, g.alpha) == key]
@@ -466,27 +464,6 @@ def _remarks(result: ScoreDiagnosis) -> tuple[list[str], list[str]]:
         sentence = f"{_who(family.judge)} {family.describe()}"
         (lines if family.biased else more).append(sentence)
     return lines, more
-
-
-def _describe_gain(result: ScoreDiagnosis) -> list[str]:
-    """Coverage on held-out documents, and the mean size next to that of residual sets."""
-    at, covered = f"at alpha {result.main_alpha:g}", [g.coverage for g in result.main_groups]
-    shown = span(percent(min(covered)), percent(max(covered)))
-    lines = [f"coverage of {result.main_method} sets on held-out {result.unit}s {at}: {shown}"]
-    residual = result.residual_method
-    if result.main_method == residual or residual not in result.methods:
-        return lines
-    main, other = (
-        mean_known(
-            g.mean_size for g in result.groups if (g.method, g.alpha) == (method, result.main_alpha)
-        )
-        for method in (result.main_method, residual)
-    )
-    return [
-        *lines,
-        f"{result.main_method} sets have {number(main, 2)} scores on average over judges and "
-        f"criteria, residual sets {number(other, 2)}, {at}",
-    ]
 
 
 def _odd_scores(result: ScoreDiagnosis, judge: str | None) -> list[str]:
@@ -514,13 +491,12 @@ def _odd_scores(result: ScoreDiagnosis, judge: str | None) -> list[str]:
     return lines
 
 
-def _why_whole_scale(result: ScoreDiagnosis, alpha: float) -> str:
+def _why_whole_scale(result: ScoreDiagnosis) -> str:
     """Half of the documents calibrate; D of them reach 1 - alpha only if D >= (1 - alpha)/alpha."""
-    exact = Fraction(str(alpha))
-    needed, half = math.ceil((1 - exact) / exact), result.documents // 2
+    needed, half = fewest_documents(Fraction(str(result.main_alpha))), result.documents // 2
     if result.weigh != "documents" or half >= needed:
         return ""
-    return f", because calibration needs {needed} labelled documents and has {half}"
+    return f": calibration needs {needed} labelled {result.unit}s and has {half}"
 
 
 def _score_figures(result: ScoreDiagnosis) -> list[Block]:
