@@ -12,6 +12,8 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 from rich.console import Console
 from shown_estimation import (
@@ -29,7 +31,9 @@ from shown_estimation import (
     SMALL,
 )
 
+from adjudge.cli.output import _with_hint
 from adjudge.data import write_result
+from adjudge.estimation import estimate, plan_rate
 from adjudge.present.blocks import Block, Figure
 from adjudge.present.figure import new_figure
 from adjudge.present.render.html import render_fragment
@@ -38,6 +42,7 @@ from adjudge.present.render.terminal import render_terminal
 from adjudge.present.result import Result
 from adjudge.records import Interval
 from adjudge.report import render_report
+from adjudge.simulate.grades import panel_rows
 from shown import html_lines, markdown_lines, terminal_lines
 
 
@@ -68,6 +73,7 @@ def test_the_whole_text(name: str, format: str) -> None:
 def test_the_naive_interval_is_never_shown_as_the_corrected_one(format: str) -> None:
     text = text_of(ESTIMATE, format).replace("\\", "")
     assert "Corrected rate 0.412, 95 % interval [0.311, 0.523] (misclassification, wald)" in text
+    text += ESTIMATE.explain()
     before = [text[: at.start()] for at in re.finditer(re.escape("[0.487, 0.566]"), text)]
     assert before
     assert all(part.endswith("naive 95 % interval ") for part in before)
@@ -81,16 +87,23 @@ def test_every_group_has_its_own_interval_in_the_column_of_that_name(
     assert rows["small"]["rate"] == "0.412"
     assert rows["small"]["95 % interval"] == "[0.311, 0.523]"
     assert rows["small"]["naive rate"] == "0.528"
-    assert rows["small"]["naive 95 % interval"] == "[0.487, 0.566]"
     assert rows["large"]["95 % interval"] == "[0.519, 0.742] !"
+    assert rows["large"]["labels +/-"] == "91/64"
+
+
+def test_the_folded_table_of_groups_is_complete() -> None:
+    lines = [re.sub(r"\s{2,}", " | ", line.strip()) for line in GROUPED.explain().splitlines()]
+    rows = cells_of(lines)
+    assert rows["small"]["95 % interval"] == "[0.311, 0.523]"
+    assert rows["small"]["naive 95 % interval"] == "[0.487, 0.566]"
     assert rows["large"]["sensitivity"] == "0.911"
     assert rows["large"]["specificity"] == "0.657"
-    assert rows["large"]["labels +/-"] == "91/64"
 
 
 def cells_of(lines: Sequence[str]) -> dict[str, dict[str, str]]:
     """The first table by row and column, read back from what is shown."""
-    head, *rows = [line.split(" | ") for line in lines if " | " in line]
+    shown = (line for line in lines if not line.startswith("detail: "))
+    head, *rows = [line.split(" | ") for line in shown if " | " in line]
     return {row[0]: dict(zip(head, row, strict=False)) for row in rows}
 
 
@@ -147,12 +160,83 @@ def test_a_result_as_a_table() -> None:
     assert PAPER.to_frame()["ours"].to_list() == ["0.751", "362"]
 
 
+RATES = {"small": 0.45, "large": 0.55, "huge": 0.6}
+ROWS = panel_rows(RATES, {"judge": 1.2, "second": 1.0}, questions=300, labels=120, seed=1)
+
+
+@pytest.mark.parametrize("labels_are_random", [True, False])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"by": "model"},
+        {"method": "human-only"},
+        {"interval": "profile", "cluster": "none"},
+        {"judges": ["judge", "second"]},
+        {"judges": ["judge", "second"], "by": "model"},
+        {"model": "small"},
+        {"model": "small", "by": "opponent"},
+        {"classes": True},
+    ],
+)
+def test_the_default_output_is_short(options: dict[str, object], labels_are_random: bool) -> None:
+    """At most seven lines at 80 columns, and the rows of a table; blank lines are not counted."""
+    table = ROWS
+    if (options.get("interval") and labels_are_random) or (
+        options.get("judges") and not labels_are_random
+    ):
+        return
+    if "model" in options:
+        table = pl.DataFrame(
+            {
+                "id": [str(i) for i in range(600)],
+                "model_a": ["small", "small", "other"] * 200,
+                "model_b": ["large", "huge", "small"] * 200,
+                "p_a": np.random.default_rng(0).random(600),
+                "label": np.random.default_rng(1).random(600),
+            }
+        ).with_columns(
+            label=pl.when(pl.int_range(pl.len()) < 300).then(
+                pl.when(pl.col("label") < pl.col("p_a")).then(pl.lit("A")).otherwise(pl.lit("B"))
+            )
+        )
+    if options == {"classes": True}:
+        options, words = {}, {0: "bad", 1: "fair", 2: "good"}
+        table = ROWS.with_columns(judge=pl.col("judge") + pl.col("second"))
+        human = pl.when(pl.col("human").is_not_null()).then(pl.col("truth") + pl.col("second"))
+        table = table.with_columns(human=human).with_columns(
+            pl.col(c).cast(pl.Int64).replace_strict(words) for c in ("judge", "human")
+        )
+    result = estimate(table, labels_are_random=labels_are_random, **options)
+    lines = lines_at_80(result)
+    rows = len(result.groups) if hasattr(result, "groups") else 0
+    assert len(lines) <= 7 + rows, "\n".join(lines)
+
+
+@pytest.mark.parametrize("options", [{"width": 0.1}, {"width": 0.02}, {"budget": 300}])
+def test_the_default_output_of_a_plan_is_short(options: dict[str, float]) -> None:
+    lines = lines_at_80(plan_rate(ROWS, **options))
+    assert len(lines) <= 5, "\n".join(lines)
+
+
+def lines_at_80(result: Result) -> list[str]:
+    console = Console(file=StringIO(), width=80)
+    for part in render_terminal(_with_hint(result.view())):
+        console.print(part)
+    return [line for line in console.file.getvalue().splitlines() if line.strip("─ ")]
+
+
 def test_a_narrow_terminal_names_only_columns_that_there_are() -> None:
     people = [replace(one, sensitivity=None, specificity=None) for one in (SMALL, LARGE)]
     console = Console(file=StringIO(), width=40)
     for part in render_terminal(replace(OVERLAPPING, groups=tuple(people)).view()):
         console.print(part)
     _, line = console.file.getvalue().split("left out at this width: ")
+    assert " ".join(line.split(" (see")[0].split()) == "labels +/-; naive rate"
+    console = Console(file=StringIO(), width=40)
+    for part in render_terminal(replace(OVERLAPPING, groups=tuple(people)).view(), explain=True):
+        console.print(part)
+    line = console.file.getvalue().split("left out at this width: ")[2]
     assert " ".join(line.split(" (see")[0].split()) == (
         "naive 95 % interval; test rows; people alone, 95 %; labels +/-; naive rate"
     )

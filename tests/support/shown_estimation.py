@@ -313,7 +313,8 @@ PLAN = RatePlan(
     m1=83,
     expected_width=0.216,
     human_only_width=0.139,
-    recommendation="width 0.2 takes 254 labels drawn at random",
+    recommendation="width 0.2 needs 261 random labels (100 exist, 161 more) with conditional, 391 "
+    "with people alone, 412 split by class with misclassification",
     target_width=0.2,
     confidence_level=0.95,
     rate=0.417,
@@ -336,7 +337,7 @@ PLAN = RatePlan(
     verdict_m0=67,
     verdict_m1=133,
     verdict_width=0.109,
-    judge_helps=False,
+    judge_helps=True,
     variance_ratio=2.561,
     proposition_51=6,
     proposition_61=(0.223, 0.777),
@@ -350,7 +351,8 @@ PLAN = RatePlan(
     warnings=("fewer than 20 labels in a class",),
 )
 NO_PLAN = RatePlan(
-    recommendation="do not use this judge; 104 random labels give people alone 0.199",
+    recommendation="these labels do not show that the judge is better than chance; 104 random "
+    "labels give a width of 0.199 with people alone",
     human_only_width=0.199,
     confidence_level=0.95,
     judge_rate=0.51,

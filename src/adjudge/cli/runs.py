@@ -190,7 +190,7 @@ def run_plan_rate(arguments: Values, options: Values) -> bool:
     if options["plot"] is not None and plan.rate is None:
         remark("adjudge plan rate: no picture, this judge cannot be corrected")
         options["plot"] = None
-    if (write_ids := options["write_ids"]) is not None and plan.m0 is None:
+    if (write_ids := options["write_ids"]) is not None and not plan.feasible:
         remark("adjudge plan rate: no rows written, the plan cannot be carried out")
     elif write_ids is not None:
         columns = _some(arguments, "labels", "judge_column", "human_column", "positive")
@@ -200,7 +200,7 @@ def run_plan_rate(arguments: Values, options: Values) -> bool:
         write_rows(drawn, write_ids)
         remark(f"wrote {drawn.height} rows to {write_ids}")
     deliver(plan, options)
-    return plan.m0 is None
+    return not plan.feasible
 
 
 def run_plan_selection(arguments: Values, options: Values) -> bool:

@@ -17,7 +17,7 @@ from adjudge.errors import ArgumentError
 from adjudge.estimation.estimators import known_estimator
 from adjudge.estimation.estimators.alone import HUMAN_ONLY
 from adjudge.estimation.estimators.base import Outcome, clamp, refuse_everything
-from adjudge.estimation.rate import INTERVALS, RateInterval, Request, independence
+from adjudge.estimation.rate import INTERVALS, RateInterval, Request, assumes_of, independence
 from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
     Line,
@@ -117,9 +117,10 @@ class ClassEstimate(Result):
         return show_rates(
             self,
             _class_headline(self),
-            class_table(self),
-            notes=[f"method: {self.why}"],
+            class_table(self, detail=self.reason is None and len(self.classes) <= IN_A_SENTENCE),
             assumptions=self.assumptions,
+            assumes=assumes_of(self.method, ""),
+            others=[f"method: {self.why}"],
             figure=(
                 "shares",
                 class_figure,
@@ -403,8 +404,8 @@ def _class_headline(result: ClassEstimate) -> Headline:
     return Headline(sentence(result.group, text))
 
 
-def class_table(result: ClassEstimate) -> Table:
-    """A line for each class."""
+def class_table(result: ClassEstimate, *, detail: bool = False) -> Table:
+    """A line for each class; folded if the headline has them all."""
     columns: dict[str, Callable[[ClassRate], str]] = {
         "class": lambda c: c.label,
         "share": lambda c: number(c.estimate),
@@ -419,7 +420,7 @@ def class_table(result: ClassEstimate) -> Table:
         caption += (
             f"; condition number of the confusion matrix {number(result.condition_number, 2)}"
         )
-    return table_of(result.classes, columns, caption=caption)
+    return table_of(result.classes, columns, caption=caption, detail=detail)
 
 
 # --- the picture ---

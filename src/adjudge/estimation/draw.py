@@ -40,7 +40,8 @@ def rows_to_label(
     """Rows of the table to label for `plan`, sampled as in `draw_rows`; existing labels count.
 
     At random: the number expected to fill both classes plus a fifth. Label from the top and stop
-    when both are full. By verdict: the number that each verdict still needs.
+    when both are full. If no split by class reaches the width: as many as the plan for random
+    labels still needs. By verdict: the number that each verdict still needs.
 
     Args:
         data: The judged rows to sample from. A path, a frame or a dict of columns.
@@ -64,17 +65,23 @@ def rows_to_label(
             frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(human_column))
         if source.labels is not None:
             frame = join_values(frame, source.labels, column=human_column, source=name).frame
-    if plan.labels is None or plan.verdict_m0 is None or plan.verdict_m1 is None:
+    if not plan.feasible:
         raise ArgumentError("plan", "infeasible", "first plan for a width that can be reached")
     verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column, positive, words)
     there = [int((verdict[~unlabelled] == value).sum()) for value in (0, 1)]
-    sizes = (max(plan.verdict_m0 - there[0], 0), max(plan.verdict_m1 - there[1], 0))
-    needed = plan.labels if plan.expected_draws is None else plan.expected_draws
-    size = math.ceil(needed * _SPARE) if draw == "random" else sum(sizes)
+    sizes = (max((plan.verdict_m0 or 0) - there[0], 0), max((plan.verdict_m1 or 0) - there[1], 0))
+    total = plan.labels or plan.conditional_labels or 0
+    if draw != "random":
+        size = sum(sizes)
+    elif plan.labels is None:
+        size = max(total - sum(there), 0)
+    else:
+        needed = plan.labels if plan.expected_draws is None else plan.expected_draws
+        size = math.ceil(_SPARE * needed)
     if size == 0:
         raise ArgumentError(
             "plan",
-            f"{plan.labels} labels in total",
+            f"{total} labels in total",
             "the table has enough labels for this plan; use a smaller --width or a larger --budget",
         )
     return draw_rows(

@@ -386,8 +386,4 @@ def _mixed_models(rows: Grades) -> tuple[str, ...]:
     models = rows.frame.get_column("model").n_unique()
     if models < 2:
         return ()
-    matrix = "" if rows.strata is not None else " and one confusion matrix"
-    return (
-        f"the rows come from {models} models: this is one rate{matrix} for their mixture; for a "
-        "rate per model: --by model (by=)",
-    )
+    return (f"the rows of {models} models are mixed; a rate per model: --by model (by=)",)

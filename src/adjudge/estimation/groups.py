@@ -17,6 +17,7 @@ from adjudge.estimation.rate import (
     Estimate,
     RateInterval,
     Request,
+    assumes_of,
     condition_of_people,
     estimate_rate,
     exact_intervals,
@@ -98,7 +99,10 @@ class GroupedEstimate(HasGroups, Result):
         rates, more = self.rates, len(self.groups) - SHOWN
         tables: list[Block] = []
         if rates:
-            tables.append(rate_table(rates[:SHOWN], self.by, pooled=self.pooled))
+            tables += [
+                rate_table(rates[:SHOWN], self.by, pooled=self.pooled, detail=detail)
+                for detail in (False, True)
+            ]
         for group in self.groups[:SHOWN]:
             if isinstance(group, ClassEstimate):
                 tables += [Heading(str(group.group)), class_table(group)]
@@ -111,11 +115,12 @@ class GroupedEstimate(HasGroups, Result):
         notes = reasons[:SHOWN]
         if len(reasons) > SHOWN:
             notes.append(f"{count(len(reasons) - SHOWN, 'more group')} without a number")
+        details = [f"method: {first.why}"]
         narrower = [rate for rate in rates if rate.people_are_narrower]
         if narrower:
             names = list_names([rate.group for rate in narrower])
             condition = condition_of_people(narrower[0])
-            notes.append(f"people alone give a narrower interval for {names}{condition}")
+            details.append(f"people alone give a narrower interval for {names}{condition}")
         caption = (
             f"The {known_estimator(self.method).title} and the judge alone by {self.by}, with "
             f"{level(self.confidence_level)} intervals."
@@ -124,8 +129,10 @@ class GroupedEstimate(HasGroups, Result):
             self,
             _group_headline(self),
             *tables,
-            notes=[*notes, f"method: {first.why}", *offer_declaration(rates)],
+            notes=[*notes, *offer_declaration(rates)],
             assumptions=first.assumptions,
+            assumes=assumes_of(self.method, rates[0].labels_drawn) if rates else "",
+            others=details,
             figure=("rates", group_figure, caption) if rates else None,
         )
 
@@ -260,8 +267,7 @@ def _group_headline(result: GroupedEstimate) -> Headline:
     if any(low <= high for (_, high), (low, _) in pairwise(sorted(ends))):
         return Headline(
             text,
-            "Overlapping intervals do not show whether two groups differ: adjudge compare TABLE "
-            "gives the interval of the difference, paired by --cluster.",
+            "Overlapping intervals do not show whether two groups differ: see adjudge compare.",
         )
     return Headline(text)
 

@@ -58,7 +58,6 @@ from adjudge.estimation.rate_view import (
     reported_interval,
     show_rates,
     table_by_group,
-    width_of,
 )
 from adjudge.estimation.sample import Sample, active_clusters, refuse_shares, sample_of
 from adjudge.present.blocks import Block, Headline, Table
@@ -190,10 +189,11 @@ class PanelEstimate(HasGroups, Result):
             self,
             _panel_headline(self),
             _panel_table(self),
-            notes=[*reasons, f"Promise: {self.promise}"],
+            notes=reasons,
             tables=[_alone_table(self)],
             assumptions=self.assumptions,
-            promises=[] if shared is None else [f"shared interval: {shared}"],
+            assumes="random labels in each group; approximate",
+            promises=[self.promise, *([] if shared is None else [f"shared interval: {shared}"])],
             figure=(
                 "rates",
                 panel_figure,
@@ -593,7 +593,7 @@ def _panel_headline(result: PanelEstimate) -> Headline:
 
 def _panel_table(result: PanelEstimate) -> Table:
     confidence = level(result.confidence_level)
-    shared, people = "shared interval", "people alone"
+    shared = "shared interval"
     columns: dict[str, Callable[[PanelRate], str]] = {
         "group": lambda rate: rate.name,
         "rate": lambda rate: number(rate.estimate),
@@ -603,12 +603,6 @@ def _panel_table(result: PanelEstimate) -> Table:
     }
     for at, judge in enumerate(result.judges):
         columns[f"{judge} alone"] = partial(_width_alone, at=at)
-    columns |= {
-        people: lambda rate: number(width_of(rate.human_only_interval)),
-        "method": lambda rate: rate.method,
-        "labels": lambda rate: number(rate.n_labels),
-        "test rows": lambda rate: number(rate.n_test),
-    }
     if result.share_promise is None:
         del columns[shared]
     alone = [f"{judge} alone" for judge in reversed(result.judges)]
@@ -616,8 +610,8 @@ def _panel_table(result: PanelEstimate) -> Table:
         result.groups,
         result.by or "rows",
         columns,
-        caption="width of the interval: all judges, and each alone",
-        optional=["test rows", "method", people, "labels", *alone],
+        caption="width: of the interval by all judges, and by each alone",
+        optional=alone,
     )
 
 
@@ -626,35 +620,25 @@ def _width_alone(rate: PanelRate, *, at: int) -> str:
 
 
 def _alone_table(result: PanelEstimate) -> Table:
-    """Each judge alone, and people alone: method, rate and interval."""
+    """All judges, each judge alone, and people alone: method, rate and interval."""
     rows = [
-        (rate.name, name, method, *show)
+        (rate.name, name, method, number(value), show_interval(ends), *map(number, sizes))
         for rate in result.groups
-        for name, method, *show in (
-            *(
-                (a.judge, a.method, number(a.estimate), show_interval(a.interval))
-                for a in rate.alone
-            ),
-            (
-                "people alone",
-                HUMAN_ONLY.name,
-                number(rate.human_only),
-                show_interval(rate.human_only_interval),
-            ),
+        for sizes in [(rate.n_labels, rate.n_test)]
+        for name, method, value, ends in (
+            ("all judges", rate.method, rate.estimate, rate.interval),
+            *((a.judge, a.method, a.estimate, a.interval) for a in rate.alone),
+            ("people alone", HUMAN_ONLY.name, rate.human_only, rate.human_only_interval),
         )
     ]
+    interval = f"{level(result.confidence_level)} interval"
     return Table(
-        (
-            result.by or "rows",
-            "judge",
-            "method",
-            "rate",
-            f"{level(result.confidence_level)} interval",
-        ),
+        (result.by or "rows", "judge", "method", "rate", interval, "labels", "test rows"),
         rows,
-        caption="Each judge alone, and people alone, on the same rows",
+        caption="All judges, each judge alone, and people alone, on the same rows",
         text_columns=3,
         detail=True,
+        optional=["test rows", "labels"],
     )
 
 

@@ -127,6 +127,11 @@ class RatePlan(Result):
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    @property
+    def feasible(self) -> bool:
+        """Whether some number of labels reaches the width with the judge, or the budget is used."""
+        return self.m0 is not None or self.conditional_labels is not None
+
     def _parts(self) -> Sequence[Any]:
         return self.next_labels or [self]
 
@@ -134,12 +139,13 @@ class RatePlan(Result):
         """What the width costs, every way to draw the labels, the effect of more labels."""
         text = self.recommendation[:1].upper() + self.recommendation[1:]
         blocks: list[Block] = [
-            Headline(text, tone="bad" if self.m0 is None else "plain"),
+            Headline(text, tone="plain" if self.feasible else "bad"),
             *warnings_of(self.warnings),
         ]
         if self.reason is not None:
-            blocks.append(Note([self.reason], tone="bad"))
-        if self.conditional_width is not None and self.simulated_coverage is not None:
+            blocks.append(Note([self.reason], tone="plain" if self.feasible else "bad"))
+        planned = self.target_width is None or self.conditional_labels is not None
+        if planned and self.conditional_width is not None and self.simulated_coverage is not None:
             blocks.append(
                 Note(
                     [
@@ -374,10 +380,11 @@ def _plan(
     elif width is not None:
         floor = inputs.corrected_width(MOST_LABELS, MOST_LABELS)
         reason = (
-            f"no number of labels gives width {width:g}: the {inputs.n} test rows alone give "
-            f"{floor:.3f}; judge more rows"
+            f"misclassification cannot give width {width:g}: the {inputs.n:,} test rows alone give "
+            f"{floor:.3f}"
         )
     people_need = random_need = None
+    by_class, split = False, _split_warnings(inputs, quota, draws)
     simulation = inputs.try_random(m)
     if width is None:
         judged = (
@@ -403,12 +410,11 @@ def _plan(
             costs.append((random_need, f"{random_need:,} random labels{more} with conditional"))
         if labels is not None:
             costs.append((labels, f"{labels:,} split by class with misclassification"))
-        helps = min(costs, default=(math.inf,))[0] < (people_need or math.inf)
+        least = min(costs, default=(math.inf, ""))[0]
+        helps, by_class = least < (people_need or math.inf), least == labels
         if people_need is not None:
             costs.append((people_need, f"{people_need:,} with people alone"))
         advice = f"width {width:g} needs " + ", ".join(text for _, text in sorted(costs))
-        if labels is None:
-            advice += "; misclassification cannot reach it"
     return RatePlan(
         **sized,
         **inputs.shown(),
@@ -429,14 +435,13 @@ def _plan(
         proposition_61_says=region is not None and region[0] <= theta <= region[1],
         reason=reason,
         next_labels=_next_labels(inputs, step) if min(inputs.have) > 0 else (),
-        how_to_draw=HOW_TO_DRAW,
+        how_to_draw=(*HOW_TO_DRAW, *(() if by_class else split)),
         assumptions=(
-            f"the judge says 1 on {percent(inputs.p)} of test rows, sensitivity "
-            f"{inputs.q1:.3f}, specificity {inputs.q0:.3f}",
+            f"judge rate {inputs.p:.2f}, sensitivity {inputs.q1:.2f}, specificity {inputs.q0:.2f}",
             "the plan is only as good as these numbers",
             *makers,
         ),
-        warnings=_plan_warnings(inputs, quota, draws, random_need or m),
+        warnings=(*_plan_warnings(inputs, random_need or m), *(split if by_class else ())),
     )
 
 
@@ -518,9 +523,7 @@ def _next_labels(inputs: PlanInputs, step: int) -> tuple[NextLabels, ...]:
     )
 
 
-def _plan_warnings(
-    inputs: PlanInputs, quota: Allocation, draws: int | None, random_labels: int
-) -> tuple[str, ...]:
+def _plan_warnings(inputs: PlanInputs, random_labels: int) -> tuple[str, ...]:
     warnings = []
     if random_labels < inputs.fewest_random:
         warnings.append(
@@ -532,7 +535,14 @@ def _plan_warnings(
             f"the corrected rate is at the edge ({inputs.theta:g}): widths there are clipped and "
             "not informative; a class that does not occur cannot be labelled"
         )
-        return tuple(warnings)
+    return tuple(warnings)
+
+
+def _split_warnings(inputs: PlanInputs, quota: Allocation, draws: int | None) -> tuple[str, ...]:
+    """What stands against the split by class: warnings if it is what the plan advises."""
+    if inputs.theta in (0.0, 1.0):
+        return ()
+    warnings = []
     width, after = inputs.corrected_width(*quota), inputs.width_after(quota, draws)
     if draws is not None and draws > inputs.n:
         warnings.append(

@@ -29,7 +29,7 @@ from adjudge.estimation.sample import Sample, counts_of, missing
 from adjudge.present.blocks import Block, Fact, Facts, Headline, Table, Tone, table_of
 from adjudge.present.figure import ACCENT, MUTED, WARM, new_figure, themed
 from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, Result, frozen
-from adjudge.present.text import DASH, clip, level, number, show_interval, span
+from adjudge.present.text import DASH, clip, count, level, number, show_interval, span
 from adjudge.records import Interval
 from adjudge.statistics.numbers import binomial_interval
 from adjudge.validation import Seed
@@ -48,7 +48,6 @@ _SHARES = (
 )
 #: What helps if Eq. 6 covers too little.
 _PROFILE = "report the profile interval, which keeps its level: --interval profile"
-_DECLARE = "if the labels are a random sample of the test rows, declare it (--labels-are-random):"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,24 +169,27 @@ class Estimate(Rate, Result):
         return [RateInterval.of(self.group, self, self.reason, self.naive)]
 
     def view(self) -> list[Block]:
-        """The rate first, then the judge alone, how good the judge is, and the other methods."""
-        notes = [f"method: {self.why}", *offer_declaration([self])]
+        """The rate; folded: the judge alone, how good the judge is, and the other methods."""
+        labels = f"{count(self.n_calibration, 'human label')} ({self.n_calibration_positive:,} "
+        labels += f"positive, {self.n_calibration_negative:,} negative)"
+        details = [f"method: {self.why}"]
         if self.rows_interval is not None:
-            notes.append(
+            details.append(
                 f"exact interval for the human rate of these {self.n_test + self.n_calibration:,} "
                 f"rows alone: {show_interval(self.rows_interval)}; over random samples of labels "
                 f"it holds with at least {level(self.confidence_level)}, for any rows and any judge"
             )
         if self.label_shift is not None:
-            notes.append(f"label shift: {self.label_shift.explanation}")
+            details.append(f"label shift: {self.label_shift.explanation}")
         return show_rates(
             self,
             _rate_headline(self),
             _rate_facts(self),
-            notes=notes,
+            notes=[f"{labels}, {count(self.n_test, 'test row')}", *offer_declaration([self])],
             tables=_other_methods(self),
             assumptions=self.assumptions,
-            others=[f"{a.method} assumes: {a.assumption}" for a in self.alternatives],
+            assumes=assumes_of(self.method, self.labels_drawn),
+            others=[*details, *(f"{a.method} assumes: {a.assumption}" for a in self.alternatives)],
             figure=(
                 "rates",
                 estimate_figure,
@@ -249,6 +251,12 @@ def no_profile_for(sample: Sample) -> str | None:
     if sample.strata is not None:
         return "strata"
     return "labels picked by a plan" if sample.planned else None
+
+
+def assumes_of(method: str, labels_drawn: str) -> str:
+    """What a method assumes, in a few words."""
+    estimator = known_estimator(method)
+    return (estimator.assumes_with_plan if labels_drawn == "plan" else "") or estimator.assumes
 
 
 def independence(clustered: bool) -> str:
@@ -397,15 +405,15 @@ def _rate_headline(result: Estimate) -> Headline:
     rate = f"{estimator.title} {number(result.estimate)}, {interval_text(result)}"
     text = sentence(result.group, f"{rate} ({result.method}, {result.interval_method})")
     if not estimator.uses_labels:
-        return Headline(text, "Not corrected for judge errors: label some rows to correct it.")
+        remedy = "leave out --method" if result.n_calibration else "label some rows"
+        return Headline(text, f"Not corrected for judge errors: {remedy} to correct it.")
     action = "Report it with its interval"
     if estimator.uses_judge and result.naive is not None:
-        naive = number(result.naive)
-        action += f". The naive judge rate, {naive}, is not corrected for judge errors"
+        action += f", not the naive judge rate, {number(result.naive)}"
     alone = result.people_alone
     if alone is not None and result.people_are_narrower:
         ends = show_interval(alone.interval)
-        action += f". People alone give a narrower interval{condition_of_people(result)}: {ends}"
+        action += f". People alone are narrower{condition_of_people(result)}: {ends}"
     return Headline(text, f"{action}.")
 
 
@@ -424,16 +432,15 @@ def offer_declaration(rates: Sequence[Estimate]) -> list[str]:
     ]
     if not offers:
         return []
-    rate, offered = offers[0]
-    text = f"{_DECLARE} {offered.method} then gives"
+    _, offered = offers[0]
+    text = "Random labels? --labels-are-random"
     if len(rates) == 1 and offered.estimate is None:
-        return [f"{text} no number: {offered.reason}"]
-    widths = f"{_widths([other for _, other in offers]) or DASH} wide"
-    if reported := _widths([rate for rate, _ in offers]):
-        widths += f" instead of {reported}"
-    if len(rates) > 1:
-        return [f"{text} intervals {widths}"]
-    return [f"{text} {number(offered.estimate)}, {_level_and_ends(rate, offered)}, {widths}"]
+        return [f"{text} gives no number: {offered.reason}"]
+    if len(rates) == 1:
+        return [f"{text} gives {offered.text} ({offered.method})"]
+    reported = _widths([rate for rate, _ in offers])
+    instead = f", not {reported}" if reported else ""
+    return [f"{text}: width {_widths([other for _, other in offers]) or DASH}{instead}"]
 
 
 def _widths(rates: Sequence[Rate]) -> str:
@@ -472,7 +479,7 @@ def _rate_facts(result: Estimate) -> Facts:
     positive, negative = result.n_calibration_positive, result.n_calibration_negative
     classes = f"{positive:,} positive, {negative:,} negative"
     facts.append(Fact("human labels", number(result.n_calibration), classes))
-    return Facts([*facts, Fact("test rows", number(result.n_test))])
+    return Facts([*facts, Fact("test rows", number(result.n_test))], detail=True)
 
 
 def _other_methods(result: Estimate) -> list[Block]:
@@ -481,9 +488,8 @@ def _other_methods(result: Estimate) -> list[Block]:
         return []
 
     def assumes(other: Alternative) -> str:
-        estimator = known_estimator(other.method)
-        with_plan = estimator.assumes_with_plan if result.labels_drawn == "plan" else ""
-        return other.reason or with_plan or estimator.assumes or other.assumption
+        short = assumes_of(other.method, result.labels_drawn)
+        return other.reason or short or other.assumption
 
     table = table_of(
         result.alternatives,
@@ -495,12 +501,13 @@ def _other_methods(result: Estimate) -> list[Block]:
         },
         caption="The other methods on the same rows, for comparison only",
         text_columns=2,
+        detail=True,
     )
     return [table]
 
 
-def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
-    """A line for each estimate; a narrow terminal keeps names, rates and their intervals."""
+def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool, detail: bool = False) -> Table:
+    """A line for each estimate, short or, folded, complete; the rate and interval are in both."""
     confidence = level(rates[0].confidence_level)
     naive_ends, people = f"naive {confidence} interval", f"people alone, {confidence}"
     exact = f"these rows, {confidence}, exact"
@@ -523,6 +530,10 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
         del columns[people]
     if all(rate.sensitivity is None and rate.specificity is None for rate in rates):
         del columns["sensitivity"], columns["specificity"]
+    if not detail:
+        short = (people, naive_ends, exact, "sensitivity", "specificity", "test rows")
+        columns = {name: cell for name, cell in columns.items() if name not in short}
+        return table_by_group(rates, by, columns, optional=["labels +/-", "naive rate"])
     labels = "labels of all groups pooled" if pooled else "each with its own labels"
     return table_by_group(
         rates,
@@ -533,6 +544,7 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
             *(exact, naive_ends, "test rows", "specificity", "sensitivity", people),
             *("labels +/-", "naive rate"),
         ],
+        detail=True,
     )
 
 

@@ -16,6 +16,7 @@ from adjudge.present.blocks import (
     Block,
     Figure,
     Headline,
+    Note,
     Table,
     explain,
     notes_of,
@@ -119,21 +120,27 @@ def show_rates(
     notes: Sequence[str] = (),
     tables: Sequence[Block] = (),
     assumptions: Sequence[str],
+    assumes: str = "",
     promises: Sequence[str] = (),
     others: Sequence[str] = (),
     figure: tuple[str, Callable[[Any], Drawing], str] | None,
 ) -> list[Block]:
     """The blocks of a result, in the order in which all kinds of estimates have them.
 
-    `figure` is the name of its picture, the function that draws it, and the caption.
+    `assumes` is the first assumption in a few words, for the line that is always visible. `figure`
+    is the name of its picture, the function that draws it, and the caption.
     """
+    folded = explain(assumptions, promises=promises, others=others)
+    if assumes:
+        brief = f"Assumes: {assumes}"
+        folded = [replace(note, brief=brief) for note in folded if isinstance(note, Note)]
     blocks = [
         headline,
         *warnings_of(getattr(result, "all_warnings", result.warnings)),
         *numbers,
         *notes_of([*notes, *left_out(result.dropped)]),
         *tables,
-        *explain(assumptions, promises=promises, others=others),
+        *folded,
     ]
     if figure is not None:
         name, draw, caption = figure
@@ -146,8 +153,9 @@ def table_by_group(
     by: str,
     columns: Mapping[str, Callable[[_Part], str]],
     *,
-    caption: str,
-    optional: Sequence[str],
+    caption: str = "",
+    optional: Sequence[str] = (),
+    detail: bool = False,
 ) -> Table:
     """A line for each group; marks in its cells are explained if a group has warnings.
 
@@ -157,8 +165,9 @@ def table_by_group(
     table = table_of(
         parts,
         columns,
-        caption=caption + " (!: read the warning)" * marked,
+        caption=" ".join(filter(None, (caption, "(!: read the warning)" * marked))),
         optional=[name for name in optional if name in columns],
+        detail=detail,
     )
     return replace(table, columns=(by, *table.columns[1:]))
 

@@ -8,7 +8,7 @@ from estimation_rows import HUMAN, JUDGE, paper
 
 from adjudge.estimation import estimate
 from adjudge.estimation.groups import GroupedEstimate
-from adjudge.present.text import interval, number
+from adjudge.present.text import interval
 
 
 def test_auto_follows_what_is_recorded_and_what_the_judge_says() -> None:
@@ -53,17 +53,16 @@ def test_what_declaring_and_people_alone_would_give_is_said() -> None:
     assert (offer.estimate, offer.low, offer.high) == (
         declared.estimate, declared.low, declared.high,
     )  # fmt: skip
-    assert f"{number(declared.width)} wide instead of {number(got.width)}" in str(got)
+    assert f"--labels-are-random gives {declared.text} (conditional)" in str(got)
     assert declared.if_random is None
-    assert "declare it (--labels-are-random)" not in str(declared)
+    assert "Random labels?" not in str(declared)
     people = paper(method="human-only")
     for result in (got, declared):
         assert (result.people_alone.low, result.people_alone.high) == (people.low, people.high)
-        assert f"people alone      0.500  95 % interval {interval(people.low, people.high)}" in str(
-            result
-        )
+        ends = interval(people.low, people.high)
+        assert f"people alone      0.500  95 % interval {ends}" in result.explain()
     assert got.people_are_narrower
-    assert "People alone give a narrower interval, if the labels are a random sample" in str(got)
+    assert "People alone are narrower, if the labels are a random sample: " in str(got)
     assert not declared.people_are_narrower
     assert "narrower" not in str(declared)
     assert people.people_alone is None

@@ -37,12 +37,10 @@ def test_too_few_test_rows_make_a_width_infeasible() -> None:
     plan = plan_rate(**(PAPER | {"n_test": 100}), width=0.05)
     assert plan.m0 is plan.m1 is plan.expected_width is None
     assert plan.human_only_labels is not None
-    assert plan.recommendation == (
-        f"width 0.05 needs {plan.human_only_labels:,} with people alone; misclassification cannot "
-        "reach it"
-    )
+    assert plan.recommendation == (f"width 0.05 needs {plan.human_only_labels:,} with people alone")
     assert not plan.judge_helps
-    assert "judge more rows" in plan.reason
+    assert not plan.feasible
+    assert plan.reason.startswith("misclassification cannot give width 0.05: the 100 test rows")
 
 
 def test_the_cheapest_way_comes_first_and_labels_there_count() -> None:
@@ -66,6 +64,13 @@ def test_the_cheapest_way_comes_first_and_labels_there_count() -> None:
     )
     drawn = rows_to_label(pilot, plan)
     assert drawn.height == math.ceil(1.2 * plan.expected_draws)
+    # 400 test rows are too few to correct the judge; random labels with conditional are enough.
+    short = {name: values[:550] for name, values in pilot.items()}
+    plan = plan_rate(short, width=0.12)
+    assert plan.m0 is None
+    assert plan.feasible
+    assert rows_to_label(short, plan).height == plan.conditional_labels - 150 > 0
+    plan = plan_rate(pilot, width=0.12)
     by_verdict = rows_to_label(pilot, plan, draw="verdict")
     assert by_verdict.group_by("judge").len().sort("judge")["len"].to_list() == [
         plan.verdict_m0 - 30,
@@ -84,7 +89,8 @@ def test_rows_are_drawn_from_verdicts_in_words_of_truth() -> None:
 def test_a_quota_that_the_rows_cannot_fill_is_warned_of() -> None:
     plan = plan_rate(judge_rate=0.1, sensitivity=0.9, specificity=0.92, n_test=300, budget=280)
     assert plan.expected_draws > 300
-    assert any("cannot be filled here" in text for text in plan.warnings)
+    assert any("cannot be filled here" in text for text in plan.how_to_draw)
+    assert not plan.warnings
 
 
 def test_no_plan_has_fewer_labels_than_its_formula_can_be_trusted_with() -> None:

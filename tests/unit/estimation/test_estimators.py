@@ -48,7 +48,7 @@ def test_a_new_estimator_is_used_shown_and_compared(middle: str) -> None:
     assert "Middle rate 0.525, 95 % interval [0.425, 0.625] (middle, wald)" in str(result)
     others = paper()
     assert [a.method for a in others.alternatives][-1] == middle
-    assert "errors of judge and people cancel" in str(others)
+    assert "errors of judge and people cancel" in others.explain()
     assert "middle" in others.figures()["rates"].draw().axes[0].get_yticklabels()[-2].get_text()
 
 

@@ -78,9 +78,9 @@ def test_a_table_is_estimated_first_and_no_estimate_is_a_failure(
 def test_warnings_reach_pytest_where_the_assertion_holds(rows: pl.DataFrame) -> None:
     mixed = estimate(rows)
     assert mixed.warnings
-    with pytest.warns(UserWarning, match="the rows come from 2 models"):
+    with pytest.warns(UserWarning, match="the rows of 2 models are mixed"):
         assert_rate(mixed, at_least=0.1)
-    with pytest.raises(AssertionError, match="warning: the rows come from 2 models"):
+    with pytest.raises(AssertionError, match="warning: the rows of 2 models are mixed"):
         assert_rate(mixed, at_least=0.99)
 
 
