@@ -38,9 +38,10 @@ IN_ROOMS = {
         "verbosity_bias"
     ),
     "adjudge.estimation": (
-        "ClassEstimate Comparison Counts Estimate GroupedEstimate LabelShift PanelEstimate "
-        "RatePlan VerdictCounts allocate corrected_interval corrected_rate corrected_variance "
-        "plan_rate profile_interval proposition_51 proposition_61 rows_interval rows_to_label"
+        "ClassEstimate Comparison ComparisonOfMany ComparisonPlan Counts Estimate GroupedEstimate "
+        "JudgeComparison LabelShift PanelEstimate RatePlan SequentialComparison VerdictCounts "
+        "allocate corrected_interval corrected_rate corrected_variance plan_rate "
+        "profile_interval proposition_51 proposition_61 rows_interval rows_to_label"
     ),
     "adjudge.judges": (
         "Judging JudgingCascade JudgingPanel JudgingPlan JudgingPlans JudgingRun ModelList Replies"

@@ -15,7 +15,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.errors": (
         "AdjudgeError ArgumentError DataError JudgeError PolicyMismatchError StoreError"
     ),
-    "adjudge.estimation": "compare estimate plan_rate",
+    "adjudge.estimation": "compare estimate plan_compare plan_rate",
     "adjudge.judges": "JudgingOptions judge_pairs judge_pairs_async plan_judging read_replies",
     "adjudge.monitoring": "draw_audits",
     "adjudge.present.result": "Result",

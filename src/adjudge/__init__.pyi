@@ -14,6 +14,7 @@ from adjudge.errors import PolicyMismatchError as PolicyMismatchError
 from adjudge.errors import StoreError as StoreError
 from adjudge.estimation import compare as compare
 from adjudge.estimation import estimate as estimate
+from adjudge.estimation import plan_compare as plan_compare
 from adjudge.estimation import plan_rate as plan_rate
 from adjudge.judges import JudgingOptions as JudgingOptions
 from adjudge.judges import judge_pairs as judge_pairs
@@ -61,6 +62,7 @@ __all__ = [
     "open_store",
     "plan_battles",
     "plan_cascade",
+    "plan_compare",
     "plan_judging",
     "plan_labels",
     "plan_rate",

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from shown_compare import (
+    ALL,
     BY_JUDGE,
     BY_PEOPLE,
+    DECIDED,
     FEW_LABELS,
+    JUDGES,
+    MANY,
     NOT_SHOWN,
     PREFERENCES,
     SCORES,
+    SLICES,
     TOO_FEW,
+    WAITING,
     WORSE,
 )
 
+from adjudge.data import read_result, write_result
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Table
 
@@ -21,7 +30,7 @@ from adjudge.present.blocks import Table
 def test_the_judges_difference_says_that_it_is_the_judges() -> None:
     assert str(BY_JUDGE).splitlines() == [
         "new scores 4.1 points higher than old by this judge, 1.2 to 7.0",
-        "People can differ: label 50 questions to know.",
+        "People can differ: label 50 questions to know (next: --until-sure).",
         "judge alone    +4.1 points, 1.2 to 7.0  B - A, paired by prompt_id",
         "judge's means  old 61.3, new 65.4       97 of 412 differ",
         "question that one system alone answered: 3",
@@ -66,7 +75,7 @@ def test_peoples_difference_has_the_judges_next_to_it() -> None:
         (
             SCORES,
             "new scores 0.412 higher than old by this judge, 0.121 to 0.703",
-            "People can differ: label 50 questions to know.",
+            "People can differ: label 50 questions to know (next: --until-sure).",
         ),
     ],
 )
@@ -104,3 +113,43 @@ def test_the_picture_has_a_line_for_each_number_and_zero() -> None:
     ]
     assert axes.get_xlabel() == "new minus old, points, with 95 % intervals"
     assert axes.get_title(loc="left") == "People score new 9.3 points higher than old, 2.1 to 16.5"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_whole_text_is_as_in_its_file(name: str, tmp_path: Path) -> None:
+    text = (Path(__file__).parent / "compare" / f"{name}.txt").read_text(encoding="utf-8")
+    assert f"{ALL[name]}\n" == text
+    write_result(ALL[name], tmp_path / "result.json")
+    assert read_result(tmp_path / "result.json") == ALL[name]
+
+
+def test_the_picture_of_many_has_intervals_and_a_matrix() -> None:
+    left, matrix = MANY.plot().axes[:2]
+    assert [list(line.get_xdata()) for line in left.lines] == [
+        [0, 0],
+        pytest.approx([3.0, -7.0]),
+        pytest.approx([-7.0, -17.0]),
+    ]
+    cells = {text.get_text(): text.get_fontweight() for text in matrix.texts}
+    assert cells == {
+        "+2.0": "normal",
+        "-2.0": "normal",
+        "+12.0": "bold",
+        "-12.0": "bold",
+        "+10.0": "bold",
+        "-10.0": "bold",
+    }
+
+
+def test_pictures_of_slices_judges_and_evidence() -> None:
+    slices = SLICES.plot().axes[0]
+    assert [tick.get_text() for tick in slices.get_yticklabels()] == ["code", "essay"]
+    judges = JUDGES.plot().axes[0]
+    assert judges.get_title(loc="left") == "gpt: 77.9 % right, corrected for being picked"
+    evidence = DECIDED.plot().axes[0]
+    assert list(evidence.lines[0].get_ydata()) == [0.4, 1.2]
+    assert evidence.get_title(loc="left").startswith("People rate new higher than old")
+    assert WAITING.rows_to_label().rows() == [
+        ("old-7", "q7", "random"),
+        ("new-7", "q7", "random"),
+    ]

@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adjudge.estimation.comparison import Comparison, Difference
+from adjudge.estimation.judge_comparison import JudgeComparison, JudgeScore
+from adjudge.estimation.many_systems import ComparisonOfMany, PairDifference, SystemScore
+from adjudge.estimation.plan_compare import ComparisonPlan
+from adjudge.estimation.until_sure import NextQuestion, SequentialComparison
+from adjudge.present.result import Result
 from adjudge.records import Interval
 
 
@@ -66,3 +71,153 @@ PREFERENCES = replace(
 TOO_FEW = replace(
     BY_JUDGE, n=12, judge=Difference(n=12, reason="12 questions: 30 or more are needed")
 )
+
+
+def pair(
+    a: str, b: str, estimate: float, *, shown: bool, within: str | None = None
+) -> PairDifference:
+    return PairDifference(
+        a=a,
+        b=b,
+        within=within,
+        estimate=estimate,
+        interval=Interval(estimate - 0.05, estimate + 0.05, level=0.95),
+        p_value=0.01,
+        adjusted=0.03 if shown else 0.2,
+        shown=shown,
+        n=300,
+    )
+
+
+def system(name: str, mean: float, beats: int, loses_to: int, *, best: bool) -> SystemScore:
+    return SystemScore(
+        name=name, n=300, mean=mean, beats=beats, loses_to=loses_to, can_be_best=best
+    )
+
+
+MANY = ComparisonOfMany(
+    measure="verdicts",
+    paired_by="prompt_id",
+    by_people=False,
+    screened=False,
+    confidence_level=0.95,
+    n=300,
+    n_labelled=0,
+    systems=(
+        system("large", 0.72, 1, 0, best=True),
+        system("mid", 0.7, 1, 0, best=True),
+        system("small", 0.6, 0, 2, best=False),
+    ),
+    pairs=(
+        pair("small", "mid", 0.1, shown=True),
+        pair("small", "large", 0.12, shown=True),
+        pair("mid", "large", 0.02, shown=False),
+    ),
+    assumptions=("questions are independent of each other",),
+    dropped={"no judge verdict": 4},
+)
+ONE_BEST = replace(
+    MANY, systems=tuple(replace(s, can_be_best=s.name == "large") for s in MANY.systems)
+)
+SCREENED = replace(MANY, screened=True, by_people=True)
+SLICES = replace(
+    MANY,
+    within="topic",
+    systems=(),
+    pairs=(
+        pair("old", "new", 0.1, shown=True, within="code"),
+        pair("old", "new", -0.01, shown=False, within="essay"),
+    ),
+)
+JUDGES = JudgeComparison(
+    best="gpt",
+    accuracy=0.81,
+    reported=0.779,
+    interval=Interval(0.70, 0.88, level=0.95),
+    confidence_level=0.95,
+    n=120,
+    questions=120,
+    judges=(
+        JudgeScore(
+            judge="gpt",
+            accuracy=0.81,
+            interval=Interval(0.73, 0.88, level=0.95),
+            can_be_best=True,
+            cost=0.0021,
+        ),
+        JudgeScore(
+            judge="small",
+            accuracy=0.7,
+            interval=Interval(0.61, 0.78, level=0.95),
+            behind=gap(-0.11, -0.2, -0.02, n=120, detectable=0.13),
+            adjusted=0.017,
+            can_be_best=False,
+            cost=0.0002,
+        ),
+    ),
+    correlation=0.4,
+    effective=1.43,
+    assumptions=("labelled rows are a random sample",),
+    dropped={"human tie": 3},
+)
+WAITING = SequentialComparison(
+    a="old",
+    b="new",
+    measure="verdicts",
+    method="bets",
+    confidence_level=0.95,
+    questions=200,
+    favoured="new",
+    decision=None,
+    decided_at=None,
+    finished=False,
+    estimate=0.12,
+    out_of_reach=0.084,
+    reach_labels=100,
+    n_waiting=3,
+    next=(NextQuestion(question="q7", ids=("old-7", "new-7")),),
+    counted=("q1", "q2"),
+    people=(1.0, 0.0),
+    up=(0.4, 1.2),
+    down=(-0.3, -0.5),
+    needs_up=3.2189,
+    needs_down=4.6052,
+    order_key="k",
+    started_with=(),
+    pool_digest="d",
+)
+DECIDED = replace(
+    WAITING, decision="better", decided_at=2, finished=True, next=(), n_waiting=0, estimate=0.4
+)
+EQUAL = replace(DECIDED, decision="equal", equal_within=0.05)
+PLAN = ComparisonPlan(
+    a="old",
+    b="new",
+    measure="verdicts",
+    difference=0.05,
+    confidence_level=0.95,
+    n=400,
+    n_labelled=60,
+    spread=0.5,
+    questions=787,
+    detectable=0.0703,
+    people_spread=0.5,
+    correlation=0.62,
+    labels=241,
+    labels_without_judge=786,
+    detectable_by_people=0.0703,
+    dropped={},
+)
+OUT_OF_REACH = replace(PLAN, labels=None, reason="these 400 questions cannot show it")
+ALL: dict[str, Result] = {
+    "many": MANY,
+    "one_best": ONE_BEST,
+    "screened": SCREENED,
+    "slices": SLICES,
+    "judges": JUDGES,
+    "waiting": WAITING,
+    "decided": DECIDED,
+    "equal": EQUAL,
+    "plan": PLAN,
+    "out_of_reach": OUT_OF_REACH,
+}

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from adjudge.errors import ArgumentError
 from adjudge.present.text import group_name, percent, safe, safe_json, without_passwords
 
 if TYPE_CHECKING:
@@ -369,16 +370,24 @@ def finish_estimate(result: Any, options: Options) -> bool:
 
 def finish_comparison(result: Any, options: Options) -> bool:
     if options["json"]:
-        for text in result.warnings:
+        for text in getattr(result, "warnings", ()):
             remark(f"warning: {text}")
     deliver(result, options)
-    if options["fail_unless_better"] and not result.better:
-        remark("adjudge compare: not shown to be better")
-        return True
-    if options["fail_if_worse"] and result.worse:
-        remark("adjudge compare: shown to be worse")
-        return True
-    return bool(result.reported.estimate is None)
+    if (path := options["write_ids"]) is not None:
+        from adjudge.data import write_rows
+
+        if not hasattr(result, "rows_to_label"):
+            raise ArgumentError("write_ids", str(path), "is for --until-sure")
+        write_rows(result.rows_to_label(), path)
+        remark(f"wrote {path}")
+    for option, bad in (("fail_unless_better", "better"), ("fail_if_worse", "worse")):
+        if options[option] and not hasattr(result, bad):
+            raise ArgumentError(option, True, "is for two systems, not for judges")
+        if options[option] and getattr(result, bad) is (bad == "worse"):
+            shown = "not shown to be better" if bad == "better" else "shown to be worse"
+            remark(f"adjudge compare: {shown}")
+            return True
+    return bool(result.no_number)
 
 
 def finish_cascade_plan(plan: Any, options: Options) -> bool:

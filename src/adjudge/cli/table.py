@@ -275,9 +275,14 @@ _COMPARE = Verb(
     "Differences are B - A. Two files are two systems: compare a.eval b.eval. Exit 2: no "
     "difference can be given, or a --fail option applies.",
     rows=("data", "other"),
-    main="a b by within labels cluster column fail_unless_better fail_if_worse output plot json",
+    main="a b by within judges until_sure labels column fail_unless_better fail_if_worse output "
+    "plot json",
     options=[
         Option("data", metavar="TABLE"),
+        Option("judges", type=bool, repeats=False, argument="judges"),
+        scale_option("With --until-sure: lowest and highest score, such as 1-5."),
+        store_option("With --until-sure: store of the state and of labels.", "store"),
+        _written("write_ids", "With --until-sure: write the rows to label next here."),
         Option("fail_unless_better", "Exit 2 unless B is shown to be better.", bool),
         Option("fail_if_worse", "Exit 2 if B is shown to be worse.", bool),
     ],
@@ -310,6 +315,21 @@ _PLAN = Group(
             ],
             run=run_plan_rate,
             step=after_label_plan,
+        ),
+        Verb(
+            "plan compare",
+            "adjudge.estimation:plan_compare",
+            "Plan the questions and labels that show a difference.",
+            "plan compare results.csv --difference 0.03",
+            "Uses a pilot of both systems. Exit 2: these questions cannot show it.",
+            rows=("data", "other"),
+            main="difference a b by labels cluster column output json",
+            added="output explain json",
+            options=[
+                Option("data", metavar="TABLE"),
+                Option("positive", argument="positive_class"),
+            ],
+            finish=bad_if("feasible", False),
         ),
         Verb(
             "plan selection",

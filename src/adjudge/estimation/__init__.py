@@ -1,7 +1,7 @@
 """REPORT: the rate to report, its interval, and which labels to collect next (question 2)."""
 
 from adjudge.estimation.classes import ClassEstimate
-from adjudge.estimation.compare import compare
+from adjudge.estimation.compare import AnyComparison, compare
 from adjudge.estimation.comparison import Comparison
 from adjudge.estimation.draw import draw_rows, rows_to_label
 from adjudge.estimation.estimate import AnyEstimate, estimate
@@ -13,6 +13,7 @@ from adjudge.estimation.estimators.misclassification import (
 )
 from adjudge.estimation.exact_interval import VerdictCounts, rows_interval
 from adjudge.estimation.groups import GroupedEstimate
+from adjudge.estimation.judge_comparison import JudgeComparison
 from adjudge.estimation.label_budget import (
     Allocation,
     allocate,
@@ -21,23 +22,31 @@ from adjudge.estimation.label_budget import (
     proposition_61,
 )
 from adjudge.estimation.label_shift import LabelShift
+from adjudge.estimation.many_systems import ComparisonOfMany
 from adjudge.estimation.panel import PanelEstimate
 from adjudge.estimation.plan import RatePlan, plan_rate
+from adjudge.estimation.plan_compare import ComparisonPlan, plan_compare
 from adjudge.estimation.profile import profile_interval
 from adjudge.estimation.rate import Estimate
 from adjudge.estimation.sample import Counts
+from adjudge.estimation.until_sure import SequentialComparison
 
 __all__ = [
     "Allocation",
+    "AnyComparison",
     "AnyEstimate",
     "ClassEstimate",
     "Comparison",
+    "ComparisonOfMany",
+    "ComparisonPlan",
     "Counts",
     "Estimate",
     "GroupedEstimate",
+    "JudgeComparison",
     "LabelShift",
     "PanelEstimate",
     "RatePlan",
+    "SequentialComparison",
     "VerdictCounts",
     "allocate",
     "compare",
@@ -47,6 +56,7 @@ __all__ = [
     "draw_rows",
     "estimate",
     "optimal_split",
+    "plan_compare",
     "plan_rate",
     "profile_interval",
     "proposition_51",

@@ -153,6 +153,11 @@ class Comparison(Result):
         """Whether B is shown to be worse than A."""
         return self.reported.worse
 
+    @property
+    def no_number(self) -> bool:
+        """Whether no difference can be given."""
+        return self.reported.estimate is None
+
     def view(self) -> list[Block]:
         return view_comparison(self)
 
@@ -315,7 +320,7 @@ def headline_of(result: Comparison) -> Headline:
     more = "more often" if measure == "preferences" else "higher"
     few = result.people.reason if result.people is not None else None
     labels = min(LABELS_TO_START, result.n)
-    action = f"label {labels} questions to know" if few is None else few
+    action = f"label {labels} questions to know (next: --until-sure)" if few is None else few
     return Headline(
         f"{first} {verb} {size}{unit} {more} than {second} by this judge, {reach}",
         f"People can differ: {action}.",

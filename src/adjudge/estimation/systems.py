@@ -60,6 +60,8 @@ class Systems:
     measure: Measure
     zero_one: bool
     people_zero_one: bool
+    #: The id of each answer: question, system, id.
+    answers: pl.DataFrame
     drawn_at_random: bool = False
     notes: tuple[str, ...] = ()
     dropped: Mapping[str, int]
@@ -69,6 +71,28 @@ class Systems:
         if name not in self.names:
             raise ArgumentError(option, name, f"choose one of {shorten(sorted(self.names))}")
         return self.names.index(name)
+
+    def answer_ids(self, question: str, systems: Sequence[str]) -> tuple[str, ...]:
+        """The ids of these systems' answers to a question; of its pair if pairs were judged."""
+        rows = self.answers.filter(
+            (pl.col("question") == question) & pl.col("system").is_in(list(systems))
+        )
+        return tuple(rows["id"].to_list())
+
+    def collapse(self) -> Systems:
+        """Questions of one cluster as one, with the means of their numbers."""
+        if self.clusters is None or len(np.unique(self.clusters)) == len(self.clusters):
+            return self
+        size = int(self.clusters.max()) + 1, len(self.names)
+        columns = np.broadcast_to(np.arange(size[1]), self.judge.shape)
+        rows = np.broadcast_to(self.clusters[:, None], self.judge.shape)
+        judge, human = (
+            _means(values.ravel(), rows.ravel(), columns.ravel(), size)[0]
+            for values in (self.judge, self.human)
+        )
+        return replace(
+            self, judge=judge, human=human, clusters=None, zero_one=False, people_zero_one=False
+        )
 
     def differences(self, a: str, b: str) -> Differences:
         """B minus A on each question that both answered; on each cluster if there are clusters."""
@@ -167,6 +191,9 @@ def read_systems(
     """
     with Source(data, labels=labels, others={"other": other}, **reading) as source:
         table, given = open_table(source.rows), source.labels
+        if "battles" in (table.kind, table.format):
+            remedy = "battles are ranked: adjudge rank; for two of them give judgments of pairs"
+            raise DataError(table.name, "has battles", remedy=remedy)
         if _is_judged_pairs(table):
             if other is not None:
                 remedy = "judgments of pairs hold both systems: give one file"
@@ -374,6 +401,18 @@ def _preferences(
     return kept, (a, b)
 
 
+def choose_two(systems: Systems, a: str | None, b: str | None) -> tuple[str, str]:
+    """The two systems: as named; of two, those that are not named in the order of the file."""
+    names = systems.names
+    if len(names) < 2:
+        raise ArgumentError("by", names[0], "the rows are of one system: give two")
+    if (a is None or b is None) and len(names) > 2:
+        option = "a" if a is None else "b"
+        raise ArgumentError(option, None, f"name both: --a and --b, of {shorten(sorted(names))}")
+    others = [name for name in names if name not in (a, b)]
+    return a or others[0], b or others[-1]
+
+
 # --- the table -------------------------------------------------------------------------------
 
 
@@ -438,9 +477,28 @@ def _tabulate(
         measure=measure,
         zero_one=single and bool(np.isin(rows.judge[at], whole).all()),
         people_zero_one=single and bool(np.isin(labels[~np.isnan(labels)], whole).all()),
+        answers=_answers(frame, texts, systems, names_of, pairs=names is not None),
         drawn_at_random=rows.drawn_at_random,
         notes=rows.makers,
         dropped=rows.dropped,
+    )
+
+
+def _answers(
+    frame: pl.DataFrame,
+    questions: pl.Series,
+    systems: IntArray,
+    names: Sequence[str],
+    *,
+    pairs: bool,
+) -> pl.DataFrame:
+    ids = next((c for c in (_QUESTION, "id") if c in frame.columns), None)
+    return pl.DataFrame(
+        {
+            "question": questions.fill_null(""),
+            "system": [names[1 if pairs else code] for code in systems.tolist()],
+            "id": questions.fill_null("") if ids is None else as_text(frame["id"]),
+        }
     )
 
 

@@ -83,7 +83,10 @@ def assert_not_worse(
     else:
         if b is None:
             raise ArgumentError("b", None, "give the rows of the second system")
-        result = compare(a, b)
+        compared = compare(a, b)
+        if not isinstance(compared, Comparison):
+            raise ArgumentError("a", "rows of several systems", "give the rows of one in each")
+        result = compared
     gap, measure = result.reported, result.measure
     failures = []
     if gap.estimate is None:

@@ -224,6 +224,16 @@ class Gaps(NamedTuple):
     freedom: FloatArray
     n: IntArray
 
+    def of(self, i: int, j: int) -> Gap:
+        """System j minus system i."""
+        return Gap(
+            float(self.estimate[i, j]),
+            float(self.centre[i, j]),
+            float(self.standard_error[i, j]),
+            float(self.freedom[i, j]),
+            int(self.n[i, j]),
+        )
+
     @property
     def statistic(self) -> FloatArray:
         """centre / standard error; 0 if both are 0."""

@@ -237,7 +237,7 @@ def test_refusals_name_the_remedy() -> None:
         compare(rows, a="new", b="new")
     with pytest.raises(DataError, match="name the systems' column"):
         compare(rows.drop("model"))
-    with pytest.raises(ArgumentError, match="the rows are of one system, old"):
+    with pytest.raises(ArgumentError, match="the rows are of one system"):
         compare(rows.filter(pl.col("model") == "old"))
     words = rows.with_columns(judge=pl.col("judge").replace_strict({0: "poor", 1: "great"}))
     with pytest.raises(DataError, match="--positive NAME"):

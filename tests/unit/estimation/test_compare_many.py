@@ -1,0 +1,199 @@
+"""Many systems, slices and judges: what is shown together, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from adjudge import compare
+from adjudge.cli import run
+from adjudge.errors import ArgumentError, DataError
+from adjudge.estimation import Comparison, ComparisonOfMany, JudgeComparison
+from adjudge.statistics.differences import paired_gap
+
+
+def systems(n: int = 300, *, labels: int = 0, seed: int = 0) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    easy = rng.random(n)
+    frames = []
+    for model, rate in (("low", 0.35), ("mid", 0.65), ("top", 0.7)):
+        truth = (0.5 * rng.random(n) + 0.5 * easy < rate).astype(int)
+        judge = np.where(rng.random(n) < 0.9, truth, 1 - truth)
+        frames.append(
+            pl.DataFrame(
+                {
+                    "id": [f"{model}-{q}" for q in range(n)],
+                    "prompt_id": [f"q{q}" for q in range(n)],
+                    "model": [model] * n,
+                    "topic": [f"t{q % 4}" for q in range(n)],
+                    "judge": judge,
+                    "human": [int(t) if q < labels else None for q, t in enumerate(truth)],
+                }
+            )
+        )
+    return pl.concat(frames)
+
+
+def test_three_systems_are_compared_together() -> None:
+    rows = systems().drop("human")
+    got = compare(rows)
+    assert isinstance(got, ComparisonOfMany)
+    assert got.systems[-1].name == "low"
+    assert (got.systems[-1].loses_to, got.systems[-1].can_be_best) == (2, False)
+    assert "top" in got.best
+    pair = next(pair for pair in got.pairs if (pair.a, pair.b) == ("low", "top"))
+    two = compare(rows, a="low", b="top")
+    assert pair.estimate == pytest.approx(two.judge.estimate)
+    assert tuple(pair.interval) == pytest.approx(tuple(two.judge.interval))
+    assert pair.p_value == pytest.approx(two.judge.p_value)
+    assert pair.adjusted >= pair.p_value
+    assert len(got.pairs) == 3
+    assert compare(rows) == got  # seeded
+
+
+def test_labels_of_all_systems_give_peoples_differences() -> None:
+    got = compare(systems(labels=100))
+    assert got.by_people
+    assert got.n_labelled == 100
+    pair = next(pair for pair in got.pairs if (pair.a, pair.b) == ("low", "mid"))
+    two = compare(systems(labels=100), a="low", b="mid")
+    assert pair.estimate == pytest.approx(two.people.estimate)
+    assert tuple(pair.interval) == pytest.approx(tuple(two.people.interval))
+    few = compare(systems(labels=20))
+    assert not few.by_people
+    assert "20 questions labelled for all systems: 30 or more are needed" in few.warnings[0]
+
+
+def test_a_system_without_common_questions_is_counted_out_of_its_pairs() -> None:
+    rows = (
+        systems(100)
+        .drop("human")
+        .filter((pl.col("model") != "mid") | (pl.col("prompt_id").str.slice(1).cast(pl.Int64) < 20))
+    )
+    got = compare(rows)
+    without = [pair for pair in got.pairs if pair.estimate is None]
+    assert {pair.reason for pair in without} == {"20 questions: 30 are needed"}
+    assert len(without) == 2
+    assert [system.can_be_best for system in got.systems] == [None] * 3
+    with pytest.raises(DataError, match="the systems share no question"):
+        compare(systems(60).drop("human", "prompt_id"))
+
+
+def test_clusters_are_averaged_before_systems_are_compared() -> None:
+    rows = (
+        systems(120)
+        .drop("human")
+        .with_columns(document=pl.col("prompt_id").str.slice(1).cast(pl.Int64) // 3)
+    )
+    got = compare(rows, cluster="document")
+    pair = next(pair for pair in got.pairs if (pair.a, pair.b) == ("low", "top"))
+    wide = rows.pivot("model", index="prompt_id", values="judge", maintain_order=True)
+    d = (wide["top"] - wide["low"]).cast(pl.Float64).to_numpy().reshape(40, 3).mean(axis=1)
+    assert tuple(pair.interval) == pytest.approx(
+        tuple(paired_gap(d, zero_one=False).interval(0.95))
+    )
+
+
+def test_slices_are_adjusted_together() -> None:
+    got = compare(systems().drop("human"), a="low", b="top", within="topic")
+    assert [pair.within for pair in got.pairs] == ["t0", "t1", "t2", "t3"]
+    alone = compare(systems().drop("human").filter(pl.col("topic") == "t2"), a="low", b="top")
+    assert got.pairs[2].p_value == pytest.approx(alone.judge.p_value)
+    assert got.pairs[2].adjusted >= alone.judge.p_value
+    assert got.better
+    with pytest.raises(ArgumentError, match="name both"):
+        compare(systems().drop("human"), within="topic")
+    with pytest.raises(ArgumentError, match="choose a column"):
+        compare(systems().drop("human"), a="low", b="top", within="colour")
+
+
+def test_a_screening_list_is_for_many() -> None:
+    rows = (
+        systems(1000)
+        .drop("human")
+        .with_columns(topic=pl.col("prompt_id").str.slice(1).cast(pl.Int64) % 20)
+    )
+    screened = compare(rows, a="mid", b="top", within="topic", screen=True)
+    strict = compare(rows, a="mid", b="top", within="topic")
+    assert screened.screened
+    assert len(screened.shown) >= len(strict.shown)
+    with pytest.raises(ArgumentError, match="needs 20 differences or more"):
+        compare(rows, screen=True)
+    with pytest.raises(ArgumentError, match="is for many systems"):
+        compare(rows, a="mid", b="top", screen=True)
+
+
+def judgments(judges: int = 4, n: int = 90, *, seed: int = 0) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(["A", "B"], n)
+    rows = []
+    for judge in range(judges):
+        right = rng.random(n) < 0.6 + 0.1 * judge
+        for at, label in enumerate(labels):
+            says_a = (label == "A") == right[at]
+            row = {"id": f"r{at}", "judge": f"j{judge}", "p_a": 0.9 if says_a else 0.1}
+            rows.append({**row, "label": label, "cost": 0.01 * (judge + 1)})
+    return pl.DataFrame(rows)
+
+
+def test_judges_are_compared_by_peoples_labels() -> None:
+    rows = judgments()
+    got = compare(rows, judges=True)
+    assert isinstance(got, JudgeComparison)
+    assert got.best == "j3"
+    shares = {name: frame for (name,), frame in rows.partition_by("judge", as_dict=True).items()}
+    for score in got.judges:
+        frame = shares[score.judge]
+        right = (frame["p_a"] > 0.5) == (frame["label"] == "A")
+        assert score.accuracy == pytest.approx(right.mean())
+        assert score.cost == pytest.approx(0.01 * (int(score.judge[1]) + 1))
+    assert got.interval.low < got.reported < got.interval.high
+    assert got.reported < got.accuracy + 0.01
+    assert got.effective == pytest.approx(4 / (1 + 3 * max(got.correlation, 0)))
+    assert (got.n, got.questions) == (90, 90)
+
+
+def test_rows_that_not_all_judges_answered_are_counted() -> None:
+    rows = judgments().filter(~((pl.col("judge") == "j1") & pl.col("id").is_in(["r1", "r2"])))
+    got = compare(rows, judges=True)
+    assert got.n == 88
+    assert got.dropped == {"row that not all judges answered": 2}
+    with pytest.raises(DataError, match="2 labelled rows of all judges"):
+        compare(judgments(n=2), judges=True)
+    with pytest.raises(DataError, match="judges are compared by people's labels"):
+        compare(judgments().drop("label"), judges=True)
+    with pytest.raises(DataError, match="has j0 alone"):
+        compare(judgments(1), judges=True)
+    with pytest.raises(ArgumentError, match="is for systems, not for judges"):
+        compare(judgments(), judges=True, a="j0")
+
+
+def test_two_files_of_one_judge_are_two_prompts(tmp_path: Path) -> None:
+    rows = judgments(2)
+    for at, name in enumerate(("plain.csv", "strict.csv")):
+        part = rows.filter(pl.col("judge") == f"j{at}").with_columns(judge=pl.lit("gpt"))
+        part.write_csv(tmp_path / name)
+    got = compare(tmp_path / "plain.csv", tmp_path / "strict.csv", judges=True)
+    assert {score.judge for score in got.judges} == {"plain.csv", "strict.csv"}
+    same = {score.accuracy for score in compare(rows, judges=True).judges}
+    assert {score.accuracy for score in got.judges} == same
+
+
+def test_the_command_line_takes_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    systems(labels=100).write_csv("rows.csv")
+    judgments().write_csv("judgments.csv")
+    assert run(["compare", "rows.csv", "--plot", "m.png", "-o", "m.json"]) == 0
+    assert run(["compare", "rows.csv", "--a", "low", "--b", "top", "--within", "topic"]) in (0, 2)
+    assert run(["compare", "judgments.csv", "--judges", "--plot", "j.png", "-o", "j.json"]) == 0
+    assert run(["compare", "judgments.csv", "--judges", "--fail-if-worse"]) == 1
+    assert "is for two systems" in capsys.readouterr().err
+    plan = ["plan", "compare", "rows.csv", "--a", "low", "--b", "top", "--difference"]
+    assert run([*plan, "0.3"]) == 0
+    assert run([*plan, "0.001"]) == 2
+    assert isinstance(compare("rows.csv", a="low", b="mid"), Comparison)

@@ -1,0 +1,190 @@
+"""Until sure: labels count in the order of drawing, once, whatever is killed in between."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from adjudge import compare
+from adjudge.cli import run
+from adjudge.errors import ArgumentError, DataError
+from adjudge.estimation import SequentialComparison
+from adjudge.policy.audits import read_monitor
+from adjudge.statistics.betting import decide, log_capital
+from adjudge.store import use_store
+from adjudge.store.labels import GRADE_LABELS, LabelBook
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return str(tmp_path / "store.db")
+    return str(request.getfixturevalue("postgres_server").url())
+
+
+def rows(n: int = 120, *, gap: float = 0.4, seed: int = 0) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Grades of two systems without labels, and what people would say of each answer."""
+    rng = np.random.default_rng(seed)
+    frames, people = [], dict[str, int]()
+    for model, rate in (("old", 0.3), ("new", 0.3 + gap)):
+        truth = (rng.random(n) < rate).astype(int)
+        judge = np.where(rng.random(n) < 0.85, truth, 1 - truth)
+        ids = [f"{model}-{q}" for q in range(n)]
+        people.update(zip(ids, truth.tolist(), strict=True))
+        questions = [f"q{q}" for q in range(n)]
+        columns = {"id": ids, "prompt_id": questions, "model": [model] * n, "judge": judge}
+        frames.append(pl.DataFrame(columns))
+    return pl.concat(frames), people
+
+
+def look(frame: pl.DataFrame, place: str, labels: dict[str, int] | None = None, **options):
+    given = None
+    if labels:
+        given = {"id": list(labels), "label": list(labels.values())}
+    return compare(frame, a="old", b="new", until_sure=True, store=place, labels=given, **options)
+
+
+def answer(result: SequentialComparison, people: dict[str, int], most: int = 10) -> dict[str, int]:
+    return {name: people[name] for item in result.next[:most] for name in item.ids}
+
+
+def test_labels_decide_and_the_evidence_is_that_of_the_bets(place: str) -> None:
+    frame, people = rows()
+    result, labels = look(frame, place), dict[str, int]()
+    assert (result.decision, len(result.counted), len(result.next)) == (None, 0, 10)
+    assert result.favoured == "new"
+    while not result.finished:
+        labels |= answer(result, people, most=3)
+        result = look(frame, place, labels)
+    assert result.decision == "better"
+    h = np.array([people[f"new-{q[1:]}"] - people[f"old-{q[1:]}"] for q in result.counted])
+    assert result.people == tuple(h.tolist())
+    grades = dict(frame.select("id", "judge").iter_rows())
+    order = [*result.counted]
+    order += [f"q{q}" for q in range(120) if f"q{q}" not in set(order)]
+    j = np.array([grades[f"new-{q[1:]}"] - grades[f"old-{q[1:]}"] for q in order], dtype=float)
+    assert result.up == pytest.approx(log_capital(h[None].astype(float), j[None])[0])
+    decided = decide(h[None].astype(float), j[None])
+    assert (result.decided_at, 1) == (decided.label[0], decided.sign[0])
+    again = look(frame, place, labels)
+    assert again == result  # a repeated look changes nothing
+
+
+def test_a_pending_label_blocks_and_a_counted_one_stays(place: str) -> None:
+    frame, people = rows(gap=0.0)
+    first = look(frame, place)
+    labels = answer(first, people)
+    hole = first.next[2].ids[0]
+    missing = {name: value for name, value in labels.items() if name != hole}
+    held = look(frame, place, missing)
+    assert len(held.counted) == 2
+    assert held.n_waiting == 7
+    assert held.next[0] == first.next[2]
+    changed = {name: 1 - value for name, value in labels.items()}
+    after = look(frame, place, changed)
+    assert after.people[:2] == held.people  # what was counted is not counted anew
+    assert len(after.counted) == 10
+
+
+def test_two_looks_at_once_count_each_label_once(place: str) -> None:
+    frame, people = rows(gap=0.1)
+    labels = answer(look(frame, place), people)
+    results = [look(frame, place, labels) for _ in range(3)]
+    assert results[0] == results[1] == results[2]
+    with use_store(place) as store:
+        states = [json.loads(state) for state in store.monitors().values()]
+    assert len(states) == 1
+    assert len(states[0]["counted"]) == len(set(states[0]["counted"])) == 10
+    assert read_monitor(place) is None  # it is not a monitor's state
+
+
+def test_labels_of_the_page_are_read_from_the_store(place: str) -> None:
+    frame, people = rows()
+    first = look(frame, place)
+    with use_store(place) as store:
+        book = LabelBook(store, GRADE_LABELS)
+        for name, value in answer(first, people).items():
+            label = "pass" if value else "fail"
+            book.add(nonce=name, rater="ann", subject_id=name, label=label, shown_order=None,
+                     sampled_by="random")  # fmt: skip
+    assert len(look(frame, place).counted) == 10
+
+
+def test_rules_cannot_change_between_looks(tmp_path: Path) -> None:
+    frame, _ = rows()
+    place = str(tmp_path / "s.db")
+    look(frame, place)
+    with pytest.raises(ArgumentError, match="cannot change"):
+        look(frame, place, confidence_level=0.9)
+    with pytest.raises(ArgumentError, match="cannot change"):
+        look(frame, place, rounds=True)
+    other = frame.with_columns(judge=1 - pl.col("judge"))
+    with pytest.raises(DataError, match="differ from those of the first look"):
+        look(other, place)
+    with pytest.raises(ArgumentError, match="is for --until-sure"):
+        compare(frame, a="old", b="new", rounds=True)
+    scores = frame.with_columns(judge=pl.col("judge") * 4 + 1)
+    with pytest.raises(ArgumentError, match="bets need the ends of the scale"):
+        look(scores, str(tmp_path / "t.db"))
+    with pytest.raises(ArgumentError, match="lies outside of it"):
+        look(scores, str(tmp_path / "t.db"), scale=(1, 4))
+    with pytest.raises(ArgumentError, match="is not for rounds"):
+        look(frame, str(tmp_path / "t.db"), rounds=True, equal_within=0.1)
+
+
+def test_equal_within_and_certainty(tmp_path: Path) -> None:
+    frame, people = rows(400, gap=0.0)
+    result = look(frame, str(tmp_path / "e.db"), people, equal_within=0.3)
+    assert result.decision == "equal"
+    assert "are equal within 30.0 points by people" in str(result)
+    everything = look(frame, str(tmp_path / "f.db"), people)
+    assert everything.finished
+    truth = sum(people[f"new-{q}"] - people[f"old-{q}"] for q in range(400))
+    assert everything.decision == ("better" if truth > 0 else "worse" if truth < 0 else None)
+
+
+def test_labels_drawn_at_random_before_come_first(tmp_path: Path) -> None:
+    frame, people = rows()
+    known = {f"q{q}" for q in range(0, 120, 4)}
+    marked = frame.with_columns(
+        human=pl.when(pl.col("prompt_id").is_in(list(known))).then(
+            pl.col("id").replace_strict(people)
+        ),
+    ).with_columns(sampled_by=pl.when(pl.col("human").is_not_null()).then(pl.lit("random")))
+    result = look(marked, str(tmp_path / "r.db"))
+    assert set(result.counted) == known
+    unknown = look(marked.drop("sampled_by"), str(tmp_path / "u.db"))
+    assert len(unknown.counted) < 30  # they count only when they are drawn
+
+
+def test_rounds_look_after_fifty_labels(tmp_path: Path) -> None:
+    frame, people = rows(400, gap=0.3)
+    place = str(tmp_path / "r.db")
+    result, labels = look(frame, place, rounds=True), dict[str, int]()
+    while not result.finished:
+        labels |= answer(result, people)
+        result = look(frame, place, labels, rounds=True)
+    assert result.decision == "better"
+    assert result.decided_at % 50 == 0
+
+
+def test_the_command_writes_what_to_label_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    frame, _ = rows()
+    frame.write_csv("rows.csv")
+    words = ["compare", "rows.csv", "--a", "old", "--b", "new"]
+    assert run([*words, "--until-sure", "--store", "s.db", "--write-ids", "next.csv"]) == 0
+    assert "out of reach" in capsys.readouterr().out
+    following = pl.read_csv("next.csv")
+    assert following.height == 20
+    assert set(following["sampled_by"]) == {"random"}
+    assert run([*words, "--until-sure", "--store", "s.db", "--fail-unless-better"]) == 2
+    assert run([*words, "--write-ids", "next.csv"]) == 1
+    assert run(["store", "check", "s.db"]) == 0
+    assert run(["store", "copy", "s.db", "t.db"]) == 0
