@@ -90,7 +90,7 @@ def test_pac_accepts_as_much_with_about_as_many_labels_as_it_says(seed):
     (labels,) = draw_sets(informative(0.45), n, 1, seed)
     accepted = SCOPE.decide(labels, LEVELS).accept(labels.scores)
     rows, wrong = int(accepted.sum()), int(labels.errors[accepted].sum())
-    needed = PAC.labels_needed(n, rows, wrong, LEVELS)
+    needed = PAC.labels_needed(labels, rows, wrong, LEVELS)
     assert needed is not None
     assert needed > n
     enough = []
@@ -102,9 +102,25 @@ def test_pac_accepts_as_much_with_about_as_many_labels_as_it_says(seed):
 
 
 def test_labels_needed_can_be_unknown():
-    assert PAC.labels_needed(20_000, 10_000, 999, LEVELS) is None
-    assert PAC.labels_needed(30, 0, 0, LEVELS) is None
-    assert SCOPE.labels_needed(30, 20, 1, LEVELS) is None
+    many, few = (Labels(np.zeros(n), np.zeros(n, dtype=np.int64)) for n in (20_000, 30))
+    assert PAC.labels_needed(many, 10_000, 999, LEVELS) is None
+    assert PAC.labels_needed(few, 0, 0, LEVELS) is None
+    assert SCOPE.labels_needed(few, 20, 1, LEVELS) is None
+
+
+def test_fixed_thresholds_need_fewer_labels():
+    """One test at delta instead of a band over all ranks: as many as the test needs."""
+    free = Labels(np.zeros(100), np.zeros(100, dtype=np.int64))
+    fixed = Labels(free.scores, free.errors, values=(0.0,))
+    by_band, by_test = (PAC.labels_needed(labels, 80, 5, LEVELS) for labels in (free, fixed))
+    assert by_test is not None
+    assert by_band is not None
+    assert by_test < by_band
+    for times, accepts in ((0.9, "none"), (1.1, "below")):
+        k = round(times * by_test * 0.8)
+        scores = np.append(np.zeros(k), np.ones(k // 4))
+        errors = np.append(np.arange(k) < k * 5 // 80, np.ones(k // 4)).astype(np.int64)
+        assert pac_threshold(scores, errors, alpha=LEVELS.alpha, values=[0.0]).accepts == accepts
 
 
 def test_only_some_of_many_labels_are_resampled():

@@ -195,7 +195,7 @@ def test_what_a_policy_says_to_do() -> None:
     )
     everything = replace(POLICY, accepts="all", threshold=None)
     assert html_lines(everything)[:2] == [
-        "bad: scope at alpha 0.1 passes all of 300 labels (8.5 % wrong), but pac accepts nothing",
+        "bad: scope at alpha 0.1 passes all 300 labels (8.5 % wrong), but pac accepts nothing",
         "Label more pairs before you rely on it.",
     ]
     strict = replace(POLICY.alternatives[2], accepts="below", threshold=0.1)

@@ -510,7 +510,7 @@ def policy_headline(policy: Policy) -> Headline:
     ]
     if policy.accepts == "all" and strict:
         return Headline(
-            f"{rule} passes all of {labels} ({wrong}), but {strict[0]} accepts nothing",
+            f"{rule} passes all {labels} ({wrong}), but {strict[0]} accepts nothing",
             f"Label more {LABELLED[policy.about]} before you rely on it.",
             tone="bad",
         )

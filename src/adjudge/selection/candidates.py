@@ -459,7 +459,7 @@ class Candidate:
         if self.alternative().coverage >= other.alternative().coverage:
             return None
         needed = [
-            self.guarantee.labels_needed(len(entry), seen.rows, seen.wrong, self.rule_levels)
+            self.guarantee.labels_needed(entry.labels, seen.rows, seen.wrong, self.rule_levels)
             for entry, seen in zip(self.entries, other.seen, strict=True)
             if seen.rows
         ]

@@ -123,10 +123,10 @@ class Guarantee(Method):
         """The promise and what it rests on, in a line without a full stop."""
         return f"Promise: {self.promise(levels)}"
 
-    def labels_needed(self, labels: int, rows: int, wrong: int, levels: Levels) -> int | None:
-        """About how many labels it needs to accept this share of them, with this share wrong.
+    def labels_needed(self, labels: Labels, rows: int, wrong: int, levels: Levels) -> int | None:
+        """About how many labels like these it needs to accept this share; None if unknown.
 
-        `rows` of the `labels` at hand, with `wrong` errors among them. None if that is not known.
+        `rows` of the labels at hand, with `wrong` errors among them.
         """
         return None
 

@@ -486,17 +486,19 @@ class Pac(Guarantee):
         sure, rate = level(float(1 - levels.delta)), level(float(levels.alpha))
         return f"Proven: with probability {sure} at most {rate} of all that it accepts is wrong"
 
-    def labels_needed(self, labels: int, rows: int, wrong: int, levels: Levels) -> int | None:
-        """By the strictest boundary, at the level that it has with the labels at hand."""
-        alpha, fewest = float(levels.alpha), fewest_rows(levels.alpha, levels.delta)
-        band = exact_band(max(labels, 4 * fewest), levels.alpha, levels.delta)
-        if band is None or rows == 0:
+    def labels_needed(self, labels: Labels, rows: int, wrong: int, levels: Levels) -> int | None:
+        """By the strictest boundary, at its level with these labels; fixed values: at delta."""
+        if rows == 0:
             return None
-        last = band.boundaries[0]
-        level_at = float(binomial_lower_tail(last.errors[-1], last.ranks[-1], alpha))
+        alpha, tail, n = float(levels.alpha), float(levels.delta), len(labels)
+        fewest = fewest_rows(levels.alpha, levels.delta)
+        band = exact_band(max(n, 4 * fewest), levels.alpha, levels.delta)
+        if band is not None and not labels.values:
+            first = band.boundaries[0]
+            tail = float(binomial_lower_tail(first.errors[-1], first.ranks[-1], alpha))
         ranks = np.unique(np.geomspace(rows, _MOST_NEEDED, _RANKS).astype(np.int64))
-        passes = most_errors(ranks, alpha, level_at) * rows >= wrong * ranks
-        return round(labels * int(ranks[passes.argmax()]) / rows) if passes.any() else None
+        passes = most_errors(ranks, alpha, tail) * rows >= wrong * ranks
+        return round(n * int(ranks[passes.argmax()]) / rows) if passes.any() else None
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         if splits.table.values:
