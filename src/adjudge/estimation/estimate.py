@@ -126,9 +126,9 @@ def estimate(
             present. A path, a frame, a dict of columns, or the result of `prepare_grades`.
         judge: Array of verdicts or probabilities, if there is no table.
         human: Array of labels, if there is no table.
-        judges: Two or more judges for one rate. Columns of verdicts, or names in the column
-            `judge_name` (`judge`) with a row per id and judge. Their verdicts together predict the
-            human label. Needs labels that are a random sample, 50 per group; approximate.
+        judges: Two or more judges for one rate, by the names of their columns of verdicts. Or names
+            in the column `judge_name` (`judge`) with a row per id and judge. Their verdicts
+            together predict the human label. Needs labels that are a random sample, 50 per group; approximate.
         share: With several judges: a second interval that borrows from the other groups.
         labels: Human labels by id. A second table; its labels replace those in `data`.
         model: The win rate of this model, from judgments of pairs with model_a and model_b; a tie
@@ -154,7 +154,8 @@ def estimate(
             needed if sampled_by is random. auto then uses conditional for 0/1 verdicts and ppi++
             for probabilities. No test decides this.
         confidence_level: Confidence level of the intervals.
-        judge_column: Column of the judge's verdicts.
+        judge_column: Column of one judge's verdicts, as the user's file names it. The same as
+            --column judge=NAME (`columns`); for several judges use --judge (`judges`).
         human_column: Column of the human labels.
         positive: For labels that are words: the one that counts as 1. Verdicts can be the same
             words, or probabilities of that one.

@@ -250,8 +250,8 @@ def prepare_panel(
         raise ArgumentError(
             "judge",
             ", ".join(names),
-            "name two or more different judges, or the column of one: --judge-column "
-            "(judge_column=)",
+            "name two or more different judges; the column of one judge is --judge-column NAME "
+            "(judge_column=), the same as --column judge=NAME",
         )
     for other in (human_column, by, cluster):
         if other in names:

@@ -191,7 +191,10 @@ def test_a_shift_of_the_labels_is_warned_of(rows: pl.DataFrame) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"judges": ["gpt"]}, "'gpt': name two or more different judges, or .* --judge-column"),
+        (
+            {"judges": ["gpt"]},
+            "two or more different judges; .* --judge-column NAME .* --column judge=",
+        ),
         ({"judges": ["gpt", "gpt"]}, "two or more different judges"),
         ({"judges": ["gpt", "human"]}, "is used for something else"),
         ({"judges": ["gpt", "model"]}, "is used for something else"),
