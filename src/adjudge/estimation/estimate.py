@@ -128,7 +128,8 @@ def estimate(
         human: Array of labels, if there is no table.
         judges: Two or more judges for one rate, by the names of their columns of verdicts. Or names
             in the column `judge_name` (`judge`) with a row per id and judge. Their verdicts
-            together predict the human label. Needs labels that are a random sample, 50 per group; approximate.
+            together predict the human label. Needs labels that are a random sample, 50 per group;
+            approximate.
         share: With several judges: a second interval that borrows from the other groups.
         labels: Human labels by id. A second table; its labels replace those in `data`.
         model: The win rate of this model, from judgments of pairs with model_a and model_b; a tie
