@@ -208,7 +208,10 @@ def run_plan_selection(arguments: Values, options: Values) -> bool:
     from adjudge.data.judgments import prepare_judgments
     from adjudge.selection import ids_to_label, plan_selection
 
-    reading = _take(arguments, "judgments", "labels", "judge", "protocol", "columns", "labels_as")
+    reading = _take(
+        arguments,
+        *("judgments", "labels", "judge", "protocol", "columns", "labels_columns", "labels_as"),
+    )
     prepared = prepare_judgments(**reading)
     plan = plan_selection(prepared, **arguments)
     if (write_ids := options["write_ids"]) is not None:
@@ -304,7 +307,9 @@ def run_diagnose_scores(arguments: Values, options: Values) -> bool:
     from adjudge.diagnosis.scores.diagnose import ALPHAS
 
     alphas = arguments.pop("alphas", None) or [str(level) for level in ALPHAS]
-    reading = _take(arguments, "source", "raters", "columns", "labels", "model_labels")
+    reading = _take(
+        arguments, "source", "raters", "columns", "labels", "labels_columns", "model_labels"
+    )
     prepared = prepare_scores(**reading)
     result = diagnose_scores(prepared, alphas=alphas, **arguments)
     if (write_sets := options["write_sets"]) is not None:

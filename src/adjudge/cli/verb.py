@@ -136,14 +136,14 @@ def place(text: str) -> Place:
     return text if "://" in text else Path(text)
 
 
-def _columns(pairs: Sequence[str]) -> dict[str, str]:
+def _columns(pairs: Sequence[str], option: str = "--column") -> dict[str, str]:
     columns = {}
     for pair in pairs:
         ours, equals, theirs = pair.partition("=")
         if not (ours.strip() and equals and theirs.strip()):
-            raise ArgumentError("--column", pair, "write OURS=YOURS, like prompt=question")
+            raise ArgumentError(option, pair, "write OURS=YOURS, like prompt=question")
         if ours.strip() in columns:
-            raise ArgumentError("--column", pair, f"{ours.strip()} is named twice: choose one")
+            raise ArgumentError(option, pair, f"{ours.strip()} is named twice: choose one")
         columns[ours.strip()] = theirs.strip()
     return columns
 
@@ -329,6 +329,14 @@ SPELLED: Mapping[str, Option] = {
         repeats=True,
         read=_columns,
     ),
+    "labels_columns": Option(
+        "labels_column",
+        "Columns of the labels file with other names: OURS=YOURS; repeatable.",
+        str,
+        metavar="OURS=YOURS",
+        repeats=True,
+        read=partial(_columns, option="--labels-column"),
+    ),
     "labels_as": Option(
         "labels_as",
         "Meaning of words in label and verdict columns, such as '0=A,1=B'.",
@@ -394,9 +402,10 @@ DELIVERED: Mapping[str, Option] = {
 
 #: The groups of a verb's help, and the options in each.
 PANELS: Mapping[str, str] = {
-    "Rows": "labels model_labels best format baseline column labels_as judge_column human_column "
-    "raters positive human verdict score pairs limit families cluster strata weights by choose_on "
-    "leave_out scale target import abstentions plan sample scores earlier from_audits since_change",
+    "Rows": "labels model_labels best format baseline column labels_column labels_as judge_column "
+    "human_column raters positive human verdict score pairs limit families cluster strata weights "
+    "by choose_on leave_out scale target import abstentions plan sample scores earlier from_audits "
+    "since_change",
     "Judge": "judge_spec judge protocol prompt criteria demonstrations samples reason "
     "min_answer_mass keep_going max_tokens base_url api_key_env extra_body concurrency rpm timeout "
     "max_reply batch batch_folder retry store no_raw",
@@ -470,8 +479,12 @@ class Verb:
         """All options by name, the positional ones too."""
         own = {option.argument or option.name: option for option in self.options}
         made = []
-        for argument in read_arguments(self.target).values():
-            if argument.name in self.without.split():
+        arguments = read_arguments(self.target)
+        without = self.without.split()
+        if "labels" not in arguments or "TableLike" not in arguments["labels"].types:
+            without.append("labels_columns")
+        for argument in arguments.values():
+            if argument.name in without:
                 continue
             spelled = SPELLED.get(argument.name)
             if (differs := own.pop(argument.name, None)) is not None:

@@ -10,7 +10,7 @@ import ast
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -21,6 +21,7 @@ from adjudge.data.labels import count_model_labels, state_model_labels, without_
 from adjudge.data.names import (
     PAIR,
     WINNER,
+    columns_here,
     drop_missing,
     quote,
     read_words,
@@ -84,7 +85,11 @@ _OBJECT = 'write {"clarity": 7, ...}'
 
 
 def read_battles(
-    source: TableLike, *, columns: Mapping[str, str] | None = None, votes_required: bool = True
+    source: TableLike,
+    *,
+    columns: Mapping[str, str] | None = None,
+    votes_required: bool = True,
+    as_is: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
     """Battles as a checked frame: model_a, model_b, winner, then the other columns.
 
@@ -94,12 +99,13 @@ def read_battles(
     With `votes_required=False` a file without either is read too: a `label` column counts as votes,
     and without one there are no votes. score_a and score_b are the judge's numbers. If the file has
     per-criterion objects scores_a and scores_b instead (also as text, JSON or Python), score_a and
-    score_b are the means over the criteria that both sides have.
+    score_b are the means over the criteria that both sides have. `as_is` are columns that the
+    caller uses for something else: they are not read as one of ours.
 
     >>> read_battles({"model_a": ["x"], "model_b": ["y"], "human_pref": ["B"]})["winner"].to_list()
     ['model_b']
     """
-    frame, name = BATTLE_COLUMNS.read(source, columns), source_name(source)
+    frame, name = BATTLE_COLUMNS.read(source, columns, as_is=as_is), source_name(source)
     words = labels_as_of(source)
     if not votes_required and not {"winner", "human_pref"} & set(frame.columns):
         votes = as_text(frame["label"]) if "label" in frame.columns else pl.lit(None, pl.String)
@@ -305,7 +311,11 @@ def prepare_battles(
     with source:
         options = (human, verdict, score, cluster, by, against, *source.columns.values())
         source.narrow(Needs(("battles",), options, texts=True))
-        table = source.open("battles", format, baseline=baseline, votes_required=False)
+        # A column that is named as the judge's, or as people's, is not also taken for the other's.
+        roles = {"verdict": verdict, "score": score, "human": human}
+        as_is = {role: column for role, column in roles.items() if column is not None}
+        reader: dict[str, Any] = {"votes_required": False, "as_is": as_is}
+        table = source.open("battles", format, baseline=baseline, **reader)
         words, said = labels_as_of(source.rows), None
     named = [column for column in (verdict, score) if column is not None]
     frame = settle_status(table.frame, table.name, named, labels_as=words)
@@ -376,7 +386,8 @@ def code_battles(
     named_columns = {"human": human, "verdict": verdict, "score": score, "against": other}
     for option, named in named_columns.items():
         if named is not None and named not in frame.columns:
-            raise ArgumentError(option, named, "choose a column: " + ", ".join(frame.columns))
+            here = ", ".join(columns_here(frame.columns))
+            raise ArgumentError(option, named, f"choose a column: {here}")
     names, a, b = code_names(frame["model_a"], frame["model_b"])
     nameless = (a < 0) | (b < 0)
     itself = (a == b) & ~nameless

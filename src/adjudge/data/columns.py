@@ -20,6 +20,7 @@ from adjudge.data.names import (
     TEXTS,
     Vocabulary,
     add_ids,
+    columns_here,
     drop_gaps,
     drop_missing,
     first_of,
@@ -125,15 +126,18 @@ class Layout:
         self.answers = [*(column.name for column in columns if column.answer), *answers]
         #: Whether ids are made of texts alone: such rows are useful only with other files.
         self.texts_needed = texts_needed
-        #: Other text columns, which can group rows.
-        plain = [c.name for c in columns if c.type == "text" and not (c.choices or c.required)]
-        self._plain = {*plain} - {"id"}
         #: The kind whose usual names are used, if several layouts are of one kind.
         self.usual = usual or kind
 
-    def read(self, source: TableLike, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
+    def read(
+        self,
+        source: TableLike,
+        columns: Mapping[str, str] | None = None,
+        *,
+        as_is: Mapping[str, str] | None = None,
+    ) -> pl.DataFrame:
         """The table with our column names; declared columns are checked for type and range."""
-        frame = self.load(source, columns)
+        frame = self.load(source, columns, as_is=as_is)
         return self.check(frame, source_name(source), labels_as=labels_as_of(source))
 
     def read_by_id(
@@ -181,7 +185,8 @@ class Layout:
         frame = refuse_working(read_table(source, text=texts, numbers=numbers), name)
         remark_names(name, taken)
         # Options such as --by use the file's column names: these columns stay too.
-        copies = {ours: their for ours, their in taken.items() if ours in self._plain}
+        long = {column.name for column in self.columns if column.spoken and column.required}
+        copies = {ours: their for ours, their in taken.items() if ours not in long}
         frame = frame.with_columns(pl.col(their).alias(ours) for ours, their in copies.items())
         renames = {ours: their for ours, their in taken.items() if ours not in copies}
         return rename_columns(frame, {**theirs, **renames}, name)
@@ -237,7 +242,8 @@ class Layout:
             lacking = absent or self.one_of[:1]
             raise wrong_format(other, self.kind, source, lacking, here if lacking else ())
         if absent:
-            raise missing_columns(here, absent, source)
+            option = "labels-column" if self.kind == "labels" else "column"
+            raise missing_columns(here, absent, source, option=option)
 
     def sort(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The frame with the declared columns first, in their order."""
@@ -249,7 +255,7 @@ class Layout:
         other = looks_like(frame.columns)
         if other is not None and other.name != self.kind:
             return wrong_format(other, self.kind, source)
-        here = f"{remedy} (columns here: {shorten(frame.columns)})"
+        here = f"{remedy} (columns here: {shorten(columns_here(frame.columns))})"
         return DataError(source, "is missing", column=column, remedy=here)
 
 
@@ -369,9 +375,12 @@ def check_columns(
     )
 
 
-def missing_columns(here: Sequence[str], absent: Sequence[str], source: str) -> DataError:
+def missing_columns(
+    here: Sequence[str], absent: Sequence[str], source: str, *, option: str = "column"
+) -> DataError:
     """The error for missing columns, with the columns that the file has."""
-    remedy = f"name yours: --column {absent[0]}=NAME (columns=); columns here: {shorten(here)}"
+    flag = f"--{option} {absent[0]}=NAME ({option.replace('-', '_')}s=)"
+    remedy = f"name yours: {flag}; columns here: {shorten(columns_here(here))}"
     if len(absent) == 1:
         return DataError(source, "is missing", column=absent[0], remedy=remedy)
     return DataError(source, "has no columns " + ", ".join(absent), remedy=remedy)
@@ -379,8 +388,21 @@ def missing_columns(here: Sequence[str], absent: Sequence[str], source: str) -> 
 
 def absent_column(named: str, here: Sequence[str], source: str) -> DataError:
     """The error for a column that the caller named and the file does not have."""
-    remedy = "columns here: " + shorten(here)
+    remedy = "columns here: " + shorten(columns_here(here))
     return DataError(source, "is not in the file", column=named, remedy=remedy)
+
+
+def refuse_absent(files: Sequence[tuple[Sequence[str], Sequence[str], str]]) -> None:
+    """Refuse the columns that the caller named and a file lacks: names, columns there, file."""
+    if len(files) == 1 and len(files[0][0]) == 1:
+        (((named,), here, source),) = files
+        raise absent_column(named, here, source)
+    lists = [f"columns of {source}: {shorten(columns_here(here))}" for _, here, source in files]
+    others = [f"{source} has no {', '.join(names)}" for names, _, source in files[1:]]
+    if files:
+        names, _, source = files[0]
+        problem = "; ".join([f"has no {', '.join(names)}", *others])
+        raise DataError(source, problem, remedy="; ".join(lists))
 
 
 def rename_columns(frame: pl.DataFrame, theirs: Mapping[str, str], source: str) -> pl.DataFrame:

@@ -383,6 +383,7 @@ def prepare_grades(
             own_labels = tidy(frame[human_column], name, human_column)
             frame = frame.with_columns(read_words(own_labels, AS_SAID, words))
         if source.labels is not None and model is None:
+            _require(frame, name, {"judge": judge_column})
             joined = join_values(frame, source.labels, column=human_column, source=name)
             frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
     people = frame[human_column] if human_column in frame.columns else pl.Series(dtype=pl.String)

@@ -20,12 +20,15 @@ from adjudge.data.names import (
     AS_SAID,
     GIVE_IDS,
     PAIR,
+    TEXTS,
     add_ids,
     first_of,
     quote,
     read_words,
+    recognise,
     refuse_values,
     refuse_where,
+    shorten,
 )
 from adjudge.data.rows import FROM_JUDGE, LABELS, Rows, merge_dropped, pass_or_fail, tidy
 from adjudge.data.source import Source, open_values
@@ -106,6 +109,19 @@ def read_log_labels(table: Table) -> pl.DataFrame:
     """Labels of a log: of pairs checked, pass and fail as 1 and 0, as rates need them."""
     labels = set(table.frame["label"].drop_nulls().unique())
     return read_labels(table) if labels <= set(LABELS) else once_per_rater(table.frame, table.name)
+
+
+def lacking(table: Table) -> str | None:
+    """What a file of labels lacks, as a part of an error; None if it has ids and labels."""
+    here = table.frame.columns
+    kinds = ("labels", "grade_labels", "score_labels", "grades", "binary")
+    label = any(recognise(here, kind, [name]) for kind in kinds for name in ("label", "human"))
+    by_id = recognise(here, "labels", ["id", *TEXTS])
+    absent = [name for name, there in {"id": by_id, "label": label}.items() if not there]
+    if not absent:
+        return None
+    flag = f"--labels-column {absent[0]}=NAME"
+    return f"{table.name} has no {', '.join(absent)}: {flag}, columns there: {shorten(here)}"
 
 
 def once_per_rater(frame: pl.DataFrame, source: str) -> pl.DataFrame:

@@ -195,6 +195,7 @@ USUAL: Mapping[str, str] = {
     "length_b": "len_b length_2 len_2",
     "language": "lang",
 }
+_OURS = frozenset(key.split(":")[-1] for key in USUAL)
 #: The logger of all messages of readers; the commands print them, a notebook shows them.
 LOG = logging.getLogger("adjudge.data")
 
@@ -254,6 +255,22 @@ def match_columns(
             taken[ours] = fitting[0]
             del plain[fitting[0]]
     return taken
+
+
+def columns_here(columns: Sequence[str]) -> list[str]:
+    """The columns of a frame by the names of its file: without our names for recognised ones.
+
+    >>> columns_here(["Ticket", "human_label", "human", "__row"])
+    ['Ticket', 'human_label']
+    """
+    plain = {column: plain_name(column) for column in columns if not column.startswith("__")}
+
+    def is_copy(ours: str) -> bool:
+        names = [words.split() for key, words in USUAL.items() if key.split(":")[-1] == ours]
+        usual = {ours, *(word for words in names for word in words)}
+        return any(name in usual for their, name in plain.items() if their not in _OURS)
+
+    return [name for name in plain if name not in _OURS or not is_copy(name)]
 
 
 def recognise(columns: Sequence[str], kind: str, wanted: Sequence[str]) -> set[str]:

@@ -22,6 +22,7 @@ from adjudge.data.names import (
     GRADE,
     MISSING,
     columns_as_text,
+    columns_here,
     equal_rows,
     is_missing,
     plain_word,
@@ -154,8 +155,8 @@ _TRUTH = {"true": "1", "false": "0"}
 def text_column(frame: pl.DataFrame, column: str, option: str) -> pl.Series:
     """The column as text, or an error that names the option and the existing columns."""
     if column not in frame.columns:
-        shown = [name for name in frame.columns if not name.startswith("__")]
-        raise ArgumentError(option, column, "choose a column: " + ", ".join(shown))
+        here = ", ".join(columns_here(frame.columns))
+        raise ArgumentError(option, column, f"choose a column: {here}")
     return as_text(frame.get_column(column))
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
 import polars as pl
 
-from adjudge.data.columns import absent_column, rename_columns
+from adjudge.data.columns import refuse_absent, rename_columns
 from adjudge.data.conversion import choose_format, read_public
 from adjudge.data.files import Handle, is_saved
 from adjudge.data.formats import NATIVE, Format, Kind, looks_like
@@ -55,10 +55,13 @@ class Reading(TypedDict, total=False):
     Args:
         columns: Column names of your files, by ours. A mapping such as {"label": "vote"}; the usual
             names need none. Each must be in one of the files.
+        labels_columns: Column names of the labels file, by ours. Such as {"id": "ticket"}; they
+            come before those for all files.
         labels_as: Meaning of words in label columns that are not known, such as {"yes": "A"}.
     """
 
     columns: Mapping[str, str] | None
+    labels_columns: Mapping[str, str] | None
     labels_as: Mapping[str, str] | None
 
 
@@ -144,6 +147,10 @@ class Source:
             raise TypeError(f"unexpected keyword argument {', '.join(map(repr, unknown))}")
         self.options: dict[str, object] = {"labels": labels, "pairs": pairs, **reading}
         self.columns = dict(reading.get("columns") or {})
+        self._labels_columns = dict(reading.get("labels_columns") or {})
+        if self._labels_columns and labels is None:
+            remedy = "give the labels file too: --labels FILE (labels=)"
+            raise ArgumentError("labels_columns", self._labels_columns, remedy)
         words = reading.get("labels_as") or {}
         self.labels_as = {str(word): ours for word, ours in words.items()}
         files: dict[str, Any] = {"rows": data, "labels": labels, "pairs": pairs, **(others or {})}
@@ -177,12 +184,27 @@ class Source:
                     self._in_use.enter_context(file)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._users -= 1
         if self._users == 0:
-            self._in_use.close()
-            # A large file is in memory once: its rows are in what was made of them.
-            self.__dict__.pop("_named", None)
+            try:
+                if isinstance(error, DataError) and error.path == self.name:
+                    self._name_both(error)
+            finally:
+                self._in_use.close()
+                # A large file is in memory once: its rows are in what was made of them.
+                self.__dict__.pop("_named", None)
+
+    def _name_both(self, error: DataError) -> None:
+        """Add the columns that the labels lack to the error for those that the rows lack."""
+        by_labels = "--labels-column" in str(error.remedy)
+        absent = error.problem == "is missing" or error.problem.startswith("has no columns")
+        if by_labels or not absent:
+            return
+        lacking = resolve_name("adjudge.data.labels:lacking")
+        if self.labels is not None and (more := lacking(open_values(self.labels))):
+            remedy = f"{error.remedy}; and {more}"
+            raise DataError(error.path, error.problem, column=error.column, remedy=remedy) from None
 
     @property
     def data(self) -> Any:
@@ -272,7 +294,10 @@ class Source:
         if self._needs is not None:
             files = {**files, "rows": narrow(self.data, self._needs)}
         with name_columns(self.columns, self.labels_as) as name:
-            return {place: name(file) for place, file in files.items()}
+            return {
+                place: name(file, self._labels_columns if place == "labels" else {})
+                for place, file in files.items()
+            }
 
 
 class ColumnNames:
@@ -284,31 +309,39 @@ class ColumnNames:
         self._columns = dict(columns or {})
         self._labels_as = {str(word): ours for word, ours in (labels_as or {}).items()}
         self._unused = dict(self._columns)
+        self._absent: list[tuple[list[str], Table]] = []
         self._seen: list[Table] = []
         self._logs: list[DataError] = []
 
-    def __call__(self, source: Any) -> Any:
+    def __call__(self, source: Any, own: Mapping[str, str] | None = None) -> Any:
         """The file with its columns under our names; without names, the source unchanged.
 
-        A JSON log is also unchanged: its kind is not known here, and its rows get our names later.
+        `own` are names for this file alone. A JSON log is also unchanged: its kind is not known
+        here, and its rows get our names later.
         """
-        if source is None or not (self._columns or self._labels_as):
+        own = own or {}
+        if source is None or not (self._columns or self._labels_as or own):
             return source
         source = by_handle(source)
         rows = read_object(source)
         if is_json(rows):
             log = _log_format(first_row(rows) or ())
             if log is not None:
-                self._logs.append(self._not_for_logs(str(source), log))
+                self._logs.append(self._not_for_logs(str(source), log, own))
+                if own:
+                    raise self._logs[-1]
                 return source
         if not (isinstance(source, (Handle, Table, list, tuple)) or is_table(source)):
             what = "columns" if self._columns else "labels_as"
             given = self._columns or self._labels_as
             raise ArgumentError(what, given, "give it to the call that prepared these rows")
         table = parse_table(rows)
-        here = {ours: their for ours, their in self._columns.items() if their in table.frame}
-        for ours in here:
+        names = {**self._columns, **own}
+        here = {ours: their for ours, their in names.items() if their in table.frame}
+        for ours in here.keys() - own.keys():
             self._unused.pop(ours, None)
+        if absent := [their for their in own.values() if their not in table.frame]:
+            self._absent.append((absent, table))
         self._seen.append(table)
         fields = table.fields
         return replace(
@@ -319,17 +352,22 @@ class ColumnNames:
         )
 
     def finish(self) -> None:
-        """Refuse a column name that none of the files has, and names if all files are logs."""
+        """Refuse column names that no file has, all at once, and names if all files are logs."""
         if self._logs and not self._seen:
             raise self._logs[0]
-        for their in self._unused.values():
-            table = self._seen[0] if self._seen else None
-            if table is None:
-                raise ArgumentError("columns", their, "give a table that has it")
-            raise absent_column(their, table.frame.columns, table.name)
+        absent = list(self._absent)
+        if unused := list(self._unused.values()):
+            if not self._seen:
+                raise ArgumentError("columns", unused[0], "give a table that has it")
+            absent.insert(0, (unused, self._seen[0]))
+        refuse_absent([(names, table.frame.columns, table.name) for names, table in absent])
 
-    def _not_for_logs(self, source: str, log: Format) -> DataError:
-        names = {"--column (columns=)": self._columns, "--labels-as (labels_as=)": self._labels_as}
+    def _not_for_logs(self, source: str, log: Format, own: Mapping[str, str]) -> DataError:
+        names: dict[str, Mapping[str, str]] = {
+            "--column (columns=)": self._columns,
+            "--labels-column (labels_columns=)": own,
+            "--labels-as (labels_as=)": self._labels_as,
+        }
         remedy = "leave out " + " and ".join(option for option, given in names.items() if given)
         return DataError(
             source,

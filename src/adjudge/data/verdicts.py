@@ -19,7 +19,7 @@ from adjudge.data.labels import (
     state_model_labels,
     without_dependent,
 )
-from adjudge.data.names import ORDER_VERDICTS, add_ids, shorten
+from adjudge.data.names import ORDER_VERDICTS, add_ids, columns_here, shorten
 from adjudge.data.outcomes import VERDICTS
 from adjudge.data.pairs import load_pairs
 from adjudge.data.rows import (
@@ -118,7 +118,8 @@ def _prepare(
         rows = _from_verdicts(_VERDICTS.check(rows, table.name, labels_as=table.labels_as))
         table = replace(table, labels_as={})
     rows = add_ids(rows, table.name, _VERDICTS.apart)
-    table = replace(table, frame=rows, fields=None)
+    # Its columns have our names now: those of the file that stay are not matched again.
+    table = replace(table, frame=rows, fields=None, kind="judgments")
     # An analysis adds columns of one chunk, and polars copies a frame whose chunks differ.
     frame = judge_names(read_judgments(table).rechunk())
     if source.pairs is not None:
@@ -144,7 +145,9 @@ def _prepare(
     column = cluster_column(frame, cluster) or "id"
     codes = code_clusters(frame[column], frame["id"])
     frame = frame.with_columns(pl.Series(CLUSTER, codes))
-    first = measured(first_repeats(Rows(frame, dropped)))
+    first = first_repeats(Rows(frame, dropped))
+    scored = measured(first)
+    first = scored if scored.frame.height else first
     return Verdicts(
         frame=first.frame,
         repeats=measured(Rows(frame)).frame,
@@ -197,7 +200,7 @@ def _require_verdicts(here: set[str], name: str) -> None:
             name,
             "has no judgment",
             remedy="give p_fwd and p_rev, p_a, verdict_fwd and verdict_rev, verdict, or score_a "
-            f"and score_b; columns here: {shorten(sorted(here))}",
+            f"and score_b; columns here: {shorten(columns_here(sorted(here)))}",
         )
 
 

@@ -63,7 +63,9 @@ def test_labels_of_the_same_texts_find_their_rows() -> None:
 
 
 def test_labels_with_neither_ids_nor_texts_join_nothing() -> None:
-    with pytest.raises(DataError, match="column id: is missing; name yours: --column id=NAME"):
+    with pytest.raises(
+        DataError, match="column id: is missing; name yours: --labels-column id=NAME"
+    ):
         prepare_judgments({"p_a": [0.9]}, labels={"label": ["A"]})
     with pytest.raises(DataError, match="column id: is missing; labels join by id"):
         prepare_grades({"judge": [1, 0]}, labels={"id": ["1"], "human": [1]})

@@ -45,6 +45,7 @@ def test_usual_names_are_taken_and_said_in_one_line(caplog: pytest.LogCaptureFix
         frame = read_pairs({**PAIR, "winner": ["Left"], "uid": ["x"]})
     assert frame.row(0, named=True) == {
         "id": "x", "prompt": "2+2?", "response_a": "4", "response_b": "5", "label": "A",
+        "winner": "Left", "uid": "x",
     }  # fmt: skip
     assert caplog.messages == [
         "the dict of columns: read uid as id, question as prompt, output_1 as response_a, "
@@ -107,7 +108,7 @@ def test_what_a_file_is_instead_is_known_by_usual_names_too() -> None:
 def test_a_column_of_the_kind_is_never_taken_for_another() -> None:
     """`winner` is the vote of a battle and the label of a pair."""
     battle = {"model_1": ["x"], "model_2": ["y"], "winner": ["2"]}
-    assert read_battles(battle).row(0) == ("x", "y", "model_b")
+    assert read_battles(battle).row(0)[:3] == ("x", "y", "model_b")
     judged = read_judgments({"id": [1], "prob_a": [0.9], "human_pref": ["B"]})
     assert judged.select("p_a", "verdict", "label").row(0) == (0.9, "A", "B")
 
