@@ -126,6 +126,10 @@ class Layout:
         self.answers = [*(column.name for column in columns if column.answer), *answers]
         #: Whether ids are made of texts alone: such rows are useful only with other files.
         self.texts_needed = texts_needed
+        #: Columns that options can name: all, or the text columns of pairs, items and labels.
+        long = texts_needed or any(column.spoken and column.required for column in columns)
+        groups = [c.name for c in columns if c.type == "text" and not (c.choices or c.required)]
+        self._stays = {*groups} - {"id"} if long else {*self.names}
         #: The kind whose usual names are used, if several layouts are of one kind.
         self.usual = usual or kind
 
@@ -185,8 +189,7 @@ class Layout:
         frame = refuse_working(read_table(source, text=texts, numbers=numbers), name)
         remark_names(name, taken)
         # Options such as --by use the file's column names: these columns stay too.
-        long = {column.name for column in self.columns if column.spoken and column.required}
-        copies = {ours: their for ours, their in taken.items() if ours not in long}
+        copies = {ours: their for ours, their in taken.items() if ours in self._stays}
         frame = frame.with_columns(pl.col(their).alias(ours) for ours, their in copies.items())
         renames = {ours: their for ours, their in taken.items() if ours not in copies}
         return rename_columns(frame, {**theirs, **renames}, name)

@@ -45,7 +45,6 @@ def test_usual_names_are_taken_and_said_in_one_line(caplog: pytest.LogCaptureFix
         frame = read_pairs({**PAIR, "winner": ["Left"], "uid": ["x"]})
     assert frame.row(0, named=True) == {
         "id": "x", "prompt": "2+2?", "response_a": "4", "response_b": "5", "label": "A",
-        "winner": "Left", "uid": "x",
     }  # fmt: skip
     assert caplog.messages == [
         "the dict of columns: read uid as id, question as prompt, output_1 as response_a, "
