@@ -52,16 +52,17 @@ def test_a_run() -> None:
         [
             "bad: openai:gpt-x asked by preference: 120 rows, 111 ok, 6 censored, 3 error",
             "Rows without a score are not used by other commands.",
-            "calls | 235 | in 9.5 s (24.7 a second), 5 error, 12 reused from the store",
+            "calls | 235 | 9.5 s, 24.7 a second, 5 error, 12 reused",
             "answer shown first preferred | 61.3 % | of 234 answers",
             "verdict matches label | 73.2 % | of 56 rows with both",
-            "no verdict | 2 | of 117 scored rows: neither answer is ahead",
-            "tokens this run | 13,023 | 12,345 read, 678 written; 1 call without a count",
+            "no verdict | 2 | of 117 scored rows",
             "cost this run | $0.7500 | $1.2500 for all rows; prices of 2025-06",
             "left out 4 input rows: no second answer",
             "10 of 130 subjects not asked yet",
             "rows written to out.jsonl",
             "note: votes on turn 1 only",
+            "detail: Details",
+            "detail: tokens this run: 13,023, 12,345 read, 678 written; 1 call without a count",
         ],
     )
 
@@ -77,11 +78,19 @@ def test_ties_and_the_probability_of_the_letters() -> None:
     )
     lines = html_lines(run)
     assert lines[0] == "bad: openai:gpt-x asked by preference: 120 rows, 100 ok, 20 off_answer"
-    assert "judge tie | 7 | of 100 scored rows: never accepted" in lines
-    assert (
-        "probability of the letters asked for | 3.1 % | median; a row below 10 % is off_answer"
-        in lines
-    )
+    assert "no verdict | 9 | of 100 scored rows, 7 judge ties: never accepted" in lines
+    limit = "median; a row below 10 % is off_answer"
+    assert f"probability of the letters | 3.1 % | {limit}" in lines
+    sure = html_lines(replace(run, median_answer_mass=0.98))
+    assert f"detail: probability of the letters asked for: 98 %, {limit}" in sure
+
+
+def test_a_run_is_eight_lines_at_most_with_the_next_step() -> None:
+    usual = replace(
+        RUN, rows=117, measured=117, statuses={"ok": 117}, not_asked=0, dropped={}, notes=(),
+        judge_ties=3, median_answer_mass=0.99, min_answer_mass=0.1,
+    )  # fmt: skip
+    assert len(str(usual).splitlines()) <= 7
 
 
 def test_a_clean_run_claims_no_loss_and_a_stopped_one_says_how_to_resume() -> None:
@@ -100,7 +109,7 @@ def test_a_clean_run_claims_no_loss_and_a_stopped_one_says_how_to_resume() -> No
         "Run the same command again to resume.",
     ]
     fast = replace(RUN, elapsed_s=0.0693, calls_per_second=3391.1)
-    assert "in 0.069 s (3,391 a second)" in str(fast)
+    assert "0.069 s, 3,391 a second" in str(fast)
     unknown = replace(RUN, cost=None, cost_this_run=None)
     assert "no price for this model: give --prices FILE" in str(unknown)
 
@@ -155,10 +164,11 @@ def test_a_run_of_several_judges() -> None:
             "anthropic:c | 130 | 130 | 50 % | – | 260 | unknown",
             "openai:gpt-x: 10 of 130 subjects not asked yet",
             "left out 4 input rows: no second answer",
-            "first slot: share of answers that prefer what is shown first; matches label: share "
-            "of verdicts; calls and cost: of this run",
             "rows of all judges written to out.jsonl",
             "note: votes on turn 1 only",
+            "detail: Details",
+            "detail: first slot: share of answers that prefer what is shown first; matches label: "
+            "share of verdicts; calls and cost: of this run",
         ],
     )
     stopped = replace(PANEL, judges=tuple(replace(r, stopped="interrupted") for r in PANEL.judges))

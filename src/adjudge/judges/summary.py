@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
-from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of
+from adjudge.present.blocks import Block, Fact, Facts, Headline, Note, notes_of, table_of
 from adjudge.present.result import (
     Check,
     Count,
@@ -22,6 +22,8 @@ from adjudge.present.text import count, left_out, number, percent
 
 _NO_PRICE = Fact("cost", "unknown", "no price for this model: give --prices FILE")
 _FREE = Fact("cost", "none")
+#: If the letters that were asked for have less, most of what the judge writes is something else.
+_LOW_MASS = 0.5
 
 
 @frozen
@@ -107,28 +109,31 @@ class Judging(Result):
         if self.agreement is not None:
             labelled = f"of {count(self.agreement_rows, 'row')} with both"
             facts.append(Fact("verdict matches label", percent(self.agreement), labelled))
-        if self.undecided:
-            scored = f"of {count(self.measured, 'scored row')}: neither answer is ahead"
-            facts.append(Fact("no verdict", number(self.undecided), scored))
-        if self.judge_ties:
-            never = f"of {count(self.measured, 'scored row')}: never accepted"
-            facts.append(Fact("judge tie", number(self.judge_ties), never))
-        if self.median_answer_mass is not None:
+        if open_rows := self.undecided + self.judge_ties:
+            scored = f"of {count(self.measured, 'scored row')}"
+            if self.judge_ties:
+                scored += f", {count(self.judge_ties, 'judge tie')}: never accepted"
+            facts.append(Fact("no verdict", number(open_rows), scored))
+        details = []
+        if (mass := self.median_answer_mass) is not None:
             limit = f"median; a row below {percent(self.min_answer_mass)} is off_answer"
-            share = percent(self.median_answer_mass)
-            facts.append(Fact("probability of the letters asked for", share, limit))
+            if mass < _LOW_MASS:
+                facts.append(Fact("probability of the letters", percent(mass), limit))
+            else:
+                details.append(f"probability of the letters asked for: {percent(mass)}, {limit}")
         tokens = f"{self.prompt_tokens:,} read, {self.completion_tokens:,} written"
         if unknown := self.calls_without_tokens:
             tokens += f"; {count(unknown, 'call')} without a count"
         total = number(self.prompt_tokens + self.completion_tokens)
-        facts += [Fact("tokens this run", total, tokens), self._cost()]
+        details.append(f"tokens this run: {total}, {tokens}")
+        facts.append(self._cost())
         notes = left_out(self.dropped, "input row")
         notes += self.warnings
         if self.output is not None:
             notes.append(f"rows written to {self.output}")
         notes += [f"note: {note}" for note in self.notes]
         headline = _headline(f"{self.judge} asked by {self.protocol}", [self])
-        return [headline, Facts(facts), *notes_of(notes)]
+        return [headline, Facts(facts), *notes_of(notes), Note(details, detail=True)]
 
     def _calls(self) -> str:
         parts = []
@@ -136,11 +141,11 @@ class Judging(Result):
             # As many digits as agree with each other: 0.0 s at 15,100.2 a second do not.
             seconds = f"{self.elapsed_s:.1f}" if self.elapsed_s >= 1 else f"{self.elapsed_s:.2g}"
             rate = f"{self.calls_per_second:,.{1 if self.calls_per_second < 100 else 0}f}"
-            parts.append(f"in {seconds} s ({rate} a second)")
+            parts.append(f"{seconds} s, {rate} a second")
             failed = {name: n for name, n in self.calls.items() if name != "ok"}
             if failed:
                 parts.append(_list(failed))
-        return ", ".join([*parts, f"{self.reused:,} reused from the store"])
+        return ", ".join([*parts, f"{self.reused:,} reused"])
 
     def _cost(self) -> Fact:
         if self.cost_this_run is None:
@@ -169,7 +174,7 @@ class JudgingPanel(Result):
         runs = self.judges
         notes = [f"{run.judge}: {line}" for run in runs for line in run.warnings]
         notes += left_out(runs[0].dropped, "input row")
-        notes.append(
+        legend = (
             "first slot: share of answers that prefer what is shown first; matches label: share of "
             "verdicts; calls and cost: of this run"
         )
@@ -191,6 +196,7 @@ class JudgingPanel(Result):
                 },
             ),
             *notes_of(notes),
+            Note([legend], detail=True),
         ]
 
 

@@ -1,7 +1,7 @@
 """Read the store: what was asked, what the judge wrote, and the status of each reply.
 
 A store keeps the text of prompts but not the texts that were judged. With the file of pairs a
-question is filled in again, in the order in which it was asked.
+question is made again by the protocol of the run, and shown if it has the hash of what was sent.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 from adjudge.errors import AdjudgeError
 from adjudge.judges.criteria import Criterion
-from adjudge.judges.interface import Data, JudgeProtocol, Prompt
-from adjudge.judges.judge import PROTOCOLS
+from adjudge.judges.interface import Data, JudgeProtocol, Message, Prompt
+from adjudge.judges.judge import PROTOCOLS, question_hash
 from adjudge.judges.prompting import Value, fill, placeholders
 from adjudge.judges.protocols._choices import pair_values, softmax
 from adjudge.judges.subjects import Subjects, SubjectSource
 from adjudge.present.blocks import Block, Heading, Headline, Note, notes_of
-from adjudge.present.result import Check, Count, Proportion, Result, at_most, frozen
+from adjudge.present.result import Check, Count, Proportion, Result, at_most, frozen, plain
 from adjudge.present.text import count, percent
 from adjudge.records import MEASURED, MIN_ANSWER_MASS, STATUSES, Pair, Reply, Status, Subject
 from adjudge.store import store_name, use_store
@@ -27,6 +28,7 @@ from adjudge.store.interface import DEFAULT_STORE, Call, KnownJudge, KnownPrompt
 from adjudge.validation import count as check_count
 from adjudge.validation import one_of, unit
 
+_NO_DEMONSTRATIONS = "demonstrations are not shown: add --demonstrations FILE, as in the run"
 NO_TEXTS = "the store does not keep the judged texts: add --pairs FILE to see the questions"
 #: Fields of a stored reply that are shown unchanged.
 _AS_STORED = (
@@ -52,6 +54,7 @@ class JudgeReply:
     `probabilities` are those of the options alone, which add up to 1; those in `bounded` are upper
     bounds. `answer_mass` is the probability of all options among everything the judge could have
     written; it is a lower bound unless `exact_mass`. `asked` needs the texts, which no store keeps.
+    It is None if the texts are not those that were sent.
     """
 
     id: str
@@ -131,6 +134,7 @@ def read_replies(
     judge: str | None = None,
     protocol: str | None = None,
     pairs: SubjectSource | None = None,
+    demonstrations: SubjectSource | None = None,
     columns: Mapping[str, str] | None = None,
     raw: bool = False,
     limit: int | None = 20,
@@ -150,7 +154,8 @@ def read_replies(
         judge: Only replies of this judge.
         protocol: Only replies by this protocol.
         pairs: The rows that were judged, to show the questions. With their texts, `asked` is the
-            question as it was sent (`annotators`: without the demonstrations).
+            question as it was sent.
+        demonstrations: The labelled pairs that annotators were shown, as given to the run.
         columns: Columns with other names, ours to yours, e.g. {"response_a": "left"}.
         raw: Also show the server's complete answer.
         limit: Maximum number of replies to show. None returns all.
@@ -173,12 +178,14 @@ def read_replies(
     statuses: Counter[str] = Counter()
     replies: list[JudgeReply] = []
     asked: list[tuple[Call, _Question]] = []
+    shown = () if demonstrations is None else tuple(Subjects(demonstrations).read())
     with use_store(store, readonly=True) as opened:
         prompts = opened.prompts()
-        questions = {key: _Question(kept, prompts, least) for key, kept in opened.judges().items()}
+        make = partial(_Question, least=least, demonstrations=shown)
+        questions = {key: make(kept, prompts) for key, kept in opened.judges().items()}
         for call in opened.calls([row_id] if isinstance(row_id, str) else row_id):
             nameless = KnownJudge(call.judge_fingerprint, "", {})
-            question = questions.get(call.judge_fingerprint) or _Question(nameless, {}, least)
+            question = questions.get(call.judge_fingerprint) or make(nameless, {})
             if judge not in (None, question.judge) or protocol not in (None, question.protocol):
                 continue
             status_read, detail = question.worth(call.reply)
@@ -191,15 +198,22 @@ def read_replies(
     notes: tuple[str, ...] = (NO_TEXTS,) if replies else ()
     if pairs is not None:
         texts = _texts(pairs, asked, columns)
-        missing = sum(reply.id not in texts for reply in replies)
-        words = f"{missing:,} of the replies are about rows that are not in --pairs"
-        notes = (words,) if missing else ()
-        replies = [
-            replace(reply, asked=question.fill(texts[reply.id], call))
-            if reply.id in texts
-            else reply
-            for reply, (call, question) in zip(replies, asked, strict=True)
+        filled = [
+            question.fill(texts[call.subject_id], call) if call.subject_id in texts else None
+            for call, question in asked
         ]
+        replies = [
+            replace(reply, asked=messages) for reply, messages in zip(replies, filled, strict=True)
+        ]
+        missing = sum(reply.id not in texts for reply in replies)
+        other = sum(reply.asked is None for reply in replies) - missing
+        bare = any(not question.complete and question.needs_demonstrations for _, question in asked)
+        counts = {
+            f"{missing:,} of the replies are about rows that are not in --pairs": missing,
+            f"{other:,} questions are not shown: other texts than these were sent": other,
+            _NO_DEMONSTRATIONS: bare,
+        }
+        notes = tuple(words for words, told in counts.items() if told)
     return Replies(
         store=name,
         matching=statuses.total(),
@@ -213,9 +227,18 @@ def read_replies(
 class _Question:
     """How the calls of one judge were asked, from the data in the store."""
 
-    def __init__(self, known: KnownJudge, prompts: Mapping[str, KnownPrompt], least: float) -> None:
+    def __init__(
+        self,
+        known: KnownJudge,
+        prompts: Mapping[str, KnownPrompt],
+        *,
+        least: float,
+        demonstrations: Sequence[Subject],
+    ) -> None:
         self.judge, self.protocol = known.judge, known.protocol
-        sha256 = str(known.parts.get("protocol.prompt_sha256"))
+        named = {name.partition("protocol.")[2]: value for name, value in known.parts.items()}
+        self._settings = {name: value for name, value in named.items() if name}
+        sha256 = str(self._settings.get("prompt_sha256"))
         stored = prompts.get(sha256)
         self.prompt = None
         if stored is not None:
@@ -223,24 +246,38 @@ class _Question:
                 name=stored.name, text=stored.text, sha256=sha256, answer=stored.answer
             )
         self._least = least
-        self._criteria: Mapping[str, Any] = known.parts.get("protocol.criteria") or {}
-        self.asker = self._make(known.parts)
+        self.asker = self._make(demonstrations)
+        #: Whether it asks as the run did: a protocol made in Python can have other settings.
+        self.complete = self.asker is not None and plain(self.asker.settings()) == self._settings
         self.worth: Worth = self.asker.status_of if self.asker is not None else self._by_mass
 
-    def _make(self, parts: Mapping[str, Any]) -> JudgeProtocol | None:
+    @property
+    def needs_demonstrations(self) -> bool:
+        """Whether it shows labelled pairs, which no store keeps."""
+        return "demonstrations" in self._settings
+
+    def _make(self, demonstrations: Sequence[Subject]) -> JudgeProtocol | None:
         """The protocol; None if it needs data that no store keeps, or is not installed."""
+        settings = self._settings
+        orders = settings.get("orders", ["ab", "ba"])
         try:
             kind = PROTOCOLS.load(self.protocol)
             criteria = [
                 Criterion(name, kept["definition"], {int(n): w for n, w in kept["anchors"].items()})
-                for name, kept in self._criteria.items()
+                for name, kept in (settings.get("criteria") or {}).items()
             ]
             options = {
+                **{name: settings.get(name) for name in ("max_tokens", "seed")},
                 "prompt": self.prompt,
                 "min_answer_mass": self._least,
                 "criteria": criteria,
-                **{name: parts.get(f"protocol.{name}") for name in ("samples", "max_tokens")},
+                "demonstrations": demonstrations,
+                "scale": tuple(settings.get("scale", ())),
+                "samples": settings.get("samples", 1 if settings.get("votes") == "text" else None),
+                "order": settings.get("order", "random" if orders == "random" else None),
             }
+            if len(orders) == 1:
+                options["order"] = orders[0]
             return kind(**{k: v for k, v in options.items() if k in kind.options and v})
         except (AdjudgeError, KeyError, TypeError, ValueError):
             return None
@@ -251,20 +288,28 @@ class _Question:
         return ("off_answer" if off else reply.status), reply.error
 
     def fill(self, subject: Subject, call: Call) -> tuple[AskedMessage, ...] | None:
-        """The prompt with the texts of this subject. Values not in the store stay placeholders."""
-        if self.prompt is None:
-            return None
-        values: dict[str, Value] = {name: f"{{{name}}}" for name in placeholders(self.prompt)}
-        values |= {name: Data(str(value)) for name, value in subject.extra.items()}
-        criterion = self._criteria.get(call.slot)
-        if criterion is not None:
-            values |= {"criterion": call.slot, "definition": str(criterion["definition"])}
-        if isinstance(subject, Pair):
-            values |= pair_values(subject, call.order or "ab")
-        else:
-            values |= {"prompt": Data(subject.prompt), "response": Data(subject.response)}
-        filled = fill(self.prompt, values)
-        return tuple(AskedMessage(role=message.role, text=message.text) for message in filled)
+        """The question that was asked about this subject; None if its texts are not these.
+
+        If the protocol cannot be made again, it is the prompt with the subject's texts.
+        """
+        messages: Sequence[Message] = ()
+        if self.asker is not None and self.complete:
+            questions = self.asker.questions(subject)
+            each = 1 + max(question.repeat for question in questions)
+            place = (call.order, call.slot, call.repeat % each)
+            for question in questions:
+                hashes = {question_hash(question), question_hash(question, subject)}
+                if (question.order, question.slot, question.repeat) == place:
+                    messages = question.messages if call.content_hash in hashes else ()
+        elif self.prompt is not None:
+            values: dict[str, Value] = {name: f"{{{name}}}" for name in placeholders(self.prompt)}
+            values |= {name: Data(str(value)) for name, value in subject.extra.items()}
+            if isinstance(subject, Pair):
+                values |= pair_values(subject, call.order or "ab")
+            else:
+                values |= {"prompt": Data(subject.prompt), "response": Data(subject.response)}
+            messages = fill(self.prompt, values)
+        return tuple(AskedMessage(role=m.role, text=m.text) for m in messages) or None
 
 
 def _texts(

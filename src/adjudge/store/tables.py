@@ -301,7 +301,9 @@ class SharedTables(ABC):
     def remember_judge(
         self, fingerprint: str, *, judge: str, protocol: str, parts: Mapping[str, Any]
     ) -> None:
-        values = (fingerprint, judge, protocol, canonical_json(parts), now())
+        # In their order: that of the criteria is a part of a rubric's question.
+        known = json.dumps(parts, ensure_ascii=False, allow_nan=False)
+        values = (fingerprint, judge, protocol, known, now())
         self._write(
             "INSERT INTO judges (judge_fingerprint, judge, protocol, parts, first_seen)"
             f" VALUES {self._marks(values)} ON CONFLICT (judge_fingerprint) DO NOTHING",

@@ -40,7 +40,7 @@ def test_rows_go_to_the_file_the_summary_to_the_screen(
     assert "replies are kept in adjudge.db" in told.err
     assert len(Path("out.jsonl").read_text().splitlines()) == 30
     assert run(["judge", pairs, *JUDGE, "-o", "out.jsonl"]) == 0
-    assert re.search(r"calls +0 +60 reused from the store", capsys.readouterr().out)
+    assert re.search(r"calls +0 +60 reused", capsys.readouterr().out)
 
 
 def test_json_is_one_object_and_nothing_else(
