@@ -213,7 +213,7 @@ def read_replies(
             f"{other:,} questions are not shown: other texts than these were sent": other,
             _NO_DEMONSTRATIONS: bare,
         }
-        notes = tuple(words for words, told in counts.items() if told)
+        notes = tuple(words for words, number in counts.items() if number)
     return Replies(
         store=name,
         matching=statuses.total(),
