@@ -255,3 +255,35 @@ def test_another_site_cannot_make_a_browser_label(tmp_path: Path, context: Brows
             elsewhere.server_close()
         with closing(sqlite3.connect(tmp_path / "adjudge.db")) as store:
             assert store.execute("select count(*) from label_events").fetchone() == (0,)
+
+
+REBOUND = """
+<script>
+const body = JSON.stringify({id: "0", rater: "eve", label: "A", nonce: "n"});
+const json = {"Content-Type": "application/json"};
+window.read = Promise.all([
+  fetch("/api/label", {method: "POST", body, headers: json}),
+  fetch("/api/next?rater=eve"),
+  fetch("/"),
+].map((asked) => asked.then((reply) => reply.status)));
+</script>
+"""
+
+
+def test_a_name_that_is_rebound_to_this_machine_reads_and_labels_nothing(
+    tmp_path: Path, context: BrowserContext
+) -> None:
+    """The first page is the attacker's; what it then asks of its own name arrives here."""
+    row = {"id": "0", "prompt": "q", "response_a": "a", "response_b": "b"}
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(row))
+    with running("label", "pairs.jsonl", "--no-browser", cwd=tmp_path) as service:
+        page = context.new_page()
+        home = f"http://rebound.test:{service.port}/attack"
+        page.route(home, lambda route: route.fulfill(content_type="text/html", body=REBOUND))
+        page.goto(home)
+        assert page.evaluate("window.read") == [421] * 3
+        other = page.goto(f"http://rebound.test:{service.port}/")
+        assert other is not None
+        assert other.status == 421
+    with closing(sqlite3.connect(tmp_path / "adjudge.db")) as store:
+        assert store.execute("select count(*) from label_events").fetchone() == (0,)

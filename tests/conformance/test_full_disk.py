@@ -20,7 +20,7 @@ import pytest
 from judge_runs import write_pairs
 
 from adjudge.cli import run
-from adjudge.store import check_store
+from adjudge.store import LabelEvent, check_store, use_store
 
 JUDGE = ["judge", "pairs.jsonl", "--judge", "simulated:accuracy=0.8"]
 
@@ -162,6 +162,55 @@ def test_a_small_disk_fills_up_and_the_run_resumes_once_there_is_room(
     assert '"reused": 0,' not in again
     assert "Traceback" not in again
     assert output.read_bytes() == (judged / "j.jsonl").read_bytes()
+
+
+ON_FULL_DISK = """
+import os, subprocess, sys
+disk, judged = sys.argv[1:]
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], check=True)
+os.chdir(judged)
+commands = [
+    ["calibrate", "j.jsonl", "--alpha", "0.2", "-o", f"{disk}/policy.json"],
+    ["report", ".", "-o", f"{disk}/report.html"],
+    ["label", "pairs.jsonl", "--store", "labels.db", "--export-only", "-o", f"{disk}/labels.csv"],
+]
+for command in commands:
+    with open(command[-1], "w") as file:
+        file.write("what was there before")
+rest = os.open(f"{disk}/rest", os.O_WRONLY | os.O_CREAT)
+try:
+    while os.write(rest, bytes(1000)):
+        pass
+except OSError:
+    os.close(rest)
+for command in commands:
+    adjudge = [sys.executable, "-m", "adjudge", *command]
+    done = subprocess.run(adjudge, capture_output=True, text=True)
+    print(done.returncode, open(command[-1]).read(), done.stderr.splitlines()[-1])
+print(sorted(os.listdir(disk)))
+"""
+
+
+@pytest.mark.crash
+def test_a_policy_a_report_and_labels_on_a_full_disk(judged: Path, tmp_path: Path) -> None:
+    here = shutil.copytree(judged, tmp_path / "judged")
+    (tmp_path / "disk").mkdir()
+    with use_store(here / "labels.db") as store:
+        click = LabelEvent(nonce="n", rater="ann", subject_id="0", action="label", label="A")
+        store.add_label_event(click)
+    done = subprocess.run(
+        ["unshare", "--map-root-user", "--mount", sys.executable, "-c", ON_FULL_DISK,
+         str(tmp_path / "disk"), str(here)],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    if "Operation not permitted" in done.stderr:
+        pytest.skip("this system lets no user mount a tmpfs in a namespace of their own")
+    assert done.returncode == 0, done.stderr
+    *lines, left = done.stdout.splitlines()
+    assert left == "['labels.csv', 'policy.json', 'report.html', 'rest']", done.stdout
+    for line in lines:
+        assert line.startswith("1 what was there before adjudge: "), done.stdout
+        assert "No space left on device; free space on the disk" in line
 
 
 def without_root() -> None:

@@ -55,7 +55,7 @@ def test_a_run() -> None:
             "calls | 235 | 9.5 s, 24.7 a second, 5 error, 12 reused",
             "answer shown first preferred | 61.3 % | of 234 answers",
             "verdict matches label | 73.2 % | of 56 rows with both",
-            "no verdict | 2 | of 117 scored rows",
+            "no verdict | 2 | of 117 scored rows: neither answer is ahead",
             "cost this run | $0.7500 | $1.2500 for all rows; prices of 2025-06",
             "left out 4 input rows: no second answer",
             "10 of 130 subjects not asked yet",
@@ -78,7 +78,7 @@ def test_ties_and_the_probability_of_the_letters() -> None:
     )
     lines = html_lines(run)
     assert lines[0] == "bad: openai:gpt-x asked by preference: 120 rows, 100 ok, 20 off_answer"
-    assert "no verdict | 9 | of 100 scored rows, 7 judge ties: never accepted" in lines
+    assert "no verdict | 9 | of 100 scored rows: 7 judge ties, never accepted" in lines
     limit = "median; a row below 10 % is off_answer"
     assert f"probability of the letters | 3.1 % | {limit}" in lines
     sure = html_lines(replace(run, median_answer_mass=0.98))

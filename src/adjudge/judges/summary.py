@@ -110,9 +110,10 @@ class Judging(Result):
             labelled = f"of {count(self.agreement_rows, 'row')} with both"
             facts.append(Fact("verdict matches label", percent(self.agreement), labelled))
         if open_rows := self.undecided + self.judge_ties:
-            scored = f"of {count(self.measured, 'scored row')}"
+            why = "neither answer is ahead"
             if self.judge_ties:
-                scored += f", {count(self.judge_ties, 'judge tie')}: never accepted"
+                why = f"{count(self.judge_ties, 'judge tie')}, never accepted"
+            scored = f"of {count(self.measured, 'scored row')}: {why}"
             facts.append(Fact("no verdict", number(open_rows), scored))
         details = []
         if (mass := self.median_answer_mass) is not None:

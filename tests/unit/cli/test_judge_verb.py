@@ -35,7 +35,7 @@ def test_rows_go_to_the_file_the_summary_to_the_screen(
     assert run(["judge", pairs, *JUDGE, "-o", "out.jsonl"]) == 0
     told = capsys.readouterr()
     assert "30 ok" in told.out
-    assert re.search(r"calls +60 +in ", told.out)
+    assert re.search(r"calls +60 +[0-9.]+ s, ", told.out)
     assert "answer shown first" in told.out
     assert "replies are kept in adjudge.db" in told.err
     assert len(Path("out.jsonl").read_text().splitlines()) == 30
